@@ -1,0 +1,63 @@
+# Every target does its own set-up; a second run starts in seconds.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.toml
+PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help tour test lint docs bench lock clean
+
+help: ## list the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-6s %s\n", $$1, $$2}'
+
+$(VENV)/.made:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chaffinch needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.tour: $(VENV)/.made locks/tour.txt
+	$(PIP) -r locks/tour.txt
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made locks/test.txt
+	$(PIP) -r locks/test.txt
+	@touch $@ $(VENV)/.tour
+
+$(VENV)/.bench: $(VENV)/.made locks/bench.txt
+	$(PIP) -r locks/bench.txt
+	@touch $@ $(VENV)/.test $(VENV)/.tour
+
+# Warnings are errors wherever we build ourselves; a user's compiler may know warnings that ours does not.
+$(VENV)/.built: $(NATIVE) | $(VENV)/.tour
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) --no-build-isolation --no-deps \
+	  --config-settings=cmake.define.CHAFFINCH_WERROR=ON -e .
+	@touch $@
+
+tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolkit on the embedded samples
+	$(BIN)/chaffinch tour --yes
+
+test: $(VENV)/.test $(VENV)/.built lint ## lint, types, import contract, all tests, doctests, README examples
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.test $(VENV)/.built ## write the reference tables that are derived from the code, run the docs' examples
+	$(BIN)/python -m pytest -q docs README.md
+
+bench: $(VENV)/.bench $(VENV)/.built ## benchmarks beside the rivals; results go to benchmarks/results
+	$(BIN)/python -m benchmarks $(ONLY)
+
+lock: $(VENV)/.made ## resolve the dependency locks anew
+	$(PIP) uv
+	cd locks && for group in tour test bench; do \
+	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
+	    --no-emit-find-links --no-annotate $$([ $$group = tour ] && echo --group ../pyproject.toml:build || echo --group ../pyproject.toml:$$group) \
+	    ../pyproject.toml -o $$group.txt || exit 1; done
+
+clean: ## remove everything that was built
+	rm -rf $(VENV) build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,11 @@
+// One function per area; module.cpp calls them all.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace chaffinch::bindings {
+
+void bind_random(nanobind::module_& m);
+void bind_text(nanobind::module_& m);
+
+} // namespace chaffinch::bindings

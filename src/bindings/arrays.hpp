@@ -1,0 +1,32 @@
+// How arrays cross the border: contiguous, never converted, owned by whoever made them.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace chaffinch::bindings {
+
+namespace nb = nanobind;
+
+// A read-only C-contiguous NumPy array as an argument; always bound with .noconvert().
+template <class T, std::size_t Dims = 1>
+using In = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
+
+// A writable one, filled by the kernel.
+template <class T, std::size_t Dims = 1> using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
+
+template <class Array> auto span(const Array& a) { return std::span(a.data(), a.size()); }
+
+// A vector handed to NumPy without a copy.
+template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> given(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+} // namespace chaffinch::bindings

@@ -1,0 +1,9 @@
+// The table of contents of the native core.
+#include "areas.hpp"
+
+NB_MODULE(_core, m) {
+    using namespace chaffinch::bindings;
+    m.doc() = "The native core of Chaffinch.";
+    bind_random(m);
+    bind_text(m);
+}

@@ -1,0 +1,28 @@
+"""Chaffinch: linear models of text that train in seconds and say why.
+
+The public names are imported on first use, so that ``import chaffinch`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "ChaffinchError": "errors",
+    "ConfigError": "errors",
+    "DataError": "errors",
+    "ModelFileError": "errors",
+}
+
+__all__ = ["ChaffinchError", "ConfigError", "DataError", "ModelFileError", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"chaffinch.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'chaffinch' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,81 @@
+"""The command line: one file per command, loaded when it is called; no numerics here."""
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from chaffinch.errors import ChaffinchError
+
+# Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
+COMMANDS = {
+    "tour": "Walk through the toolkit on the embedded samples.",
+}
+
+
+class LazyGroup(TyperGroup):
+    """A group that lists its commands without importing any, and imports the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Every command, in the order of the table above."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A light stand-in with the one-line help, which is all that listings need."""
+        if cmd_name not in COMMANDS:
+            return None
+        return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """The real command."""
+        name, stand_in, rest = super().resolve_command(ctx, args)
+        return name, (None if name is None or stand_in is None else _load(name)), rest
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    name="chaffinch",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from chaffinch import __version__
+
+        sys.stdout.write(f"chaffinch {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(epilog="Every command has examples in its own help: chaffinch COMMAND --help")
+def root(
+    _version: bool = typer.Option(
+        False, "--version", help="Print the version and exit.", is_eager=True, callback=_print_version
+    ),
+) -> None:
+    """Linear models of text: trained in seconds, run fast on a CPU, and able to say why."""
+
+
+def main() -> None:
+    """The entry point: what is wrong with the input is one sentence on stderr and exit code 2."""
+    try:
+        typer.main.get_command(app)(prog_name="chaffinch")
+    except ChaffinchError as e:
+        sys.stderr.write(f"chaffinch: {e}\n")
+        raise SystemExit(2) from None
+
+
+def _load(name: str) -> Any:
+    single = typer.Typer(
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        rich_markup_mode="rich",
+    )
+    module = import_module(f"chaffinch.cli.{name.replace('-', '_')}")
+    single.command(name, epilog=getattr(module, "EXAMPLES", None))(module.command)
+    return typer.main.get_command(single)

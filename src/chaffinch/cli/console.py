@@ -1,0 +1,47 @@
+"""What the terminal shows: results on stdout, progress on stderr and only when it is a terminal."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from chaffinch.progress import Listener, Progress, keep_going
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout, keys in the order given."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+@contextmanager
+def progress_bar() -> Iterator[Listener]:
+    """A listener that draws on stderr when that is a terminal, and else does nothing."""
+    if not err.is_terminal:
+        yield keep_going
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[scores]}"),
+    )
+    with Bar(*columns, console=err, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def show(p: Progress) -> bool:
+            if p.task not in tasks:
+                tasks[p.task] = bar.add_task(p.task, total=p.total, scores="")
+            scores = "  ".join(f"{name} {value:.4g}" for name, value in p.scores.items())
+            bar.update(tasks[p.task], completed=p.done, total=p.total, scores=scores)
+            return True
+
+        yield show

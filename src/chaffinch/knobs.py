@@ -1,0 +1,138 @@
+"""Knobs: settings declared once, from which flags, TOML keys, file headers and documentation are derived."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from chaffinch.errors import ConfigError
+
+
+def knob(
+    default: Any,
+    help: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    choices: tuple[str, ...] | None = None,
+) -> Any:
+    """A dataclass field that also carries its range and its one-line help.
+
+    >>> @dataclass(frozen=True, kw_only=True)
+    ... class Perceptron:
+    ...     epochs: int = knob(10, "passes over the training data", low=1)
+    >>> [(k.name, k.default, k.help) for k in knobs(Perceptron)]
+    [('epochs', 10, 'passes over the training data')]
+    >>> check(Perceptron(epochs=0))
+    Traceback (most recent call last):
+    chaffinch.errors.ConfigError: Perceptron.epochs must be >= 1, got 0
+    """
+    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One declared setting, as flags and documentation need it."""
+
+    name: str
+    type: type
+    optional: bool
+    default: Any
+    help: str
+    low: float | None
+    high: float | None
+    choices: tuple[str, ...] | None
+
+    @property
+    def flag(self) -> str:
+        """The command line's spelling."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+def knobs(config: Any) -> list[Knob]:
+    """The knobs of a config class or instance, in order of declaration."""
+    hints = get_type_hints(config if isinstance(config, type) else type(config))
+    declared = []
+    for f in dataclasses.fields(config):
+        if "help" not in f.metadata:
+            continue
+        kind, optional = _unwrapped(hints[f.name])
+        m = f.metadata
+        declared.append(Knob(f.name, kind, optional, f.default, m["help"], m["low"], m["high"], m["choices"]))
+    return declared
+
+
+def check(config: Any) -> None:
+    """Raise ConfigError if any knob of ``config`` is out of its declared range or of another type."""
+    for k in knobs(config):
+        _check_value(f"{type(config).__name__}.{k.name}", k, getattr(config, k.name))
+
+
+def configured(config: type, settings: Mapping[str, Any], source: str = "settings") -> Any:
+    """An instance of ``config`` from plain values, such as the keys of a TOML table.
+
+    Unknown names are refused with the known ones in the message; values are checked.
+    """
+    known = {k.name: k for k in knobs(config)}
+    values = {}
+    for name, value in settings.items():
+        key = name.replace("-", "_")
+        if key not in known:
+            raise ConfigError(
+                f"{source}: {config.__name__} has no setting {name!r}; it has {', '.join(sorted(known))}"
+            )
+        k = known[key]
+        widened = k.type is float and isinstance(value, int) and not isinstance(value, bool)
+        values[key] = float(value) if widened else value
+    made = config(**values)
+    check(made)
+    return made
+
+
+def table(config: type) -> str:
+    """The knobs of a config class as a Markdown table, for the documentation."""
+    rows = ["| setting | default | meaning |", "|---|---|---|"]
+    for k in knobs(config):
+        rows.append(f"| `{k.name}` | `{k.default}` | {k.help}{_range_text(k)} |")
+    return "\n".join(rows)
+
+
+def _unwrapped(hint: Any) -> tuple[type, bool]:
+    """``int | None`` is (int, True); a plain type is (type, False)."""
+    if get_origin(hint) is UnionType:
+        kinds = [a for a in get_args(hint) if a is not NoneType]
+        if len(kinds) == 1:
+            return kinds[0], True
+    return hint, False
+
+
+def _check_value(where: str, k: Knob, value: Any) -> None:
+    if value is None and k.optional:
+        return
+    accepted: tuple[type, ...] = (int, float) if k.type is float else (k.type,)
+    plain = get_origin(k.type) is None
+    if plain and (not isinstance(value, accepted) or (isinstance(value, bool) and k.type is not bool)):
+        raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
+    if k.choices is not None and value not in k.choices:
+        raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
+    if k.low is not None and not value >= k.low:
+        raise ConfigError(f"{where} must be >= {k.low:g}, got {value!r}")
+    if k.high is not None and not value <= k.high:
+        raise ConfigError(f"{where} must be <= {k.high:g}, got {value!r}")
+
+
+def _range_text(k: Knob) -> str:
+    if k.choices:
+        return f" ({', '.join(k.choices)})"
+    if k.low is not None and k.high is not None:
+        return f" ({k.low:g} to {k.high:g})"
+    if k.low is not None:
+        return f" (at least {k.low:g})"
+    return f" (at most {k.high:g})" if k.high is not None else ""
+
+
+def _type_name(kind: type) -> str:
+    return {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}.get(
+        kind, kind.__name__
+    )

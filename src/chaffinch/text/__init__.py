@@ -1,0 +1,1 @@
+"""Text: tokens, columns, spans and tag schemes."""

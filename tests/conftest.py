@@ -1,0 +1,46 @@
+"""Where the real corpora are, and the rule that a run which was promised them skips nothing."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+ENVIRONMENT = "CHAFFINCH_DATA"
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+_skipped: list[str] = []
+
+
+def data_folder() -> Path | None:
+    """The folder of real corpora: named by the environment, else beside the project, else none."""
+    named = os.environ.get(ENVIRONMENT)
+    if named:
+        return Path(named)
+    return BESIDE if BESIDE.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of real corpora; tests that ask for it skip where there is none."""
+    folder = data_folder()
+    if folder is None:
+        pytest.skip(f"needs the real corpora: set {ENVIRONMENT}")
+    return folder
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped and not hasattr(report, "wasxfail"):
+        _skipped.append(report.nodeid)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With the corpora promised, a skipped test is a failed run."""
+    if os.environ.get(ENVIRONMENT) and _skipped and session.exitstatus == 0:
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get(ENVIRONMENT) and _skipped:
+        terminalreporter.section("skipped although CHAFFINCH_DATA is set: this fails the run")
+        for name in _skipped:
+            terminalreporter.line(name)
