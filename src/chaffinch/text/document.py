@@ -1,0 +1,84 @@
+"""The one document model: text with character offsets, tokens with columns, spans, labels, a tree, links."""
+
+from dataclasses import dataclass, field
+
+# The names that columns have everywhere: the word, and the label that a tagger learns.
+WORD = "w"
+LABEL = "y"
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the text: ``text[start:end]``, counted in code points, end exclusive."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A labelled stretch of the text, in character offsets, end exclusive."""
+
+    label: str
+    start: int
+    end: int
+    score: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A bracketed tree: a phrase has children, a leaf has a word and no children."""
+
+    label: str
+    children: tuple["Tree", ...] = ()
+    word: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Word links from the tokens of a document to those of its translation, 0-based (source, target)."""
+
+    target: tuple[str, ...]
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(slots=True)
+class Document:
+    """One annotated unit, a sentence or a whole text; readers yield it, writers take it.
+
+    columns: strings per token by column name, each as long as ``tokens``; ``y`` is the tag to learn
+    labels:  labels of the whole document (more than one: multi-label)
+    group:   what larger document this one belongs to, for features that look beyond the sentence
+    fields:  whatever else its row held, as strings
+    """
+
+    text: str
+    tokens: list[Token] = field(default_factory=list)
+    columns: dict[str, list[str]] = field(default_factory=dict)
+    spans: list[Span] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    tree: Tree | None = None
+    links: Links | None = None
+    id: str | None = None
+    group: str | None = None
+    fields: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_words(cls, words: list[str], **columns: list[str]) -> "Document":
+        """A document whose text is its words joined by single spaces.
+
+        >>> d = Document.from_words(["2", "large", "eggs"], y=["QTY", "SIZE", "NAME"])
+        >>> d.text, d.tokens[1], d.columns["y"]
+        ('2 large eggs', Token(text='large', start=2, end=7), ['QTY', 'SIZE', 'NAME'])
+        """
+        tokens, start = [], 0
+        for word in words:
+            tokens.append(Token(word, start, start + len(word)))
+            start += len(word) + 1
+        return cls(text=" ".join(words), tokens=tokens, columns=dict(columns))
+
+    def words(self) -> list[str]:
+        """The tokens' own strings."""
+        return [token.text for token in self.tokens]
