@@ -1,0 +1,48 @@
+"""The model file: one file with no code in it, checked through and through before anything is used.
+
+docs/model-file.md specifies the bytes. A recipe saves itself with :func:`write`; to load itself it calls
+:func:`read` and then says with :class:`Requirements` what must be there, of which type, shape and range.
+
+>>> import tempfile, numpy as np
+>>> from pathlib import Path
+>>> path = Path(tempfile.mkdtemp()) / "tiny.chaff"
+>>> header = Header(recipe="hmm", labels=("DET", "NOUN"), seed=1, droppable=("feature_names",))
+>>> write(path, header, {"pair": np.zeros((2, 2), np.float32)}, {"feature_names": ["w=the", "w=dog"]})
+>>> model = read(path)
+>>> need = Requirements(model, Y=len(model.header.labels))
+>>> need.array("pair", np.float32, ("Y", "Y"), finite=True).shape
+(2, 2)
+>>> need.strings("feature_names", "F")
+StringList(['w=the', 'w=dog'])
+"""
+
+from chaffinch.modelfile.file import (
+    EXTENSION,
+    ModelFile,
+    Section,
+    as_json,
+    drop_names,
+    read,
+    sections,
+    write,
+)
+from chaffinch.modelfile.fingerprint import fingerprint
+from chaffinch.modelfile.header import FORMAT, Header
+from chaffinch.modelfile.requirements import Requirements
+from chaffinch.modelfile.strings import StringList
+
+__all__ = [
+    "EXTENSION",
+    "FORMAT",
+    "Header",
+    "ModelFile",
+    "Requirements",
+    "Section",
+    "StringList",
+    "as_json",
+    "drop_names",
+    "fingerprint",
+    "read",
+    "sections",
+    "write",
+]

@@ -1,0 +1,121 @@
+"""Requirements: what a recipe says must be in its file, checked before a kernel sees an index."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.modelfile.file import ModelFile
+from chaffinch.modelfile.strings import StringList
+
+
+class Requirements:
+    """Asks a model file for its sections, one after the other; sizes with a name must agree throughout.
+
+    >>> from chaffinch.modelfile.header import Header
+    >>> arrays = {"w": np.zeros((3, 2), np.float32), "ids": np.array([0, 2, 3], np.int32)}
+    >>> need = Requirements(ModelFile(Header(recipe="crf"), arrays, {}, "tiny.chaff", ""), Y=2)
+    >>> need.array("w", np.float32, ("F", "Y"), finite=True).shape, need.size("F")
+    ((3, 2), 3)
+    >>> need.array("ids", np.int32, ("K",), below="F")
+    Traceback (most recent call last):
+    chaffinch.errors.ModelFileError: tiny.chaff: array 'ids' holds 3, expected numbers from 0 to below F = 3
+    """
+
+    def __init__(self, model: ModelFile, **sizes: int) -> None:
+        """Sizes known beforehand are given by name: ``Requirements(model, Y=len(model.header.labels))``."""
+        self._model = model
+        self._sizes = dict(sizes)
+        self._asked: set[str] = set()
+
+    def size(self, name: str) -> int:
+        """The size that a name stands for by now."""
+        return self._sizes[name]
+
+    def dropped(self, name: str) -> bool:
+        """Whether this section was there once and was dropped: then do without it."""
+        return name in self._model.header.dropped
+
+    def array(
+        self,
+        name: str,
+        dtype: DTypeLike,
+        shape: tuple[str | int, ...],
+        *,
+        finite: bool = False,
+        low: int = 0,
+        below: str | int | None = None,
+        bounds: str | int | None = None,
+        ascending: bool = False,
+    ) -> NDArray[Any]:
+        """The array of that name, type and shape.
+
+        finite:    no number is NaN or infinite
+        below:     every number is at least ``low`` and below this
+        bounds:    the numbers are row bounds (CSR): from 0, never falling, to exactly this
+        ascending: each number is greater than the one before
+        """
+        if name not in self._model.arrays:
+            raise self._fault(f"has no array {name!r}")
+        self._asked.add(name)
+        a = self._model.arrays[name]
+        if a.dtype != np.dtype(dtype):
+            raise self._fault(f"array {name!r} is {a.dtype}, expected {np.dtype(dtype)}")
+        if a.ndim != len(shape):
+            raise self._fault(f"array {name!r} has {a.ndim} dimensions, expected {len(shape)}")
+        for axis, size in enumerate(shape):
+            self._bind(f"array {name!r}", size, a.shape[axis])
+        if finite and not np.all(np.isfinite(a)):
+            raise self._fault(f"array {name!r} holds {a[~np.isfinite(a)][0]}, expected finite numbers")
+        if below is not None:
+            self._check_range(name, a, low, below)
+        if bounds is not None:
+            self._check_bounds(name, a, bounds)
+        if ascending and np.any(a[1:] <= a[:-1]):
+            i = int(np.argmax(a[1:] <= a[:-1]))
+            raise self._fault(f"array {name!r} is not ascending: {a[i + 1]} follows {a[i]}")
+        return a
+
+    def strings(self, name: str, size: str | int, *, distinct: bool = False) -> StringList:
+        """The string list of that name and length; distinct: no string comes twice."""
+        if name not in self._model.strings:
+            raise self._fault(f"has no string list {name!r}")
+        self._asked.add(name)
+        found = self._model.strings[name]
+        self._bind(f"string list {name!r}", size, len(found))
+        if distinct and len(set(found)) != len(found):
+            raise self._fault(f"string list {name!r} holds a string twice")
+        return found
+
+    def nothing_else(self) -> None:
+        """Every section was asked for, droppable ones aside."""
+        model = self._model
+        rest = (model.arrays.keys() | model.strings.keys()) - self._asked - {*model.header.droppable}
+        if rest:
+            raise self._fault(f"has the unknown section {min(rest)!r}")
+
+    def _bind(self, what: str, size: str | int, found: int) -> None:
+        wanted = size if isinstance(size, int) else self._sizes.setdefault(size, found)
+        if wanted != found:
+            name = "" if isinstance(size, int) else f"{size} = "
+            raise self._fault(f"{what} has the size {found} where {name}{wanted} is expected")
+
+    def _check_range(self, name: str, a: NDArray[Any], low: int, below: str | int) -> None:
+        limit, text = self._limit(below)
+        if a.size and not (low <= (least := int(a.min())) and int(a.max()) < limit):
+            odd = least if least < low else int(a.max())
+            raise self._fault(f"array {name!r} holds {odd}, expected numbers from {low} to below {text}")
+
+    def _check_bounds(self, name: str, a: NDArray[Any], bounds: str | int) -> None:
+        limit, text = self._limit(bounds)
+        if a.ndim != 1 or not a.size or a[0] != 0 or a[-1] != limit or np.any(a[1:] < a[:-1]):
+            raise self._fault(f"array {name!r} does not rise from 0 to {text} as row bounds do")
+
+    def _limit(self, size: str | int) -> tuple[int, str]:
+        if isinstance(size, int):
+            return size, str(size)
+        return self._sizes[size], f"{size} = {self._sizes[size]}"
+
+    def _fault(self, sentence: str) -> ModelFileError:
+        return ModelFileError(f"{self._model.source}: {sentence}")
