@@ -4,6 +4,7 @@
 NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
     m.doc() = "The native core of Chaffinch.";
+    bind_corpus(m);
     bind_random(m);
     bind_text(m);
 }

@@ -5,6 +5,7 @@ import io
 import os
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +45,7 @@ def reading(path: str | Path) -> Iterator[BinaryIO]:
         try:
             with gzip.GzipFile(fileobj=raw) as unpacked:
                 yield cast(BinaryIO, unpacked)
-        except (gzip.BadGzipFile, EOFError) as e:
+        except (gzip.BadGzipFile, EOFError, zlib.error) as e:
             raise DataError(f"{path}: is not a whole gzip file: {e}") from None
 
 

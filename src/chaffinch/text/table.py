@@ -1,6 +1,6 @@
 """The token table: sentences as columns of ids, each distinct string stored once."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import Interner
 from chaffinch.errors import DataError
+from chaffinch.text.document import WORD, Document
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Column:
 class TokenTable:
     """Sentences of tokens with named columns, all of one length.
 
-    ptr: int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
+    ptr:    int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
+    groups: int32 [N], which larger document a sentence belongs to; None where nobody said
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
     >>> table.columns["w"].types, table.columns["w"].ids.tolist(), table.ptr.tolist()
@@ -43,6 +45,7 @@ class TokenTable:
 
     ptr: NDArray[np.int64]
     columns: Mapping[str, Column]
+    groups: NDArray[np.int32] | None = None
 
     @classmethod
     def from_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
@@ -62,6 +65,34 @@ class TokenTable:
             raise DataError("a token table needs at least one column")
         return cls(ptr, made)
 
+    @classmethod
+    def from_documents(
+        cls, documents: Iterable[Document], columns: Sequence[str] | None = None
+    ) -> "TokenTable":
+        """A table of the documents' tokens; ``columns`` defaults to ``w`` and those of the first document.
+
+        >>> table = TokenTable.from_documents([Document.from_words(["2", "eggs"], y=["QTY", "NAME"])])
+        >>> list(table.columns), table.lists("y")
+        (['w', 'y'], [['QTY', 'NAME']])
+        """
+        names = None if columns is None else list(columns)
+        rows: dict[str, list[list[str]]] = {}
+        groups: list[str | None] = []
+        for number, document in enumerate(documents, 1):
+            if names is None:
+                names = [WORD, *document.columns]
+            for name in names:
+                if name != WORD and name not in document.columns:
+                    known = ", ".join([WORD, *document.columns])
+                    raise DataError(f"sentence {number}: has no column {name!r}; it has {known}")
+                cells = document.words() if name == WORD else document.columns[name]
+                rows.setdefault(name, []).append(cells)
+            groups.append(document.group)
+        if names is None:
+            raise DataError("a token table needs at least one document")
+        table = cls.from_lists(rows)
+        return cls(table.ptr, table.columns, _group_ids(groups))
+
     @property
     def n_sentences(self) -> int:
         """N."""
@@ -77,6 +108,14 @@ class TokenTable:
         flat = self.columns[name].strings()
         bounds = self.ptr.tolist()
         return [flat[a:b] for a, b in pairwise(bounds)]
+
+
+def _group_ids(groups: list[str | None]) -> NDArray[np.int32] | None:
+    """Numbers that grow by one where the group changes; 0 before the first."""
+    if all(group is None for group in groups):
+        return None
+    changed = [group != before for before, group in pairwise([None, *groups])]
+    return np.cumsum(changed, dtype=np.int32)
 
 
 def _shape_difference(first: str, ptr: NDArray[np.int64], name: str, bounds: NDArray[np.int64]) -> str:

@@ -1,0 +1,224 @@
+"""CoNLL-style columns: a token per line, a blank line between sentences, ``-DOCSTART-`` between documents."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from chaffinch.corpus.column_names import Picked, picked
+from chaffinch.corpus.column_writer import DOCSTART, write
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, long_line
+from chaffinch.corpus.splitter import CHUNK, Block, Rules, blocks, no_sentence, whole
+from chaffinch.errors import ConfigError
+from chaffinch.files import reading
+from chaffinch.knobs import configured, knob
+from chaffinch.text.document import WORD, Document
+from chaffinch.text.table import Column, TokenTable
+
+SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "spaces"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """How a column file is laid out, where it is not the usual way."""
+
+    separator: str | None = knob(None, "between columns: tab, space, spaces (any run) or a string; else seen")
+    columns: str | None = knob(None, "names (w,pos,y), numbers to pick (1,4) or both (w=2,y=4)")
+    header: bool = knob(False, "the first line names the columns")
+    word: str = knob("1", "column of the words: number or name")
+    label: str = knob("-1", "column to learn: number (-1 is the last) or name; '' if there is none")
+    comments: str | None = knob(None, "lines that start so are comments, such as '# '")
+
+
+def read(path: str | Path, **settings: Any) -> Iterator[Document]:
+    """The sentences of a column file as documents; settings as in :class:`ColumnOptions`.
+
+    The word becomes the token and column ``w``, the last column (or the one that ``label`` names) ``y``; a
+    single column between them is ``pos``, several are ``x1``, ``x2`` and so on.
+
+    A line that starts with ``#`` is a token like any other, unless ``comments`` says else or it stands before
+    a sentence, starts with ``# `` and has another count of columns than the rest.
+    """
+    with _opened(path, _options(settings)) as (head, stream, rules, line, columns):
+        yield from documents(blocks(path, head, stream, rules, line), columns.names)
+
+
+def read_table(path: str | Path, **settings: Any) -> TokenTable:
+    """The whole file as a token table, straight from its bytes; settings as for :func:`read`."""
+    with _opened(path, _options(settings)) as (head, stream, rules, line, columns):
+        return table(whole(path, head, stream, rules, line), columns.names)
+
+
+def table(block: Block, names: tuple[str, ...]) -> TokenTable:
+    """A block as a table; the word comes first."""
+    columns = {name: Column(types, ids) for name, (types, ids) in zip(names, block.columns, strict=True)}
+    columns = {WORD: columns[WORD]} | columns
+    return TokenTable(block.ptr, columns, block.groups if block.groups[-1] else None)
+
+
+def documents(parsed: Iterable[Block], names: tuple[str, ...]) -> Iterator[Document]:
+    """The sentences of the blocks; a group has the name in its line, ``-DOCSTART- (name)``, or its number."""
+    group, group_name = 0, ""
+    for block in parsed:
+        columns = {
+            name: (types, ids.tolist()) for name, (types, ids) in zip(names, block.columns, strict=True)
+        }
+        words, word_ids = columns.pop(WORD)
+        bounds, groups = block.ptr.tolist(), block.groups.tolist()
+        for n, remarks in enumerate(block.remarks):
+            start, end = bounds[n], bounds[n + 1]
+            document = Document.from_words([words[i] for i in word_ids[start:end]])
+            document.columns = {
+                name: [types[i] for i in ids[start:end]] for name, (types, ids) in columns.items()
+            }
+            if groups[n] != group:
+                group = groups[n]
+                group_name = _group_name(remarks) or str(group)
+            document.group = group_name or None
+            yield document
+
+
+def looks_like(_name: str, head: bytes) -> bool:
+    """Blank lines between runs of lines that all have the same number of cells."""
+    if b"\n\n" not in head and b"\n\r\n" not in head:
+        return False
+    rows = [row for row in head.removeprefix(BOM).split(b"\n")[:-1] if row.strip()]
+    rows = [row for row in rows if not row.startswith((b"#", DOCSTART.encode()))][:200]
+    separator = b"\t" if rows and b"\t" in rows[0] else None
+    return len({len(row.split(separator)) for row in rows}) == 1
+
+
+def _options(settings: dict[str, Any]) -> ColumnOptions:
+    """Numbers and lists are welcome where the command line has strings."""
+    plain = dict(settings)
+    for name in ("word", "label"):
+        if isinstance(plain.get(name), int):
+            plain[name] = str(plain[name])
+    if isinstance(plain.get("columns"), list | tuple):
+        plain["columns"] = ",".join(str(c) for c in plain["columns"])
+    options: ColumnOptions = configured(ColumnOptions, plain, "columns")
+    if options.separator is not None and (not options.separator or "\n" in options.separator):
+        raise ConfigError(f"the separator must be a string within a line, got {options.separator!r}")
+    return options
+
+
+@contextmanager
+def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[bytes, BinaryIO, Rules, int, Picked]]:
+    """The file, its layout known: bytes read but not used, the rest, rules, number of the next line, columns."""
+    with reading(path) as stream:
+        head = stream.read(CHUNK)
+        if not head:
+            raise empty_file(path)
+        head = head.removeprefix(BOM)
+        number = 1
+        header: str | None = None
+        if options.header:
+            head = _at_least_a_line(path, head, stream, number)
+            first, _, head = head.partition(b"\n")
+            header = decoded(path, number, first)
+            number += 1
+        model, model_number, head = _model_line(path, head, stream, number, options)
+        separator = SEPARATORS.get(options.separator or "", options.separator)
+        if separator is None:
+            separator = "\t" if "\t" in (model if header is None else header) else "spaces"
+        names = None if header is None else tuple(_cells(header, separator))
+        if names is None:
+            count, expected = len(_cells(model, separator)), f"as on line {model_number}"
+        else:
+            count, expected = len(names), "as in the header"
+        columns = picked(path, count, names, options.columns, options.word, options.label)
+        if columns.named_all:
+            count, expected = len(columns.indices), f"({', '.join(columns.names)})"
+        rules = Rules(
+            split="spaces" if separator == "spaces" else "separator",
+            separator=" " if separator == "spaces" else separator,
+            columns=count,
+            kept=columns.indices,
+            word=columns.indices[columns.names.index(WORD)],
+            comment=options.comments or "",
+            group=DOCSTART,
+            stray_comments=options.comments is None,
+            expected=expected,
+        )
+        yield head, stream, rules, number, columns
+
+
+def _model_line(
+    path: str | Path, head: bytes, stream: BinaryIO, number: int, options: ColumnOptions
+) -> tuple[str, int, bytes]:
+    """The first line that is surely a row, its number, and the head with what was read on to find it.
+
+    That is the first line that is no ``#`` line, or the first of those where there is nothing else.
+    """
+    comment = None if options.comments is None else options.comments.encode()
+    doubtful: tuple[int, bytes] | None = None
+    start = 0
+    while True:
+        end = head.find(b"\n", start)
+        if end < 0:
+            more = stream.read(CHUNK)
+            if len(head) - start > LONGEST_LINE:
+                raise long_line(path, number, head[start:])
+            head += more
+            if more:
+                continue
+            end = len(head)
+        line = head[start:end].removesuffix(b"\r")
+        if (
+            not line.strip(b" \t")
+            or line.startswith(DOCSTART.encode())
+            or (comment and line.startswith(comment))
+        ):
+            pass
+        elif line.startswith(b"#") and comment is None:
+            doubtful = doubtful or (number, line)
+        else:
+            return decoded(path, number, line), number, head
+        if end == len(head) and not (more := stream.read(CHUNK)):
+            break
+        if end == len(head):
+            head += more
+            continue
+        start = end + 1
+        number += 1
+    if doubtful is None:
+        raise no_sentence(path)
+    return decoded(path, doubtful[0], doubtful[1]), doubtful[0], head
+
+
+def _at_least_a_line(path: str | Path, head: bytes, stream: BinaryIO, number: int) -> bytes:
+    while b"\n" not in head and (more := stream.read(CHUNK)):
+        head += more
+        if len(head) > LONGEST_LINE:
+            raise long_line(path, number, head)
+    return head
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    return (
+        [c for c in line.replace("\t", " ").split(" ") if c]
+        if separator == "spaces"
+        else line.split(separator)
+    )
+
+
+def _group_name(remarks: list[str]) -> str | None:
+    """The name in the last ``-DOCSTART- (name)`` of the remarks."""
+    for remark in reversed(remarks):
+        if remark.startswith(DOCSTART):
+            rest = remark[len(DOCSTART) :].strip(" \t")
+            return rest[1:-1] if rest.startswith("(") and rest.endswith(")") else None
+    return None
+
+
+FORMAT = Format(
+    name="columns",
+    extensions=(".conll", ".iob", ".bio", ".tsv", ".txt", ".tags", ".cols"),
+    read=read,
+    write=write,
+    carries=frozenset({"tokens", "columns"}),
+    looks_like=looks_like,
+    options=ColumnOptions,
+)

@@ -1,0 +1,35 @@
+"""What a file format is: a name, a reader, a writer, and what of a document it can carry."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from chaffinch.text.document import Document
+
+# The parts of a document that a format may carry.
+PARTS = frozenset({"text", "tokens", "columns", "spans", "labels", "tree", "links"})
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format, a row of the table in the registry.
+
+    extensions: the endings that suggest it (``.conll``), without ``.gz``; several formats may share one
+    read:       ``read(path, **options) -> Iterator[Document]``
+    write:      ``write(documents, path, **options)``
+    carries:    which of PARTS survive a round trip
+    looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
+                format? Asked when the extension does not settle it; None: never guessed
+    options:    a dataclass of knobs with the reader's options, from which commands derive their flags
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    read: Callable[..., Iterator[Document]]
+    write: Callable[..., None]
+    carries: frozenset[str]
+    looks_like: Callable[[str, bytes], bool] | None = None
+    options: type | None = None
+
+    def __post_init__(self) -> None:
+        unknown = self.carries - PARTS
+        assert not unknown, f"{self.name} carries {unknown}, which no document has"

@@ -1,0 +1,83 @@
+"""Lines of text from bytes: what is wrong with a file is said here, once, with its line."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from chaffinch.errors import DataError
+from chaffinch.files import display_name, reading
+
+BOM = b"\xef\xbb\xbf"
+LONGEST_LINE = 1 << 23  # bytes; a longer line is no line of text
+_SHOWN = 60  # characters of a line that a message repeats
+
+
+def lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    r"""The lines of a UTF-8 file (plain, .gz or '-') with their numbers, from 1, without their ends.
+
+    Lines end at ``\n`` or ``\r\n`` and nowhere else: U+0085, U+2028 and the like are part of the text. A byte
+    order mark at the start is dropped. NUL bytes, broken UTF-8, a line over 8 MiB and an empty file are
+    refused.
+    """
+    number = 0
+    with reading(path) as stream:
+        while line := stream.readline(LONGEST_LINE + 2):
+            number += 1
+            if number == 1:
+                line = line.removeprefix(BOM)
+            yield number, decoded(path, number, line)
+    if number == 0:
+        raise empty_file(path)
+
+
+def decoded(path: str | Path, number: int, line: bytes) -> str:
+    """One line as text, without its end; DataError if it is none."""
+    content = line.removesuffix(b"\n").removesuffix(b"\r")
+    if len(content) > LONGEST_LINE:
+        raise long_line(path, number, content)
+    if b"\0" in content:
+        raise nul_byte(path, number, content)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise broken_utf8(path, number, content) from None
+
+
+def fault(path: str | Path, number: int, what: str) -> DataError:
+    """The error for a line: ``file:line: what``."""
+    return DataError(f"{display_name(path)}:{number}: {what}")
+
+
+def empty_file(path: str | Path) -> DataError:
+    """The error for a file with nothing in it."""
+    return DataError(f"{display_name(path)}: is empty")
+
+
+def long_line(path: str | Path, number: int, content: bytes) -> DataError:
+    """The error for a line over the limit."""
+    return fault(
+        path,
+        number,
+        f"line of more than {LONGEST_LINE >> 20} MiB, which is no line of text: {shown(content)}",
+    )
+
+
+def nul_byte(path: str | Path, number: int, content: bytes) -> DataError:
+    """The error for a NUL byte."""
+    return fault(path, number, f"NUL byte, so this is not a text file: {shown(content)}")
+
+
+def broken_utf8(path: str | Path, number: int, content: bytes) -> DataError:
+    """The error for bytes that are not UTF-8."""
+    return fault(
+        path, number, f"not UTF-8: {shown(content)}; convert the file, for example with iconv -t utf-8"
+    )
+
+
+def shown(content: str | bytes) -> str:
+    """A line's content as messages repeat it: quoted, and cut if it is long.
+
+    >>> print(shown("Rockwell NNP"), shown("x" * 1000))
+    'Rockwell NNP' 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'
+    """
+    text = content[: 4 * _SHOWN].decode(errors="backslashreplace") if isinstance(content, bytes) else content
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

@@ -1,0 +1,97 @@
+"""The table of formats, and the choice of one by a file's name and first bytes."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus import columns
+from chaffinch.corpus.format import Format
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import STDIO, display_name, reading
+from chaffinch.text.document import Document
+from chaffinch.text.table import TokenTable
+
+# In the order in which a guess by content asks them: the ones with the surest marks first.
+FORMATS: dict[str, Format] = {f.name: f for f in (columns.FORMAT,)}
+
+# Formats that go from bytes to a token table without documents in between.
+TABLES = {"columns": columns.read_table}
+
+_HEAD = 1 << 16
+
+
+def read(path: str | Path, format: str | None = None, **options: Any) -> Iterator[Document]:
+    """The documents of a file, in a format that is named or else detected; options go to its reader.
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "eggs.conll"
+    >>> _ = path.write_text("2 QTY\\nlarge SIZE\\neggs NAME\\n\\n")
+    >>> [d.text for d in read(path)], next(read(path)).columns
+    (['2 large eggs'], {'y': ['QTY', 'SIZE', 'NAME']})
+    """
+    chosen = detect(path) if format is None else named(format)
+    return chosen.read(path, **options)
+
+
+def read_table(path: str | Path, format: str | None = None, **options: Any) -> TokenTable:
+    """The tokens of a file as a table of ids: for column formats straight from the bytes."""
+    chosen = detect(path) if format is None else named(format)
+    if chosen.name in TABLES:
+        return TABLES[chosen.name](path, **options)
+    return TokenTable.from_documents(chosen.read(path, **options))
+
+
+def write(documents: Iterable[Document], path: str | Path, format: str | None = None, **options: Any) -> None:
+    """Write documents in a format that is named or that the path's extension says; whole or not at all."""
+    chosen = _by_extension(path) if format is None else named(format)
+    chosen.write(documents, path, **options)
+
+
+def named(name: str) -> Format:
+    """The format of this name; ConfigError lists the known ones."""
+    if name not in FORMATS:
+        raise ConfigError(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
+    return FORMATS[name]
+
+
+def detect(path: str | Path) -> Format:
+    """The format of a file: by its extension where that settles it, else by its first 64 KiB."""
+    candidates = with_extension(path)
+    if len(candidates) == 1:
+        return candidates[0]
+    head = _head(path)
+    name = Path(path).name.removesuffix(".gz")
+    for chosen in [*candidates, *FORMATS.values()]:
+        if chosen.looks_like is not None and chosen.looks_like(name, head):
+            return chosen
+    raise DataError(
+        f"{display_name(path)}: has none of the known formats by its name or its start; "
+        f"name one: {', '.join(FORMATS)}"
+    )
+
+
+def with_extension(path: str | Path) -> list[Format]:
+    """The formats that a file name suggests, the longest extension first."""
+    name = Path(path).name.lower().removesuffix(".gz")
+    matches = [
+        (len(e), f) for f in FORMATS.values() for e in f.extensions if name.endswith(e) and name != STDIO
+    ]
+    longest = max((length for length, _ in matches), default=0)
+    return [f for length, f in matches if length == longest]
+
+
+def _by_extension(path: str | Path) -> Format:
+    candidates = with_extension(path)
+    if not candidates:
+        raise ConfigError(
+            f"{display_name(path)}: no format has this extension; name one: {', '.join(FORMATS)}"
+        )
+    return candidates[0]
+
+
+def _head(path: str | Path) -> bytes:
+    if str(path) == STDIO:
+        return sys.stdin.buffer.peek(_HEAD)[:_HEAD] if hasattr(sys.stdin.buffer, "peek") else b""
+    with reading(path) as stream:
+        return stream.read(_HEAD)

@@ -1,0 +1,128 @@
+"""A column file through the native splitter: block by block for documents, at once for tables."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import ColumnText
+from chaffinch.corpus.lines import (
+    LONGEST_LINE,
+    broken_utf8,
+    fault,
+    long_line,
+    nul_byte,
+    shown,
+)
+from chaffinch.errors import DataError
+from chaffinch.files import display_name
+
+CHUNK = 1 << 20  # bytes read at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """How lines become rows; the native ColumnRules says what each field means.
+
+    expected: what a message says after "expected 3 columns", such as "as on line 1"
+    """
+
+    split: str = "separator"
+    separator: str = "\t"
+    columns: int
+    kept: tuple[int, ...]
+    word: int = 0
+    comment: str = ""
+    group: str = ""
+    stray_comments: bool = False
+    number_rows: bool = False
+    expected: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """Whole sentences: distinct strings and ids per kept column, and where each sentence is.
+
+    ptr: int64 [N+1]   lines: int64 [N], of the first token   groups: int32 [N], 0 before the first group
+    remarks: comment and group lines before each sentence [N]
+    """
+
+    columns: list[tuple[list[str], NDArray[np.int32]]]
+    ptr: NDArray[np.int64]
+    lines: NDArray[np.int64]
+    groups: NDArray[np.int32]
+    remarks: list[list[str]]
+
+
+def blocks(path: str | Path, head: bytes, stream: BinaryIO, rules: Rules, line: int) -> Iterator[Block]:
+    """The sentences in blocks, memory bounded by a chunk and the longest sentence.
+
+    head: what has been read of the stream and not yet used; its first line has the number ``line``.
+    """
+    text = _column_text(rules, line)
+    found = False
+    for chunk in chain([head], iter(lambda: stream.read(CHUNK), b"")):
+        sound = text.feed(chunk)
+        block = Block(*text.take())
+        if len(block.lines):
+            found = True
+            yield block
+        if not sound:
+            raise _error(path, text, rules)
+    if not text.finish():
+        raise _error(path, text, rules)
+    block = Block(*text.take())
+    if len(block.lines):
+        yield block
+    elif not found:
+        raise no_sentence(path)
+
+
+def whole(path: str | Path, head: bytes, stream: BinaryIO, rules: Rules, line: int) -> Block:
+    """All sentences in one block."""
+    text = _column_text(rules, line)
+    sound = text.feed(head)
+    while sound and (chunk := stream.read(CHUNK)):
+        sound = text.feed(chunk)
+    if not sound or not text.finish():
+        raise _error(path, text, rules)
+    block = Block(*text.take())
+    if not len(block.lines):
+        raise no_sentence(path)
+    return block
+
+
+def no_sentence(path: str | Path) -> DataError:
+    """The error for a file with blank lines and remarks only."""
+    return DataError(f"{display_name(path)}: holds no sentence")
+
+
+def _column_text(rules: Rules, line: int) -> ColumnText:
+    return ColumnText(
+        split=rules.split,
+        separator=rules.separator,
+        columns=rules.columns,
+        kept=rules.kept,
+        word=rules.word,
+        comment=rules.comment,
+        group=rules.group,
+        stray_comments=rules.stray_comments,
+        number_rows=rules.number_rows,
+        longest=LONGEST_LINE,
+        line=line,
+    )
+
+
+def _error(path: str | Path, text: ColumnText, rules: Rules) -> DataError:
+    kind, line, found, content = text.fault()
+    if kind == "columns":
+        plural = "s" if rules.columns > 1 else ""
+        what = f"expected {rules.columns} column{plural} {rules.expected}, found {found}: {shown(content)}"
+        return fault(path, line, what)
+    if kind == "empty word":
+        return fault(path, line, f"no token in column {rules.word + 1}: {shown(content)}")
+    return {"long line": long_line, "nul": nul_byte, "utf-8": broken_utf8}[kind](path, line, content)

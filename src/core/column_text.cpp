@@ -1,0 +1,228 @@
+#include "column_text.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr std::size_t shown_bytes = 400; // of a faulty line
+
+bool is_blank(std::string_view s) { return s.find_first_not_of(" \t") == std::string_view::npos; }
+
+bool is_number(std::string_view s) {
+    return !s.empty() && std::ranges::all_of(s, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// The length of the well-formed sequence at p that begins with a byte >= 0x80, or 0.
+std::size_t sequence_length(const unsigned char* p, std::size_t n) {
+    const auto continues = [&](std::size_t i) { return i < n && (p[i] & 0xC0) == 0x80; };
+    if (p[0] >= 0xC2 && p[0] <= 0xDF) return continues(1) ? 2 : 0;
+    if ((p[0] & 0xF0) == 0xE0) {
+        if (!continues(1) || !continues(2)) return 0;
+        if (p[0] == 0xE0 && p[1] < 0xA0) return 0; // overlong
+        if (p[0] == 0xED && p[1] > 0x9F) return 0; // surrogates
+        return 3;
+    }
+    if (p[0] >= 0xF0 && p[0] <= 0xF4) {
+        if (!continues(1) || !continues(2) || !continues(3)) return 0;
+        if (p[0] == 0xF0 && p[1] < 0x90) return 0; // overlong
+        if (p[0] == 0xF4 && p[1] > 0x8F) return 0; // above U+10FFFF
+        return 4;
+    }
+    return 0;
+}
+
+} // namespace
+
+ColumnText::ColumnText(ColumnRules rules, std::int64_t line)
+    : rules_(std::move(rules)), slots_(rules_.columns, -1), cells_(rules_.columns), line_(line) {
+    for (std::size_t k = 0; k < rules_.kept.size(); ++k) slots_[rules_.kept[k]] = static_cast<std::int32_t>(k);
+    block_.columns.resize(rules_.kept.size());
+}
+
+bool ColumnText::feed(std::string_view bytes) {
+    if (fault_.kind != ColumnFault::Kind::none) return false;
+    if (!pending_.empty()) {
+        const std::size_t end = bytes.find('\n');
+        if (end == std::string_view::npos) {
+            pending_.append(bytes);
+            if (static_cast<std::int64_t>(pending_.size()) > rules_.longest)
+                return fail(ColumnFault::Kind::long_line, pending_);
+            return true;
+        }
+        pending_.append(bytes.substr(0, end + 1));
+        bytes.remove_prefix(end + 1);
+        if (!read_lines(pending_)) return false;
+        pending_.clear();
+    }
+    const std::size_t last = bytes.rfind('\n');
+    const std::size_t complete = last == std::string_view::npos ? 0 : last + 1;
+    if (!read_lines(bytes.substr(0, complete))) return false;
+    pending_.assign(bytes.substr(complete));
+    if (static_cast<std::int64_t>(pending_.size()) > rules_.longest)
+        return fail(ColumnFault::Kind::long_line, pending_);
+    return true;
+}
+
+bool ColumnText::finish() {
+    if (fault_.kind != ColumnFault::Kind::none) return false;
+    if (!pending_.empty()) {
+        pending_.push_back('\n');
+        if (!read_lines(pending_)) return false;
+        pending_.clear();
+    }
+    end_sentence();
+    return true;
+}
+
+SentenceBlock ColumnText::take() {
+    SentenceBlock rest;
+    rest.columns.resize(block_.columns.size());
+    const std::int64_t done = block_.ptr.back();
+    for (std::size_t k = 0; k < block_.columns.size(); ++k) {
+        SentenceBlock::Column& from = block_.columns[k];
+        SentenceBlock::Column& to = rest.columns[k];
+        for (std::int64_t t = done; t < tokens_; ++t) to.ids.push_back(to.types.intern(from.types[from.ids[t]]));
+        from.ids.resize(done);
+    }
+    const auto open_remarks = block_.remarks.begin() + block_.heads.back();
+    rest.remarks.assign(std::make_move_iterator(open_remarks), std::make_move_iterator(block_.remarks.end()));
+    block_.remarks.erase(open_remarks, block_.remarks.end());
+    tokens_ -= done;
+    return std::exchange(block_, std::move(rest));
+}
+
+// `block` is whole lines, each with its newline.
+bool ColumnText::read_lines(std::string_view block) {
+    const std::size_t sound = sound_prefix(block);
+    for (std::size_t start = 0; start < block.size();) {
+        const std::size_t end = block.find('\n', start);
+        std::string_view line = block.substr(start, end - start);
+        if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+        if (static_cast<std::int64_t>(line.size()) > rules_.longest)
+            return fail(ColumnFault::Kind::long_line, line);
+        if (end > sound) return fail(block[sound] ? ColumnFault::Kind::utf8 : ColumnFault::Kind::nul, line);
+        if (!read_line(line)) return false;
+        ++line_;
+        start = end + 1;
+    }
+    return true;
+}
+
+bool ColumnText::read_line(std::string_view line) {
+    if (is_blank(line)) {
+        end_sentence();
+        return true;
+    }
+    const bool group = starts_group(line);
+    if (group || (!rules_.comment.empty() && line.starts_with(rules_.comment))) {
+        if (group) {
+            end_sentence();
+            ++group_;
+        }
+        block_.remarks.emplace_back(line);
+        return true;
+    }
+    if (tokens_ == block_.ptr.back()) first_line_ = line_;
+    return split(line);
+}
+
+bool ColumnText::split(std::string_view line) {
+    const auto columns = static_cast<std::size_t>(rules_.columns);
+    std::size_t found = 0;
+    const auto cell = [&](std::string_view s) {
+        if (found < columns) cells_[found] = s;
+        ++found;
+    };
+    std::string_view rest = line;
+    switch (rules_.split) {
+    case Split::separator:
+        for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
+            cell(rest.substr(0, at));
+            rest.remove_prefix(at + rules_.separator.size());
+        }
+        cell(rest);
+        break;
+    case Split::spaces:
+        for (std::size_t start; (start = rest.find_first_not_of(" \t")) != std::string_view::npos;) {
+            rest.remove_prefix(start);
+            const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
+            cell(rest.substr(0, end));
+            rest.remove_prefix(end);
+        }
+        break;
+    case Split::last:
+        if (const std::size_t at = rest.rfind(rules_.separator); at != std::string_view::npos) {
+            cell(rest.substr(0, at));
+            rest.remove_prefix(at + rules_.separator.size());
+        }
+        cell(rest);
+        break;
+    case Split::whole: cell(rest); break;
+    }
+    if (found != columns) {
+        if (rules_.stray_comments && tokens_ == block_.ptr.back() && line.starts_with("# ")) {
+            block_.remarks.emplace_back(line);
+            return true;
+        }
+        return fail(ColumnFault::Kind::columns, line, static_cast<std::int32_t>(found));
+    }
+    if (rules_.number_rows && !is_number(cells_[0])) return true;
+    if (cells_[rules_.word].empty()) return fail(ColumnFault::Kind::empty_word, line);
+    for (std::size_t c = 0; c < columns; ++c)
+        if (slots_[c] >= 0) {
+            SentenceBlock::Column& column = block_.columns[slots_[c]];
+            column.ids.push_back(column.types.intern(cells_[c]));
+        }
+    ++tokens_;
+    return true;
+}
+
+bool ColumnText::starts_group(std::string_view line) const {
+    if (rules_.group.empty() || !line.starts_with(rules_.group)) return false;
+    line.remove_prefix(rules_.group.size());
+    return line.empty() || line[0] == ' ' || line[0] == '\t' || line.starts_with(rules_.separator);
+}
+
+void ColumnText::end_sentence() {
+    if (tokens_ == block_.ptr.back()) return;
+    block_.ptr.push_back(tokens_);
+    block_.lines.push_back(first_line_);
+    block_.groups.push_back(group_);
+    block_.heads.push_back(static_cast<std::int64_t>(block_.remarks.size()));
+}
+
+bool ColumnText::fail(ColumnFault::Kind kind, std::string_view line, std::int32_t found) {
+    fault_ = {kind, line_, found, std::string(line.substr(0, shown_bytes))};
+    return false;
+}
+
+std::size_t sound_prefix(std::string_view bytes) {
+    const auto* p = reinterpret_cast<const unsigned char*>(bytes.data());
+    const std::size_t n = bytes.size();
+    for (std::size_t i = 0; i < n;) {
+        // Eight bytes in 0x01 .. 0x7F: none has its high bit, nor gains it when 1 is taken away.
+        if (i + 8 <= n) {
+            std::uint64_t word;
+            std::memcpy(&word, p + i, 8);
+            if (((word | (word - 0x0101010101010101ULL)) & 0x8080808080808080ULL) == 0) {
+                i += 8;
+                continue;
+            }
+        }
+        if (p[i] == 0) return i;
+        if (p[i] < 0x80) {
+            ++i;
+            continue;
+        }
+        const std::size_t length = sequence_length(p + i, n - i);
+        if (length == 0) return i;
+        i += length;
+    }
+    return n;
+}
+
+} // namespace chaffinch
