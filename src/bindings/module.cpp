@@ -5,6 +5,7 @@ NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
     m.doc() = "The native core of Chaffinch.";
     bind_corpus(m);
+    bind_evaluate(m);
     bind_random(m);
     bind_text(m);
 }
