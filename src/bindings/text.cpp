@@ -7,6 +7,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
 
+#include <array>
+
 namespace chaffinch::bindings {
 
 namespace {
@@ -39,14 +41,26 @@ void bind_text(nb::module_& m) {
         .def(
             "intern_nested",
             [](Interner& self, nb::list rows, bool frozen) {
+                // The same string object is often met again: the rows keep it alive, so its address will do.
+                struct Seen {
+                    PyObject* string = nullptr;
+                    std::int32_t id = 0;
+                };
+                std::array<Seen, 1024> seen{};
                 std::vector<std::int64_t> ptr{0};
                 std::vector<std::int32_t> ids;
                 ptr.reserve(nb::len(rows) + 1);
                 for (nb::handle row : rows) {
                     if (!nb::isinstance<nb::list>(row) && !nb::isinstance<nb::tuple>(row))
                         throw nb::type_error("expected a list of lists of strings");
-                    for (nb::handle s : nb::borrow<nb::sequence>(row))
-                        ids.push_back(frozen ? self.find(utf8(s)) : self.intern(utf8(s)));
+                    const bool is_list = PyList_Check(row.ptr()) != 0;
+                    const auto T = static_cast<Py_ssize_t>(nb::len(row));
+                    for (Py_ssize_t t = 0; t < T; ++t) {
+                        PyObject* s = is_list ? PyList_GetItem(row.ptr(), t) : PyTuple_GetItem(row.ptr(), t);
+                        Seen& last = seen[(reinterpret_cast<std::uintptr_t>(s) >> 4) % seen.size()];
+                        if (last.string != s) last = {s, frozen ? self.find(utf8(s)) : self.intern(utf8(s))};
+                        ids.push_back(last.id);
+                    }
                     ptr.push_back(static_cast<std::int64_t>(ids.size()));
                 }
                 return std::pair(given(std::move(ptr)), given(std::move(ids)));

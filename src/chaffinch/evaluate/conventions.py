@@ -52,7 +52,7 @@ class Convention:
         """uint8 [prefixes * prefixes * 2]: the bits of starts, ends and inside."""
         table = np.zeros((len(PREFIXES), len(PREFIXES), 2), dtype=np.uint8)
         for bit, rules in ((_STARTS, self.starts), (_ENDS, self.ends), (_INSIDE, self.inside)):
-            for before, relation, here in rules.split():
+            for before, relation, here in map(tuple, rules.split()):
                 for same in {">": (0, 1), "=": (1,), "!": (0,)}[relation]:
                     table[np.ix_(_matching(before), _matching(here), [same])] |= bit
         return np.ascontiguousarray(table.ravel())

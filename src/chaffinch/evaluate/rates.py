@@ -47,12 +47,14 @@ def rates(gold: Any, predicted: Any, correct: Any) -> tuple[Floats, Floats, Floa
 
 def macro(values: Floats, present: NDArray[np.bool_]) -> Floats:
     """The mean over the last axis of those that occur at all."""
-    return np.where(present, values, 0.0).sum(-1) / np.maximum(present.sum(-1), 1)
+    mean: Floats = np.where(present, values, 0.0).sum(-1) / np.maximum(present.sum(-1), 1)
+    return mean
 
 
 def weighted(values: Floats, gold: NDArray[np.int64]) -> Floats:
     """The mean over the last axis, each weighted by how often it is gold."""
-    return (values * gold).sum(-1) / np.maximum(gold.sum(-1), 1)
+    mean: Floats = (values * gold).sum(-1) / np.maximum(gold.sum(-1), 1)
+    return mean
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:

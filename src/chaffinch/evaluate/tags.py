@@ -1,6 +1,6 @@
 """Scores of tag sequences: tokens, sentences, and spans under a named convention."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -117,12 +117,12 @@ class TagScorer:
         rows = zip(kinds, p.tolist(), r.tolist(), f.tolist(), typed.tolist(), strict=True)
         all_present = np.ones(len(kinds), dtype=np.bool_)
         counts = typed.sum(axis=0).tolist()
-        means = [float(macro(x, all_present)) for x in (p, r, f)]
-        weights = [float(weighted(x, typed[:, 0])) for x in (p, r, f)]
+        means = (float(macro(x, all_present)) for x in (p, r, f))
+        weights = (float(weighted(x, typed[:, 0])) for x in (p, r, f))
         span = SpanScores(
             micro=Rates.of(*counts),
-            macro=Rates(*means, *counts),
-            weighted=Rates(*weights, *counts),
+            macro=_averaged(means, counts),
+            weighted=_averaged(weights, counts),
             types={kind: Rates(a, b, c, *n) for kind, a, b, c, n in rows},
         )
         untyped = Rates.of(*sums[_UNTYPED:_TYPED].tolist())
@@ -211,6 +211,11 @@ def _plain(sums: Sums) -> dict[str, Floats]:
         "token_accuracy": ratio(sums[..., _TOKENS_RIGHT], sums[..., _TOKENS]),
         "sentence_accuracy": ratio(sums[..., _SENTENCES_RIGHT], sums[..., _SENTENCES]),
     }
+
+
+def _averaged(means: Iterable[float], counts: list[int]) -> Rates:
+    precision, recall, f1 = means
+    return Rates(precision, recall, f1, *counts)
 
 
 def _as_list(rows: Any) -> list[Any]:
