@@ -1,0 +1,1 @@
+"""Learners: how a scorer is moved by examples."""

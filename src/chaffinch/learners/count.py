@@ -1,0 +1,205 @@
+"""The count learner: the potentials of a hidden Markov model, read off the training data.
+
+    p(x, y) = q(y_1|START) e(x_1|y_1) q(y_2|y_1) e(x_2|y_2) ... q(STOP|y_T)
+
+Everything returned is a log-probability, so the score of a labelling is log p(x, y). Words come as symbols:
+integers whose order, and whose ladder of wider symbols, the caller knows; this file knows only counts.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.learners.smoothing import (
+    Matrix,
+    backed_off,
+    deleted_interpolation,
+    maximum_likelihood,
+    smoothed,
+)
+
+STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+@dataclass(frozen=True)
+class Transitions:
+    """Log-potentials of the chain. Order 1: start, pair, end; order 2 adds triple, first and last."""
+
+    start: Matrix
+    end: Matrix
+    pair: Matrix
+    triple: NDArray[np.float64] | None = None
+    first: Matrix | None = None
+    last: Matrix | None = None
+
+
+@dataclass(frozen=True)
+class SymbolCounts:
+    """How often each symbol was seen with each label.
+
+    counts: [S, Y]; the first ``words`` rows are words, the rest rungs, which hold the counts of the rare words
+            below them, each rare word being counted in every rung of its ladder
+    direct: [S, Y] the same, but a word that is not a symbol of its own is counted in its narrowest rung only
+    parent: [S] the next wider symbol, -1 for the widest
+    labels: [Y] how often each label was seen
+    """
+
+    counts: Matrix
+    direct: Matrix
+    words: int
+    parent: NDArray[np.int32]
+    labels: NDArray[np.float64]
+
+
+def transitions(
+    y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int, order: int, smoothing: str, amount: float
+) -> Transitions:
+    """q(y_t|y_{t-1}) or q(y_t|y_{t-2}, y_{t-1}), START before and STOP after every sentence.
+
+    smoothing: one of SMOOTHINGS, or "deleted" for the second order's interpolation of all three orders.
+    """
+    trigrams = _trigram_counts(y, ptr, Y)
+    if order == 1:
+        bigrams = trigrams.sum(axis=0)
+        if smoothing == "deleted":
+            q = deleted_interpolation(bigrams[None])[0][0]
+        else:
+            q = smoothed(bigrams, smoothing, amount)
+        log_q = _log(q)
+        return Transitions(start=log_q[Y, :Y], end=log_q[:Y, Y], pair=log_q[:Y, :Y])
+    if smoothing == "deleted":
+        q3 = deleted_interpolation(trigrams)[0]
+    else:
+        q3 = smoothed(trigrams.reshape(-1, Y + 1), smoothing, amount).reshape(trigrams.shape)
+    log_q3 = _log(q3)
+    # A sentence of one label ends by q(STOP|START, y); longer ones by `last`, which takes that back.
+    end = log_q3[Y, :Y, Y]
+    return Transitions(
+        start=log_q3[Y, Y, :Y],
+        end=end,
+        pair=np.zeros((Y, Y)),
+        triple=np.ascontiguousarray(log_q3[:Y, :Y, :Y]),
+        first=np.ascontiguousarray(log_q3[Y, :Y, :Y]),
+        last=log_q3[:Y, :Y, Y] - np.where(np.isfinite(end), end, 0.0)[None, :],
+    )
+
+
+def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix:
+    """log e(x|y) [S, Y] by one of the two rules for unseen words that need no classes.
+
+    half      e(x|y) = c(y, x) / (c(y) + k), an unseen word gets k / (c(y) + k); k = ``amount``
+    constant  e(x|y) = c(y, x) / c(y), an unseen word tells nothing: the same for every label
+    """
+    c_y = symbols.labels
+    if rule == "half":
+        words = symbols.counts[: symbols.words] / (c_y + amount)
+        unseen = np.broadcast_to(amount / (c_y + amount), (len(symbols.counts) - symbols.words, len(c_y)))
+    else:
+        words = np.divide(symbols.counts[: symbols.words], c_y, out=np.zeros((symbols.words, len(c_y))), where=c_y > 0)
+        unseen = np.ones((len(symbols.counts) - symbols.words, len(c_y)))
+    return _log(np.concatenate([words, unseen]))
+
+
+def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> Matrix:
+    """log e(s|y) [S, Y] over words and the narrowest rungs of rare words, smoothed as one distribution per label.
+
+    A rung that no rare word ended in is no part of the distribution; it scores as all rare words below it do.
+    """
+    used = symbols.direct.sum(axis=1) > 0
+    table = np.zeros_like(symbols.direct)
+    table[used] = smoothed(symbols.direct[used].T, smoothing, amount).T
+    wider = maximum_likelihood(symbols.counts[~used] + 1e-3)
+    table[~used] = wider / maximum_likelihood(symbols.labels[None] + 1e-3)
+    return _log(table)
+
+
+def emissions_by_ladder(
+    symbols: SymbolCounts, word_strength: float | None, rung_strength: float | None
+) -> tuple[Matrix, float, float]:
+    """log e(s|y) up to a factor per symbol, [S, Y], through p(y|s) of ever narrower symbols.
+
+        p(y|s) = (c(s, y) + k p(y|parent of s)) / (c(s) + k)        e(s|y) = p(s) p(y|s) / p(y)
+
+    p(s) is the same for every label and left out. The strengths k of words and of rungs are those given, or
+    those under which left-out words are most likely. Returns the table and the two strengths.
+    """
+    levels = _levels(symbols.parent)
+    rung_levels = [level[level >= symbols.words] for level in levels]
+    if rung_strength is None:
+        rung_strength = max(STRENGTHS, key=lambda k: _left_out_rungs(symbols, k))
+    p = np.empty_like(symbols.counts)
+    root = np.flatnonzero(symbols.parent < 0)
+    p[root] = maximum_likelihood(symbols.counts[root] + 1e-3)
+    for level in rung_levels:
+        inner = level[symbols.parent[level] >= 0]
+        p[inner] = backed_off(symbols.counts[inner], p[symbols.parent[inner]], rung_strength)
+    counts, lower = symbols.counts[: symbols.words], p[symbols.parent[: symbols.words]]
+    if word_strength is None:
+        word_strength = max(STRENGTHS, key=lambda k: _left_out_words(counts, lower, k))
+    p[: symbols.words] = backed_off(counts, lower, word_strength)
+    prior = maximum_likelihood(symbols.labels[None] + 1e-3)
+    return _log(p / prior), word_strength, rung_strength
+
+
+def _trigram_counts(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> NDArray[np.float64]:
+    """c(y_{t-2}, y_{t-1}, y_t) [Y+1, Y+1, Y+1]: the last index is START as a history and STOP as an outcome."""
+    lengths = np.diff(ptr)
+    starts = ptr[:-1][lengths > 0]
+    padded = np.full(len(y) + 3 * len(starts), Y, dtype=np.int64)
+    # Each sentence stands after two STARTs and before one STOP.
+    shift = np.zeros(len(y), dtype=np.int64)
+    shift[starts] = 3
+    shift = np.cumsum(shift) - 1
+    padded[np.arange(len(y)) + shift] = y
+    outcome = np.ones(len(padded), dtype=bool)
+    sentence = np.arange(len(starts))
+    first = starts + 3 * sentence
+    outcome[first] = outcome[first + 1] = False
+    at = np.flatnonzero(outcome)
+    W = Y + 1
+    key = (padded[at - 2] * W + padded[at - 1]) * W + padded[at]
+    return np.bincount(key, minlength=W**3).reshape(W, W, W).astype(np.float64)
+
+
+def _levels(parent: NDArray[np.int32]) -> list[NDArray[np.int64]]:
+    """Symbols by their distance from the widest one."""
+    depth = np.zeros(len(parent), dtype=np.int64)
+    up = parent.copy()
+    while (live := up >= 0).any():
+        depth[live] += 1
+        up[live] = parent[up[live]]
+    return [np.flatnonzero(depth == d) for d in range(int(depth.max(initial=0)) + 1)]
+
+
+def _left_out_rungs(symbols: SymbolCounts, k: float) -> float:
+    """Log-likelihood of the labels of words seen once, each read through its ladder without itself."""
+    counts = symbols.counts[: symbols.words]
+    once = np.flatnonzero(counts.sum(axis=1) == 1)
+    if len(once) == 0:
+        return 0.0
+    y = counts[once].argmax(axis=1)
+    ladder = [symbols.parent[once]]
+    while (ladder[-1] >= 0).any():
+        ladder.append(np.where(ladder[-1] >= 0, symbols.parent[ladder[-1]], -1))
+    totals = symbols.counts.sum(axis=1)
+    p = np.full(len(once), 1.0 / counts.shape[1])
+    for rung in reversed(ladder):
+        on = rung >= 0
+        seen = symbols.counts[rung[on], y[on]] - 1
+        p[on] = (seen + k * p[on]) / (totals[rung[on]] - 1 + k)
+    return float(np.log(np.maximum(p, 1e-300)).sum())
+
+
+def _left_out_words(counts: Matrix, lower: Matrix, k: float) -> float:
+    """Log-likelihood of the labels of words seen at least twice, each occurrence without itself."""
+    totals = counts.sum(axis=1)
+    often = totals >= 2
+    c, n = counts[often], totals[often][:, None]
+    p = (np.maximum(c - 1, 0) + k * lower[often]) / (n - 1 + k)
+    return float((c * np.log(np.where(c > 0, p, 1.0))).sum())
+
+
+def _log(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.log(p)
