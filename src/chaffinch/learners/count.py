@@ -96,7 +96,9 @@ def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix
         words = symbols.counts[: symbols.words] / (c_y + amount)
         unseen = np.broadcast_to(amount / (c_y + amount), (len(symbols.counts) - symbols.words, len(c_y)))
     else:
-        words = np.divide(symbols.counts[: symbols.words], c_y, out=np.zeros((symbols.words, len(c_y))), where=c_y > 0)
+        words = np.divide(
+            symbols.counts[: symbols.words], c_y, out=np.zeros((symbols.words, len(c_y))), where=c_y > 0
+        )
         unseen = np.ones((len(symbols.counts) - symbols.words, len(c_y)))
     return _log(np.concatenate([words, unseen]))
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
 
-SMOOTHINGS = ("none", "add-k", "absolute", "kneser-ney")
-
 
 def smoothed(counts: Matrix, smoothing: str, amount: float) -> Matrix:
     """The estimate called ``smoothing``; ``amount`` is its k or its discount.
@@ -26,13 +24,7 @@ def smoothed(counts: Matrix, smoothing: str, amount: float) -> Matrix:
     >>> smoothed(counts, "absolute", 0.5).round(3).tolist()
     [[0.625, 0.125, 0.25]]
     """
-    estimate: Callable[[Matrix, float], Matrix] = {
-        "none": maximum_likelihood,
-        "add-k": add_k,
-        "absolute": absolute_discounting,
-        "kneser-ney": kneser_ney,
-    }[smoothing]
-    return estimate(counts, amount)
+    return _ESTIMATES[smoothing](counts, amount)
 
 
 def maximum_likelihood(counts: Matrix, _: float = 0.0) -> Matrix:
@@ -117,3 +109,12 @@ def deleted_interpolation(trigrams: NDArray[np.float64]) -> tuple[NDArray[np.flo
     p3 = maximum_likelihood(flat).reshape(trigrams.shape)
     p3 = np.where(history2 > 0, p3, p2)
     return weights[0] * p1 + weights[1] * p2 + weights[2] * p3, weights
+
+
+_ESTIMATES: dict[str, Callable[[Matrix, float], Matrix]] = {
+    "none": maximum_likelihood,
+    "add-k": add_k,
+    "absolute": absolute_discounting,
+    "kneser-ney": kneser_ney,
+}
+SMOOTHINGS = tuple(_ESTIMATES)
