@@ -1,0 +1,102 @@
+"""Alignment tables: two sentences, their sure and their possible word links; streamed, never quoted.
+
+    source      target          sure        possible
+    the house   la maison       1-1 2-2
+
+Links count tokens from 1 in the file and from 0 in :class:`Links`. Tokens are separated by single spaces.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from chaffinch.corpus.delimited import rows
+from chaffinch.corpus.losses import Losses
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import display_name, writing_text
+from chaffinch.text.document import Document, Links
+
+HEADER = ("source", "target", "sure", "possible")
+_LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+
+
+def read(
+    path: str | Path, *, out_of_range: str = "error", losses: Losses | None = None
+) -> Iterator[Document]:
+    """One document per pair; its tokens are the source's, ``links.target`` the translation's.
+
+    out_of_range: "error" refuses a link to a token that is not there; "drop" leaves it out and counts it
+    """
+    if out_of_range not in ("error", "drop"):
+        raise ConfigError(f"out_of_range must be error or drop, got {out_of_range!r}")
+    name = display_name(path)
+    table = rows(path)
+    header = next(table, (1, []))[1]
+    if len(header) != 4 or [cell.lower() for cell in header[2:]] != ["sure", "possible"]:
+        raise DataError(
+            f"{name}:1: expected a header of 4 columns, the last two 'sure' and 'possible', found {header}"
+        )
+    for number, row in table:
+        where = f"{name}:{number}"
+        words, target = (_tokens(cell, where) for cell in row[:2])
+        kept = []
+        for cell in row[2:]:
+            links = [_link(text, where) for text in cell.split(" ") if text]
+            inside = frozenset((i, j) for i, j in links if i < len(words) and j < len(target))
+            outside = [(i, j) for i, j in links if i >= len(words) or j >= len(target)]
+            if outside and out_of_range == "error":
+                i, j = outside[0]
+                raise DataError(
+                    f"{where}: the link {i + 1}-{j + 1} points outside its sentences of {len(words)} and "
+                    f"{len(target)} tokens; out_of_range='drop' leaves such links out"
+                )
+            if losses is not None:
+                losses.add("links outside their sentences were left out", where, len(outside))
+            kept.append(inside)
+        d = Document.from_words(words)
+        d.links = Links(tuple(target), kept[0], kept[1])
+        yield d
+
+
+def write(documents: Iterable[Document], path: str | Path) -> None:
+    """One row per document, links in order."""
+    with writing_text(path) as out:
+        out.write("\t".join(HEADER) + "\n")
+        for number, d in enumerate(documents, start=1):
+            if d.links is None:
+                raise DataError(f"document {number} has no links to write")
+            for word in (*d.words(), *d.links.target):
+                if not word or any(c in word for c in " \t\n\r"):
+                    raise DataError(
+                        f"document {number}: the token {word!r} does not fit in a table split at spaces"
+                    )
+            cells = [
+                " ".join(d.words()),
+                " ".join(d.links.target),
+                _joined(d.links.sure),
+                _joined(d.links.possible),
+            ]
+            out.write("\t".join(cells) + "\n")
+
+
+def _tokens(cell: str, where: str) -> list[str]:
+    words = cell.split(" ") if cell else []
+    if not all(words):
+        raise DataError(
+            f"{where}: two spaces in a row, or one at an end: tokens are separated by single spaces"
+        )
+    return words
+
+
+def _link(text: str, where: str) -> tuple[int, int]:
+    match = _LINK.fullmatch(text)
+    if match is None:
+        raise DataError(f"{where}: expected links such as 3-4, found {text!r}")
+    i, j = int(match[1]), int(match[2])
+    if i == 0 or j == 0:
+        raise DataError(f"{where}: the link {text} counts from 0; tokens are counted from 1")
+    return i - 1, j - 1
+
+
+def _joined(links: frozenset[tuple[int, int]]) -> str:
+    return " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(links))

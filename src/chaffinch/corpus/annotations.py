@@ -1,0 +1,115 @@
+"""Annotated records: the shapes in which tools write spans and labels into JSON, told apart by their values.
+
+Spans are ``[start, end, label]`` triples or objects with ``start`` and ``end`` (or ``start_offset`` and
+``end_offset``) and ``label``; they stand under ``spans``, ``entities``, ``annotations``, ``label`` or
+``labels``. Strings under ``label`` or ``labels`` are labels of the whole document.
+"""
+
+import json
+from typing import Any
+
+from chaffinch.corpus.json_records import Record, as_field, shown
+from chaffinch.corpus.losses import Losses
+from chaffinch.errors import DataError
+from chaffinch.text.document import Document, Span
+
+SPAN_KEYS = ("spans", "entities", "annotations")
+LABEL_KEYS = ("label", "labels")
+TEXT_KEYS = ("text", "data", "sentence", "document")
+
+
+def document(
+    record: Record, losses: Losses | None = None, *, text: str | None = None, label: str | None = None
+) -> Document:
+    """The document a record describes; ``text`` and ``label`` name its keys where they are unusual.
+
+    >>> d = document(Record("x:1", {"text": "Ann left", "label": [[0, 3, "PER"]], "source": "chat"}))
+    >>> d.spans, d.labels, d.fields
+    ([Span(label='PER', start=0, end=3, score=None)], [], {'source': 'chat'})
+    """
+    text_key = text if text is not None else next((k for k in TEXT_KEYS if k in record), TEXT_KEYS[0])
+    made = Document(text=record.string(text_key), id=record.scalar("id"))
+    label_keys = (label,) if label is not None else LABEL_KEYS
+    if label is not None and label not in record.value:
+        raise DataError(
+            f"{record.where}: expected a key {label!r}, found {', '.join(map(repr, record.value))}"
+        )
+    for key, value in record.value.items():
+        if key in (text_key, "id") or value is None:
+            continue
+        if key in label_keys or (key in SPAN_KEYS and _is_annotation(value)):
+            _annotate(made, record, key, value)
+        elif key in ("relations", "Comments", "comments") and isinstance(value, list):
+            if losses is not None:
+                losses.add(f"{key.lower()} are not carried", record.where, len(value))
+        else:
+            made.fields[key] = as_field(value)
+    return made
+
+
+def span(
+    record: Record, text: str, *, ends: tuple[str, str] = ("start", "end"), label: str = "label"
+) -> Span:
+    """The span that an object describes, its offsets checked against the text."""
+    start, end = record.integer(ends[0]), record.integer(ends[1])
+    check_offsets(record.where, start, end, text)
+    name = record.scalar(label)
+    if name is None:
+        raise DataError(
+            f"{record.where}: expected a key {label!r}, found {', '.join(map(repr, record.value))}"
+        )
+    return Span(name, start, end, record.number("score"))
+
+
+def check_offsets(where: str, start: int, end: int, text: str) -> None:
+    """Raise unless ``text[start:end]`` is a non-empty stretch of the text."""
+    if not 0 <= start < end:
+        raise DataError(f"{where}: expected 0 <= start < end, found start {start} and end {end}")
+    if end > len(text):
+        raise DataError(
+            f"{where}: the span {start} to {end} runs past the text, which has {len(text)} characters"
+        )
+
+
+def with_fields(head: dict[str, Any], d: Document) -> dict[str, Any]:
+    """An object to write, with the document's fields behind what the format itself says."""
+    for name in d.fields:
+        if name in head or name in LABEL_KEYS:
+            raise DataError(f"a field is called {name!r}, which this format uses itself; rename the column")
+    return head | d.fields
+
+
+def span_object(s: Span) -> dict[str, Any]:
+    """A span as an object; the score only where there is one."""
+    made: dict[str, Any] = {"start": s.start, "end": s.end, "label": s.label}
+    if s.score is not None:
+        made["score"] = s.score
+    return made
+
+
+def _is_annotation(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, list | dict | str) for v in value)
+
+
+def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
+    items = value if isinstance(value, list) else [value]
+    for i, item in enumerate(items, start=1):
+        where = f"{record.where}: {key} {i}" if isinstance(value, list) else f"{record.where}: {key}"
+        if isinstance(item, dict):
+            named = Record(where, item)
+            ends = ("start_offset", "end_offset") if "start_offset" in item else ("start", "end")
+            made.spans.append(span(named, made.text, ends=ends))
+        elif isinstance(item, list):
+            made.spans.append(_triple(where, item, made.text))
+        elif isinstance(item, str):
+            made.labels.append(item)
+        elif isinstance(item, bool | int | float):
+            made.labels.append(json.dumps(item))
+        else:
+            raise DataError(f"{where}: expected a label or a span, found {shown(item)}")
+
+
+def _triple(where: str, item: list[Any], text: str) -> Span:
+    if len(item) != 3:
+        raise DataError(f"{where}: expected [start, end, label], found {shown(item)}")
+    return span(Record(where, dict(zip(("start", "end", "label"), item, strict=True))), text)

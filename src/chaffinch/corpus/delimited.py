@@ -1,0 +1,242 @@
+"""Delimited rows with a header: CSV (quoted fields, which may hold line breaks) and TSV (never quoted).
+
+The columns of the text and of the label are found by their usual names or named by the caller; every other
+column goes to the document's fields and comes back when it is written. Streamed.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import display_name, reading, writing_text
+from chaffinch.text.document import Document
+
+TEXT_NAMES = (
+    "text",
+    "sentence",
+    "document",
+    "content",
+    "body",
+    "review",
+    "message",
+    "question",
+    "raw_sentence",
+)
+LABEL_NAMES = ("label", "labels", "class", "category", "target", "tag", "topic", "sentiment", "y")
+LONGEST_FIELD = 2**31 - 1
+
+
+def read_csv(
+    path: str | Path, *, text: str | None = None, label: str | None = None, separator: str | None = None
+) -> Iterator[Document]:
+    """The rows of a comma-separated file as documents.
+
+    text, label: names of columns; by default the first that has a usual name
+    separator:   what separates the labels in one cell, where a document may have several
+    """
+    return _read(path, ",", True, text, label, separator)
+
+
+def read_tsv(
+    path: str | Path, *, text: str | None = None, label: str | None = None, separator: str | None = None
+) -> Iterator[Document]:
+    """The rows of a tab-separated file as documents; quote marks are ordinary characters."""
+    return _read(path, "\t", False, text, label, separator)
+
+
+def write_csv(
+    documents: Iterable[Document],
+    path: str | Path,
+    *,
+    fields: Sequence[str] | None = None,
+    separator: str | None = None,
+) -> None:
+    """Rows ``label,text`` and further columns.
+
+    fields: names of the further columns (``id`` or fields); by default what the first document has
+    """
+    with writing_text(path) as out:
+        for row in _rows(documents, fields, separator):
+            out.write(",".join(map(_quoted, row)) + "\n")
+
+
+def write_tsv(
+    documents: Iterable[Document],
+    path: str | Path,
+    *,
+    fields: Sequence[str] | None = None,
+    separator: str | None = None,
+) -> None:
+    """As :func:`write_csv`, separated by tabs; a tab or a line break in a cell is refused."""
+    with writing_text(path) as out:
+        for number, row in enumerate(_rows(documents, fields, separator)):
+            for cell in row:
+                if any(c in cell for c in "\t\n\r"):
+                    raise DataError(f"document {number}: a tab or line break does not fit in TSV; write CSV")
+            out.write("\t".join(row) + "\n")
+
+
+def rows(path: str | Path, delimiter: str = "\t", quoted: bool = False) -> Iterator[tuple[int, list[str]]]:
+    """Number of the first line and cells of each row, the header among them; all have as many cells as it."""
+    name = display_name(path)
+    csv.field_size_limit(LONGEST_FIELD)
+    reader = csv.reader(
+        _ended_lines(path),
+        delimiter=delimiter,
+        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+        strict=True,
+    )
+    header: list[str] | None = None
+    while True:
+        first_line = reader.line_num + 1
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as e:
+            what = "a quoted field is never closed" if "unexpected end" in str(e) else str(e)
+            raise DataError(f"{name}:{first_line}: is not valid CSV: {what}") from None
+        if not row:
+            continue
+        if header is None:
+            header = row
+            _check_header(name, header)
+        elif len(row) != len(header):
+            raise DataError(
+                f"{name}:{first_line}: expected {len(header)} columns as in the header, found {len(row)}"
+            )
+        yield first_line, row
+
+
+def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str], kind: str) -> int | None:
+    """Where the wanted column stands, or the first with a usual name, or None.
+
+    >>> column("x.csv", ["Label", "body"], None, TEXT_NAMES, "text")
+    1
+    >>> column("x.csv", ["Label", "body"], "txt", TEXT_NAMES, "text")
+    Traceback (most recent call last):
+    chaffinch.errors.DataError: x.csv:1: there is no column 'txt' for the text; the header has 'Label', 'body'
+    """
+    if wanted is not None:
+        if wanted not in header:
+            has = ", ".join(map(repr, header))
+            raise DataError(f"{name}:1: there is no column {wanted!r} for the {kind}; the header has {has}")
+        return header.index(wanted)
+    lower = [cell.strip().lower() for cell in header]
+    return next((lower.index(candidate) for candidate in usual if candidate in lower), None)
+
+
+def text_and_label(
+    name: str, header: list[str], text: str | None, label: str | None
+) -> tuple[int, int | None]:
+    """Where the columns of the text and of the label stand; a table without a text is refused."""
+    at_text = column(name, header, text, TEXT_NAMES, "text")
+    if at_text is None:
+        has = ", ".join(map(repr, header))
+        raise DataError(f"{name}:1: none of the columns {has} is known to hold the text; name it with --text")
+    at_label = column(name, header, label, LABEL_NAMES, "label")
+    if at_label == at_text:
+        raise ConfigError(f"the column {header[at_text]!r} cannot be both text and label")
+    return at_text, at_label
+
+
+def own_names(d: Document) -> list[str]:
+    """The further columns that a document needs: its id, its fields."""
+    return ([] if d.id is None else ["id"]) + list(d.fields)
+
+
+def split_labels(cell: str, separator: str | None) -> list[str]:
+    """The labels in a cell: an empty one has none."""
+    if separator is None:
+        return [cell] if cell else []
+    return [part for part in cell.split(separator) if part]
+
+
+def joined_labels(number: int, labels: list[str], separator: str | None) -> str:
+    """The cell for a document's labels; what a reader could not take apart again is refused."""
+    if len(labels) > 1 and separator is None:
+        raise DataError(
+            f"document {number} has {len(labels)} labels: say what separates them (--label-separator)"
+        )
+    for name in labels:
+        if not name or (separator is not None and separator in name):
+            raise DataError(
+                f"document {number}: the label {name!r} does not fit in a cell separated by {separator!r}"
+            )
+    return (separator or "").join(labels)
+
+
+def _read(
+    path: str | Path, delimiter: str, quoted: bool, text: str | None, label: str | None, separator: str | None
+) -> Iterator[Document]:
+    table = rows(path, delimiter, quoted)
+    first = next(table, None)
+    if first is None:
+        raise DataError(f"{display_name(path)}: holds no header and no rows")
+    header = first[1]
+    at_text, at_label = text_and_label(display_name(path), header, text, label)
+    others = [(i, cell) for i, cell in enumerate(header) if i not in (at_text, at_label) and cell != "id"]
+    at_id = header.index("id") if "id" in header else None
+    for _, row in table:
+        yield Document(
+            text=row[at_text],
+            labels=[] if at_label is None else split_labels(row[at_label], separator),
+            id=None if at_id is None else row[at_id] or None,
+            fields={cell: row[i] for i, cell in others},
+        )
+
+
+def _ended_lines(path: str | Path) -> Iterator[str]:
+    """The lines with their ends, for a line break in a quoted field is part of it."""
+    with reading(path) as stream:
+        number = 0
+        while line := stream.readline(LONGEST_LINE + 2):
+            number += 1
+            if number == 1:
+                line = line.removeprefix(BOM)
+            text = decoded(path, number, line)
+            yield text + ("\r\n" if line.endswith(b"\r\n") else "\n")
+        if number == 0:
+            raise empty_file(path)
+
+
+def _check_header(name: str, header: list[str]) -> None:
+    seen: set[str] = set()
+    for cell in header:
+        if cell in seen:
+            raise DataError(f"{name}:1: the header has the column {cell!r} twice")
+        seen.add(cell)
+
+
+def _rows(
+    documents: Iterable[Document], fields: Sequence[str] | None, separator: str | None
+) -> Iterator[list[str]]:
+    """The header, then one row per document."""
+    iterator = iter(documents)
+    first = next(iterator, None)
+    names = list(fields) if fields is not None else ([] if first is None else own_names(first))
+    own = ["label", "text"]
+    for name in names:
+        if name in own:
+            raise DataError(
+                f"a field is called {name!r}, which is the name of a column of its own; rename it"
+            )
+    yield own + names
+    for number, d in enumerate([] if first is None else chain([first], iterator), start=1):
+        unknown = next((name for name in d.fields if name not in names), None)
+        if unknown is not None:
+            raise DataError(
+                f"document {number} has a field {unknown!r} that the header lacks: {', '.join(names)}"
+            )
+        cells = d.fields | {"id": d.id or ""}
+        yield [joined_labels(number, d.labels, separator), d.text, *(cells.get(name, "") for name in names)]
+
+
+def _quoted(cell: str) -> str:
+    """A cell of CSV, quoted where it must be and where a reader might trip (an empty or padded cell)."""
+    if any(c in cell for c in ',"\n\r') or cell != cell.strip() or not cell:
+        return '"' + cell.replace('"', '""') + '"'
+    return cell

@@ -1,0 +1,41 @@
+"""doccano exports: JSON lines (streamed) or a JSON array (loaded whole), of spans or of categories.
+
+    {"id": 7, "text": "Ann left Oslo", "label": [[0, 3, "PER"], [9, 13, "LOC"]]}
+    {"id": 8, "text": "crisp and sweet", "label": ["positive"]}
+
+All of its spellings are read: ``label``, ``labels``, ``entities`` or ``annotations``, triples or objects.
+Relations and comments are not carried.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.annotations import document, with_fields
+from chaffinch.corpus.json_records import compact, records
+from chaffinch.corpus.losses import Losses
+from chaffinch.files import writing_text
+from chaffinch.text.document import Document
+
+
+def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
+    """The documents of an export, whichever version of doccano wrote it."""
+    for record in records(path):
+        yield document(record, losses)
+
+
+def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:
+    """JSON lines that doccano imports: ``label`` holds the spans, or the categories where there are none."""
+    with writing_text(path) as out:
+        for i, d in enumerate(documents, start=1):
+            made: dict[str, Any] = {} if d.id is None else {"id": d.id}
+            made["text"] = d.text
+            if d.spans:
+                made["label"] = [[s.start, s.end, s.label] for s in d.spans]
+                if d.labels and losses is not None:
+                    losses.add(
+                        "doccano holds spans or labels of a document, not both: labels", f"document {i}"
+                    )
+            else:
+                made["label"] = d.labels
+            out.write(compact(with_fields(made, d)) + "\n")

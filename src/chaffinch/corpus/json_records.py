@@ -1,0 +1,206 @@
+"""JSON records: one object per line or an array of them, every value checked where it is taken.
+
+A line file is streamed; an array is a single JSON value and is loaded whole.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any, NoReturn
+
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines
+from chaffinch.corpus.whole import whole_decoded
+from chaffinch.errors import DataError
+from chaffinch.files import display_name, reading
+
+# How much of an unexpected value a message shows.
+SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A JSON object and where it stands (``posts.jsonl:12`` or ``tasks.json: item 3``).
+
+    >>> r = Record("posts.jsonl:12", {"text": "ok", "start": "4"})
+    >>> r.string("text")
+    'ok'
+    >>> r.integer("start")
+    Traceback (most recent call last):
+    chaffinch.errors.DataError: posts.jsonl:12: expected 'start' to be a whole number, found "4"
+    """
+
+    where: str
+    value: dict[str, Any]
+
+    def __contains__(self, key: str) -> bool:
+        return self.value.get(key) is not None
+
+    def string(self, key: str) -> str:
+        """A string that must be there."""
+        found = self._present(key)
+        if isinstance(found, str):
+            return found
+        raise self._refusal(key, "a string", found)
+
+    def integer(self, key: str) -> int:
+        """A whole number that must be there."""
+        found = self._present(key)
+        if isinstance(found, int) and not isinstance(found, bool):
+            return found
+        raise self._refusal(key, "a whole number", found)
+
+    def number(self, key: str) -> float | None:
+        """A number, or None where there is none."""
+        found = self.value.get(key)
+        if found is None:
+            return None
+        if isinstance(found, int | float) and not isinstance(found, bool) and isfinite(found):
+            return float(found)
+        raise self._refusal(key, "a finite number", found)
+
+    def array(self, key: str) -> list[Any]:
+        """A list; one that is absent or null is empty."""
+        found = self.value.get(key)
+        if found is None:
+            return []
+        if isinstance(found, list):
+            return found
+        raise self._refusal(key, "a list", found)
+
+    def record(self, key: str) -> "Record":
+        """A nested object that must be there."""
+        found = self._present(key)
+        if isinstance(found, dict):
+            return Record(f"{self.where}: {key}", found)
+        raise self._refusal(key, "an object", found)
+
+    def records(self, key: str) -> Iterator["Record"]:
+        """A list of objects; one that is absent or null is empty."""
+        for i, item in enumerate(self.array(key), start=1):
+            place = f"{self.where}: {key} {i}"
+            if not isinstance(item, dict):
+                raise DataError(f"{place}: expected an object, found {shown(item)}")
+            yield Record(place, item)
+
+    def scalar(self, key: str) -> str | None:
+        """A string or number as a string, or None where there is none: identifiers and labels."""
+        found = self.value.get(key)
+        if found is None:
+            return None
+        if isinstance(found, str):
+            return found
+        if isinstance(found, int | float):
+            return json.dumps(found)
+        raise self._refusal(key, "a string or a number", found)
+
+    def _present(self, key: str) -> Any:
+        if key not in self.value:
+            has = ", ".join(map(repr, self.value)) or "no keys at all"
+            raise DataError(f"{self.where}: expected a key {key!r}, found {has}")
+        return self.value[key]
+
+    def _refusal(self, key: str, expected: str, found: Any) -> DataError:
+        return DataError(f"{self.where}: expected {key!r} to be {expected}, found {shown(found)}")
+
+
+def line_records(path: str | Path) -> Iterator[Record]:
+    """One object per line, streamed; blank lines are passed over."""
+    for number, line in lines(path):
+        if line.strip():
+            yield _line_record(path, number, line)
+
+
+def records(path: str | Path) -> Iterator[Record]:
+    """Objects one per line (streamed) or as one JSON array or object (loaded whole), as the file begins."""
+    with reading(path) as stream:
+        head, number = b"", 0
+        while not head.strip():
+            head = stream.readline(LONGEST_LINE + 2)
+            number += 1
+            if not head:
+                raise empty_file(path)
+            if number == 1:
+                head = head.removeprefix(BOM)
+        if head.strip() == b"{" or head.lstrip().startswith(b"["):
+            yield from _array_records(path, number, whole_decoded(path, head + stream.read()))
+            return
+        while head:
+            line = decoded(path, number, head)
+            if line.strip():
+                yield _line_record(path, number, line)
+            head = stream.readline(LONGEST_LINE + 2)
+            number += 1
+
+
+def compact(value: Any) -> str:
+    """A JSON value on one line, readable in any script."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def as_field(value: Any) -> str:
+    """A JSON value as the string that a document's ``fields`` hold."""
+    return value if isinstance(value, str) else compact(value)
+
+
+def shown(value: Any) -> str:
+    """A value as messages quote it."""
+    text = compact(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _line_record(path: str | Path, number: int, line: str) -> Record:
+    where = f"{display_name(path)}:{number}"
+    return _record(where, _parsed(where, line))
+
+
+def _array_records(path: str | Path, first_line: int, text: str) -> Iterator[Record]:
+    name = display_name(path)
+    value = _parsed(name, text, first_line)
+    items = value if isinstance(value, list) else [value]
+    for i, item in enumerate(items, start=1):
+        yield _record(f"{name}: item {i}", item)
+
+
+def _record(where: str, value: Any) -> Record:
+    if not isinstance(value, dict):
+        raise DataError(f"{where}: expected a JSON object, found {shown(value)}")
+    return Record(where, value)
+
+
+def _parsed(where: str, text: str, first_line: int | None = None) -> Any:
+    """A JSON value; ``first_line`` is given where the text runs over lines of its own."""
+    try:
+        value = json.loads(text, parse_constant=_refused_constant)
+    except RecursionError:
+        raise DataError(f"{where}: is not usable JSON: nested too deeply") from None
+    except json.JSONDecodeError as e:
+        place = where if first_line is None else f"{where}:{first_line + e.lineno - 1}"
+        raise DataError(f"{place}: is not valid JSON: {e.msg} at column {e.colno}") from None
+    except ValueError as e:
+        raise DataError(f"{where}: is not usable JSON: {e}") from None
+    if "\\u" in text:
+        _check_characters(where, value)
+    return value
+
+
+def _refused_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _check_characters(where: str, value: Any) -> None:
+    """Escapes can spell what no UTF-8 file can hold: half a surrogate pair, or NUL."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, dict):
+            waiting.extend(item)
+            waiting.extend(item.values())
+        elif isinstance(item, list):
+            waiting.extend(item)
+        elif isinstance(item, str):
+            if "\0" in item:
+                raise DataError(f"{where}: a string holds a NUL character (\\u0000)")
+            if any("\ud800" <= c <= "\udfff" for c in item):
+                raise DataError(f"{where}: a string holds half a surrogate pair, which is no character")

@@ -1,0 +1,50 @@
+"""JSON lines: documents with labels, and documents with spans; streamed, one object per line.
+
+    {"text": "crisp and sweet", "label": "positive"}
+    {"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+
+Keys that mean nothing here go to the document's fields and come back when it is written.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.annotations import document, span_object, with_fields
+from chaffinch.corpus.json_records import compact, line_records
+from chaffinch.corpus.losses import Losses
+from chaffinch.files import writing_text
+from chaffinch.text.document import Document
+
+
+def read(
+    path: str | Path, *, text: str | None = None, label: str | None = None, losses: Losses | None = None
+) -> Iterator[Document]:
+    """The documents of a file of JSON lines, whichever of the usual keys hold their labels or spans."""
+    for record in line_records(path):
+        yield document(record, losses, text=text, label=label)
+
+
+def write(documents: Iterable[Document], path: str | Path) -> None:
+    """Text and labels: ``label`` where there is one, ``labels`` where there are several."""
+    with writing_text(path) as out:
+        for d in documents:
+            out.write(compact(with_fields(_head(d), d)) + "\n")
+
+
+def write_spans(documents: Iterable[Document], path: str | Path) -> None:
+    """Text, spans and labels."""
+    with writing_text(path) as out:
+        for d in documents:
+            head = _head(d) | {"spans": [span_object(s) for s in d.spans]}
+            out.write(compact(with_fields(head, d)) + "\n")
+
+
+def _head(d: Document) -> dict[str, Any]:
+    made: dict[str, Any] = {} if d.id is None else {"id": d.id}
+    made["text"] = d.text
+    if len(d.labels) == 1:
+        made["label"] = d.labels[0]
+    elif d.labels:
+        made["labels"] = d.labels
+    return made

@@ -1,0 +1,46 @@
+"""What a reader or a writer could not carry: counted by kind, with the first place where it was met."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Loss:
+    """One kind of thing that was left behind."""
+
+    what: str
+    count: int
+    first: str
+
+    def __str__(self) -> str:
+        place = f" (first at {self.first})" if self.first else ""
+        return f"{self.what}: {self.count}{place}"
+
+
+class Losses:
+    """A tally that readers and writers add to and that a report reads off.
+
+    >>> losses = Losses()
+    >>> losses.add("brat relations are not carried", "notes/a.ann:7")
+    >>> losses.add("brat relations are not carried", "notes/b.ann:2")
+    >>> print(*losses)
+    brat relations are not carried: 2 (first at notes/a.ann:7)
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, Loss] = {}
+
+    def add(self, what: str, first: str = "", count: int = 1) -> None:
+        """Count ``count`` more of a kind; ``first`` is remembered from the first call."""
+        if count <= 0:
+            return
+        if what in self._kinds:
+            self._kinds[what].count += count
+        else:
+            self._kinds[what] = Loss(what, count, first)
+
+    def __iter__(self) -> Iterator[Loss]:
+        return iter(self._kinds.values())
+
+    def __len__(self) -> int:
+        return len(self._kinds)

@@ -1,0 +1,127 @@
+"""Prodigy's JSON lines: tasks with tokens, spans, choices and the annotator's answer; streamed.
+
+    {"text": "Ann left", "spans": [{"start": 0, "end": 3, "token_start": 0, "token_end": 0, "label": "PER"}],
+     "tokens": [{"text": "Ann", "start": 0, "end": 3, "id": 0, "ws": true}, ...], "answer": "accept"}
+
+Only accepted tasks are documents; the others are counted. Its hashes and session names are not carried.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.annotations import check_offsets, span, span_object
+from chaffinch.corpus.json_records import Record, as_field, compact, line_records, shown
+from chaffinch.corpus.losses import Losses
+from chaffinch.errors import DataError
+from chaffinch.files import writing_text
+from chaffinch.text.document import Document, Span, Token
+
+ANSWERS = ("accept", "reject", "ignore")
+OWN_KEYS = ("text", "tokens", "spans", "label", "accept", "options", "answer", "id")
+
+
+def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
+    """The accepted tasks of a dataset as ``db-out`` prints it."""
+    tally = losses if losses is not None else Losses()
+    for record in line_records(path):
+        answer = record.value.get("answer", "accept")
+        if answer not in ANSWERS:
+            raise DataError(
+                f"{record.where}: expected 'answer' to be one of {ANSWERS}, found {shown(answer)}"
+            )
+        if answer != "accept":
+            tally.add(f"tasks answered {answer} are no documents", record.where)
+            continue
+        yield _document(record, tally)
+
+
+def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[str] | None = None) -> None:
+    """Tasks answered ``accept``; ``options`` are the labels to choose from (by default each task's own)."""
+    with writing_text(path) as out:
+        for d in documents:
+            for name in d.fields:
+                if name in OWN_KEYS or name.startswith("_"):
+                    raise DataError(
+                        f"a field is called {name!r}, which Prodigy uses itself; rename the column"
+                    )
+            out.write(compact(_task(d, options) | d.fields) + "\n")
+
+
+def _document(record: Record, tally: Losses) -> Document:
+    d = Document(text=record.string("text"), id=record.scalar("id"))
+    for item in record.records("tokens"):
+        word, start, end = item.string("text"), item.integer("start"), item.integer("end")
+        check_offsets(item.where, start, end, d.text)
+        if d.text[start:end] != word:
+            raise DataError(
+                f"{item.where}: the token {shown(word)} is not what the text has at {start} to {end}: "
+                f"{shown(d.text[start:end])}"
+            )
+        if d.tokens and start < d.tokens[-1].end:
+            raise DataError(f"{item.where}: the token at {start} overlaps the one before")
+        d.tokens.append(Token(word, start, end))
+    for item in record.records("spans"):
+        if "label" not in item:
+            tally.add("spans without a label are not carried", item.where)
+            continue
+        d.spans.append(_checked(span(item, d.text), item, d.tokens))
+    d.labels = _labels(record)
+    for key, value in record.value.items():
+        if key.startswith("_"):
+            tally.add("Prodigy's own keys (hashes, session, view) are not carried", record.where)
+        elif key not in OWN_KEYS and value is not None:
+            d.fields[key] = as_field(value)
+    return d
+
+
+def _labels(record: Record) -> list[str]:
+    """The choices that were ticked, or the one label that was offered and accepted."""
+    if "accept" in record:
+        return [as_field(choice) for choice in record.array("accept")]
+    label = record.scalar("label")
+    return [] if label is None else [label]
+
+
+def _checked(made: Span, item: Record, tokens: list[Token]) -> Span:
+    """The span, unless its token positions say something else than its offsets."""
+    if not tokens or "token_start" not in item or "token_end" not in item:
+        return made
+    first, last = item.integer("token_start"), item.integer("token_end")
+    if not 0 <= first <= last < len(tokens):
+        raise DataError(f"{item.where}: tokens {first} to {last} do not exist; there are {len(tokens)}")
+    if (tokens[first].start, tokens[last].end) != (made.start, made.end):
+        raise DataError(
+            f"{item.where}: tokens {first} to {last} are characters {tokens[first].start} to "
+            f"{tokens[last].end}, but the span says {made.start} to {made.end}"
+        )
+    return made
+
+
+def _task(d: Document, options: Sequence[str] | None) -> dict[str, Any]:
+    task: dict[str, Any] = {} if d.id is None else {"id": d.id}
+    task["text"] = d.text
+    if d.tokens:
+        task["tokens"] = [
+            {
+                "text": t.text,
+                "start": t.start,
+                "end": t.end,
+                "id": i,
+                "ws": d.text[t.end : t.end + 1].isspace(),
+            }
+            for i, t in enumerate(d.tokens)
+        ]
+    starts = {t.start: i for i, t in enumerate(d.tokens)}
+    ends = {t.end: i for i, t in enumerate(d.tokens)}
+    task["spans"] = []
+    for s in d.spans:
+        made = span_object(s)
+        if s.start in starts and s.end in ends:
+            made |= {"token_start": starts[s.start], "token_end": ends[s.end]}
+        task["spans"].append(made)
+    if d.labels or options:
+        task["options"] = [{"id": name, "text": name} for name in (options or d.labels)]
+        task["accept"] = d.labels
+    task["answer"] = "accept"
+    return task
