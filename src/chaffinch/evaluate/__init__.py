@@ -1,17 +1,36 @@
 """Scores: of tags, documents, trees and word links; intervals, paired tests, errors worth reading."""
 
+from chaffinch.evaluate.alignments import AlignmentScores, link_tally, score_alignments
 from chaffinch.evaluate.conventions import CONVENTIONS, SCHEMES, marks_spans
+from chaffinch.evaluate.documents import DocumentScores, LabelPair, score_documents
+from chaffinch.evaluate.intervals import Comparison, Interval, compare, intervals
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.tags import SpanScores, TagPair, TagScorer, TagScores, score_tags
+from chaffinch.evaluate.tally import Tally
+from chaffinch.evaluate.trees import TreeScores, score_trees, tree_tally
 
 __all__ = [
     "CONVENTIONS",
     "SCHEMES",
+    "AlignmentScores",
+    "Comparison",
+    "DocumentScores",
+    "Interval",
+    "LabelPair",
     "Rates",
     "SpanScores",
     "TagPair",
     "TagScorer",
     "TagScores",
+    "Tally",
+    "TreeScores",
+    "compare",
+    "intervals",
+    "link_tally",
     "marks_spans",
+    "score_alignments",
+    "score_documents",
     "score_tags",
+    "score_trees",
+    "tree_tally",
 ]

@@ -1,0 +1,103 @@
+"""How sure a score is: bootstrap intervals, and tests between two outputs for the same gold."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.evaluate.rates import Floats
+from chaffinch.evaluate.tally import Tally
+
+RESAMPLES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Between which values a score lies."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One score of two outputs for the same gold.
+
+    difference:  ours - other, with its bootstrap interval
+    p_bootstrap: share of the bootstrap samples in which the better one is not better (Koehn 2004)
+    p_swap:      how often swapping the outputs of random sentences gives a difference at least as large
+                 (approximate randomisation, Noreen 1989): (1 + times) / (1 + samples)
+    """
+
+    ours: float
+    other: float
+    difference: float
+    low: float
+    high: float
+    p_bootstrap: float
+    p_swap: float
+
+
+def intervals(
+    tally: Tally, confidence: float = 95.0, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Interval]:
+    """The percentile interval of every score: sentences are drawn with replacement, the score taken anew.
+
+    >>> from chaffinch.evaluate import LabelPair
+    >>> pair = LabelPair.from_lists(["a", "b"] * 50, ["a", "b"] * 40 + ["b", "a"] * 10)
+    >>> found = intervals(pair.tally(), seed=1)["accuracy"]
+    >>> found.low < 0.8 < found.high
+    True
+    """
+    _check(confidence, resamples)
+    if tally.N == 0:
+        return {}
+    drawn = tally.score(tally.bootstrap(resamples, seed))
+    bounds = {key: _bounds(values, confidence) for key, values in drawn.items()}
+    return {key: Interval(*pair) for key, pair in bounds.items()}
+
+
+def compare(
+    ours: Tally, other: Tally, confidence: float = 95.0, seed: int = 0, resamples: int = RESAMPLES
+) -> dict[str, Comparison]:
+    """Every score of two outputs for the same sentences, compared on the same samples.
+
+    Both tallies must have the same columns: score both outputs with one label list.
+    """
+    _check(confidence, resamples)
+    if (ours.N, ours.K) != (other.N, other.K):
+        raise ConfigError(f"cannot compare {ours.N} x {ours.K} counts with {other.N} x {other.K}")
+    if ours.N == 0:
+        return {}
+    ours_sums, other_sums = ours.sums(), other.sums()
+    ours_scores, other_scores = ours.score(ours_sums), ours.score(other_sums)
+    # One seed draws the same sentences for both.
+    ours_drawn = ours.score(ours.bootstrap(resamples, seed))
+    other_drawn = ours.score(other.bootstrap(resamples, seed))
+    # Where the coin falls, a sentence's two outputs change places: what one side loses the other gains.
+    gained = other.half(resamples, seed + 1) - ours.half(resamples, seed + 1)
+    ours_swapped, other_swapped = ours.score(ours_sums + gained), ours.score(other_sums - gained)
+    found = {}
+    for key, value in ours_scores.items():
+        a, b = float(value), float(other_scores[key])
+        drawn = ours_drawn[key] - other_drawn[key]
+        swapped = np.abs(ours_swapped[key] - other_swapped[key])
+        low, high = _bounds(drawn, confidence)
+        # A hair of tolerance: equal fractions may differ in their last bit.
+        times = int((swapped >= abs(a - b) - 1e-12).sum())
+        against = float((drawn * np.sign(a - b) <= 0).mean())
+        found[key] = Comparison(a, b, a - b, low, high, against, (1 + times) / (1 + resamples))
+    return found
+
+
+def _bounds(values: Floats, confidence: float) -> tuple[float, float]:
+    tail = (100.0 - confidence) / 2.0
+    low, high = np.percentile(values, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def _check(confidence: float, resamples: int) -> None:
+    if not 0.0 < confidence < 100.0:
+        raise ConfigError(f"an interval's confidence is a percentage between 0 and 100, got {confidence:g}")
+    if resamples < 1:
+        raise ConfigError(f"at least one resample is needed, got {resamples}")

@@ -1,0 +1,175 @@
+"""Bracket scores of parse trees, by the rules of evalb with Collins's parameters."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
+from chaffinch.evaluate.tally import Sums, Tally
+from chaffinch.text.document import Tree
+
+# Brackets that are no part of the analysis, punctuation that no constituent is blamed for, one equivalence.
+ROOTS = frozenset({"TOP", "ROOT", "S1", ""})
+PUNCTUATION = frozenset({",", ":", "``", "''", "."})
+EQUIVALENT = {"PRT": "ADVP"}
+EMPTY = "-NONE-"
+
+Bracket = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class TreeScores:
+    """What was right in a set of parse trees.
+
+    bracket:     labelled constituents
+    exact_match: share of the trees with exactly the gold constituents
+    tag_accuracy: share of the words (punctuation aside) with the gold part of speech
+    """
+
+    trees: int
+    bracket: Rates
+    exact_match: float
+    tag_accuracy: float
+    labels: dict[str, Rates]
+
+    def as_dict(self) -> dict[str, float]:
+        """Every score under its stable key."""
+        found: dict[str, float] = {"trees": self.trees}
+        found |= self.bracket.as_dict("bracket")
+        found |= {"exact_match": self.exact_match, "tag_accuracy": self.tag_accuracy}
+        for name, one in self.labels.items():
+            found |= one.as_dict(f"bracket.label.{name}")
+        return found
+
+
+def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree], strip_empty: bool = True) -> TreeScores:
+    """Labelled bracket precision, recall and F1, exact match and tag accuracy.
+
+    Constituents are compared by (label, first word, last word) after deleting punctuation, the outermost TOP
+    and (``strip_empty``) traces; labels lose their function tags; PRT counts as ADVP.
+
+    >>> noun = Tree("NP", (Tree("DT", word="the"), Tree("NN", word="finch")))
+    >>> verb = Tree("VP", (Tree("VBZ", word="sings"),))
+    >>> score_trees([Tree("S", (noun, verb))], [Tree("S", (*noun.children, verb))]).bracket.recall
+    0.6666666666666666
+    """
+    tally, labels = tree_tally(gold, predicted, strip_empty)
+    sums = tally.sums()
+    scores = {key: float(value) for key, value in tally.score(sums).items()}
+    per_label = {
+        name: Rates.of(*counts)
+        for name, counts in zip(labels, sums[_LABELLED:].reshape(-1, 3).tolist(), strict=True)
+    }
+    return TreeScores(
+        trees=tally.N,
+        bracket=Rates.of(*sums[:3].tolist()),
+        exact_match=scores["exact_match"],
+        tag_accuracy=scores["tag_accuracy"],
+        labels=per_label,
+    )
+
+
+def tree_tally(
+    gold: Sequence[Tree], predicted: Sequence[Tree], strip_empty: bool = True, also: Sequence[str] = ()
+) -> tuple[Tally, list[str]]:
+    """One row of counts per tree, and the bracket labels; ``also`` adds labels to them."""
+    if len(gold) != len(predicted):
+        raise DataError(f"gold has {len(gold)} trees, the prediction has {len(predicted)}")
+    pairs = [_compared(n, a, b, strip_empty) for n, (a, b) in enumerate(zip(gold, predicted, strict=True))]
+    labels = sorted({label for a, b, *_ in pairs for label, _, _ in (*a, *b)} | set(also))
+    ids = {label: i for i, label in enumerate(labels)}
+    counts = np.zeros((len(pairs), _LABELLED + 3 * len(labels)), dtype=np.int32)
+    for row, (a, b, words, tags_right) in zip(counts, pairs, strict=True):
+        row[3], row[4] = words, tags_right
+        row[5], row[6] = 1, int(a == b)
+        for which, brackets in enumerate((a, b, a & b)):
+            row[which] = brackets.total()
+            for (label, _, _), times in brackets.items():
+                row[_LABELLED + 3 * ids[label] + which] += times
+    return Tally.from_dense(counts, _by_key), labels
+
+
+def brackets(tree: Tree, deleted: Sequence[bool]) -> list[Bracket]:
+    """The constituents of a tree over the words that stay, preterminals and empty ones left out."""
+    found: list[Bracket] = []
+    left = 0  # words read that stay
+    read = 0  # words read
+
+    def walk(node: Tree) -> None:
+        nonlocal left, read
+        if not node.children:
+            left += not deleted[read]
+            read += 1
+            return
+        start = left
+        for child in node.children:
+            walk(child)
+        label = plain_label(node.label)
+        if label not in ROOTS and left > start:
+            found.append((EQUIVALENT.get(label, label), start, left))
+
+    walk(tree)
+    return found
+
+
+def leaves(tree: Tree) -> Iterator[Tree]:
+    """The preterminals, left to right."""
+    if not tree.children:
+        yield tree
+    for child in tree.children:
+        yield from leaves(child)
+
+
+def without_empty(tree: Tree) -> Tree | None:
+    """The tree without traces and the constituents that dominate nothing else."""
+    if not tree.children:
+        return None if tree.label == EMPTY else tree
+    kept = tuple(child for child in map(without_empty, tree.children) if child is not None)
+    return Tree(tree.label, kept, tree.word) if kept else None
+
+
+def plain_label(label: str) -> str:
+    """A label without function tags and indices.
+
+    >>> plain_label("NP-SBJ-1"), plain_label("NP=2"), plain_label("-LRB-"), plain_label("ADVP|PRT")
+    ('NP', 'NP', '-LRB-', 'ADVP')
+    """
+    cuts = [at for sign in "-=|" if (at := label.find(sign, 1)) > 0]
+    return label if label.startswith("-") or not cuts else label[: min(cuts)]
+
+
+_LABELLED = 7
+
+
+def _compared(
+    n: int, gold: Tree, predicted: Tree, strip_empty: bool
+) -> tuple[Counter[Bracket], Counter[Bracket], int, int]:
+    """Both sides' brackets, the number of words, and of those with the right tag."""
+    if strip_empty:
+        gold = without_empty(gold) or Tree("")
+        predicted = without_empty(predicted) or Tree("")
+    a, b = list(leaves(gold)), list(leaves(predicted))
+    if len(a) != len(b):
+        raise DataError(f"tree {n + 1}: gold has {len(a)} words, the prediction has {len(b)}")
+    for i, (x, y) in enumerate(zip(a, b, strict=True)):
+        if x.word != y.word:
+            raise DataError(f"tree {n + 1}: word {i + 1} is {x.word!r} in gold, {y.word!r} in the prediction")
+    # The gold tags decide what is punctuation on both sides, so that a wrong tag cannot shift the words.
+    deleted = [leaf.label in PUNCTUATION or leaf.label == EMPTY for leaf in a]
+    right = sum(x.label == y.label for x, y, gone in zip(a, b, deleted, strict=True) if not gone)
+    sides = Counter(brackets(gold, deleted)), Counter(brackets(predicted, deleted))
+    return *sides, len(a) - sum(deleted), right
+
+
+def _by_key(sums: Sums) -> dict[str, Floats]:
+    p, r, f = rates(sums[..., 0], sums[..., 1], sums[..., 2])
+    return {
+        "bracket.precision": p,
+        "bracket.recall": r,
+        "bracket.f1": f,
+        "exact_match": ratio(sums[..., 6], sums[..., 5]),
+        "tag_accuracy": ratio(sums[..., 4], sums[..., 3]),
+    }
