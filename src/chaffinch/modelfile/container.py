@@ -58,6 +58,11 @@ def code_of(array: NDArray[Any]) -> str:
     return code
 
 
+def little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    """The array as it is stored; itself, if it is contiguous and little-endian already."""
+    return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+
+
 def raw(array: NDArray[Any]) -> memoryview:
     """The bytes of a contiguous little-endian array, without a copy."""
     return array.reshape(-1).view(np.uint8).data
@@ -72,7 +77,7 @@ def packed(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> I
     ready = {}
     for name, array in arrays.items():
         _check_name(name)
-        ready[name] = np.ascontiguousarray(array, DTYPES[code_of(array)])
+        ready[name] = little_endian(array)
     order = sorted(ready, key=lambda name: (-ready[name].dtype.itemsize, name))
     directory: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))}
     end = 0

@@ -167,7 +167,7 @@ def _digest(text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
     """SHA-256 over the header's text and the arrays in order of name, each after its name, type and shape."""
     digest = hashlib.sha256(f"{text}\n".encode())
     for name in sorted(tensors):
-        a = np.ascontiguousarray(tensors[name], tensors[name].dtype.newbyteorder("<"))
+        a = container.little_endian(tensors[name])
         shape = ",".join(map(str, a.shape))
         digest.update(f"{name} {container.code_of(a)} [{shape}]\n".encode())
         digest.update(container.raw(a))

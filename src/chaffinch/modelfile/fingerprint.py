@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.modelfile.container import little_endian, raw
 from chaffinch.modelfile.strings import StringList
 
 
@@ -30,6 +31,6 @@ def fingerprint(*parts: "NDArray[Any] | Iterable[str]") -> str:
 
 
 def _add(digest: Any, array: NDArray[Any]) -> None:
-    array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    array = little_endian(array)
     digest.update(f"{array.dtype.str} {list(array.shape)}\n".encode())
-    digest.update(array.reshape(-1).view(np.uint8).data)
+    digest.update(raw(array))

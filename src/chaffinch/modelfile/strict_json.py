@@ -109,6 +109,8 @@ def _finite(value: float) -> float:
 
 
 def _whole_characters(text: str) -> str:
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise ModelFileError(f"has {shown(text)}, which holds half a character (a lone surrogate)")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ModelFileError(f"has {shown(text)}, which holds half a character (a lone surrogate)") from None
     return text
