@@ -140,9 +140,20 @@ bool ColumnText::split(std::string_view line) {
     std::string_view rest = line;
     switch (rules_.split) {
     case Split::separator:
-        for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
-            cell(rest.substr(0, at));
-            rest.remove_prefix(at + rules_.separator.size());
+        if (rules_.separator.size() == 1) {
+            const char separator = rules_.separator[0];
+            std::size_t start = 0;
+            for (std::size_t at = 0; at < line.size(); ++at) // cells are short: a loop beats a call
+                if (line[at] == separator) {
+                    cell(line.substr(start, at - start));
+                    start = at + 1;
+                }
+            rest = line.substr(start);
+        } else {
+            for (std::size_t at; (at = rest.find(rules_.separator)) != std::string_view::npos;) {
+                cell(rest.substr(0, at));
+                rest.remove_prefix(at + rules_.separator.size());
+            }
         }
         cell(rest);
         break;
@@ -182,7 +193,7 @@ bool ColumnText::split(std::string_view line) {
 }
 
 bool ColumnText::starts_group(std::string_view line) const {
-    if (rules_.group.empty() || !line.starts_with(rules_.group)) return false;
+    if (rules_.group.empty() || line[0] != rules_.group[0] || !line.starts_with(rules_.group)) return false;
     line.remove_prefix(rules_.group.size());
     return line.empty() || line[0] == ' ' || line[0] == '\t' || line.starts_with(rules_.separator);
 }

@@ -8,6 +8,21 @@
 
 namespace chaffinch {
 
+// The n < 8 bytes at p as a little-endian number; no call and no loop, for this is asked for every word.
+inline std::uint64_t short_word(const char* p, std::size_t n) {
+    if (n >= 4) { // two loads that overlap
+        std::uint32_t low, high;
+        std::memcpy(&low, p, 4);
+        std::memcpy(&high, p + n - 4, 4);
+        return low | static_cast<std::uint64_t>(high) << (8 * (n - 4));
+    }
+    if (n == 0) return 0;
+    const auto at = [&](std::size_t i) {
+        return static_cast<std::uint64_t>(static_cast<unsigned char>(p[i])) << (8 * i);
+    };
+    return at(0) | at(n / 2) | at(n - 1);
+}
+
 // A 64-bit hash of bytes: eight at a time, multiplied and folded; the same on every little-endian machine.
 inline std::uint64_t hash_bytes(std::string_view s) {
     __extension__ using wide = unsigned __int128;
@@ -25,16 +40,26 @@ inline std::uint64_t hash_bytes(std::string_view s) {
         p += 8;
         n -= 8;
     }
-    std::uint64_t tail = 0;
-    if (n > 0) std::memcpy(&tail, p, n);
-    return fold(h ^ tail, 0xe7037ed1a0b428dbULL);
+    return fold(h ^ short_word(p, n), 0xe7037ed1a0b428dbULL);
+}
+
+inline bool same_bytes(std::string_view a, std::string_view b) {
+    if (a.size() != b.size()) return false;
+    std::size_t i = 0;
+    for (; i + 8 <= a.size(); i += 8) {
+        std::uint64_t x, y;
+        std::memcpy(&x, a.data() + i, 8);
+        std::memcpy(&y, b.data() + i, 8);
+        if (x != y) return false;
+    }
+    return short_word(a.data() + i, a.size() - i) == short_word(b.data() + i, b.size() - i);
 }
 
 class Interner {
   public:
     static constexpr std::int32_t absent = -1;
 
-    Interner() : slots_(64, absent), starts_{0} {}
+    Interner() : slots_(64), starts_{0} {}
 
     std::int32_t size() const { return static_cast<std::int32_t>(hashes_.size()); }
 
@@ -43,45 +68,22 @@ class Interner {
     }
 
     // The id of s, or `absent`.
-    std::int32_t find(std::string_view s) const {
-        const std::uint64_t h = hash_bytes(s);
-        const std::size_t mask = slots_.size() - 1;
-        for (std::size_t i = h & mask;; i = (i + 1) & mask) {
-            const std::int32_t id = slots_[i];
-            if (id == absent || (hashes_[id] == h && (*this)[id] == s)) return id;
-        }
-    }
+    std::int32_t find(std::string_view s) const;
 
     // The id of s, given one now if it has none.
-    std::int32_t intern(std::string_view s) {
-        const std::uint64_t h = hash_bytes(s);
-        const std::size_t mask = slots_.size() - 1;
-        std::size_t i = h & mask;
-        for (; slots_[i] != absent; i = (i + 1) & mask) {
-            const std::int32_t id = slots_[i];
-            if (hashes_[id] == h && (*this)[id] == s) return id;
-        }
-        const std::int32_t id = size();
-        slots_[i] = id;
-        hashes_.push_back(h);
-        bytes_.insert(bytes_.end(), s.begin(), s.end());
-        starts_.push_back(static_cast<std::int64_t>(bytes_.size()));
-        if (2 * hashes_.size() > slots_.size()) grow();
-        return id;
-    }
+    std::int32_t intern(std::string_view s);
 
   private:
-    void grow() {
-        slots_.assign(slots_.size() * 2, absent);
-        const std::size_t mask = slots_.size() - 1;
-        for (std::int32_t id = 0; id < size(); ++id) {
-            std::size_t i = hashes_[id] & mask;
-            while (slots_[i] != absent) i = (i + 1) & mask;
-            slots_[i] = id;
-        }
-    }
+    // Part of the hash sits beside the id, so that a probe seldom has to look at another string.
+    struct Slot {
+        std::uint32_t tag = 0;
+        std::int32_t id = absent;
+    };
 
-    std::vector<std::int32_t> slots_;   // [power of two] id or absent, linear probing, at most half full
+    static std::uint32_t tag_of(std::uint64_t h) { return static_cast<std::uint32_t>(h >> 32); }
+    void grow();
+
+    std::vector<Slot> slots_;           // [power of two] linear probing, at most half full
     std::vector<std::uint64_t> hashes_; // [types]
     std::vector<char> bytes_;           // all strings, end to end
     std::vector<std::int64_t> starts_;  // [types+1] bounds into bytes_

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from chaffinch.corpus.column_names import Picked, picked
 from chaffinch.corpus.column_writer import DOCSTART, write
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, long_line
-from chaffinch.corpus.splitter import CHUNK, Block, Rules, blocks, no_sentence, whole
+from chaffinch.corpus.lines import BOM, Lookahead, decoded
+from chaffinch.corpus.splitter import Block, Rules, blocks, no_sentence, whole
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import configured, knob
@@ -41,14 +41,14 @@ def read(path: str | Path, **settings: Any) -> Iterator[Document]:
     A line that starts with ``#`` is a token like any other, unless ``comments`` says else or it stands before
     a sentence, starts with ``# `` and has another count of columns than the rest.
     """
-    with _opened(path, _options(settings)) as (head, stream, rules, line, columns):
-        yield from documents(blocks(path, head, stream, rules, line), columns.names)
+    with _opened(path, _options(settings)) as (ahead, rules, columns):
+        yield from documents(blocks(ahead, rules), columns.names)
 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:
     """The whole file as a token table, straight from its bytes; settings as for :func:`read`."""
-    with _opened(path, _options(settings)) as (head, stream, rules, line, columns):
-        return table(whole(path, head, stream, rules, line), columns.names)
+    with _opened(path, _options(settings)) as (ahead, rules, columns):
+        return table(whole(ahead, rules), columns.names)
 
 
 def table(block: Block, names: tuple[str, ...]) -> TokenTable:
@@ -105,95 +105,57 @@ def _options(settings: dict[str, Any]) -> ColumnOptions:
 
 
 @contextmanager
-def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[bytes, BinaryIO, Rules, int, Picked]]:
-    """The file, its layout known: bytes read but not used, the rest, rules, number of the next line, columns."""
+def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahead, Rules, Picked]]:
+    """The file with its layout known; what comes next is the first line after the header."""
     with reading(path) as stream:
-        head = stream.read(CHUNK)
-        if not head:
-            raise empty_file(path)
-        head = head.removeprefix(BOM)
-        number = 1
-        header: str | None = None
-        if options.header:
-            head = _at_least_a_line(path, head, stream, number)
-            first, _, head = head.partition(b"\n")
-            header = decoded(path, number, first)
-            number += 1
-        model, model_number, head = _model_line(path, head, stream, number, options)
+        ahead = Lookahead(path, stream)
+        header = decoded(path, 1, ahead.next_line()) if options.header else None
+        model, number = _model_line(ahead, options.comments)
         separator = SEPARATORS.get(options.separator or "", options.separator)
         if separator is None:
             separator = "\t" if "\t" in (model if header is None else header) else "spaces"
-        names = None if header is None else tuple(_cells(header, separator))
-        if names is None:
-            count, expected = len(_cells(model, separator)), f"as on line {model_number}"
+        if header is None:
+            names, count, expected = None, len(_cells(model, separator)), f"as on line {number}"
         else:
+            names = tuple(_cells(header, separator))
             count, expected = len(names), "as in the header"
         columns = picked(path, count, names, options.columns, options.word, options.label)
         if columns.named_all:
             count, expected = len(columns.indices), f"({', '.join(columns.names)})"
-        rules = Rules(
-            split="spaces" if separator == "spaces" else "separator",
-            separator=" " if separator == "spaces" else separator,
-            columns=count,
-            kept=columns.indices,
-            word=columns.indices[columns.names.index(WORD)],
-            comment=options.comments or "",
-            group=DOCSTART,
-            stray_comments=options.comments is None,
-            expected=expected,
-        )
-        yield head, stream, rules, number, columns
+        yield ahead, _rules(options, separator, count, expected, columns), columns
 
 
-def _model_line(
-    path: str | Path, head: bytes, stream: BinaryIO, number: int, options: ColumnOptions
-) -> tuple[str, int, bytes]:
-    """The first line that is surely a row, its number, and the head with what was read on to find it.
+def _rules(options: ColumnOptions, separator: str, count: int, expected: str, columns: Picked) -> Rules:
+    return Rules(
+        split="spaces" if separator == "spaces" else "separator",
+        separator=" " if separator == "spaces" else separator,
+        columns=count,
+        kept=columns.indices,
+        word=columns.indices[columns.names.index(WORD)],
+        comment=options.comments or "",
+        group=DOCSTART,
+        stray_comments=options.comments is None,
+        expected=expected,
+    )
+
+
+def _model_line(ahead: Lookahead, comment: str | None) -> tuple[str, int]:
+    """The first line that is surely a row, and its number.
 
     That is the first line that is no ``#`` line, or the first of those where there is nothing else.
     """
-    comment = None if options.comments is None else options.comments.encode()
-    doubtful: tuple[int, bytes] | None = None
-    start = 0
-    while True:
-        end = head.find(b"\n", start)
-        if end < 0:
-            more = stream.read(CHUNK)
-            if len(head) - start > LONGEST_LINE:
-                raise long_line(path, number, head[start:])
-            head += more
-            if more:
-                continue
-            end = len(head)
-        line = head[start:end].removesuffix(b"\r")
-        if (
-            not line.strip(b" \t")
-            or line.startswith(DOCSTART.encode())
-            or (comment and line.startswith(comment))
-        ):
-            pass
-        elif line.startswith(b"#") and comment is None:
-            doubtful = doubtful or (number, line)
-        else:
-            return decoded(path, number, line), number, head
-        if end == len(head) and not (more := stream.read(CHUNK)):
-            break
-        if end == len(head):
-            head += more
+    skipped = (DOCSTART.encode(), comment.encode()) if comment else (DOCSTART.encode(),)
+    doubtful = None
+    for number, line in ahead.lines():
+        if not line.strip(b" \t\r") or line.startswith(skipped):
             continue
-        start = end + 1
-        number += 1
+        if comment is not None or not line.startswith(b"#"):
+            return decoded(ahead.path, number, line), number
+        doubtful = doubtful or (number, line)
     if doubtful is None:
-        raise no_sentence(path)
-    return decoded(path, doubtful[0], doubtful[1]), doubtful[0], head
-
-
-def _at_least_a_line(path: str | Path, head: bytes, stream: BinaryIO, number: int) -> bytes:
-    while b"\n" not in head and (more := stream.read(CHUNK)):
-        head += more
-        if len(head) > LONGEST_LINE:
-            raise long_line(path, number, head)
-    return head
+        raise no_sentence(ahead.path)
+    number, line = doubtful
+    return decoded(ahead.path, number, line), number
 
 
 def _cells(line: str, separator: str) -> list[str]:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
 
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 1 << 23  # bytes; a longer line is no line of text
+CHUNK = 1 << 20  # bytes read at a time
 _SHOWN = 60  # characters of a line that a message repeats
 
 
@@ -27,6 +29,54 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, decoded(path, number, line)
     if number == 0:
         raise empty_file(path)
+
+
+class Lookahead:
+    """A stream whose first lines can be looked at before it is read from the start, chunk by chunk.
+
+    number: of the first line that ``chunks`` will give
+    """
+
+    def __init__(self, path: str | Path, stream: BinaryIO) -> None:
+        self.path = path
+        self.number = 1
+        self._stream = stream
+        self._seen = stream.read(CHUNK)
+        if not self._seen:
+            raise empty_file(path)
+        self._seen = self._seen.removeprefix(BOM)
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Numbers and lines (without newline) from the first on, reading only as far as is asked for."""
+        number, start = self.number, 0
+        while (end := self._line_end(start, number)) is not None:
+            yield number, self._seen[start:end]
+            number, start = number + 1, end + 1
+
+    def next_line(self) -> bytes:
+        """Take the first line away."""
+        line = next((line for _, line in self.lines()), b"")
+        self._seen = self._seen[len(line) + 1 :]
+        self.number += 1
+        return line
+
+    def chunks(self) -> Iterator[bytes]:
+        """Everything that was not taken away."""
+        yield self._seen
+        self._seen = b""
+        while chunk := self._stream.read(CHUNK):
+            yield chunk
+
+    def _line_end(self, start: int, number: int) -> int | None:
+        """Where the line at ``start`` ends; None if the stream has ended there."""
+        while (end := self._seen.find(b"\n", start)) < 0:
+            if len(self._seen) - start > LONGEST_LINE:
+                raise long_line(self.path, number, self._seen[start:])
+            more = self._stream.read(CHUNK)
+            if not more:
+                return len(self._seen) if start < len(self._seen) else None
+            self._seen += more
+        return end
 
 
 def decoded(path: str | Path, number: int, line: bytes) -> str:

@@ -2,26 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import ColumnText
-from chaffinch.corpus.lines import (
-    LONGEST_LINE,
-    broken_utf8,
-    fault,
-    long_line,
-    nul_byte,
-    shown,
-)
+from chaffinch.corpus.lines import LONGEST_LINE, Lookahead, broken_utf8, fault, long_line, nul_byte, shown
 from chaffinch.errors import DataError
 from chaffinch.files import display_name
-
-CHUNK = 1 << 20  # bytes read at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,41 +47,35 @@ class Block:
     remarks: list[list[str]]
 
 
-def blocks(path: str | Path, head: bytes, stream: BinaryIO, rules: Rules, line: int) -> Iterator[Block]:
-    """The sentences in blocks, memory bounded by a chunk and the longest sentence.
-
-    head: what has been read of the stream and not yet used; its first line has the number ``line``.
-    """
-    text = _column_text(rules, line)
+def blocks(ahead: Lookahead, rules: Rules) -> Iterator[Block]:
+    """The sentences in blocks, memory bounded by a chunk and the longest sentence."""
+    text = _column_text(rules, ahead.number)
     found = False
-    for chunk in chain([head], iter(lambda: stream.read(CHUNK), b"")):
+    for chunk in ahead.chunks():
         sound = text.feed(chunk)
         block = Block(*text.take())
         if len(block.lines):
             found = True
             yield block
         if not sound:
-            raise _error(path, text, rules)
+            raise _error(ahead.path, text, rules)
     if not text.finish():
-        raise _error(path, text, rules)
+        raise _error(ahead.path, text, rules)
     block = Block(*text.take())
     if len(block.lines):
         yield block
     elif not found:
-        raise no_sentence(path)
+        raise no_sentence(ahead.path)
 
 
-def whole(path: str | Path, head: bytes, stream: BinaryIO, rules: Rules, line: int) -> Block:
+def whole(ahead: Lookahead, rules: Rules) -> Block:
     """All sentences in one block."""
-    text = _column_text(rules, line)
-    sound = text.feed(head)
-    while sound and (chunk := stream.read(CHUNK)):
-        sound = text.feed(chunk)
-    if not sound or not text.finish():
-        raise _error(path, text, rules)
+    text = _column_text(rules, ahead.number)
+    if not (all(text.feed(chunk) for chunk in ahead.chunks()) and text.finish()):
+        raise _error(ahead.path, text, rules)
     block = Block(*text.take())
     if not len(block.lines):
-        raise no_sentence(path)
+        raise no_sentence(ahead.path)
     return block
 
 
