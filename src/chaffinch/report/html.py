@@ -1,0 +1,131 @@
+"""HTML pages: whatever is not marked as HTML is escaped, and a page needs nothing but itself."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+
+
+class Html(str):
+    """Text that is HTML already; every other string is escaped on its way into a page."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *content: object, **attributes: object) -> Html:
+    """An element. ``class_`` is class, ``data_x`` is data-x; an attribute that is None is left out.
+
+    >>> tag("p", "a < b", tag("b", "!"), class_="x")
+    '<p class="x">a &lt; b<b>!</b></p>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    return Html(f"<{name}{written}>{join(*content)}</{name}>")
+
+
+def join(*content: object) -> Html:
+    """Pieces in a row, escaped unless they are HTML."""
+    return Html("".join(piece if isinstance(piece, Html) else escape(str(piece)) for piece in content))
+
+
+def paragraph(*content: object) -> Html:
+    """A paragraph of running text."""
+    return tag("p", *content)
+
+
+def cards(figures: Iterable[tuple[str, str, str]]) -> Html:
+    """The headline: (name, value, note) in boxes side by side."""
+    boxes = (
+        tag(
+            "div",
+            tag("div", name, class_="name"),
+            tag("div", value, class_="value"),
+            tag("div", note, class_="note"),
+            class_="card",
+        )
+        for name, value, note in figures
+    )
+    return tag("div", *boxes, class_="cards")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str | None = None) -> Html:
+    """A table; a column is set right if its first cell is a number or looks like one."""
+    body = [list(row) for row in rows]
+    right = [_numeric(body[0][i]) if body and i < len(body[0]) else False for i in range(len(head))]
+    classes = ["number" if r else None for r in right]
+    parts = []
+    if caption is not None:
+        parts.append(tag("caption", caption))
+    parts.append(
+        tag("thead", tag("tr", *(tag("th", h, class_=c) for h, c in zip(head, classes, strict=True))))
+    )
+    lines = (
+        tag("tr", *(tag("td", cell, class_=c) for cell, c in zip(row, classes, strict=True))) for row in body
+    )
+    parts.append(tag("tbody", *lines))
+    return tag("div", tag("table", *parts), class_="wide")
+
+
+def figure(svg: Html, caption: object | None = None) -> Html:
+    """A chart and what to see in it."""
+    return tag("figure", svg, tag("figcaption", caption) if caption is not None else Html(""))
+
+
+@dataclass
+class Page:
+    """A report, section by section.
+
+    >>> page = Page("Scores", "dev.conll against out.conll")
+    >>> page.add("Spans", paragraph("F1 is 0.9 & rising."))
+    >>> "F1 is 0.9 &amp; rising." in page.render()
+    True
+    """
+
+    title: str
+    subtitle: str = ""
+    sections: list[tuple[str, Html]] = field(default_factory=list)
+
+    def add(self, heading: str, *content: object) -> None:
+        """Append a section."""
+        self.sections.append((heading, join(*content)))
+
+    def render(self) -> str:
+        """The whole page."""
+        style = files("chaffinch.report").joinpath("page.css").read_text("utf-8")
+        names = [_anchor(i, heading) for i, (heading, _) in enumerate(self.sections)]
+        headings = [heading for heading, _ in self.sections]
+        links = (tag("a", h, href=f"#{n}") for h, n in zip(headings, names, strict=True))
+        body = join(
+            tag("header", tag("h1", self.title), tag("p", self.subtitle)),
+            tag("nav", *links) if len(names) > 2 else Html(""),
+            tag(
+                "main",
+                *(
+                    tag("section", tag("h2", heading), content, id=name)
+                    for name, (heading, content) in zip(names, self.sections, strict=True)
+                ),
+            ),
+            tag("footer", "Written by Chaffinch."),
+        )
+        head = join(
+            Html(
+                '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+            ),
+            tag("title", self.title),
+            tag("style", Html(style)),
+        )
+        return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>{body}</body></html>\n'
+
+
+def _anchor(index: int, heading: str) -> str:
+    return f"{index + 1}-{re.sub(r'[^a-z0-9]+', '-', heading.lower()).strip('-')}"
+
+
+def _numeric(cell: object) -> bool:
+    if isinstance(cell, int | float):
+        return True
+    return not isinstance(cell, Html) and re.fullmatch(r"[-+]?[\d.,]+%?( .*)?", str(cell)) is not None
