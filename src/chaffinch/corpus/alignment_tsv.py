@@ -8,16 +8,27 @@ Links count tokens from 1 in the file and from 0 in :class:`Links`. Tokens are s
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaffinch.corpus.delimited import rows
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Links
 
 HEADER = ("source", "target", "sure", "possible")
 _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentOptions:
+    """What becomes of faulty links."""
+
+    out_of_range: str = knob("error", "links to tokens that are not there", choices=("error", "drop"))
 
 
 def read(
@@ -100,3 +111,19 @@ def _link(text: str, where: str) -> tuple[int, int]:
 
 def _joined(links: frozenset[tuple[int, int]]) -> str:
     return " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(links))
+
+
+def _looks_like(_name: str, head: bytes) -> bool:
+    cells = head.removeprefix(BOM).partition(b"\n")[0].strip().lower().split(b"\t")
+    return len(cells) == 4 and cells[2:] == [b"sure", b"possible"]
+
+
+FORMAT = Format(
+    name="alignment",
+    extensions=(".tsv",),
+    read=read,
+    write=write,
+    carries=frozenset({"tokens", "links"}),
+    looks_like=_looks_like,
+    options=AlignmentOptions,
+)

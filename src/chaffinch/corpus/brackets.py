@@ -8,17 +8,27 @@ becomes the document's group. Nothing here recurses, so that no tree is too deep
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from chaffinch.corpus.lines import lines
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import BOM, lines
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Tree
 
 TABLE_HEADER = "file\ttree"
 EMPTY = "-NONE-"
 _PIECE = re.compile(r"[()]|[^\s()]+", re.ASCII)  # a no-break space is part of a word
 _FUNCTION = re.compile(r"[-=|]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BracketOptions:
+    """What of a tree is kept."""
+
+    strip: bool = knob(False, "take traces and function tags away")
 
 
 def read(path: str | Path, *, strip: bool = False) -> Iterator[Document]:
@@ -232,3 +242,31 @@ def _atom(text: str) -> str:
             f"{text!r} cannot stand in a bracketed tree: write brackets as -LRB-, -RRB- and no spaces"
         )
     return text
+
+
+def _looks_like_table(_name: str, head: bytes) -> bool:
+    return head.removeprefix(BOM).startswith(TABLE_HEADER.encode())
+
+
+def _looks_like_trees(_name: str, head: bytes) -> bool:
+    return bool(re.match(rb"\s*\(\s*(\(|[^\s()]+\s+[^\s)])", head.removeprefix(BOM)))
+
+
+TABLE = Format(
+    name="brackets-tsv",
+    extensions=(".tsv",),
+    read=read,
+    write=write_table,
+    carries=frozenset({"tokens", "tree", "group"}),
+    looks_like=_looks_like_table,
+    options=BracketOptions,
+)
+FORMAT = Format(
+    name="brackets",
+    extensions=(".mrg", ".ptb", ".trees", ".brackets", ".txt"),
+    read=read,
+    write=write,
+    carries=frozenset({"tokens", "tree"}),
+    looks_like=_looks_like_trees,
+    options=BracketOptions,
+)

@@ -17,6 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from chaffinch.corpus.annotations import check_offsets
+from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import fault, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.whole import whole_text
@@ -170,3 +171,17 @@ def _writing_folder(path: Path, force: bool) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(made, ignore_errors=True)
         raise
+
+
+def _is_corpus(folder: Path) -> bool:
+    return any(folder.rglob("*.ann"))
+
+
+FORMAT = Format(
+    name="brat",
+    extensions=(".ann",),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "spans", "id"}),
+    folder=_is_corpus,
+)

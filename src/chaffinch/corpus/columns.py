@@ -180,7 +180,7 @@ FORMAT = Format(
     extensions=(".conll", ".iob", ".bio", ".tsv", ".txt", ".tags", ".cols"),
     read=read,
     write=write,
-    carries=frozenset({"tokens", "columns"}),
+    carries=frozenset({"tokens", "columns", "group"}),
     looks_like=looks_like,
     options=ColumnOptions,
 )

@@ -5,13 +5,16 @@ column goes to the document's fields and comes back when it is written. Streamed
 """
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
+from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, reading, writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
 TEXT_NAMES = (
@@ -29,22 +32,31 @@ LABEL_NAMES = ("label", "labels", "class", "category", "target", "tag", "topic",
 LONGEST_FIELD = 2**31 - 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class DelimitedOptions:
+    """Which columns hold what, where their names do not say so."""
+
+    text: str | None = knob(None, "column of the text")
+    label: str | None = knob(None, "column of the label")
+    label_separator: str | None = knob(None, "what separates several labels in one cell")
+
+
 def read_csv(
-    path: str | Path, *, text: str | None = None, label: str | None = None, separator: str | None = None
+    path: str | Path, *, text: str | None = None, label: str | None = None, label_separator: str | None = None
 ) -> Iterator[Document]:
     """The rows of a comma-separated file as documents.
 
     text, label: names of columns; by default the first that has a usual name
-    separator:   what separates the labels in one cell, where a document may have several
+    label_separator: what separates the labels in one cell, where a document may have several
     """
-    return _read(path, ",", True, text, label, separator)
+    return _read(path, ",", True, text, label, label_separator)
 
 
 def read_tsv(
-    path: str | Path, *, text: str | None = None, label: str | None = None, separator: str | None = None
+    path: str | Path, *, text: str | None = None, label: str | None = None, label_separator: str | None = None
 ) -> Iterator[Document]:
     """The rows of a tab-separated file as documents; quote marks are ordinary characters."""
-    return _read(path, "\t", False, text, label, separator)
+    return _read(path, "\t", False, text, label, label_separator)
 
 
 def write_csv(
@@ -52,14 +64,14 @@ def write_csv(
     path: str | Path,
     *,
     fields: Sequence[str] | None = None,
-    separator: str | None = None,
+    label_separator: str | None = None,
 ) -> None:
     """Rows ``label,text`` and further columns.
 
     fields: names of the further columns (``id`` or fields); by default what the first document has
     """
     with writing_text(path) as out:
-        for row in _rows(documents, fields, separator):
+        for row in _rows(documents, fields, label_separator):
             out.write(",".join(map(_quoted, row)) + "\n")
 
 
@@ -68,11 +80,11 @@ def write_tsv(
     path: str | Path,
     *,
     fields: Sequence[str] | None = None,
-    separator: str | None = None,
+    label_separator: str | None = None,
 ) -> None:
     """As :func:`write_csv`, separated by tabs; a tab or a line break in a cell is refused."""
     with writing_text(path) as out:
-        for number, row in enumerate(_rows(documents, fields, separator)):
+        for number, row in enumerate(_rows(documents, fields, label_separator)):
             for cell in row:
                 if any(c in cell for c in "\t\n\r"):
                     raise DataError(f"document {number}: a tab or line break does not fit in TSV; write CSV")
@@ -240,3 +252,34 @@ def _quoted(cell: str) -> str:
     if any(c in cell for c in ',"\n\r') or cell != cell.strip() or not cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell
+
+
+def _has_text_column(delimiter: bytes) -> Callable[[str, bytes], bool]:
+    """Whether the first line is a header with a column that is usually the text."""
+
+    def looks_like(_name: str, head: bytes) -> bool:
+        first = head.removeprefix(BOM).partition(b"\n")[0].strip().lower()
+        cells = [cell.strip(b' "') for cell in first.split(delimiter)]
+        return len(cells) > 1 and any(name.encode() in cells for name in TEXT_NAMES)
+
+    return looks_like
+
+
+CSV = Format(
+    name="csv",
+    extensions=(".csv",),
+    read=read_csv,
+    write=write_csv,
+    carries=frozenset({"text", "labels", "id", "fields"}),
+    looks_like=_has_text_column(b","),
+    options=DelimitedOptions,
+)
+TSV = Format(
+    name="tsv",
+    extensions=(".tsv",),
+    read=read_tsv,
+    write=write_tsv,
+    carries=frozenset({"text", "labels", "id", "fields"}),
+    looks_like=_has_text_column(b"\t"),
+    options=DelimitedOptions,
+)

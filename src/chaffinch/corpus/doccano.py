@@ -11,8 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import document, with_fields
-from chaffinch.corpus.json_records import compact, records
+from chaffinch.corpus.annotations import LABEL_KEYS, SPAN_KEYS, document, with_fields
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.json_records import compact, first_object, records
+from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses
 from chaffinch.files import writing_text
 from chaffinch.text.document import Document
@@ -39,3 +41,26 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
             else:
                 made["label"] = d.labels
             out.write(compact(with_fields(made, d)) + "\n")
+
+
+def _looks_like(_name: str, head: bytes) -> bool:
+    """An array of objects with a text, or lines whose labels are triples or have doccano's offsets."""
+    if head.removeprefix(BOM).lstrip().startswith(b"["):
+        return b'"text"' in head and b'"result"' not in head
+    first = first_object(head)
+    items = [item for key in (*LABEL_KEYS, *SPAN_KEYS) for item in _listed(first.get(key))]
+    return "text" in first and any(isinstance(i, list) or "start_offset" in i for i in items)
+
+
+def _listed(value: Any) -> list[Any]:
+    return [item for item in value if isinstance(item, list | dict)] if isinstance(value, list) else []
+
+
+FORMAT = Format(
+    name="doccano",
+    extensions=(".json", ".jsonl"),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "spans", "labels", "id", "fields"}),
+    looks_like=_looks_like,
+)

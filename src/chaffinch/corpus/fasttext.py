@@ -2,14 +2,24 @@
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from chaffinch.corpus.lines import lines
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import BOM, lines
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
 PREFIX = "__label__"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FastTextOptions:
+    """How labels are marked."""
+
+    prefix: str = knob(PREFIX, "what a label begins with")
 
 
 def read(path: str | Path, *, prefix: str = PREFIX) -> Iterator[Document]:
@@ -45,3 +55,18 @@ def write(documents: Iterable[Document], path: str | Path, *, prefix: str = PREF
                     f"document {number}: its text is empty or begins with {prefix!r}, which reads as a label"
                 )
             out.write(" ".join([*(prefix + label for label in d.labels), d.text]) + "\n")
+
+
+def _looks_like(_name: str, head: bytes) -> bool:
+    return head.removeprefix(BOM).startswith(PREFIX.encode())
+
+
+FORMAT = Format(
+    name="fasttext",
+    extensions=(".ft", ".fasttext", ".txt"),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "labels"}),
+    looks_like=_looks_like,
+    options=FastTextOptions,
+)

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from chaffinch.text.document import Document
 
 # The parts of a document that a format may carry.
-PARTS = frozenset({"text", "tokens", "columns", "spans", "labels", "tree", "links"})
+PARTS = frozenset(
+    {"text", "tokens", "columns", "spans", "scores", "labels", "tree", "links", "id", "group", "fields"}
+)
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,7 @@ class Format:
     carries:    which of PARTS survive a round trip
     looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
                 format? Asked when the extension does not settle it; None: never guessed
+    folder:     is this folder a corpus of this format? None: it is a file
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags
     """
 
@@ -29,6 +33,7 @@ class Format:
     carries: frozenset[str]
     looks_like: Callable[[str, bytes], bool] | None = None
     options: type | None = None
+    folder: Callable[[Path], bool] | None = None
 
     def __post_init__(self) -> None:
         unknown = self.carries - PARTS

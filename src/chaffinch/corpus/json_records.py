@@ -134,6 +134,15 @@ def records(path: str | Path) -> Iterator[Record]:
             number += 1
 
 
+def first_object(head: bytes) -> dict[str, Any]:
+    """The object on the first line of a file that starts so; empty if there is none, or not all of it."""
+    try:
+        value = json.loads(head.removeprefix(BOM).lstrip().partition(b"\n")[0])
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
 def compact(value: Any) -> str:
     """A JSON value on one line, readable in any script."""
     return json.dumps(value, ensure_ascii=False)

@@ -7,14 +7,25 @@ Keys that mean nothing here go to the document's fields and come back when it is
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import document, span_object, with_fields
-from chaffinch.corpus.json_records import compact, line_records
+from chaffinch.corpus.annotations import SPAN_KEYS, TEXT_KEYS, document, span_object, with_fields
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.json_records import compact, first_object, line_records
 from chaffinch.corpus.losses import Losses
 from chaffinch.files import writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonOptions:
+    """Which keys of an object hold what, where they are not the usual ones."""
+
+    text: str | None = knob(None, "key of the text")
+    label: str | None = knob(None, "key of the label or labels")
 
 
 def read(
@@ -48,3 +59,33 @@ def _head(d: Document) -> dict[str, Any]:
     elif d.labels:
         made["labels"] = d.labels
     return made
+
+
+def _looks_like_spans(_name: str, head: bytes) -> bool:
+    first = first_object(head)
+    return _looks_like_documents(_name, head) and any(isinstance(first.get(key), list) for key in SPAN_KEYS)
+
+
+def _looks_like_documents(_name: str, head: bytes) -> bool:
+    first = first_object(head)
+    return any(isinstance(first.get(key), str) for key in TEXT_KEYS)
+
+
+SPANS = Format(
+    name="jsonl-spans",
+    extensions=(".jsonl", ".ndjson"),
+    read=read,
+    write=write_spans,
+    carries=frozenset({"text", "spans", "scores", "labels", "id", "fields"}),
+    looks_like=_looks_like_spans,
+    options=JsonOptions,
+)
+DOCUMENTS = Format(
+    name="jsonl",
+    extensions=(".jsonl", ".ndjson"),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "labels", "id", "fields"}),
+    looks_like=_looks_like_documents,
+    options=JsonOptions,
+)

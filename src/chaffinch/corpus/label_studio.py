@@ -4,15 +4,20 @@ An export is one JSON array and is loaded whole. Where a task has several annota
 truth is read, else the first; cancelled ones are passed over; a task with predictions only gives those.
 """
 
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets
+from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import Record, as_field, compact, records, shown
+from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Span
 
 CODE_POINTS, UTF_16 = "code-points", "utf-16"
@@ -21,6 +26,14 @@ SPANS, CHOICES, TEXT = (
     "choice",
     "text",
 )  # the names that our tasks give to the parts of the interface
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelStudioOptions:
+    """How the tasks were set up."""
+
+    text: str = knob(TEXT, "key of the text in each task's data")
+    offsets: str = knob(CODE_POINTS, "what start and end count", choices=(CODE_POINTS, UTF_16))
 
 
 def read(
@@ -164,3 +177,20 @@ def _strings(value: Record, key: str) -> list[str]:
         if not isinstance(item, str):
             raise DataError(f"{value.where}: expected {key!r} to be a list of strings, found {shown(found)}")
     return found
+
+
+def _looks_like(_name: str, head: bytes) -> bool:
+    """An array of tasks: their data is an object, or their annotations have results."""
+    start = head.removeprefix(BOM).lstrip()
+    return start.startswith(b"[") and bool(re.search(rb'"(data"\s*:\s*\{|result"\s*:\s*\[)', start))
+
+
+FORMAT = Format(
+    name="label-studio",
+    extensions=(".json",),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "spans", "scores", "labels", "id", "fields"}),
+    looks_like=_looks_like,
+    options=LabelStudioOptions,
+)

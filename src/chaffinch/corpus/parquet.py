@@ -11,7 +11,9 @@ from typing import Any
 
 from chaffinch.corpus.annotations import document
 from chaffinch.corpus.delimited import own_names, text_and_label
+from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import Record, as_field
+from chaffinch.corpus.jsonl import JsonOptions
 from chaffinch.errors import DataError, missing_extra
 from chaffinch.files import STDIO, display_name, reading, writing
 from chaffinch.text.document import Document
@@ -102,3 +104,14 @@ def _arrow_errors() -> tuple[type[Exception], ...]:
     import pyarrow
 
     return (pyarrow.ArrowException, OSError)
+
+
+FORMAT = Format(
+    name="parquet",
+    extensions=(".parquet", ".pq"),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "spans", "scores", "labels", "id", "fields"}),
+    looks_like=lambda _name, head: head.startswith(b"PAR1"),
+    options=JsonOptions,
+)

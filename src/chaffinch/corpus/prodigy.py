@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets, span, span_object
-from chaffinch.corpus.json_records import Record, as_field, compact, line_records, shown
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.json_records import Record, as_field, compact, first_object, line_records, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.files import writing_text
@@ -125,3 +126,18 @@ def _task(d: Document, options: Sequence[str] | None) -> dict[str, Any]:
         task["accept"] = d.labels
     task["answer"] = "accept"
     return task
+
+
+def _looks_like(_name: str, head: bytes) -> bool:
+    first = first_object(head)
+    return first.get("answer") in ANSWERS and "text" in first
+
+
+FORMAT = Format(
+    name="prodigy",
+    extensions=(".jsonl",),
+    read=read,
+    write=write,
+    carries=frozenset({"text", "tokens", "spans", "scores", "labels", "id", "fields"}),
+    looks_like=_looks_like,
+)

@@ -2,10 +2,23 @@
 
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus import columns
+from chaffinch.corpus import (
+    alignment_tsv,
+    brackets,
+    brat,
+    columns,
+    delimited,
+    doccano,
+    fasttext,
+    jsonl,
+    label_studio,
+    parquet,
+    prodigy,
+)
 from chaffinch.corpus.format import Format
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name, reading
@@ -13,10 +26,31 @@ from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
 
 # In the order in which a guess by content asks them: the ones with the surest marks first.
-FORMATS: dict[str, Format] = {f.name: f for f in (columns.FORMAT,)}
+FORMATS: dict[str, Format] = {
+    f.name: f
+    for f in (
+        parquet.FORMAT,
+        brackets.TABLE,
+        alignment_tsv.FORMAT,
+        fasttext.FORMAT,
+        brackets.FORMAT,
+        label_studio.FORMAT,
+        prodigy.FORMAT,
+        doccano.FORMAT,
+        jsonl.SPANS,
+        jsonl.DOCUMENTS,
+        columns.FORMAT,
+        delimited.CSV,
+        delimited.TSV,
+        brat.FORMAT,
+    )
+}
 
 # Formats that go from bytes to a token table without documents in between.
 TABLES = {"columns": columns.read_table}
+
+# What decides between formats that share an extension, the rarest ability first.
+WEIGHTIEST = ("tree", "links", "spans", "labels", "columns", "tokens")
 
 _HEAD = 1 << 16
 
@@ -43,9 +77,14 @@ def read_table(path: str | Path, format: str | None = None, **options: Any) -> T
 
 
 def write(documents: Iterable[Document], path: str | Path, format: str | None = None, **options: Any) -> None:
-    """Write documents in a format that is named or that the path's extension says; whole or not at all."""
-    chosen = _by_extension(path) if format is None else named(format)
-    chosen.write(documents, path, **options)
+    """Write documents in a format that is named or that the path's extension says; whole or not at all.
+
+    Where several formats share the extension, it is the one that carries most of what the first document has.
+    """
+    iterator = iter(documents)
+    first = list(islice(iterator, 1))
+    chosen = written_as(path, present(*first)) if format is None else named(format)
+    chosen.write(chain(first, iterator), path, **options)
 
 
 def named(name: str) -> Format:
@@ -57,6 +96,11 @@ def named(name: str) -> Format:
 
 def detect(path: str | Path) -> Format:
     """The format of a file: by its extension where that settles it, else by its first 64 KiB."""
+    if Path(path).is_dir():
+        for chosen in FORMATS.values():
+            if chosen.folder is not None and chosen.folder(Path(path)):
+                return chosen
+        raise DataError(f"{path}: is a folder, and holds no corpus of a known format")
     candidates = with_extension(path)
     if len(candidates) == 1:
         return candidates[0]
@@ -81,13 +125,19 @@ def with_extension(path: str | Path) -> list[Format]:
     return [f for length, f in matches if length == longest]
 
 
-def _by_extension(path: str | Path) -> Format:
-    candidates = with_extension(path)
+def written_as(path: str | Path, parts: frozenset[str]) -> Format:
+    """The format to write, by the extension and by what there is to carry; the most general one in doubt."""
+    candidates = with_extension(path)[::-1]
     if not candidates:
         raise ConfigError(
             f"{display_name(path)}: no format has this extension; name one: {', '.join(FORMATS)}"
         )
-    return candidates[0]
+    return max(candidates, key=lambda f: tuple(part in parts & f.carries for part in WEIGHTIEST))
+
+
+def present(document: Document | None = None) -> frozenset[str]:
+    """Which of the weighty parts a document has."""
+    return frozenset(part for part in WEIGHTIEST if document is not None and getattr(document, part))
 
 
 def _head(path: str | Path) -> bytes:
