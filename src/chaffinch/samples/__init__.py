@@ -1,1 +1,27 @@
-"""samples"""
+"""Embedded samples: small corpora written by chance and by us, the same for a seed on every machine."""
+
+from chaffinch.samples.catalogue import SAMPLES, Sample, load, preview, sample
+from chaffinch.samples.ingredients import ingredients
+from chaffinch.samples.letters import letters
+from chaffinch.samples.pairs import pairs
+from chaffinch.samples.posts import posts
+from chaffinch.samples.questions import questions
+from chaffinch.samples.reviews import reviews
+from chaffinch.samples.topics import topics
+from chaffinch.samples.trees import trees
+
+__all__ = [
+    "SAMPLES",
+    "Sample",
+    "ingredients",
+    "letters",
+    "load",
+    "pairs",
+    "posts",
+    "preview",
+    "questions",
+    "reviews",
+    "sample",
+    "topics",
+    "trees",
+]
