@@ -1,0 +1,40 @@
+// Rows that start on a cache line and have room for whole vectors.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace chaffinch {
+
+inline constexpr std::int64_t lanes = 8; // every padded row is a whole number of lanes
+
+// Lanes that a compiler keeps in registers: a vector type of GCC and Clang, lowered to whatever the target has.
+template <class Real> struct PackOf {
+    typedef Real type __attribute__((vector_size(sizeof(Real) * lanes)));
+};
+template <class Real> using Pack = typename PackOf<Real>::type;
+
+// The stride of a row of n values: n rounded up to whole lanes.
+constexpr std::int64_t padded(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }
+
+template <class T> struct CacheLineAllocator {
+    using value_type = T;
+    static constexpr std::align_val_t alignment{64};
+    CacheLineAllocator() = default;
+    template <class U> CacheLineAllocator(const CacheLineAllocator<U>&) {}
+    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), alignment)); }
+    void deallocate(T* p, std::size_t) { ::operator delete(p, alignment); }
+    bool operator==(const CacheLineAllocator&) const { return true; }
+};
+
+template <class T> using AlignedVector = std::vector<T, CacheLineAllocator<T>>;
+
+// Grows, never shrinks: a workspace that has met its longest sentence allocates no more.
+template <class T> T* room(AlignedVector<T>& buffer, std::int64_t n) {
+    if (static_cast<std::int64_t>(buffer.size()) < n) buffer.resize(static_cast<std::size_t>(n));
+    return buffer.data();
+}
+
+} // namespace chaffinch

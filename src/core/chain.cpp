@@ -1,0 +1,79 @@
+// The max programme: Viterbi and max-marginals.
+#include "chain.hpp"
+
+#include "chain_viterbi.hpp"
+#include "clones.hpp"
+
+namespace chaffinch {
+
+namespace {
+
+template <class Real>
+CHAFFINCH_INLINE std::int64_t climb(MaxProgramme<Real>& p, const ChainSentence<Real>& x) {
+    p.lift(x);
+    return p.forward(x);
+}
+
+// out[t][y] = max over the states with label y of alpha_t + beta_t
+template <class Real>
+CHAFFINCH_INLINE void read_max_marginals(MaxProgramme<Real>& p, const ChainSentence<Real>& x, double best, Real* out) {
+    p.backward(
+        x,
+        [&](std::int64_t t, const Real* beta) __attribute__((always_inline)) {
+            constexpr Real never = MaxPlus<Real>::zero;
+            const Real* alpha = p.alpha(t);
+            Real* row = out + t * p.Y;
+            std::fill_n(row, p.Y, never);
+            Real top = never;
+            for (std::int64_t k = 0; k < p.width(t); k += p.S)
+                for (std::int64_t y = 0; y < p.Y; ++y) {
+                    const Real score = alpha[k + y] + beta[k + y];
+                    row[y] = score > row[y] ? score : row[y];
+                    top = score > top ? score : top;
+                }
+            for (std::int64_t y = 0; y < p.Y; ++y)
+                row[y] = static_cast<Real>(best + static_cast<double>(row[y] - top));
+        },
+        [](std::int64_t, const Real*, const Real*, const Real*) {});
+}
+
+} // namespace
+
+// Plain functions, so that each can be cloned for the machine's vectors.
+CHAFFINCH_HOT std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x) { return climb(p, x); }
+std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x) { return climb(p, x); }
+
+template <class Real> ChainViterbi<Real>::ChainViterbi() : state_(std::make_unique<State>()) {}
+template <class Real> ChainViterbi<Real>::~ChainViterbi() = default;
+template <class Real> ChainViterbi<Real>::ChainViterbi(ChainViterbi&&) noexcept = default;
+template <class Real> ChainViterbi<Real>& ChainViterbi<Real>::operator=(ChainViterbi&&) noexcept = default;
+
+template <class Real> void ChainViterbi<Real>::prepare(const ChainPotentials<Real>& potentials) {
+    state_->programme.prepare(potentials);
+}
+
+template <class Real> Found ChainViterbi<Real>::operator()(const ChainSentence<Real>& x, std::int32_t* labels) {
+    auto& p = state_->programme;
+    Found found;
+    found.blocked = state_->climbed(x);
+    if (found.blocked >= 0) return found;
+    trace(p, x, x.T - 1, best_last(p), labels);
+    found.value = path_score(p, x, labels);
+    return found;
+}
+
+template <class Real> Found ChainViterbi<Real>::max_marginals(const ChainSentence<Real>& x, Real* out) {
+    auto& p = state_->programme;
+    p.transpose();
+    Found found;
+    found.blocked = state_->climbed(x);
+    if (found.blocked >= 0) return found;
+    found.value = p.log_total();
+    read_max_marginals(p, x, found.value, out);
+    return found;
+}
+
+template class ChainViterbi<float>;
+template class ChainViterbi<double>;
+
+} // namespace chaffinch

@@ -1,0 +1,248 @@
+// The chain recursion, written once for every semiring and both orders.
+//
+// A state at position t is a pair (b, c): the label c = y_t inside block b. First order has one block; second order
+// has a block for each previous label b = y_{t-1}. Cell (b, c) lies at b S + c, and block b is fed by the cells
+// i Q + b of the position before (first order Q = 1, b = 0: all labels; second order Q = S: the pairs (i, b)):
+//
+//   forward   alpha_t(b, c) = u_t(c) (x)  (+)_i alpha_{t-1}(i Q + b) (x) W[i Q + b][c]
+//   backward  beta_{t-1}(i Q + b)     =   (+)_c W[i Q + b][c] (x) u_t(c) (x) beta_t(b, c)
+//
+// Each state feeds exactly one block, so W has one row per state. Cells that are zero (unreachable, forbidden) are
+// passed over. In second order position 0 is a single block and position 1 is reached by the rows of `opening`.
+#pragma once
+
+#include "chain.hpp"
+#include "semiring.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace chaffinch {
+
+template <class Ring> class ChainProgramme {
+  public:
+    using Real = typename Ring::Real;
+
+    Ring ring;
+    std::int64_t Y = 0, S = 0, T = 0;
+    std::int64_t blocks = 1, hop = 1; // B and Q above
+
+    // Potentials that all positions share, into the ring.
+    template <class In> CHAFFINCH_INLINE void prepare(const ChainPotentials<In>& p);
+
+    // What the backward pass needs besides; once after prepare().
+    CHAFFINCH_INLINE void transpose();
+
+    // The rows of one sentence, with start and end, into the ring.
+    template <class In> CHAFFINCH_INLINE void lift(const ChainSentence<In>& x, bool ends = true);
+
+    // Fills alpha. The first position that no labelling reaches, or -1.
+    template <class In> CHAFFINCH_INLINE std::int64_t forward(const ChainSentence<In>& x);
+
+    // Walks from the last position to the first; alpha must be filled. At each position t = T-1 .. 0 calls
+    // visit(t, beta_t) and, where t >= 1, then step(t, g, beta_{t-1}, W) with g = u_t (x) beta_t, before beta_{t-1} is
+    // rescaled.
+    template <class In, class Visit, class Step>
+    CHAFFINCH_INLINE void backward(const ChainSentence<In>& x, Visit&& visit, Step&& step);
+
+    std::int64_t width(std::int64_t t) const { return t == 0 ? S : blocks * S; }
+    std::int64_t fan(std::int64_t t) const { return second_ && t == 1 ? 1 : Y; } // sources of a block
+    bool second() const { return second_; }
+    Real* alpha(std::int64_t t) { return alpha_.data() + t * blocks * S; }
+    const Real* unary(std::int64_t t) const { return lifted_.data() + t * S; }
+    const Real* closing() const { return has_last_ ? last_.data() : nullptr; }
+    double log_total() { return log_scale_ + ring.log_total(alpha(T - 1), width(T - 1)); } // best score or log Z
+    double shift(std::int64_t t) const { return shifts_[static_cast<std::size_t>(t)]; } // divided out of alpha_t
+
+    // W into position t; for potentials by position it is made anew in a scratch buffer.
+    template <class In> CHAFFINCH_INLINE const Real* weights(const ChainSentence<In>& x, std::int64_t t);
+
+  private:
+    template <class In> CHAFFINCH_INLINE const Real* transposed(const ChainSentence<In>& x, const Real* w);
+
+    bool second_ = false, has_last_ = false;
+    AlignedVector<Real> start_, end_;      // [S]  potentials, not lifted
+    AlignedVector<Real> log_pair_;         // [Y][S]  first order: for potentials by position
+    AlignedVector<Real> w_, w_t_;          // [states][S], [blocks S][S]
+    AlignedVector<Real> opening_, last_;   // [Y][S]  second order
+    AlignedVector<Real> scratch_, scratch_t_, lifted_; // [Y][S], [S][S], [T][S]
+    AlignedVector<Real> alpha_, beta_, before_;
+    std::vector<double> shifts_; // [T]
+    double pair_shift_ = 0, opening_shift_ = 0, last_shift_ = 0, unary_shift_ = 0, log_scale_ = 0; // logs of divisors
+    double step_shift_ = 0; // of the weights last asked for
+};
+
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p) {
+    constexpr Real never = -std::numeric_limits<Real>::infinity();
+    Y = p.Y, S = padded(p.Y), second_ = p.order == 2, has_last_ = second_ && p.last != nullptr;
+    ring.begin_pairs();
+    blocks = second_ ? Y : 1, hop = second_ ? S : 1;
+    const auto allowed = [&](std::int64_t a, std::int64_t b) { return !p.transitions || p.transitions[a * Y + b]; };
+    const auto pair = [&](std::int64_t a, std::int64_t b) {
+        return p.pair ? static_cast<Real>(p.pair[a * p.pair_stride + b]) : Real(0);
+    };
+    const auto boundary = [&](AlignedVector<Real>& row, const In* potential, const std::uint8_t* mask) {
+        row.assign(static_cast<std::size_t>(S), never);
+        for (std::int64_t y = 0; y < Y; ++y)
+            if (!mask || mask[y]) row[y] = potential ? static_cast<Real>(potential[y]) : Real(0);
+    };
+    boundary(start_, p.start, p.start_allowed);
+    boundary(end_, p.end, p.end_allowed);
+
+    const std::int64_t states = second_ ? Y * S : Y;
+    Real* w = room(w_, states * S);
+    std::fill_n(w, states * S, never);
+    if (!second_) {
+        for (std::int64_t a = 0; a < Y; ++a)
+            for (std::int64_t b = 0; b < Y; ++b)
+                if (allowed(a, b)) w[a * S + b] = pair(a, b);
+        if constexpr (Ring::zero == 0) std::copy_n(w, Y * S, room(log_pair_, Y * S));
+    } else {
+        opening_.assign(static_cast<std::size_t>(Y * S), never);
+        last_.assign(static_cast<std::size_t>(has_last_ ? Y * S : 0), never);
+        for (std::int64_t b = 0; b < Y; ++b)
+            for (std::int64_t c = 0; c < Y; ++c) {
+                if (!allowed(b, c)) continue;
+                opening_[b * S + c] = pair(b, c) + (p.first ? static_cast<Real>(p.first[b * Y + c]) : Real(0));
+                if (has_last_) last_[b * S + c] = static_cast<Real>(p.last[b * Y + c]);
+                for (std::int64_t a = 0; a < Y; ++a)
+                    if (allowed(a, b))
+                        w[(a * S + b) * S + c] =
+                            pair(b, c) + (p.triple ? static_cast<Real>(p.triple[(a * Y + b) * Y + c]) : Real(0));
+            }
+        opening_shift_ = ring.lift_pairs(opening_.data(), Y * S);
+        if (has_last_) last_shift_ = ring.lift_pairs(last_.data(), Y * S);
+    }
+    pair_shift_ = ring.lift_pairs(w, states * S);
+}
+
+template <class Ring> CHAFFINCH_INLINE void ChainProgramme<Ring>::transpose() {
+    const Real* w = w_.data();
+    Real* w_t = room(w_t_, blocks * S * S);
+    std::fill_n(w_t, blocks * S * S, Ring::zero);
+    for (std::int64_t b = 0; b < blocks; ++b)
+        for (std::int64_t i = 0; i < Y; ++i)
+            for (std::int64_t c = 0; c < Y; ++c) w_t[(b * S + c) * S + i] = w[(i * hop + b) * S + c];
+}
+
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, bool ends) {
+    constexpr Real never = -std::numeric_limits<Real>::infinity();
+    T = x.T;
+    ring.begin();
+    if (x.pairs) ring.begin_pairs();
+    unary_shift_ = 0;
+    Real* rows = room(lifted_, T * S);
+    for (std::int64_t t = 0; t < T; ++t) {
+        Real* row = rows + t * S;
+        const In* from = x.unary + t * x.stride;
+        for (std::int64_t y = 0; y < Y; ++y) row[y] = static_cast<Real>(from[y]);
+        for (std::int64_t y = Y; y < S; ++y) row[y] = never;
+        if (x.allowed)
+            for (std::int64_t y = 0; y < Y; ++y) row[y] = x.allowed[t * Y + y] ? row[y] : never;
+        if (t == 0)
+            for (std::int64_t y = 0; y < S; ++y) row[y] += start_[y];
+        if (t == T - 1 && ends)
+            for (std::int64_t y = 0; y < S; ++y) row[y] += end_[y];
+        unary_shift_ += ring.lift(row, S);
+    }
+}
+
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<In>& x) {
+    room(alpha_, T * blocks * S);
+    if (static_cast<std::int64_t>(shifts_.size()) < T) shifts_.resize(static_cast<std::size_t>(T));
+    std::copy_n(unary(0), S, alpha(0));
+    double* shifts = shifts_.data();
+    log_scale_ = unary_shift_;
+    for (std::int64_t t = 0; t < T; ++t) {
+        Real* here = alpha(t);
+        if (t > 0) {
+            const Real* w = weights(x, t);
+            const Real* before = alpha(t - 1);
+            log_scale_ += step_shift_;
+            for (std::int64_t b = 0; b < blocks; ++b) {
+                Real* row = here + b * S;
+                ring.absorb({fan(t), before + b, hop, w + b * S, hop * S}, row, S);
+                ring.times(row, unary(t), S);
+                if (has_last_ && t == T - 1) ring.times(row, last_.data() + b * S, S);
+            }
+        }
+        shifts[t] = ring.rescale(here, width(t));
+        if (shifts[t] == impossible) return t;
+        log_scale_ += shifts[t];
+    }
+    if (T > 1 && has_last_) log_scale_ += last_shift_;
+    return -1;
+}
+
+template <class Ring>
+template <class In, class Visit, class Step>
+CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x, Visit&& visit, Step&& step) {
+    Real* g = room(beta_, blocks * S);
+    Real* before = room(before_, blocks * S);
+    for (std::int64_t k = 0; k < width(T - 1); ++k) g[k] = k % S < Y ? Ring::one : Ring::zero;
+    for (std::int64_t t = T - 1; t >= 0; --t) {
+        visit(t, g);
+        if (t == 0) break;
+        for (std::int64_t b = 0; b < blocks; ++b) {
+            ring.times(g + b * S, unary(t), S);
+            if (has_last_ && t == T - 1) ring.times(g + b * S, last_.data() + b * S, S);
+        }
+        const Real* w = weights(x, t);
+        if (!second_) {
+            ring.absorb({Y, g, 1, transposed(x, w), S}, before, S);
+        } else if (t == 1) {
+            std::fill_n(before, S, Ring::zero);
+            for (std::int64_t b = 0; b < Y; ++b)
+                for (std::int64_t c = 0; c < Y; ++c)
+                    before[b] = Ring::plus(before[b], Ring::times(w[b * S + c], g[b * S + c]));
+        } else {
+            Real* column = room(scratch_, S);
+            std::fill_n(before, blocks * S, Ring::zero);
+            for (std::int64_t b = 0; b < blocks; ++b) {
+                ring.absorb({Y, g + b * S, 1, w_t_.data() + b * S * S, S}, column, S);
+                for (std::int64_t i = 0; i < Y; ++i) before[i * S + b] = column[i];
+            }
+        }
+        step(t, static_cast<const Real*>(g), static_cast<const Real*>(before), w);
+        ring.rescale(before, width(t - 1));
+        std::swap(g, before);
+    }
+}
+
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE auto ChainProgramme<Ring>::weights(const ChainSentence<In>& x, std::int64_t t) -> const Real* {
+    if (second_) {
+        step_shift_ = t == 1 ? opening_shift_ : pair_shift_;
+        return t == 1 ? opening_.data() : w_.data();
+    }
+    step_shift_ = pair_shift_;
+    if (!x.pairs) return w_.data();
+    const Real* shared = Ring::zero == 0 ? log_pair_.data() : w_.data();
+    const In* here = x.pairs + (t - 1) * Y * Y;
+    Real* w = room(scratch_, Y * S);
+    std::copy_n(shared, Y * S, w);
+    for (std::int64_t a = 0; a < Y; ++a)
+        for (std::int64_t b = 0; b < Y; ++b) w[a * S + b] += static_cast<Real>(here[a * Y + b]);
+    step_shift_ = ring.lift_pairs(w, Y * S);
+    return w;
+}
+
+template <class Ring>
+template <class In>
+CHAFFINCH_INLINE auto ChainProgramme<Ring>::transposed(const ChainSentence<In>& x, const Real* w) -> const Real* {
+    if (!x.pairs) return w_t_.data();
+    Real* w_t = room(scratch_t_, S * S);
+    std::fill_n(w_t, S * S, Ring::zero);
+    for (std::int64_t a = 0; a < Y; ++a)
+        for (std::int64_t b = 0; b < Y; ++b) w_t[b * S + a] = w[a * S + b];
+    return w_t;
+}
+
+} // namespace chaffinch

@@ -1,0 +1,84 @@
+// What Viterbi and k-best share: the max programme, and how a path is read off its rows. No back-pointers are kept;
+// a path asks again, at the one cell it passes, which source was best: Y additions per position instead of a
+// second row written in the inner loop.
+#pragma once
+
+#include "chain_programme.hpp"
+
+namespace chaffinch {
+
+template <class Real> using MaxProgramme = ChainProgramme<MaxPlus<Real>>;
+
+std::int64_t max_forward(MaxProgramme<float>& p, const ChainSentence<float>& x);
+std::int64_t max_forward(MaxProgramme<double>& p, const ChainSentence<double>& x);
+
+// A state (b, c): label c after label b (first order: b = 0).
+struct ChainState {
+    std::int64_t b = 0, c = 0;
+};
+
+template <class Real> struct ChainViterbi<Real>::State {
+    MaxProgramme<Real> programme;
+
+    // Runs the forward pass. Found.blocked of it.
+    std::int64_t climbed(const ChainSentence<Real>& x) {
+        const std::int64_t blocked = max_forward(programme, x);
+        if (blocked != x.T - 1) return blocked;
+        programme.lift(x, false);
+        return programme.forward(x) < 0 ? x.T : blocked;
+    }
+};
+
+// The state that source i of state s stands for.
+template <class Real> ChainState before(const MaxProgramme<Real>& p, ChainState s, std::int64_t i) {
+    return p.second() ? ChainState{i, s.b} : ChainState{0, i};
+}
+
+// The best final state; of equals, the smaller label, then the smaller label before it.
+template <class Real> ChainState best_last(MaxProgramme<Real>& p) {
+    const Real* last = p.alpha(p.T - 1);
+    ChainState best;
+    Real top = MaxPlus<Real>::zero;
+    for (std::int64_t c = 0; c < p.Y; ++c)
+        for (std::int64_t b = 0; b * p.S < p.width(p.T - 1); ++b)
+            if (last[b * p.S + c] > top) top = last[b * p.S + c], best = {b, c};
+    return best;
+}
+
+// Writes labels[0 .. t] of the best path into state s at t.
+template <class Real>
+void trace(MaxProgramme<Real>& p, const ChainSentence<Real>& x, std::int64_t t, ChainState s, std::int32_t* labels) {
+    for (;; --t) {
+        labels[t] = static_cast<std::int32_t>(s.c);
+        if (t == 0) return;
+        const Real* w = p.weights(x, t);
+        const Real* source = p.alpha(t - 1);
+        const std::int64_t fan = p.fan(t);
+        std::int64_t best = 0;
+        Real top = MaxPlus<Real>::zero;
+        for (std::int64_t i = 0; i < fan; ++i) {
+            const Real score = source[i * p.hop + s.b] + w[(i * p.hop + s.b) * p.S + s.c];
+            best = score > top ? i : best;
+            top = score > top ? score : top;
+        }
+        s = before(p, s, best);
+    }
+}
+
+// s(y), added up in double.
+template <class Real>
+double path_score(MaxProgramme<Real>& p, const ChainSentence<Real>& x, const std::int32_t* labels) {
+    double score = 0;
+    for (std::int64_t t = 0; t < p.T; ++t) {
+        score += static_cast<double>(p.unary(t)[labels[t]]);
+        if (t == 0) continue;
+        const std::int64_t b = p.second() ? labels[t - 1] : 0;
+        const std::int64_t i = !p.second() ? labels[t - 1] : t == 1 ? 0 : labels[t - 2];
+        score += static_cast<double>(p.weights(x, t)[(i * p.hop + b) * p.S + labels[t]]);
+    }
+    if (p.closing() && p.T > 1)
+        score += static_cast<double>(p.closing()[labels[p.T - 2] * p.S + labels[p.T - 1]]);
+    return score;
+}
+
+} // namespace chaffinch
