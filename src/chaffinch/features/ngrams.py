@@ -1,0 +1,339 @@
+"""Text to rows of n-gram features."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import Cut, NGramIndex, Symbols, count_ngrams, hashed_ngrams, keep_columns
+from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.features.rows import SparseRows
+from chaffinch.features.selection import (
+    LABELLED_PICKS,
+    PICKS,
+    LabelRows,
+    picked,
+    renumbering,
+    sums_by_label,
+    undropped,
+)
+from chaffinch.features.weighting import (
+    NORMS,
+    inverse_document_frequency,
+    log_count_ratios,
+    strongest_ratio,
+    weighted,
+)
+from chaffinch.knobs import check, configured, knob, knobs
+from chaffinch.text.cleaning import CLEANINGS, cleaned
+from chaffinch.text.stems import STEMMERS, stems
+from chaffinch.text.stopwords import STOPWORDS, stopwords
+from chaffinch.text.words import WORD_RULES, lowered, surrogate_error, word_rule
+
+UNITS = {"word": Cut.words, "char": Cut.chars, "char_wb": Cut.chars_in_words}
+
+Arrays = dict[str, NDArray[Any]]
+Strings = dict[str, list[str]]
+
+
+@dataclass(kw_only=True)
+class TextVectorizer:
+    """Documents to rows of n-gram features: fitted once, then frozen.
+
+    Features are numbered by falling frequency, then by n, then by first sight, the same for any number of
+    threads. Stop words never leave the text, so that no two words meet that were apart; what goes is the
+    n-gram that consists of nothing else: "I am" goes, "not happy" stays.
+
+    >>> vectorizer = TextVectorizer(stopwords="english", norm="none")
+    >>> rows = vectorizer.fit_transform(["I am not happy", "happy tea"])
+    >>> vectorizer.names()
+    ['happy', 'tea', 'not happy', 'happy tea']
+    >>> vectorizer.transform(["I am not tea, I am happy, happy tea"]).dense().tolist()
+    [[2.0, 2.0, 0.0, 1.0]]
+    """
+
+    unit: str = knob(
+        "word", "n-grams of words, of characters, or of characters within words", choices=tuple(UNITS)
+    )
+    tokens: str = knob("words", "what a word is", choices=tuple(WORD_RULES))
+    cleaning: str = knob("none", "marks of mail or Markdown to take away first", choices=CLEANINGS)
+    lower: bool = knob(True, "treat capitals as small letters")
+    stemming: str = knob("none", "replace words by their stems or lemmas", choices=STEMMERS)
+    language: str = knob("english", "language of stems and lemmas")
+    ngram_low: int = knob(1, "shortest n-gram", low=1)
+    ngram_high: int = knob(2, "longest n-gram", low=1)
+    stopwords: str = knob("none", "drop n-grams of nothing but stop words", choices=tuple(STOPWORDS))
+    min_df: float = knob(1, "fewest documents that hold a feature; below 1 a share of them", low=0.0)
+    max_df: float = knob(1.0, "most documents that hold a feature; up to 1 a share of them", low=0.0)
+    feature_size: int | None = knob(None, "most features to keep", low=1)
+    feature_pick: str = knob("top", "how they are picked", choices=PICKS)
+    feature_drop: float = knob(0.0, "share of each label's features dropped by chance", low=0.0, high=1.0)
+    hash_bits: int = knob(0, "hash n-grams into 2^bits features; 0 keeps an exact index", low=0, high=30)
+    binary: bool = knob(False, "presence instead of counts")
+    sublinear: bool = knob(False, "1 + ln(count) instead of counts")
+    idf: bool = knob(False, "multiply by the inverse document frequency")
+    ratios: bool = knob(False, "multiply by the labels' log-count ratios")
+    ratio_alpha: float = knob(1.0, "added to every count before ratios are taken", low=0.0)
+    norm: str = knob("none", "divide each row by its norm", choices=tuple(NORMS))
+    seed: int = knob(0, "seed of draws and drops", low=0)
+    threads: int = knob(0, "threads to use; 0 for all cores", low=0)
+    stop_list: tuple[str, ...] = ()
+    _fitted: "_Fitted | None" = field(default=None, init=False, repr=False, compare=False)
+
+    def fit(self, texts: Iterable[str], labels: Sequence[Any] | None = None) -> "TextVectorizer":
+        """Learn the features of ``texts``; labels are needed by some ways of picking and by ratios."""
+        self.fit_transform(texts, labels)
+        return self
+
+    def fit_transform(self, texts: Iterable[str], labels: Sequence[Any] | None = None) -> SparseRows:
+        """Learn the features of ``texts`` and return their rows.
+
+        labels: one per document, or a list of them per document
+        """
+        self._check(labels)
+        symbols, N = self._symbols(texts)
+        label_rows = None if labels is None else LabelRows.of(labels)
+        if label_rows is not None and len(label_rows) != N:
+            raise DataError(f"{N} documents but {len(label_rows)} labels")
+        if self.hash_bits:
+            index, rows = None, self._hashed(symbols)
+        else:
+            index, rows = self._counted(symbols, N, label_rows)
+        del symbols
+        scale = self._scale(rows, label_rows)
+        self._fitted = _Fitted(index, scale, rows.columns)
+        return self._weighted(rows, scale)
+
+    def transform(self, texts: Iterable[str]) -> SparseRows:
+        """The rows of ``texts`` over the features learnt."""
+        fitted = self._ready()
+        symbols, _ = self._symbols(texts)
+        if fitted.index is None:
+            rows = self._hashed(symbols)
+        else:
+            rows = _rows(fitted.index.rows(symbols, self.threads), len(fitted.index))
+        return self._weighted(rows, fitted.scale)
+
+    @property
+    def feature_count(self) -> int:
+        """How many columns the rows have."""
+        return self._ready().columns
+
+    def names(self) -> list[str]:
+        """The n-gram of each feature: words joined by a space, characters by nothing."""
+        index = self._ready().index
+        if index is None:
+            raise ConfigError("hashed features have no stored names; hashed_names(texts) finds them in texts")
+        return list(index.names(self._joint))
+
+    def hashed_names(self, texts: Iterable[str]) -> dict[int, list[str]]:
+        """The n-grams of ``texts`` by the hashed feature they fall into, the most frequent first."""
+        if not self.hash_bits:
+            raise ConfigError("hashed_names needs hash_bits; an exact index has names()")
+        symbols, N = self._symbols(texts)
+        index, *_ = count_ngrams(symbols, *self._range, 1, N, self._stops(symbols), self._pads, self.threads)
+        found: dict[int, list[str]] = {}
+        for name, bucket in zip(
+            index.names(self._joint), index.buckets(1 << self.hash_bits).tolist(), strict=True
+        ):
+            found.setdefault(bucket, []).append(name)
+        return found
+
+    def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
+        """What a model file keeps: a header of plain values, arrays, and lists of strings."""
+        fitted = self._ready()
+        settings = {k.name: getattr(self, k.name) for k in knobs(self)}
+        header = {"kind": "ngrams", "version": 1, "settings": settings, "columns": fitted.columns}
+        arrays: Arrays = {}
+        strings: Strings = {"stop_list": list(self.stop_list)}
+        if fitted.scale is not None:
+            arrays["scale"] = fitted.scale
+        if fitted.index is not None:
+            arrays["parents"], arrays["lasts"], arrays["features"] = fitted.index.arrays()
+            strings["symbols"] = fitted.index.symbols()
+        return header, arrays, strings
+
+    @classmethod
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
+    ) -> "TextVectorizer":
+        """The vectoriser that ``state`` described; every number is checked."""
+        if header.get("kind") != "ngrams" or header.get("version") != 1:
+            raise ModelFileError("expected the state of n-gram features, version 1")
+        try:
+            made: TextVectorizer = configured(cls, header["settings"], "model file")
+            made.stop_list = tuple(strings["stop_list"])
+            columns = int(header["columns"])
+            index = None if made.hash_bits else _index(arrays, strings, columns)
+            scale = arrays.get("scale")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"the state of n-gram features is damaged: {error}") from None
+        if made.hash_bits and columns != 1 << made.hash_bits:
+            raise ModelFileError("the state of n-gram features is damaged: columns and hash_bits disagree")
+        if (scale is not None) != (made.idf or made.ratios):
+            raise ModelFileError("the state of n-gram features is damaged: scale and settings disagree")
+        if scale is not None and not (
+            scale.dtype == np.float64 and scale.shape == (columns,) and np.isfinite(scale).all()
+        ):
+            raise ModelFileError("the state of n-gram features is damaged: scale is not float64 [columns]")
+        made._fitted = _Fitted(index, scale, columns)
+        return made
+
+    def _check(self, labels: Sequence[Any] | None) -> None:
+        check(self)
+        if self.ngram_high < self.ngram_low:
+            raise ConfigError(f"ngram_high must be >= ngram_low, got {self.ngram_low} to {self.ngram_high}")
+        if self.unit != "word" and (self.stopwords != "none" or self.stop_list or self.stemming != "none"):
+            raise ConfigError(f"stop words and stems need unit='word', got unit={self.unit!r}")
+        if labels is None:
+            if self.ratios:
+                raise ConfigError("ratios need labels: fit_transform(texts, labels)")
+            if self.feature_size is not None and self.feature_pick in LABELLED_PICKS:
+                raise ConfigError(
+                    f"feature_pick={self.feature_pick!r} needs labels: fit_transform(texts, labels)"
+                )
+        if self.hash_bits and (self.min_df > 1 or 0 < self.min_df < 1 or self.max_df != 1):
+            raise ConfigError(
+                "hashing cannot leave out rare or common n-grams: set hash_bits=0, or min_df=1 and max_df=1.0"
+            )
+        if self.hash_bits and (self.feature_size is not None or self.feature_drop):
+            raise ConfigError(
+                "hashing cannot pick or drop features: set hash_bits=0, or give fewer hash_bits"
+            )
+
+    def _ready(self) -> "_Fitted":
+        if self._fitted is None:
+            raise ConfigError("TextVectorizer has learnt no features yet: call fit or fit_transform first")
+        return self._fitted
+
+    @property
+    def _range(self) -> tuple[int, int]:
+        return self.ngram_low, self.ngram_high
+
+    @property
+    def _joint(self) -> str:
+        return " " if self.unit == "word" else ""
+
+    @property
+    def _pads(self) -> bool:
+        return self.unit == "char_wb"
+
+    def _symbols(self, texts: Iterable[str]) -> tuple[Symbols, int]:
+        """Documents as words or characters, with stems in place of words if asked."""
+        documents = _texts(texts)
+        if self.cleaning != "none":
+            documents = [cleaned(text, self.cleaning) for text in documents]
+        cut = lowered(documents) if self.lower else documents
+        rule = word_rule(self.tokens)
+        kinds = rule.kinds(cut)
+        try:
+            symbols = Symbols(
+                cut, UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads
+            )
+        except UnicodeEncodeError:
+            raise surrogate_error(documents) from None
+        if self.stemming != "none":
+            symbols.rename(stems(symbols.types(), self.stemming, self.language), self.threads)
+        return symbols, len(documents)
+
+    def _stops(self, symbols: Symbols) -> NDArray[np.uint8]:
+        """Which types are stop words: uint8 [types]; the list goes through the same stemmer as the text."""
+        listed = [*stopwords(self.stopwords), *self.stop_list]
+        if not listed:
+            return np.zeros(0, dtype=np.uint8)
+        words = {w.lower() for w in listed} if self.lower else set(listed)
+        stopped = set(stems(sorted(words), self.stemming, self.language))
+        return np.array([t in stopped for t in symbols.types()], dtype=np.uint8)
+
+    def _hashed(self, symbols: Symbols) -> SparseRows:
+        columns = 1 << self.hash_bits
+        stops = self._stops(symbols)
+        return _rows(hashed_ngrams(symbols, *self._range, stops, self._pads, columns, self.threads), columns)
+
+    def _counted(self, symbols: Symbols, N: int, labels: LabelRows | None) -> tuple[NGramIndex, SparseRows]:
+        least = max(1, math.ceil(self.min_df * N if self.min_df < 1 else self.min_df))
+        most = math.floor(self.max_df * N if self.max_df <= 1 else self.max_df)
+        stops = self._stops(symbols)
+        index, arrays, totals, _ = count_ngrams(
+            symbols, *self._range, least, most, stops, self._pads, self.threads
+        )
+        rows = _rows(arrays, len(index))
+        if self.feature_drop:
+            index, rows, totals = self._kept(
+                undropped(self.feature_drop, rows, labels, self.seed), index, rows, totals
+            )
+        if self.feature_size is not None:
+            keep = picked(
+                self.feature_pick, self.feature_size, totals=totals, rows=rows, labels=labels, seed=self.seed
+            )
+            index, rows, totals = self._kept(keep, index, rows, totals)
+        if len(index) == 0:
+            raise DataError(
+                f"no n-gram is left of {N} documents: they are empty, or stop words, min_df, max_df or "
+                "feature_drop leave nothing"
+            )
+        return index, rows
+
+    def _kept(
+        self, keep: NDArray[np.bool_], index: NGramIndex, rows: SparseRows, totals: NDArray[np.int64]
+    ) -> tuple[NGramIndex, SparseRows, NDArray[np.int64]]:
+        if keep.all():
+            return index, rows, totals
+        to = renumbering(keep)
+        count = int(keep.sum())
+        keep_columns(rows.ptr, rows.ids, rows.weights(), to, self.threads)
+        nnz = int(rows.ptr[-1])
+        kept = SparseRows(rows.ptr, rows.ids[:nnz].copy(), rows.weights()[:nnz].copy(), count)
+        return index.renumbered(to, count), kept, totals[keep]
+
+    def _scale(self, rows: SparseRows, labels: LabelRows | None) -> NDArray[np.float64] | None:
+        if not (self.idf or self.ratios):
+            return None
+        scale = np.ones(rows.columns)
+        if self.idf:
+            scale *= inverse_document_frequency(np.bincount(rows.ids, minlength=rows.columns), len(rows))
+        if self.ratios and labels is not None:
+            sums = sums_by_label(rows, labels, presence=self.binary)
+            scale *= strongest_ratio(log_count_ratios(sums, self.ratio_alpha))
+        return scale
+
+    def _weighted(self, rows: SparseRows, scale: NDArray[np.float64] | None) -> SparseRows:
+        return weighted(
+            rows, scale, binary=self.binary, sublinear=self.sublinear, norm=self.norm, threads=self.threads
+        )
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """What fitting leaves: the frozen index (None: hashed), one factor per feature, how many features."""
+
+    index: NGramIndex | None
+    scale: NDArray[np.float64] | None
+    columns: int
+
+
+def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:
+    ptr, ids, counts = arrays
+    return SparseRows(ptr, ids, counts, columns)
+
+
+def _texts(texts: Iterable[str]) -> list[str]:
+    if isinstance(texts, str):
+        raise DataError("expected a list of texts, got one text: put it in a list")
+    documents = texts if isinstance(texts, list) else list(texts)
+    for n, text in enumerate(documents):
+        if not isinstance(text, str):
+            raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
+    return documents
+
+
+def _index(arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]], columns: int) -> NGramIndex:
+    """The index of a model file; the native constructor checks each number."""
+    parts = [np.ascontiguousarray(arrays[name]) for name in ("parents", "lasts", "features")]
+    if any(part.dtype != np.int32 or part.ndim != 1 for part in parts):
+        raise ValueError("its arrays must be int32")
+    parents, lasts, features = parts
+    return NGramIndex(strings["symbols"], parents, lasts, features, columns)

@@ -1,0 +1,123 @@
+"""Rows of features, the currency between text and learners, and how other matrices become rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+
+MOST_COLUMNS = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Documents as sparse vectors: row n has the features ids[ptr[n]] .. ids[ptr[n+1]-1], in rising order.
+
+    ptr:     int64 [N+1]
+    ids:     int32 [nnz]
+    values:  float32 [nnz], or None where every value is 1
+    columns: how many features there are
+
+    >>> rows = SparseRows.of([[0.0, 2.0], [3.0, 0.0]])
+    >>> rows.beside(SparseRows.of([[1.0], [1.0]])).ids.tolist()
+    [1, 2, 0, 2]
+    """
+
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    values: NDArray[np.float32] | None
+    columns: int
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return len(self), self.columns
+
+    def weights(self) -> NDArray[np.float32]:
+        """The values, spelt out: float32 [nnz]."""
+        return np.ones(len(self.ids), dtype=np.float32) if self.values is None else self.values
+
+    def dense(self) -> NDArray[np.float32]:
+        """The same as a float32 [N][columns] array, for small ones."""
+        out = np.zeros(self.shape, dtype=np.float32)
+        out[np.repeat(np.arange(len(self)), np.diff(self.ptr)), self.ids] = self.weights()
+        return out
+
+    def beside(self, *others: "SparseRows") -> "SparseRows":
+        """These rows continued by those of other blocks, whose columns follow in order."""
+        blocks = (self, *others)
+        for block in others:
+            if len(block) != len(self):
+                raise DataError(f"blocks of features differ in rows: {len(self)} and {len(block)}")
+        columns = sum(block.columns for block in blocks)
+        if columns > MOST_COLUMNS:
+            raise DataError(f"{columns} columns are more than {MOST_COLUMNS}")
+        ptr = np.sum([block.ptr for block in blocks], axis=0)
+        ids = np.empty(int(ptr[-1]), dtype=np.int32)
+        binary = all(block.values is None for block in blocks)
+        values = None if binary else np.empty(len(ids), dtype=np.float32)
+        free, first_column = ptr[:-1].copy(), 0
+        for block in blocks:
+            sizes = np.diff(block.ptr)
+            to = np.repeat(free - block.ptr[:-1], sizes) + np.arange(len(block.ids))
+            ids[to] = block.ids + np.int32(first_column)
+            if values is not None:
+                values[to] = block.weights()
+            free += sizes
+            first_column += block.columns
+        return SparseRows(ptr, ids, values, columns)
+
+    @classmethod
+    def of(cls, matrix: Any) -> "SparseRows":
+        """Rows from a SciPy sparse matrix or array, a NumPy array, or nested lists of numbers."""
+        if isinstance(matrix, SparseRows):
+            return matrix
+        return _from_sparse(matrix) if hasattr(matrix, "tocsr") else _from_dense(matrix)
+
+
+def joined(blocks: Sequence[SparseRows]) -> SparseRows:
+    """Blocks of features side by side."""
+    if not blocks:
+        raise DataError("there are no blocks of features to join")
+    return blocks[0].beside(*blocks[1:])
+
+
+def _from_sparse(matrix: Any) -> SparseRows:
+    csr = matrix.tocsr().copy()
+    csr.sum_duplicates()
+    if csr.shape[1] > MOST_COLUMNS:
+        raise DataError(f"{csr.shape[1]} columns are more than {MOST_COLUMNS}")
+    values = _finite(csr.data)
+    ids = np.ascontiguousarray(csr.indices, dtype=np.int32)
+    return SparseRows(np.ascontiguousarray(csr.indptr, dtype=np.int64), ids, values, int(csr.shape[1]))
+
+
+def _from_dense(matrix: Any) -> SparseRows:
+    try:
+        block = np.asarray(matrix)
+    except ValueError as error:
+        raise DataError(f"a block of features must be a table of numbers: {error}") from None
+    if block.ndim != 2 or not (np.issubdtype(block.dtype, np.number) or block.dtype == np.bool_):
+        raise DataError(
+            f"a block of features must be a table of numbers, got {block.ndim} dimensions of {block.dtype}"
+        )
+    if np.iscomplexobj(block):
+        raise DataError("a block of features must be real numbers, got complex ones")
+    rows, ids = np.nonzero(block)
+    ptr = np.zeros(len(block) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(rows, minlength=len(block)), out=ptr[1:])
+    return SparseRows(ptr, ids.astype(np.int32), _finite(block[rows, ids]), block.shape[1])
+
+
+def _finite(values: NDArray[Any]) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        narrow = np.ascontiguousarray(values, dtype=np.float32)
+    if not np.isfinite(narrow).all():
+        raise DataError("a block of features holds NaN, infinity or a number beyond float32")
+    return narrow

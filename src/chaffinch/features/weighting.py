@@ -1,0 +1,61 @@
+"""From counts to weights: binary, sublinear, inverse document frequency, log-count ratios, norms.
+
+tf(c)   = c,  or 1 (binary),  or 1 + ln c (sublinear)
+idf(f)  = 1 + ln((1 + N) / (1 + df(f)))
+v       = tf(c) * idf(f) * r(f),  then each row divided by its norm
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import weigh
+from chaffinch.features.rows import SparseRows
+
+NORMS = {"none": 0, "l1": 1, "l2": 2}
+
+
+def inverse_document_frequency(documents: NDArray[Any], N: int) -> NDArray[np.float64]:
+    """idf of each feature from the number of documents that hold it: float64 [F]."""
+    return 1.0 + np.log((1.0 + N) / (1.0 + documents.astype(np.float64)))
+
+
+def log_count_ratios(by_label: NDArray[np.float64], alpha: float = 1.0) -> NDArray[np.float64]:
+    """How much likelier each feature is under a label than under all others: float64 [F][Y].
+
+        p(f, y) = alpha + sum of f over documents labelled y,   q(f, y) = alpha + sum over the others
+        r(f, y) = ln (p(f, y) / |p(., y)|) - ln (q(f, y) / |q(., y)|)
+
+    Wang and Manning 2012, "Baselines and bigrams". by_label: float64 [F][Y]
+    """
+    p = alpha + by_label
+    q = alpha + by_label.sum(axis=1, keepdims=True) - by_label
+    return np.asarray(np.log(p / p.sum(axis=0)) - np.log(q / q.sum(axis=0)))
+
+
+def strongest_ratio(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """One scale per feature: its largest |r| over the labels (with two labels both have the same).
+
+    With two labels a linear model over |r| v is the model over r v with some weights' signs turned, so any
+    penalty that is blind to signs sees the same problem.
+    """
+    return np.asarray(np.abs(ratios).max(axis=1, initial=0.0))
+
+
+def weighted(
+    rows: SparseRows,
+    scale: NDArray[np.float64] | None,
+    *,
+    binary: bool,
+    sublinear: bool,
+    norm: str,
+    threads: int = 0,
+) -> SparseRows:
+    """Rows of counts as rows of weights; the counts are overwritten. Binary weights of 1 are not stored."""
+    if binary and scale is None and norm == "none":
+        return SparseRows(rows.ptr, rows.ids, None, rows.columns)
+    values = rows.weights()
+    factors = np.zeros(0) if scale is None else scale
+    weigh(rows.ptr, rows.ids, factors, binary, sublinear, NORMS[norm], values, threads)
+    return SparseRows(rows.ptr, rows.ids, values, rows.columns)

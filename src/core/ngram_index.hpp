@@ -1,0 +1,55 @@
+// The frozen index of n-grams: text met later gets the features that training kept, and no others.
+#pragma once
+
+#include "ngrams.hpp"
+
+#include <string>
+
+namespace chaffinch {
+
+class NGramIndex {
+  public:
+    // Throws std::invalid_argument if a number in the trie is out of place.
+    // symbols: the strings of nodes 0 .. S-1, all different; F: how many features there are.
+    NGramIndex(Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+               std::vector<std::int32_t> features, std::int64_t F);
+
+    const Interner& symbols() const { return symbols_; }
+    std::span<const std::int32_t> parents() const { return parents_; }
+    std::span<const std::int32_t> lasts() const { return lasts_; }
+    std::span<const std::int32_t> features() const { return features_; }
+    std::int64_t feature_count() const { return F_; }
+
+    Rows rows(const Symbols& text, std::size_t threads) const;
+
+    // The n-gram of every feature, its symbols joined; features without a node are empty.
+    std::vector<std::string> names(std::string_view joint) const;
+
+    // The hashed feature (see hashed_rows) of every feature's n-gram.
+    std::vector<std::int64_t> buckets(std::uint64_t bucket_count) const;
+
+    // The index with feature f renamed to[f], or forgotten where that is -1. to: [F], below new_F
+    NGramIndex renumbered(std::span<const std::int32_t> to, std::int64_t new_F) const;
+
+  private:
+    struct Slot {
+        std::uint32_t parent, last;
+        std::int32_t node, feature;
+    };
+
+    std::size_t home(std::uint32_t parent, std::uint32_t last) const { return mix(parent, last) & (slots_.size() - 1); }
+
+    Interner symbols_;
+    std::vector<std::int32_t> parents_, lasts_, features_; // as in Trie
+    std::int64_t F_;
+    std::int32_t depth_ = 1;
+    std::vector<Slot> slots_; // [power of two] node -1: empty; linear probing, at most half full
+};
+
+// The index of what was counted; takes the trie.
+NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols);
+
+// Rows whose features are hashes of n-grams, modulo bucket_count; nothing is learnt and nothing is stored.
+Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads);
+
+} // namespace chaffinch

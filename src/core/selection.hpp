@@ -1,0 +1,39 @@
+// Rows of features, column by column: counts per label, columns picked, values weighted.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace chaffinch {
+
+// out[f][y] += value of feature f, over the documents labelled y.
+void count_by_label(std::span<const std::int64_t> ptr,       // [N+1]
+                    std::span<const std::int32_t> ids,       // [nnz] below F
+                    std::span<const float> values,           // [nnz], or empty: all 1
+                    std::span<const std::int64_t> label_ptr, // [N+1]
+                    std::span<const std::int32_t> labels,    // [label_ptr[N]] below Y
+                    std::int64_t Y,
+                    std::span<double> out);                  // [F][Y]
+
+// Keeps the columns with to[f] >= 0 under their new numbers, in place; each row stays in rising order of id.
+void keep_columns(std::span<std::int64_t> ptr,      // [N+1] rewritten
+                  std::span<std::int32_t> ids,      // [nnz] the first ptr[N] are left meaningful
+                  std::span<float> values,          // [nnz] likewise
+                  std::span<const std::int32_t> to, // [F]
+                  std::size_t threads);
+
+// How counts become values:  v = tf(count) * scale[id], then v /= |row| if asked.
+struct Weighting {
+    bool binary;    // tf = 1
+    bool sublinear; // tf = 1 + ln(count)
+    int norm;       // 0: none, 1: sum of absolute values, 2: Euclidean
+};
+
+void weigh(std::span<const std::int64_t> ptr, // [N+1]
+           std::span<const std::int32_t> ids, // [nnz]
+           std::span<const double> scale,     // [F], or empty: all 1
+           Weighting weighting,
+           std::size_t threads,
+           std::span<float> values);          // [nnz] counts in, weighted out
+
+} // namespace chaffinch
