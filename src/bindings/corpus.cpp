@@ -24,6 +24,7 @@ const char* fault_name(ColumnFault::Kind kind) {
     switch (kind) {
     case ColumnFault::Kind::columns: return "columns";
     case ColumnFault::Kind::empty_word: return "empty word";
+    case ColumnFault::Kind::row_number: return "row number";
     case ColumnFault::Kind::long_line: return "long line";
     case ColumnFault::Kind::nul: return "nul";
     case ColumnFault::Kind::utf8: return "utf-8";

@@ -16,6 +16,10 @@ bool is_number(std::string_view s) {
     return !s.empty() && std::ranges::all_of(s, [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_number_like(std::string_view s) {
+    return !s.empty() && s.find_first_not_of("0123456789-.") == std::string_view::npos;
+}
+
 // The length of the well-formed sequence at p that begins with a byte >= 0x80, or 0.
 std::size_t sequence_length(const unsigned char* p, std::size_t n) {
     const auto continues = [&](std::size_t i) { return i < n && (p[i] & 0xC0) == 0x80; };
@@ -181,7 +185,8 @@ bool ColumnText::split(std::string_view line) {
         }
         return fail(ColumnFault::Kind::columns, line, static_cast<std::int32_t>(found));
     }
-    if (rules_.number_rows && !is_number(cells_[0])) return true;
+    if (rules_.number_rows && !is_number(cells_[0]))
+        return is_number_like(cells_[0]) || fail(ColumnFault::Kind::row_number, line);
     if (cells_[rules_.word].empty()) return fail(ColumnFault::Kind::empty_word, line);
     for (std::size_t c = 0; c < columns; ++c)
         if (slots_[c] >= 0) {

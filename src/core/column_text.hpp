@@ -28,13 +28,13 @@ struct ColumnRules {
     std::string group;              // lines that start so (and end there or go on with a space, a tab or the
                                     // separator) begin a new group; empty: none do
     bool stray_comments = false;    // before a sentence, a line "# ..." with another count of cells is a remark
-    bool number_rows = false;       // rows whose first cell is not a plain whole number are left out
+    bool number_rows = false;       // the first cell is a number; rows with a range (3-4) or a decimal (3.1) are left out
     std::int64_t longest = 1 << 23; // bytes a line may have
 };
 
 // The first thing wrong with the input; reading stops there.
 struct ColumnFault {
-    enum class Kind { none, columns, empty_word, long_line, nul, utf8 };
+    enum class Kind { none, columns, empty_word, row_number, long_line, nul, utf8 };
     Kind kind = Kind::none;
     std::int64_t line = 0;  // 1-based
     std::int32_t found = 0; // cells, for Kind::columns

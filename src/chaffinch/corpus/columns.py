@@ -177,7 +177,7 @@ def _group_name(remarks: list[str]) -> str | None:
 
 FORMAT = Format(
     name="columns",
-    extensions=(".conll", ".iob", ".bio", ".tsv", ".txt", ".tags", ".cols"),
+    extensions=(".conll", ".iob", ".bio", ".tsv", ".txt", ".in", ".out"),
     read=read,
     write=write,
     carries=frozenset({"tokens", "columns", "group"}),

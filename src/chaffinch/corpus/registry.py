@@ -11,9 +11,11 @@ from chaffinch.corpus import (
     brackets,
     brat,
     columns,
+    conllu,
     delimited,
     doccano,
     fasttext,
+    hmm_layout,
     jsonl,
     label_studio,
     parquet,
@@ -39,6 +41,8 @@ FORMATS: dict[str, Format] = {
         doccano.FORMAT,
         jsonl.SPANS,
         jsonl.DOCUMENTS,
+        conllu.FORMAT,
+        hmm_layout.FORMAT,
         columns.FORMAT,
         delimited.CSV,
         delimited.TSV,
@@ -47,7 +51,11 @@ FORMATS: dict[str, Format] = {
 }
 
 # Formats that go from bytes to a token table without documents in between.
-TABLES = {"columns": columns.read_table}
+TABLES = {
+    "columns": columns.read_table,
+    "conllu": conllu.read_table,
+    "hmm": hmm_layout.read_table,
+}
 
 # What decides between formats that share an extension, the rarest ability first.
 WEIGHTIEST = ("tree", "links", "spans", "labels", "columns", "tokens")

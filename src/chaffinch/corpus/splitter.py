@@ -108,4 +108,6 @@ def _error(path: str | Path, text: ColumnText, rules: Rules) -> DataError:
         return fault(path, line, what)
     if kind == "empty word":
         return fault(path, line, f"no token in column {rules.word + 1}: {shown(content)}")
+    if kind == "row number":
+        return fault(path, line, f"expected a token number in column 1: {shown(content)}")
     return {"long line": long_line, "nul": nul_byte, "utf-8": broken_utf8}[kind](path, line, content)
