@@ -33,6 +33,50 @@ class SpanScores:
     weighted: Rates
     types: dict[str, Rates]
 
+    @classmethod
+    def of(cls, sums: Sums, types: Sequence[str]) -> "SpanScores":
+        """The scores that sums [3 * types] mean: gold, predicted, correct of each; absent types are left out."""
+        typed = sums.reshape(-1, 3)
+        present = np.flatnonzero(typed[:, :2].any(axis=1))
+        typed = typed[present]
+        p, r, f = rates(typed[:, 0], typed[:, 1], typed[:, 2])
+        kinds = [types[i] for i in present.tolist()]
+        rows = zip(kinds, p.tolist(), r.tolist(), f.tolist(), typed.tolist(), strict=True)
+        all_present = np.ones(len(kinds), dtype=np.bool_)
+        counts = typed.sum(axis=0).tolist()
+        return cls(
+            micro=Rates.of(*counts),
+            macro=_averaged((float(macro(x, all_present)) for x in (p, r, f)), counts),
+            weighted=_averaged((float(weighted(x, typed[:, 0])) for x in (p, r, f)), counts),
+            types={kind: Rates(a, b, c, *n) for kind, a, b, c, n in rows},
+        )
+
+    def as_dict(self) -> dict[str, float]:
+        """Every score under its stable key."""
+        found: dict[str, float] = {}
+        for name in ("micro", "macro", "weighted"):
+            found |= getattr(self, name).as_dict(f"span.{name}")
+        for kind, one in self.types.items():
+            found |= one.as_dict(f"span.type.{kind}")
+        return found
+
+
+def span_scores_by_key(sums: Sums, types: Sequence[str]) -> dict[str, Floats]:
+    """The scores of :class:`SpanScores` for many sums [..., 3 * types] at once."""
+    typed = sums.reshape(*sums.shape[:-1], -1, 3)
+    gold, predicted, correct = typed[..., 0], typed[..., 1], typed[..., 2]
+    p, r, f = rates(gold, predicted, correct)
+    micro = rates(gold.sum(-1), predicted.sum(-1), correct.sum(-1))
+    present = (gold + predicted) > 0
+    found = {}
+    for i, (name, each) in enumerate((("precision", p), ("recall", r), ("f1", f))):
+        found[f"span.micro.{name}"] = micro[i]
+        found[f"span.macro.{name}"] = macro(each, present)
+        found[f"span.weighted.{name}"] = weighted(each, gold)
+    for i, kind in enumerate(types):
+        found[f"span.type.{kind}.f1"] = f[..., i]
+    return found
+
 
 @dataclass(frozen=True)
 class TagScores:
@@ -61,11 +105,7 @@ class TagScores:
             "sentence_accuracy": self.sentence_accuracy,
         }
         if self.span is not None and self.untyped is not None:
-            for name in ("micro", "macro", "weighted"):
-                found |= getattr(self.span, name).as_dict(f"span.{name}")
-            found |= self.untyped.as_dict("untyped")
-            for kind, one in self.span.types.items():
-                found |= one.as_dict(f"span.type.{kind}")
+            found |= self.untyped.as_dict("untyped") | self.span.as_dict()
         return found
 
 
@@ -109,22 +149,7 @@ class TagScorer:
         accuracies = float(plain["token_accuracy"]), float(plain["sentence_accuracy"])
         if self.rules is None:
             return TagScores(tokens, sentences, *accuracies)
-        typed = sums[_TYPED:].reshape(-1, 3)
-        present = np.flatnonzero(typed[:, :2].any(axis=1))
-        typed = typed[present]
-        p, r, f = rates(typed[:, 0], typed[:, 1], typed[:, 2])
-        kinds = [self.types[i] for i in present.tolist()]
-        rows = zip(kinds, p.tolist(), r.tolist(), f.tolist(), typed.tolist(), strict=True)
-        all_present = np.ones(len(kinds), dtype=np.bool_)
-        counts = typed.sum(axis=0).tolist()
-        means = (float(macro(x, all_present)) for x in (p, r, f))
-        weights = (float(weighted(x, typed[:, 0])) for x in (p, r, f))
-        span = SpanScores(
-            micro=Rates.of(*counts),
-            macro=_averaged(means, counts),
-            weighted=_averaged(weights, counts),
-            types={kind: Rates(a, b, c, *n) for kind, a, b, c, n in rows},
-        )
+        span = SpanScores.of(sums[_TYPED:], self.types)
         untyped = Rates.of(*sums[_UNTYPED:_TYPED].tolist())
         return TagScores(tokens, sentences, *accuracies, self.rules.name, self.rules.scheme, span, untyped)
 
@@ -132,20 +157,11 @@ class TagScorer:
         found = _plain(sums)
         if self.rules is None:
             return found
-        typed = sums[..., _TYPED:].reshape(*sums.shape[:-1], -1, 3)
-        gold, predicted, correct = typed[..., 0], typed[..., 1], typed[..., 2]
-        p, r, f = rates(gold, predicted, correct)
-        micro = rates(gold.sum(-1), predicted.sum(-1), correct.sum(-1))
-        present = (gold + predicted) > 0
         untyped = rates(*(sums[..., _UNTYPED + i] for i in range(3)))
-        for i, (name, each) in enumerate((("precision", p), ("recall", r), ("f1", f))):
-            found[f"span.micro.{name}"] = micro[i]
-            found[f"span.macro.{name}"] = macro(each, present)
-            found[f"span.weighted.{name}"] = weighted(each, gold)
-            found[f"untyped.{name}"] = untyped[i]
-        for i, kind in enumerate(self.types):
-            found[f"span.type.{kind}.f1"] = f[..., i]
-        return found
+        found |= {
+            f"untyped.{name}": u for name, u in zip(("precision", "recall", "f1"), untyped, strict=True)
+        }
+        return found | span_scores_by_key(sums[..., _TYPED:], self.types)
 
 
 @dataclass(frozen=True)

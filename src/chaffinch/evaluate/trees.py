@@ -1,11 +1,12 @@
 """Bracket scores of parse trees, by the rules of evalb with Collins's parameters."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from chaffinch.corpus.brackets import EMPTY, nodes, plain_label, stripped
 from chaffinch.errors import DataError
 from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
 from chaffinch.evaluate.tally import Sums, Tally
@@ -15,7 +16,6 @@ from chaffinch.text.document import Tree
 ROOTS = frozenset({"TOP", "ROOT", "S1", ""})
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 EQUIVALENT = {"PRT": "ADVP"}
-EMPTY = "-NONE-"
 
 Bracket = tuple[str, int, int]
 
@@ -95,53 +95,25 @@ def tree_tally(
 def brackets(tree: Tree, deleted: Sequence[bool]) -> list[Bracket]:
     """The constituents of a tree over the words that stay, preterminals and empty ones left out."""
     found: list[Bracket] = []
-    left = 0  # words read that stay
-    read = 0  # words read
-
-    def walk(node: Tree) -> None:
-        nonlocal left, read
-        if not node.children:
-            left += not deleted[read]
+    stay = read = 0  # words read so far: those that stay, and all
+    waiting: list[tuple[Tree, int | None]] = [(tree, None)]  # a start: the node's words have been read
+    while waiting:
+        node, start = waiting.pop()
+        if node.word is not None:
+            stay += not deleted[read]
             read += 1
-            return
-        start = left
-        for child in node.children:
-            walk(child)
-        label = plain_label(node.label)
-        if label not in ROOTS and left > start:
-            found.append((EQUIVALENT.get(label, label), start, left))
-
-    walk(tree)
+        elif start is None:
+            waiting.append((node, stay))
+            waiting.extend((child, None) for child in reversed(node.children))
+        else:
+            label = plain_label(node.label)
+            if label not in ROOTS and stay > start:
+                found.append((EQUIVALENT.get(label, label), start, stay))
     return found
 
 
-def leaves(tree: Tree) -> Iterator[Tree]:
-    """The preterminals, left to right."""
-    if not tree.children:
-        yield tree
-    for child in tree.children:
-        yield from leaves(child)
-
-
-def without_empty(tree: Tree) -> Tree | None:
-    """The tree without traces and the constituents that dominate nothing else."""
-    if not tree.children:
-        return None if tree.label == EMPTY else tree
-    kept = tuple(child for child in map(without_empty, tree.children) if child is not None)
-    return Tree(tree.label, kept, tree.word) if kept else None
-
-
-def plain_label(label: str) -> str:
-    """A label without function tags and indices.
-
-    >>> plain_label("NP-SBJ-1"), plain_label("NP=2"), plain_label("-LRB-"), plain_label("ADVP|PRT")
-    ('NP', 'NP', '-LRB-', 'ADVP')
-    """
-    cuts = [at for sign in "-=|" if (at := label.find(sign, 1)) > 0]
-    return label if label.startswith("-") or not cuts else label[: min(cuts)]
-
-
 _LABELLED = 7
+_NOTHING = Tree("")
 
 
 def _compared(
@@ -149,9 +121,8 @@ def _compared(
 ) -> tuple[Counter[Bracket], Counter[Bracket], int, int]:
     """Both sides' brackets, the number of words, and of those with the right tag."""
     if strip_empty:
-        gold = without_empty(gold) or Tree("")
-        predicted = without_empty(predicted) or Tree("")
-    a, b = list(leaves(gold)), list(leaves(predicted))
+        gold, predicted = stripped(gold) or _NOTHING, stripped(predicted) or _NOTHING
+    a, b = ([node for node in nodes(tree) if node.word is not None] for tree in (gold, predicted))
     if len(a) != len(b):
         raise DataError(f"tree {n + 1}: gold has {len(a)} words, the prediction has {len(b)}")
     for i, (x, y) in enumerate(zip(a, b, strict=True)):
