@@ -11,6 +11,7 @@ from chaffinch.errors import ChaffinchError
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
+    "samples": "List the embedded samples, look into one, or write it to files.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 

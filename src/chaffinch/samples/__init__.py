@@ -1,6 +1,8 @@
 """Embedded samples: small corpora written by chance and by us, the same for a seed on every machine."""
 
 from chaffinch.samples.catalogue import SAMPLES, Sample, load, preview, sample
+from chaffinch.samples.chance import SEED
+from chaffinch.samples.export import export
 from chaffinch.samples.ingredients import ingredients
 from chaffinch.samples.letters import letters
 from chaffinch.samples.pairs import pairs
@@ -12,7 +14,9 @@ from chaffinch.samples.trees import trees
 
 __all__ = [
     "SAMPLES",
+    "SEED",
     "Sample",
+    "export",
     "ingredients",
     "letters",
     "load",

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from chaffinch.errors import ConfigError
-from chaffinch.samples.chance import SPLITS
+from chaffinch.samples.chance import SEED, SPLITS
 from chaffinch.samples.ingredients import ingredients
 from chaffinch.samples.letters import letters
 from chaffinch.samples.pairs import pairs
@@ -15,25 +15,23 @@ from chaffinch.samples.topics import topics
 from chaffinch.samples.trees import trees
 from chaffinch.text.document import Document
 
-SEED = 0
-
 
 @dataclass(frozen=True)
 class Sample:
     """One row of the catalogue.
 
-    about:   one line
-    task:    what is learnt from it
-    formats: the endings of the files that it is written to
-    sizes:   how many documents each split has unless another number is asked for
-    write:   ``write(n, seed, split)`` gives the documents of a split
+    about:     one line
+    task:      what is learnt from it
+    formats:   the endings of the files that it is written to
+    sizes:     how many documents each split has unless another number is asked for
+    documents: ``documents(n, seed, split)`` gives those of a split
     """
 
     about: str
     task: str
     formats: tuple[str, ...]
     sizes: dict[str, int]
-    write: Callable[[int, int, str], list[Document]]
+    documents: Callable[[int, int, str], list[Document]]
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -60,7 +58,7 @@ SAMPLES: dict[str, Sample] = {
     "posts": Sample(
         "short posts: who is spoken of, and how; the clue may be far away, negated or ironic",
         "tag spans",
-        (".conll", "train / dev.in / dev.out"),
+        (".conll", ".in", ".out"),
         _sizes(2500, 500),
         posts,
     ),
@@ -125,7 +123,7 @@ def load(name: str, split: str = "train", *, seed: int = SEED, n: int | None = N
         raise ConfigError(f"sample {name!r} has no split {split!r}; it has {', '.join(chosen.splits)}")
     if n is not None and n < 0:
         raise ConfigError(f"the number of documents must be >= 0, got {n}")
-    return chosen.write(chosen.sizes[split] if n is None else n, seed, split)
+    return chosen.documents(chosen.sizes[split] if n is None else n, seed, split)
 
 
 def preview(name: str, n: int = 3) -> list[Document]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 SPLITS = ("train", "dev", "test")
+SEED = 13  # unless another is asked for
 
 _MASK = (1 << 64) - 1
 _T = TypeVar("_T")

@@ -1,7 +1,7 @@
 """Ingredient lines: quantity, unit, size, name, preparation, comment, purpose and punctuation."""
 
 from chaffinch.samples import pantry
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 LABELS = ("QTY", "UNIT", "SIZE", "NAME", "PREP", "COMMENT", "PURPOSE", "PUNC")
@@ -24,7 +24,7 @@ MISTAKEN_TAG = {"NN": "JJ", "JJ": "NN", "VBN": "VBD", "NNS": "VBZ", "CD": "NN", 
 Word = tuple[str, str, str]  # the word, its part of speech, its label
 
 
-def ingredients(n: int = 3000, seed: int = 0, split: str = "train") -> list[Document]:
+def ingredients(n: int = 3000, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` ingredient lines with labels in column ``y`` and parts of speech in column ``pos``.
 
     The same word takes different labels by its place: a clove of garlic and four cloves, a can and what you
@@ -160,7 +160,8 @@ class _Kitchen:
         fruit = self.chance.pick(("lemon", "lime", "orange"))
         prep = _said(f"{what} of", "VBN NN IN" if " " in what else "NN IN", "PREP")
         if self.chance.happens(0.4):
-            return prep + _said("half a", "NN DT", "QTY") + _name(fruit)
+            article = "an" if fruit == "orange" else "a"
+            return prep + _said(f"half {article}", "NN DT", "QTY") + _name(fruit)
         count = self.chance.between(1, 3)
         return prep + self.count(count) + _name(_plural(fruit) if count > 1 else fruit)
 

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.samples.chance import Chance, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.samples.font import LETTERS, glyphs
 from chaffinch.text.document import Document
 
@@ -53,7 +53,7 @@ _LEANING = ((1, -1), (4, 0), (1, 1))  # how often to the left, not at all, to th
 
 
 def letters(
-    n: int = 1500, seed: int = 0, split: str = "train"
+    n: int = 1500, seed: int = SEED, split: str = "train"
 ) -> tuple[list[Document], Pixels, NDArray[np.int64]]:
     """``n`` words: the documents, the images of all their letters, and the bounds of each word among them.
 

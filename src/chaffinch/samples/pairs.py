@@ -7,7 +7,7 @@ Pipit puts the verb last and the adjective after its noun, has no articles (a de
 from dataclasses import dataclass, field
 from functools import cache
 
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document, Links
 
 MISSPELT = 0.01
@@ -42,15 +42,15 @@ NAMES = phrases("Anna, Bruno, Clara, Dario, Elsa, Felix, Greta, Hugo, Irma, Jona
 PREPOSITIONS = phrases("in, under, near, behind, on, beside, over")
 PRONOUNS = {"she": "lu", "he": "lu", "we": "nos", "they": "tilu", "I": "mi", "you": "vu"}
 TIMES = {
-    "yesterday": "hiru",
     "every morning": "matuli",
     "at night": "nokte",
     "once again": "repa",
     "in spring": "verilo",
-    "never": "nuli",
     "on Sunday": "soldi",
+    "yesterday": "hiru",
     "last year": "anpasi",
 }
+PAST_TIMES = ("yesterday", "last year")
 IDIOMS = {
     "of course": "certo",
     "to be honest": "pura boca",
@@ -62,7 +62,7 @@ IDIOMS = {
 PARTICLES = {"and": "e", "but": "ma", "because": "kar", "while": "dum"}
 
 
-def pairs(n: int = 1500, seed: int = 0, split: str = "train") -> list[Document]:
+def pairs(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` English sentences, each with its Pipit translation and the word links (``Document.links``).
 
     >>> one = pairs(1)[0]
@@ -148,10 +148,11 @@ class _Translator:
         """Subject, verb, object, place, time; in Pipit time, subject, place, object, verb."""
         subject, dropped = self.subject()
         verb = self.verb()
-        verb[len(verb) // 2].possible += dropped
+        verb[len(verb) // 2].possible += dropped  # a dropped pronoun may be seen in the verb
         thing = self.noun_phrase(self.chance.pick(("being", "thing", "thing")))
         place = self.place() if self.chance.happens(0.4) else []
-        time = self.time() if self.chance.happens(0.3) else []
+        past = verb[0].text.endswith("ta")
+        time = self.time(past) if self.chance.happens(0.3) else []
         return time + subject + place + thing + verb
 
     def question(self) -> list[_Word]:
@@ -235,9 +236,9 @@ class _Translator:
         position = self.say(preposition)
         return [*self.noun_phrase("thing"), _Word(translation(preposition)[:2], sure=[position])]
 
-    def time(self) -> list[_Word]:
+    def time(self, past: bool) -> list[_Word]:
         """Every morning: one word in Pipit."""
-        time = self.chance.pick(tuple(TIMES))
+        time = self.chance.pick([t for t in TIMES if past or t not in PAST_TIMES])
         positions = [self.say(w) for w in time.split()]
         return [_Word(TIMES[time], sure=positions)]
 

@@ -1,6 +1,6 @@
 """Short posts: who is spoken of, and whether well, badly or neither, often told at the far end of it."""
 
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 LABELS = ("O", "B-positive", "I-positive", "B-neutral", "I-neutral", "B-negative", "I-negative")
@@ -80,7 +80,7 @@ Entity = tuple[list[str], str]  # its words, its sentiment
 Piece = str | Entity
 
 
-def posts(n: int = 2500, seed: int = 0, split: str = "train") -> list[Document]:
+def posts(n: int = 2500, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` posts with the entities and how they are spoken of as B-/I-/O tags in column ``y``.
 
     What tells the sentiment may stand at the other end of the post, be negated, or be meant ironically.
@@ -166,7 +166,7 @@ class _Pen:
         negated = self.chance.happens(0.3)
         word = self.chance.favour(self.adjectives[other if negated else sentiment])
         verb = self.chance.pick(("is", "was", "sounds", "looks", "has been"))
-        degree = self.chance.pick(("", "so", "really", "a bit", "just", "pretty"))
+        degree = self.chance.pick(("", "so", "really", "truly", "just", "pretty"))
         said = f"{verb} not {word}" if negated else f"{verb} {degree} {word}"
         return [
             *self.opener(),

@@ -1,6 +1,6 @@
 """Questions with the kind of answer they want: six coarse types, each with finer ones."""
 
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 MISSPELT = 0.01
@@ -115,7 +115,7 @@ FINE = tuple(TEMPLATES)
 _OFTEN = {"SHORT:long": 2, "SHORT:letters": 1}
 
 
-def questions(n: int = 2000, seed: int = 0, split: str = "train") -> list[Document]:
+def questions(n: int = 2000, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` questions; the label is the coarse type, the field ``fine`` holds the finer one.
 
     >>> one = questions(1)[0]

@@ -1,6 +1,6 @@
 """Short reviews with grades 0 to 4: negation, contrast, intensifiers, and readers who do not quite agree."""
 
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 LABELS = ("0", "1", "2", "3", "4")
@@ -68,7 +68,7 @@ VERDICTS = {
 }
 
 
-def reviews(n: int = 3000, seed: int = 0, split: str = "train") -> list[Document]:
+def reviews(n: int = 3000, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` reviews; the label is the grade, ``0`` (dreadful) to ``4`` (wonderful).
 
     >>> one = reviews(1)[0]

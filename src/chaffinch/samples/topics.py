@@ -1,6 +1,6 @@
 """Topic documents: club notices of several paragraphs, with misleading headers and quotes from elsewhere."""
 
-from chaffinch.samples.chance import Chance, misspelt, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 MISSPELT = 0.01
@@ -141,7 +141,7 @@ PEOPLE = phrases("""
     Margaret, Olu, Piet, Anneke, Bashir, Rosalind, Tomos, Wen, Greta, Idris, Frances, Yusuf, Kaja, Bertie""")
 
 
-def topics(n: int = 1500, seed: int = 0, split: str = "train") -> list[Document]:
+def topics(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` documents of several paragraphs over twenty topics; the label is the topic.
 
     Neighbouring topics share words, the subject line may be left over from another thread, and what is quoted

@@ -1,6 +1,6 @@
 """Parse trees from a grammar in which words, not categories, decide where a phrase attaches."""
 
-from chaffinch.samples.chance import Chance, phrases, vocabulary
+from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.text.document import Document, Tree
 
 MISPARSED = 0.03  # of the attachments: the annotator took the other reading
@@ -68,7 +68,7 @@ FRUIT = phrases("apples, pears, plums, nuts, cherries, figs, grapes, peaches, ap
 CUTLERY = phrases("a spoon, a napkin, a candle, a knife, a pair of gloves, a letter, a straw hat")
 
 
-def trees(n: int = 1500, seed: int = 0, split: str = "train") -> list[Document]:
+def trees(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
     """``n`` sentences with their trees (``Document.tree``) and parts of speech in column ``pos``.
 
     Someone ate the pizza with a fork, someone ate the pizza with olives; watched the boy with a telescope
