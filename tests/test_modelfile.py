@@ -155,9 +155,9 @@ def test_the_json_dump_shows_every_value(path):
     modelfile.write(path, header, numbers, strings)
     dump = json.loads(modelfile.as_json(modelfile.read(path)))
     assert dump["header"]["labels"] == ["B-É", "I", "O"]
-    assert dump["words"] == strings["words"]
-    assert dump["odd"]["values"] == ["nan", "inf", "-inf", 0.1]
-    np.testing.assert_array_equal(np.array(dump["unary"]["values"], np.float32), numbers["unary"])
+    assert dump["strings"]["words"] == strings["words"]
+    assert dump["arrays"]["odd"]["values"] == ["nan", "inf", "-inf", 0.1]
+    np.testing.assert_array_equal(np.array(dump["arrays"]["unary"]["values"], np.float32), numbers["unary"])
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(path):
@@ -336,3 +336,8 @@ def test_a_file_with_a_right_checksum_is_still_checked(path, change, message):
     path.write_bytes(modelfile_mutations.forge(whole) or whole)
     with pytest.raises(ModelFileError, match=message):
         modelfile.read(path)
+
+
+def test_types_that_the_platform_has_twice_are_one(path):
+    modelfile.write(path, Header(recipe="r"), {"a": np.zeros(2, np.longlong), "b": np.zeros(2, np.int_)})
+    assert {a.dtype for a in modelfile.read(path).arrays.values()} == {np.dtype(np.int64)}

@@ -29,12 +29,12 @@ DIGEST = "sha256"
 _UTF8, _PTR = ":utf8", ":ptr"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ModelFile:
     """What a model file holds; the arrays are read-only.
 
     source: what messages call it
-    digest: SHA-256 over the content: two models are equal if it is
+    digest: SHA-256 over the content: two models are equal if their digests are
     """
 
     header: Header
@@ -143,13 +143,16 @@ def as_json(model: ModelFile) -> str:
 
     Numbers that JSON lacks are the strings "nan", "inf" and "-inf".
     """
-    parts = [f'"header": {json.dumps(asdict(model.header), ensure_ascii=False, indent=2, sort_keys=True)}']
+    header = json.dumps(asdict(model.header), ensure_ascii=False, indent=2, sort_keys=True)
+    arrays = []
     for name, array in sorted(model.arrays.items()):
         front = json.dumps({"dtype": container.code_of(array), "shape": array.shape})[:-1]
-        parts.append(f'{json.dumps(name)}: {front}, "values": {_rows(array)}}}')
-    for name, strings in sorted(model.strings.items()):
-        lines = ",\n".join(json.dumps(s, ensure_ascii=False) for s in strings)
-        parts.append(f"{json.dumps(name)}: [\n{lines}\n]")
+        arrays.append(f'"{name}": {front}, "values": {_rows(array)}}}')
+    strings = []
+    for name, listed in sorted(model.strings.items()):
+        lines = ",\n".join(json.dumps(s, ensure_ascii=False) for s in listed)
+        strings.append(f'"{name}": [\n{lines}\n]')
+    parts = (f'"header": {header}', _object("arrays", arrays), _object("strings", strings))
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
@@ -223,6 +226,10 @@ def _check_droppable(header: Header, there: set[str]) -> None:
     for name in header.dropped:
         if name in there:
             raise ModelFileError(f"its header calls {shown(name)} dropped, and it is there")
+
+
+def _object(name: str, members: list[str]) -> str:
+    return f'"{name}": {{\n' + ",\n".join(members) + "\n}"
 
 
 def _rows(array: NDArray[Any]) -> str:
