@@ -32,11 +32,7 @@ class WordRule:
 
     def kinds(self, texts: Sequence[str]) -> NDArray[np.uint8]:
         """The kind of each code point: uint8 [0x110000], or [128] where ``texts`` are ASCII."""
-        if self.joined:
-            every = np.where(_kinds() == SPACE, SPACE, WORD).astype(np.uint8)
-        else:
-            every = _ascii_kinds() if all(map(str.isascii, texts)) else _kinds()
-        return every
+        return _kinds(self.joined, ASCII if all(map(str.isascii, texts)) else sys.maxunicode + 1)
 
 
 WORD_RULES = {
@@ -94,23 +90,13 @@ def surrogate_error(texts: Sequence[str]) -> DataError:
 
 
 @cache
-def _kinds() -> NDArray[np.uint8]:
-    """The kind of every code point by the running Python's Unicode tables: uint8 [0x110000]."""
-    kinds = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
+def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
+    """The kind of the first code points by the running Python's Unicode tables: uint8 [size]."""
+    kinds = np.full(size, WORD if joined else MARK, dtype=np.uint8)
     # Beyond plane 3 there are tags, variation selectors and private use: no letters, no digits, no spaces.
-    planes = np.arange(0x40000, dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
+    planes = np.arange(min(size, 0x40000), dtype="<u4").tobytes().decode("utf-32-le", "surrogatepass")
     for pattern, kind in ((r"\w+", WORD), (r"\s+", SPACE)):
         for run in re.finditer(pattern, planes):
             kinds[run.start() : run.end()] = kind
-    kinds.flags.writeable = False
-    return kinds
-
-
-@cache
-def _ascii_kinds() -> NDArray[np.uint8]:
-    kinds = np.zeros(ASCII, dtype=np.uint8)
-    for code in range(ASCII):
-        character = chr(code)
-        kinds[code] = WORD if re.match(r"\w", character) else SPACE if character.isspace() else MARK
     kinds.flags.writeable = False
     return kinds
