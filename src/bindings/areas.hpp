@@ -8,6 +8,7 @@ namespace chaffinch::bindings {
 void bind_corpus(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
+void bind_features(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 

@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
     bind_corpus(m);
     bind_evaluate(m);
     bind_ngrams(m);
+    bind_features(m);
     bind_random(m);
     bind_text(m);
 }

@@ -1,0 +1,229 @@
+"""The feature encoder: columns and templates, fitted to a token table, then frozen."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.features.plan import Plan
+from chaffinch.features.presets import feature_set
+from chaffinch.features.token_rows import FeatureRows, LabelTemplate
+from chaffinch.features.templates import FeatureSet, Pattern, parse_all
+from chaffinch.text.clusters import Clusters
+from chaffinch.text.document import WORD
+from chaffinch.text.gazetteers import Gazetteers
+from chaffinch.text.table import TokenTable
+
+Strings = Sequence[Sequence[str]]
+
+_INDEX = (
+    "feature_template",
+    "feature_key",
+    "observation_ptr",
+    "observation_key",
+    "join_ptr",
+    "join_key",
+)
+
+
+class FeatureEncoder:
+    """Tokens to rows of feature ids.
+
+    features:   the name of a preset, templates, or a :class:`FeatureSet`
+    min_count:  features seen fewer times in training are left out
+    language:   of the stem, lemma and preposition columns
+    clusters:   word clusters, for the columns ``cluster`` and ``clusterN``
+    gazetteers: lists of phrases, for the columns ``gaz`` and ``gaz_NAME``
+    threads:    0 is all cores; the result is the same for any number
+
+    >>> table = TokenTable.from_lists({"w": [["the", "dog", "barks"], ["the", "cat"]]})
+    >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]", "suffix2[0]"])
+    >>> rows = encoder.fit(table)
+    >>> encoder.names(rows.ids[rows.ptr[1] : rows.ptr[2]])
+    ['w[0]=dog', 'w[-1]=the|w[0]=dog', 'suffix2[0]=og']
+    >>> rows = encoder.transform([["the", "frog"]])
+    >>> encoder.names(rows.ids[rows.ptr[1] : rows.ptr[2]])
+    ['suffix2[0]=og']
+    """
+
+    def __init__(
+        self,
+        features: FeatureSet | str | Sequence[str] = "default",
+        *,
+        min_count: int = 1,
+        language: str = "english",
+        clusters: Clusters | None = None,
+        gazetteers: Gazetteers | None = None,
+        threads: int = 0,
+    ):
+        if min_count < 1:
+            raise ConfigError(f"FeatureEncoder.min_count must be >= 1, got {min_count}")
+        self.features = features
+        self.min_count = min_count
+        self.language = language
+        self.clusters = clusters
+        self.gazetteers = gazetteers
+        self.threads = threads
+        self._plan: Plan | None = None
+        self._engine: _core.FeatureEngine | None = None
+
+    def fit(self, table: TokenTable) -> FeatureRows:
+        """Build the feature index from a table and freeze it; the rows of the table itself."""
+        chosen = feature_set(self.features, list(table.columns), self.clusters, self.gazetteers)
+        self._open(Plan.of(chosen, list(table.columns), self.language, self.clusters, self.gazetteers))
+        engine, plan = self._engine, self._plan
+        assert engine is not None
+        assert plan is not None
+        made = engine.fit(
+            table.ptr,
+            _columns(table, plan.sources),
+            _groups(table),
+            plan.external,
+            self.min_count,
+            self.threads,
+        )
+        return FeatureRows(*made, sentences=table.ptr)
+
+    def transform(self, tokens: TokenTable | Mapping[str, Strings] | Strings) -> FeatureRows:
+        """The rows of a table, of named columns of sentences, or of sentences of words alone."""
+        engine, plan = self._fitted()
+        if isinstance(tokens, TokenTable):
+            columns = _columns(tokens, plan.sources)
+            made = engine.find_table(tokens.ptr, columns, _groups(tokens), plan.external, self.threads)
+            return FeatureRows(*made, sentences=tokens.ptr)
+        given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
+        try:
+            lists = [_as_list(given[name]) for name in plan.sources]
+        except KeyError as e:
+            raise _missing_column(str(e.args[0]), list(given)) from None
+        try:
+            sentences, made_lists = engine.find_lists(lists, plan.external)
+        except ValueError as e:
+            raise DataError(str(e)) from None
+        return FeatureRows(*made_lists, sentences=sentences)
+
+    @property
+    def n_features(self) -> int:
+        """F."""
+        return self._fitted()[0].n_features
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The corpus's columns that are needed, the word first."""
+        return tuple(self._fitted()[1].sources)
+
+    @property
+    def templates(self) -> tuple[str, ...]:
+        """All templates in use, as text."""
+        return tuple(map(str, self._fitted()[1].features.templates))
+
+    @property
+    def label_templates(self) -> tuple[LabelTemplate, ...]:
+        """The templates that read labels, in the order of the columns of ``FeatureRows.observations``."""
+        engine, plan = self._fitted()
+        labelled = [t for t in plan.features.templates if t.label_offsets]
+        return tuple(
+            LabelTemplate(str(t), t.label_offsets, n)
+            for t, n in zip(labelled, engine.n_observations, strict=True)
+        )
+
+    def names(self, ids: NDArray[np.int32] | Sequence[int]) -> list[str]:
+        """The names of features, such as ``w[-1]=the|w[0]=dog``."""
+        return self._fitted()[0].feature_names(np.ascontiguousarray(ids, dtype=np.int32))
+
+    def observation_name(self, label_template: int, observation: int) -> str:
+        """The observed part of a label template, such as ``stem[0]=chop``."""
+        return self._fitted()[0].observation_name(label_template, observation)
+
+    def counts(self) -> NDArray[np.int32]:
+        """How often each feature occurred in training, falling; empty for an encoder that was loaded."""
+        return self._fitted()[0].counts()
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
+        """All that :meth:`from_state` needs: a header that JSON can hold, arrays, and lists of strings."""
+        engine, plan = self._fitted()
+        header = {**plan.header(), "min_count": self.min_count}
+        arrays: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
+        strings = {f"values.{c}": engine.values(c) for c in range(len(plan.words))}
+        strings["runs"] = engine.runs()
+        if plan.clusters is not None:
+            arrays["cluster_path"] = plan.clusters.path
+            strings["cluster_words"] = plan.clusters.words
+            strings["cluster_paths"] = plan.clusters.paths
+        if plan.gazetteers is not None:
+            for name, phrases in plan.gazetteers.lists.items():
+                strings[f"gazetteer.{name}"] = [" ".join(p) for p in phrases]
+        return header, arrays, strings
+
+    @classmethod
+    def from_state(
+        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
+    ) -> "FeatureEncoder":
+        """The encoder whose :meth:`state` this is; every index in it is checked."""
+        try:
+            features = FeatureSet(
+                parse_all(header["templates"]),
+                bool(header["boundary"]),
+                {name: Pattern(**p) for name, p in header["patterns"].items()},
+            )
+            clusters = gazetteers = None
+            if header["clusters"]:
+                path = np.ascontiguousarray(arrays["cluster_path"], np.int32)
+                clusters = Clusters(strings["cluster_words"], path, strings["cluster_paths"])
+            if header["gazetteers"]:
+                lists = {
+                    name: [tuple(p.split(" ")) for p in strings[f"gazetteer.{name}"]]
+                    for name in header["gazetteers"]
+                }
+                gazetteers = Gazetteers(lists, bool(header["gazetteer_fold"]))
+            made = cls(
+                features,
+                min_count=int(header["min_count"]),
+                language=str(header["language"]),
+                clusters=clusters,
+                gazetteers=gazetteers,
+            )
+            plan = Plan.of(features, list(header["sources"]), made.language, clusters, gazetteers)
+            made._open(plan)
+            engine, plan = made._fitted()
+            values = [strings[f"values.{c}"] for c in range(len(plan.words))]
+            engine.restore(values, strings["runs"], *(arrays[name] for name in _INDEX))
+        except (KeyError, TypeError, IndexError) as e:
+            raise ModelFileError(f"the feature encoder in the file is incomplete: {e}") from None
+        except ConfigError:
+            raise
+        except ValueError as e:
+            raise ModelFileError(f"the feature encoder in the file is damaged: {e}") from None
+        return made
+
+    def _open(self, plan: Plan) -> None:
+        self._plan = plan
+        self._engine = plan.engine()
+
+    def _fitted(self) -> tuple[_core.FeatureEngine, Plan]:
+        if self._engine is None or self._plan is None:
+            raise ConfigError("this FeatureEncoder has not seen any text yet: call fit first")
+        return self._engine, self._plan
+
+
+def _columns(table: TokenTable, sources: Sequence[str]) -> list[tuple[list[str], NDArray[np.int32]]]:
+    for name in sources:
+        if name not in table.columns:
+            raise _missing_column(name, list(table.columns))
+    return [(table.columns[name].types, table.columns[name].ids) for name in sources]
+
+
+def _groups(table: TokenTable) -> NDArray[np.int32] | None:
+    groups: NDArray[np.int32] | None = getattr(table, "groups", None)
+    return groups
+
+
+def _as_list(rows: Strings) -> list[Any]:
+    return rows if isinstance(rows, list) else [list(row) for row in rows]
+
+
+def _missing_column(name: str, there: Sequence[str]) -> DataError:
+    return DataError(f"the features need column {name!r}; there are {', '.join(there) or 'none'}")

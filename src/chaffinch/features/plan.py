@@ -1,0 +1,185 @@
+"""The plan: which columns a set of templates needs, in which order the core numbers them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.features.templates import FeatureSet, columns_of
+from chaffinch.text.clusters import Clusters
+from chaffinch.text.columns import (
+    WordFunction,
+    code_point_kinds,
+    known_columns,
+    native_column,
+    pattern_column,
+    word_column,
+)
+from chaffinch.text.document import WORD
+from chaffinch.text.gazetteers import Gazetteers
+from chaffinch.text.sentence_structure import SENTENCE_COLUMNS, TRIGGERS, prepositions
+
+
+@dataclass(frozen=True)
+class WordColumn:
+    """A function of the strings of one source; ``python`` is set where the core cannot compute it."""
+
+    name: str
+    source: int
+    function: str
+    parameter: int = 0
+    python: WordFunction | None = None
+
+
+@dataclass(frozen=True)
+class SentenceColumn:
+    """A function of the whole sentence; ``argument`` is a word column or a list of phrases."""
+
+    name: str
+    function: str
+    argument: int = -1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Columns resolved to where they come from, ready for the core.
+
+    sources: the corpus's own columns that are read, the word first
+    """
+
+    features: FeatureSet
+    sources: list[str]
+    words: list[WordColumn]
+    sentences: list[SentenceColumn]
+    language: str
+    clusters: Clusters | None
+    gazetteers: Gazetteers | None
+
+    @classmethod
+    def of(
+        cls,
+        features: FeatureSet,
+        columns: Sequence[str],
+        language: str,
+        clusters: Clusters | None,
+        gazetteers: Gazetteers | None,
+    ) -> "Plan":
+        """Resolve the columns of the templates: the corpus's own first, then patterns, then functions."""
+        made = cls(features, [WORD], [], [], language, clusters, gazetteers)
+        if WORD not in columns:
+            raise ConfigError(
+                f"features need the word column {WORD!r}; there are {', '.join(columns) or 'none'}"
+            )
+        for name in columns_of(features.templates):
+            made._add(name, columns)
+        return made
+
+    def external(self, column: int, words: list[str]) -> list[str | None]:
+        """The values of a Python column for words that the core has not met before."""
+        function = self.words[column].python
+        assert function is not None
+        return [function(word) for word in words]
+
+    def engine(self) -> _core.FeatureEngine:
+        """A fresh engine for this plan."""
+        names = [c.name for c in self.words] + [c.name for c in self.sentences]
+        number = {name: i for i, name in enumerate(names)}
+        clusters = self.clusters or Clusters([], np.zeros(0, np.int32), [])
+        gazetteers = self.gazetteers or Gazetteers({})
+        return _core.FeatureEngine(
+            sources=len(self.sources),
+            words=[(c.source, c.function, c.parameter) for c in self.words],
+            sentences=[(c.function, c.argument) for c in self.sentences],
+            names=names,
+            templates=[
+                ([(number[a.column], a.offset) for a in t.observed], t.window, list(t.label_offsets))
+                for t in self.features.templates
+            ],
+            marked=self.features.boundary,
+            prepositions=list(prepositions(self.language)),
+            triggers=list(TRIGGERS),
+            lists=[(name, [list(p) for p in phrases]) for name, phrases in gazetteers.lists.items()],
+            fold=gazetteers.fold,
+            cluster_words=clusters.words,
+            cluster_path=clusters.path,
+            cluster_paths=clusters.paths,
+            kinds=code_point_kinds,
+        )
+
+    def header(self) -> dict[str, Any]:
+        """What a model file records of the plan."""
+        return {
+            "templates": [str(t) for t in self.features.templates],
+            "boundary": self.features.boundary,
+            "patterns": {name: asdict(p) for name, p in self.features.patterns.items()},
+            "sources": self.sources,
+            "language": self.language,
+            "clusters": self.clusters is not None,
+            "gazetteers": list(self.gazetteers.lists) if self.gazetteers else [],
+            "gazetteer_fold": self.gazetteers.fold if self.gazetteers else True,
+        }
+
+    def _add(self, name: str, columns: Sequence[str]) -> None:
+        if name in columns:
+            self._add_word(WordColumn(name, self._source(name), "identity"))
+        elif name in SENTENCE_COLUMNS:
+            function, reads, _ = SENTENCE_COLUMNS[name]
+            argument = -1
+            if reads is not None:
+                hidden = name if reads != "lower" else "lower"
+                argument = self._add_word(WordColumn(f"{hidden}'", 0, reads))
+            self.sentences.append(SentenceColumn(name, function, argument))
+        elif name == "gaz" or name.startswith("gaz_"):
+            self.sentences.append(self._phrases(name))
+        else:
+            self._add_word(self._function(name, columns))
+
+    def _add_word(self, column: WordColumn) -> int:
+        for i, c in enumerate(self.words):
+            if c.name == column.name:
+                return i
+        self.words.append(column)
+        return len(self.words) - 1
+
+    def _source(self, name: str) -> int:
+        if name not in self.sources:
+            self.sources.append(name)
+        return self.sources.index(name)
+
+    def _phrases(self, name: str) -> SentenceColumn:
+        lists = list(self.gazetteers.lists) if self.gazetteers else []
+        if name == "gaz":
+            if not lists:
+                raise ConfigError("a template reads 'gaz', but no gazetteer was given")
+            return SentenceColumn(name, "phrases")
+        wanted = name.removeprefix("gaz_")
+        if wanted not in lists:
+            there = f"there are {', '.join(lists)}" if lists else "none was given"
+            raise ConfigError(f"a template reads {name!r}, but there is no gazetteer {wanted!r}; {there}")
+        return SentenceColumn(name, "phrases_list", lists.index(wanted))
+
+    def _function(self, name: str, columns: Sequence[str]) -> WordColumn:
+        function, _, source = name.rstrip(")").partition("(")
+        source = source or WORD
+        if source not in columns:
+            raise ConfigError(f"a template reads {name!r}, but there is no column {source!r}")
+        number = self._source(source)
+        if function in self.features.patterns:
+            p = self.features.patterns[function]
+            return WordColumn(name, number, "external", 0, pattern_column(p.regex, p.what, p.lower, function))
+        native = native_column(function)
+        if native is not None:
+            if native.function == "cluster" and self.clusters is None:
+                raise ConfigError(f"a template reads {name!r}, but no clusters were given")
+            return WordColumn(name, number, native.function, native.parameter)
+        python = word_column(function, self.language)
+        if python is None:
+            raise ConfigError(
+                f"no column {name!r}: the corpus has {', '.join(columns)}; functions are "
+                f"{', '.join([*known_columns(), *SENTENCE_COLUMNS])}; "
+                f"register your own with @column({name!r})"
+            )
+        return WordColumn(name, number, "external", 0, python)

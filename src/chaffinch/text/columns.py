@@ -1,0 +1,168 @@
+"""Columns: functions of a word, evaluated once per distinct word and gathered by id."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from chaffinch.errors import ConfigError, missing_extra
+
+WordFunction = Callable[[str], str | None]
+
+# Columns that the core computes: the name in a template, the name there, and what it says of a word.
+NATIVE = {
+    "lower": ("lower", "the word in lower case"),
+    "shape": ("shape", "letters and digits folded, runs squeezed: McDonald's is XxXx'x, 1,200 is d,d"),
+    "longshape": ("long_shape", "the same, runs kept: XxXxxxxx'x, d,ddd"),
+    "caps": ("caps", "lower, initial, upper, mixed or none, and which other signs are in it: initial+hyphen"),
+    "digit": ("digit", "all or some of it is digits; no value where none is"),
+    "hyphen": ("hyphen", "yes where a hyphen stands inside; else no value"),
+    "fold": ("fold", "lower case, each run of digits written 0: 1990s is 0s"),
+    "length": ("length", "its length in code points, in buckets"),
+}
+NATIVE_NUMBERED = {
+    "prefix": ("prefix", "its first N code points; no value if it has fewer"),
+    "suffix": ("suffix", "its last N code points; no value if it has fewer"),
+    "cluster": ("cluster", "the first N bits of its cluster's path; plain `cluster` is the whole path"),
+}
+
+_NUMBERED = re.compile(r"(prefix|suffix|cluster)(\d+)")
+_registered: dict[str, WordFunction] = {}
+
+# snowballstemmer's names of languages, and simplemma's.
+LANGUAGES = {
+    "arabic": "ar", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr",
+    "german": "de", "greek": "el", "hungarian": "hu", "indonesian": "id", "irish": "ga", "italian": "it",
+    "lithuanian": "lt", "norwegian": "nb", "portuguese": "pt", "romanian": "ro", "russian": "ru",
+    "spanish": "es", "swedish": "sv", "turkish": "tr",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NativeColumn:
+    """A column that the core computes."""
+
+    function: str
+    parameter: int = 0
+
+
+def column(name: str) -> Callable[[WordFunction], WordFunction]:
+    """Register a function of a word as a column, for use in templates under this name.
+
+    >>> @column("vowels")
+    ... def vowels(word: str) -> str | None:
+    ...     return "".join(c for c in word if c in "aeiou") or None
+    >>> word_column("vowels")("Chaffinch")
+    'ai'
+    """
+
+    def decorate(function: WordFunction) -> WordFunction:
+        register_column(name, function)
+        return function
+
+    return decorate
+
+
+def register_column(name: str, function: WordFunction) -> None:
+    """Register a function of a word as a column; None means that the word has no value there.
+
+    The same name may be registered again, to change one's mind; the names of built-in columns may not.
+    """
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
+        raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
+    if name in ("w", "y", "bias", "any") or native_column(name) is not None or name in ("stem", "lemma"):
+        raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
+    _registered[name] = function
+
+
+def native_column(name: str) -> NativeColumn | None:
+    """The core's function behind a name, if it is one.
+
+    >>> native_column("suffix3")
+    NativeColumn(function='suffix', parameter=3)
+    """
+    if name in NATIVE:
+        return NativeColumn(NATIVE[name][0])
+    if name == "cluster":
+        return NativeColumn("cluster")
+    numbered = _NUMBERED.fullmatch(name)
+    if numbered and 0 < int(numbered.group(2)) < 1000:
+        return NativeColumn(NATIVE_NUMBERED[numbered.group(1)][0], int(numbered.group(2)))
+    return None
+
+
+def word_column(name: str, language: str = "english") -> WordFunction | None:
+    """The Python function behind a name, if it is one."""
+    if name == "stem":
+        return stem(language)
+    if name == "lemma":
+        return lemma(language)
+    return _registered.get(name)
+
+
+def known_columns() -> list[str]:
+    """The names of all functions of a word, for messages."""
+    numbered = [f"{name}N" for name in NATIVE_NUMBERED]
+    return [*NATIVE, *numbered, "stem", "lemma", *_registered]
+
+
+@lru_cache(maxsize=8)
+def stem(language: str) -> WordFunction:
+    """Snowball's stem of the lower-cased word."""
+    import snowballstemmer
+
+    if language not in snowballstemmer.algorithms():
+        known = ", ".join(sorted(snowballstemmer.algorithms()))
+        raise ConfigError(f"no stemmer for language {language!r}; there are {known}")
+    stemmer: Any = snowballstemmer.stemmer(language)
+    return lambda word: str(stemmer.stemWord(word.lower()))
+
+
+@lru_cache(maxsize=8)
+def lemma(language: str) -> WordFunction:
+    """simplemma's lemma of the word."""
+    try:
+        import simplemma
+    except ImportError:
+        raise missing_extra("lemma", "simplemma") from None
+    code = LANGUAGES.get(language, language)
+    try:
+        simplemma.lemmatize("test", lang=code)
+    except ValueError:
+        raise ConfigError(f"no lemmas for language {language!r}") from None
+    return lambda word: str(simplemma.lemmatize(word, lang=code))
+
+
+def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordFunction:
+    """A regular expression as a column: "hit" (yes or none), "test" (true or false), "match" (the text)."""
+    try:
+        compiled = re.compile(regex)
+    except re.error as e:
+        raise ConfigError(f"pattern {name}: {regex!r} is not a regular expression: {e}") from None
+
+    def value(word: str) -> str | None:
+        found = compiled.search(word)
+        if what == "hit":
+            return "yes" if found else None
+        if what == "test":
+            return "true" if found else "false"
+        text = found.group() if found else ""
+        return text.lower() if lower else text
+
+    return value
+
+
+def code_point_kinds(page: int) -> bytes:
+    """What kind each of 256 code points is: 0 other, 1 upper, 2 lower, 3 digit, 4 another letter."""
+    return bytes(_kind(chr(page * 256 + i)) for i in range(256))
+
+
+def _kind(c: str) -> int:
+    if c.isupper() or c.istitle():
+        return 1
+    if c.islower():
+        return 2
+    if c.isdigit():
+        return 3
+    return 4 if c.isalpha() else 0

@@ -1,0 +1,158 @@
+// Exact 64-bit keys to dense int32 ids, in order of first sight; counted while it grows.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace chaffinch {
+
+// Keys come from one template and are smaller than a span known beforehand. A small span is stored as a plain
+// array; a large one by open addressing with linear probing, at most half full while it grows.
+class KeyTable {
+  public:
+    static constexpr std::int32_t absent = -1;
+    static constexpr std::uint64_t no_key = std::numeric_limits<std::uint64_t>::max();
+
+    // `plain`: store by key even if the span is large, as for a template of one atom.
+    KeyTable(std::uint64_t span, bool plain) : span_(span), dense_(plain || span <= (1u << 18)) {
+        if (dense_) {
+            ids_.assign(span, absent);
+        } else {
+            slots_.assign(64, Slot{no_key, absent, 0});
+        }
+    }
+
+    std::uint64_t span() const { return span_; }
+    bool dense() const { return dense_; }
+    std::int32_t size() const { return size_; }
+
+    // The id of key, or absent; no_key is absent.
+    std::int32_t find(std::uint64_t key) const { return dense_ ? find_dense(key) : find_hashed(key); }
+
+    std::int32_t find_dense(std::uint64_t key) const { return key < span_ ? ids_[key] : absent; }
+
+    std::int32_t find_hashed(std::uint64_t key) const {
+        const std::size_t mask = slots_.size() - 1;
+        for (std::size_t i = place(key) & mask;; i = (i + 1) & mask)
+            if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].id;
+    }
+
+    void prefetch(std::uint64_t key) const { __builtin_prefetch(&slots_[place(key) & (slots_.size() - 1)]); }
+
+    // The id of key, given one now if it has none; one more occurrence is counted. no_key is absent.
+    std::int32_t count(std::uint64_t key) { return dense_ ? count_dense(key) : count_hashed(key); }
+
+    std::int32_t count_dense(std::uint64_t key) {
+        if (key >= span_) return absent;
+        std::int32_t& id = ids_[key];
+        if (id == absent) {
+            id = size_++;
+            keys_.push_back(key);
+            counts_.push_back(0);
+        }
+        ++counts_[id];
+        return id;
+    }
+
+    std::int32_t count_hashed(std::uint64_t key) {
+        if (key == no_key) return absent;
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t i = place(key) & mask;
+        for (; slots_[i].key != no_key; i = (i + 1) & mask)
+            if (slots_[i].key == key) {
+                ++slots_[i].count;
+                return slots_[i].id;
+            }
+        const std::int32_t id = size_++;
+        slots_[i] = {key, id, 1};
+        if (2 * static_cast<std::size_t>(size_) > slots_.size()) resize(2 * slots_.size());
+        return id;
+    }
+
+    // Keys and counts by id, ids being 0 .. size-1.
+    std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> listed() const {
+        if (dense_) return {keys_, counts_};
+        std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> out(size_, size_);
+        for (const Slot& slot : slots_)
+            if (slot.key != no_key) {
+                out.first[slot.id] = slot.key;
+                out.second[slot.id] = slot.count;
+            }
+        return out;
+    }
+
+    // Forget everything, and expect `n` keys to be set.
+    void clear(std::size_t n) {
+        size_ = 0;
+        keys_ = {};
+        counts_ = {};
+        if (dense_) {
+            ids_.assign(span_, absent);
+            return;
+        }
+        std::size_t slots = 64;
+        while (3 * slots < 5 * n) slots *= 2; // at most 60 % full: it will not grow any more
+        slots_ = {};
+        slots_.shrink_to_fit();
+        slots_.assign(slots, Slot{no_key, absent, 0});
+    }
+
+    // Give key this id; false if the key is out of range or has one already. After clear(n), at most n times.
+    bool set(std::uint64_t key, std::int32_t id) {
+        if (key >= span_) return false;
+        if (dense_) {
+            if (ids_[key] != absent) return false;
+            ids_[key] = id;
+        } else {
+            const std::size_t mask = slots_.size() - 1;
+            std::size_t i = place(key) & mask;
+            for (; slots_[i].key != no_key; i = (i + 1) & mask)
+                if (slots_[i].key == key) return false;
+            slots_[i] = {key, id, 0};
+        }
+        ++size_;
+        return true;
+    }
+
+    std::size_t bytes() const {
+        return ids_.capacity() * sizeof(std::int32_t) + slots_.capacity() * sizeof(Slot) +
+               keys_.capacity() * sizeof(std::uint64_t) + counts_.capacity() * sizeof(std::int32_t);
+    }
+
+  private:
+    struct Slot {
+        std::uint64_t key;
+        std::int32_t id;
+        std::int32_t count;
+    };
+
+    // Keys are nearly consecutive numbers; a multiplication and a fold spread them over the slots.
+    static std::size_t place(std::uint64_t key) {
+        const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
+        return static_cast<std::size_t>(h ^ (h >> 32));
+    }
+
+    void resize(std::size_t n) {
+        std::vector<Slot> old(n, Slot{no_key, absent, 0});
+        old.swap(slots_);
+        const std::size_t mask = n - 1;
+        for (const Slot& slot : old) {
+            if (slot.key == no_key) continue;
+            std::size_t i = place(slot.key) & mask;
+            while (slots_[i].key != no_key) i = (i + 1) & mask;
+            slots_[i] = slot;
+        }
+    }
+
+    std::uint64_t span_;
+    bool dense_;
+    std::int32_t size_ = 0;
+    std::vector<std::int32_t> ids_;    // dense: [span] id or absent
+    std::vector<std::uint64_t> keys_;  // dense: [size] while counting
+    std::vector<std::int32_t> counts_; // dense: [size] while counting
+    std::vector<Slot> slots_;          // hashed: [power of two]
+};
+
+} // namespace chaffinch
