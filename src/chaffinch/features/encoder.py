@@ -10,8 +10,8 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.plan import Plan
 from chaffinch.features.presets import feature_set
-from chaffinch.features.token_rows import FeatureRows, LabelTemplate
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
+from chaffinch.features.token_rows import FeatureRows, LabelTemplate
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
