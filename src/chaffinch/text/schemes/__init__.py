@@ -1,0 +1,54 @@
+"""Tag schemes: detected, checked, converted, repaired when asked, and the mask of what may follow what."""
+
+from chaffinch.text.schemes.legality import (
+    TagFault,
+    detect,
+    detect_column,
+    legal_transitions,
+    validate,
+    validate_column,
+)
+from chaffinch.text.schemes.recoding import TagChange, convert, convert_column, repair
+from chaffinch.text.schemes.spans import TokenSpan, spans, tags_of
+from chaffinch.text.schemes.table import (
+    BILOU,
+    BIO,
+    BIOES,
+    IO,
+    IOB1,
+    IOE1,
+    IOE2,
+    OUTSIDE,
+    SCHEMES,
+    Scheme,
+    scheme_named,
+    tag_set,
+)
+
+__all__ = [
+    "BILOU",
+    "BIO",
+    "BIOES",
+    "IO",
+    "IOB1",
+    "IOE1",
+    "IOE2",
+    "OUTSIDE",
+    "SCHEMES",
+    "Scheme",
+    "TagChange",
+    "TagFault",
+    "TokenSpan",
+    "convert",
+    "convert_column",
+    "detect",
+    "detect_column",
+    "legal_transitions",
+    "repair",
+    "scheme_named",
+    "spans",
+    "tag_set",
+    "tags_of",
+    "validate",
+    "validate_column",
+]

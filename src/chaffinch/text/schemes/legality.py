@@ -1,0 +1,191 @@
+"""Which tags may stand side by side: the mask of a decoder, the faults of a corpus, the guess of a scheme."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import Interner
+from chaffinch.text.schemes.table import (
+    OUTSIDE,
+    SCHEMES,
+    Scheme,
+    known_parts,
+    letters_text,
+    parts,
+    scheme_named,
+)
+from chaffinch.text.table import Column
+
+Tags = Sequence[Sequence[str]]
+
+LETTERS = "OBIES"
+
+
+@dataclass(frozen=True)
+class TagFault:
+    """A tag that the scheme does not allow where it stands; numbers count from 0."""
+
+    sentence: int
+    token: int
+    tag: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"sentence {self.sentence + 1}, token {self.token + 1}: {self.tag!r} {self.why}"
+
+
+def legal_transitions(
+    labels: Sequence[str], scheme: str | Scheme
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which label may follow which, which may start a sentence and which may end one.
+
+    Returns bool [Y, Y] (row: before, column: after), bool [Y], bool [Y].
+
+    >>> legal, start, end = legal_transitions(["O", "B-PER", "I-PER"], "BIO")
+    >>> legal.astype(int).tolist(), start.tolist(), end.tolist()
+    ([[1, 1, 0], [1, 1, 1], [1, 1, 1]], [True, True, False], [True, True, True])
+    """
+    scheme = scheme_named(scheme)
+    for label in labels:
+        known_parts(label, scheme)
+    wrong_before, wrong_after = _wrong_pairs([*labels, OUTSIDE], scheme)
+    legal = ~(wrong_before | wrong_after)
+    return legal[:-1, :-1].copy(), legal[-1, :-1].copy(), legal[:-1, -1].copy()
+
+
+def detect(tags: Tags) -> Scheme | None:
+    """The scheme with the letters that occur and the fewest faults; None if these are labels of another kind.
+
+    Tags that several schemes explain equally well go to the first in SCHEMES: I alone is IO, B alone BIO.
+
+    >>> print(detect([["B-PER", "I-PER", "O"]]), detect([["I-PER", "I-PER", "B-PER"]]), detect([["NN", "VB"]]))
+    BIO IOB1 None
+    """
+    column, ptr = interned(tags)
+    return detect_column(column, ptr)
+
+
+def detect_column(column: Column, ptr: NDArray[np.int64]) -> Scheme | None:
+    """As :func:`detect`, for a column of a token table."""
+    best, fewest = None, -1
+    for scheme in SCHEMES.values():
+        if any(parts(label, scheme) is None for label in column.types):
+            continue
+        before, after = _wrong_tokens(column, ptr, scheme)
+        faults = int(np.count_nonzero(before | after))
+        if best is None or faults < fewest:
+            best, fewest = scheme, faults
+    return best
+
+
+def validate(tags: Tags, scheme: str | Scheme) -> list[TagFault]:
+    """Every tag that the scheme does not allow where it stands.
+
+    >>> for fault in validate([["O", "I-PER"], ["B-PER", "E-PER"]], "BIO"):
+    ...     print(fault)
+    sentence 1, token 2: 'I-PER' must continue a span of its type, but follows 'O'
+    sentence 2, token 2: 'E-PER' is no tag of BIO, whose letters are B, I and O
+    """
+    column, ptr = interned(tags)
+    return validate_column(column, ptr, scheme)
+
+
+def validate_column(column: Column, ptr: NDArray[np.int64], scheme: str | Scheme) -> list[TagFault]:
+    """As :func:`validate`, for a column of a token table."""
+    scheme = scheme_named(scheme)
+    before, after = _wrong_tokens(column, ptr, scheme)
+    strange = np.array([parts(label, scheme) is None for label in column.types], dtype=bool)[column.ids]
+    sentences = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    faults = []
+    for t in np.flatnonzero(before | after | strange).tolist():
+        n = int(sentences[t])
+        start, end = int(ptr[n]), int(ptr[n + 1])
+        tag = column.types[column.ids[t]]
+        if strange[t]:
+            why = f"is no tag of {scheme}, whose letters are {letters_text(scheme)}"
+        elif before[t]:
+            joined = known_parts(tag, scheme)[0] in scheme.must_before
+            need = "continue a span of its type" if joined else "come right after a span of its type"
+            earlier = repr(column.types[column.ids[t - 1]]) if t > start else "the start of the sentence"
+            why = f"must {need}, but follows {earlier}"
+        else:
+            joined = known_parts(tag, scheme)[0] in scheme.must_after
+            need = "be continued by its type" if joined else "come right before a span of its type"
+            later = repr(column.types[column.ids[t + 1]]) if t + 1 < end else "the end of the sentence"
+            why = f"must {need}, but is followed by {later}"
+        faults.append(TagFault(n, t - start, tag, why))
+    return faults
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Labels taken apart.
+
+    letters: int8 [Y], index in LETTERS   kinds: int32 [Y], id of the type, -1 for O and foreign tags
+    names:   the types by id
+    """
+
+    letters: NDArray[np.int8]
+    kinds: NDArray[np.int32]
+    names: list[str]
+
+
+def signs(labels: Sequence[str], scheme: Scheme) -> Signs:
+    """The labels' letters and types; a foreign tag counts as O."""
+    names: dict[str, int] = {}
+    letters, kinds = [], []
+    for label in labels:
+        letter, kind = parts(label, scheme) or (OUTSIDE, "")
+        letters.append(LETTERS.index(letter))
+        kinds.append(-1 if letter == OUTSIDE else names.setdefault(kind, len(names)))
+    return Signs(np.array(letters, dtype=np.int8), np.array(kinds, dtype=np.int32), list(names))
+
+
+def among(letters: str) -> NDArray[np.bool_]:
+    """bool [LETTERS]: is it one of these?"""
+    return np.array([letter in letters for letter in LETTERS])
+
+
+def interned(tags: Tags) -> tuple[Column, NDArray[np.int64]]:
+    """Lists of tags as a column of ids and sentence bounds."""
+    interner = Interner()
+    ptr, ids = interner.intern_nested(list(tags))
+    return Column(interner.strings(), ids), ptr
+
+
+def _wrong_tokens(
+    column: Column, ptr: NDArray[np.int64], scheme: Scheme
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """bool [T] twice: tokens at fault because of the token before them, and because of the one after."""
+    Y, T, ids = len(column.types), len(column.ids), column.ids
+    wrong_before, wrong_after = _wrong_pairs([*column.types, OUTSIDE], scheme)
+    earlier, later = np.full(T, Y), np.full(T, Y)
+    earlier[1:] = ids[:-1]
+    later[:-1] = ids[1:]
+    sentences = np.flatnonzero(np.diff(ptr))  # those with tokens
+    earlier[ptr[sentences]] = Y
+    later[ptr[sentences + 1] - 1] = Y
+    return wrong_before[earlier, ids], wrong_after[ids, later]
+
+
+def _wrong_pairs(labels: Sequence[str], scheme: Scheme) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """bool [Y, Y] twice: label b at fault after a, and a at fault before b.
+
+    same[a, b]   = a and b have one type
+    joined[a, b] = same[a, b] and a in joins_after and b in joins_before
+    """
+    found = signs(labels, scheme)
+    same = (found.kinds[:, None] == found.kinds[None, :]) & (found.kinds >= 0)
+
+    def rows(letters: str) -> NDArray[np.bool_]:
+        return among(letters)[found.letters][:, None]
+
+    def columns(letters: str) -> NDArray[np.bool_]:
+        return among(letters)[found.letters][None, :]
+
+    joined = same & rows(scheme.joins_after) & columns(scheme.joins_before)
+    wrong_before = (columns(scheme.must_before) & ~joined) | (columns(scheme.touch_before) & ~same)
+    wrong_after = (rows(scheme.must_after) & ~joined) | (rows(scheme.touch_after) & ~same)
+    return wrong_before, wrong_after

@@ -1,0 +1,119 @@
+"""Tag schemes: how spans of tokens are spelled as one tag per token. The only folder where a scheme is known.
+
+A tag is ``O``, or a letter with a type (``B-PER``), or a letter alone where there is but one type. The letters
+are B (begins a span), I (inside), E (ends it) and S (a span of one token); BILOU writes L and U for E and S.
+A scheme says which letters can be joined to the token before or after into one span, and which must be; all
+else here is derived from that table, with the sentence's ends counted as ``O``.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from chaffinch.errors import ConfigError, DataError
+
+OUTSIDE = "O"
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """One row of the table, letters in the spelling of BIOES.
+
+    joins_after, joins_before: a token is joined to the next one of its type if its letter is in the first and
+                               the next one's in the second
+    must_after, must_before:   letters that are wrong unless so joined
+    touch_after, touch_before: letters that are wrong unless the neighbour has the same type
+    spelling:                  how letters are written, where it is not as here
+    """
+
+    name: str
+    letters: str
+    joins_after: str
+    joins_before: str
+    must_after: str = ""
+    must_before: str = ""
+    touch_after: str = ""
+    touch_before: str = ""
+    spelling: dict[str, str] = field(default_factory=dict, hash=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+IO = Scheme("IO", "I", "I", "I")
+IOB1 = Scheme("IOB1", "BI", "BI", "I", touch_before="B")
+BIO = Scheme("BIO", "BI", "BI", "I", must_before="I")
+IOE1 = Scheme("IOE1", "IE", "I", "IE", touch_after="E")
+IOE2 = Scheme("IOE2", "IE", "I", "IE", must_after="I")
+BIOES = Scheme("BIOES", "BIES", "BI", "IE", must_after="BI", must_before="IE")
+BILOU = Scheme("BILOU", "BIES", "BI", "IE", must_after="BI", must_before="IE", spelling={"E": "L", "S": "U"})
+
+# In the order in which detection prefers them.
+SCHEMES = {s.name: s for s in (BIO, IO, IOB1, IOE2, IOE1, BIOES, BILOU)}
+ALIASES = {"IOB2": "BIO", "IOB": "IOB1", "IOBES": "BIOES", "IOE": "IOE1"}
+
+
+def scheme_named(name: str | Scheme) -> Scheme:
+    """The scheme of this name, capitals or not; IOB2 is BIO and IOBES is BIOES.
+
+    >>> scheme_named("iob2") is BIO
+    True
+    """
+    if isinstance(name, Scheme):
+        return name
+    known = ALIASES.get(name.upper(), name.upper())
+    if known not in SCHEMES:
+        raise ConfigError(f"there is no tag scheme {name!r}; there are {', '.join([*SCHEMES, *ALIASES])}")
+    return SCHEMES[known]
+
+
+def tag_set(types: Sequence[str], scheme: str | Scheme) -> list[str]:
+    """Every tag of a scheme for these span types, O first.
+
+    >>> tag_set(["PER"], "BIOES")
+    ['O', 'B-PER', 'I-PER', 'E-PER', 'S-PER']
+    """
+    scheme = scheme_named(scheme)
+    return [OUTSIDE, *(tag(letter, kind, scheme) for kind in types for letter in scheme.letters)]
+
+
+def tag(letter: str, kind: str, scheme: Scheme) -> str:
+    """A tag put together."""
+    spelled = scheme.spelling.get(letter, letter)
+    return f"{spelled}-{kind}" if kind else spelled
+
+
+def parts(tag: str, scheme: Scheme) -> tuple[str, str] | None:
+    """A tag taken apart into letter and type, or None if it is no tag of the scheme.
+
+    >>> parts("L-creative-work", BILOU), parts("O", BIO), parts("NN", BIO)
+    (('E', 'creative-work'), ('O', ''), None)
+    """
+    if tag == OUTSIDE:
+        return OUTSIDE, ""
+    spelled, dash, kind = tag.partition("-")
+    letter = next((a for a in scheme.letters if scheme.spelling.get(a, a) == spelled), None)
+    return None if letter is None or (dash and not kind) else (letter, kind)
+
+
+def known_parts(tag: str, scheme: Scheme) -> tuple[str, str]:
+    """As :func:`parts`; a tag that is none is an error."""
+    found = parts(tag, scheme)
+    if found is None:
+        raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
+    return found
+
+
+def spelled(scheme: Scheme, first: bool, last: bool, touched: bool, touching: bool) -> str:
+    """The letter of a token: is it the first of its span, the last, and does a span of its type touch there?"""
+    if first and last and "S" in scheme.letters:
+        return "S"
+    if first and "B" in scheme.letters and (touched or "B" not in scheme.touch_before):
+        return "B"
+    if last and "E" in scheme.letters and (touching or "E" not in scheme.touch_after):
+        return "E"
+    return "I"
+
+
+def letters_text(scheme: Scheme) -> str:
+    """The letters as a message lists them: ``B, I and O``."""
+    return f"{', '.join(scheme.spelling.get(a, a) for a in scheme.letters)} and {OUTSIDE}"
