@@ -23,7 +23,7 @@ FINGERPRINTS = {
     "posts": "730e784f5890c52f",
     "reviews": "6a60d339944c2eb5",
     "topics": "d54a95cfba25ec4b",
-    "questions": "a17905ccc90c00df",
+    "questions": "961b5a76edcfbe7c",
     "trees": "cc409a9eee1d24c2",
     "pairs": "5509014e57975da4",
     "letters": "e4a0504e035663b8",
@@ -92,6 +92,13 @@ def test_the_test_part_has_words_that_training_never_showed(name):
     test = [w for d in loaded(name, "test") for w in d.text.split()]
     unseen = sum(w not in seen for w in test) / len(test)
     assert 0.01 < unseen < 0.2, unseen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_few_test_documents_repeat_one_of_training(name):
+    seen = {d.text for d in loaded(name, "train")}
+    repeated = sum(d.text in seen for d in loaded(name, "test")) / len(loaded(name, "test"))
+    assert repeated < 0.25, repeated
 
 
 def test_the_test_part_of_letters_has_words_that_training_never_showed():

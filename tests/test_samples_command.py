@@ -1,14 +1,17 @@
 """chaffinch samples: what is listed, shown and written, and that the ordinary readers read it back."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from chaffinch import corpus, samples
+from chaffinch.cli import main
+from chaffinch.cli.samples import picture
 from chaffinch.corpus import alignment_tsv, brackets, delimited
 from chaffinch.corpus import letters as letter_images
 from chaffinch.errors import ConfigError, DataError
@@ -17,9 +20,23 @@ from chaffinch.samples.letters import image
 NAMES = list(samples.SAMPLES)
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess:
-    command = [sys.executable, "-c", "from chaffinch.cli import main; main()", "samples", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=False)
+class Outcome(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """The command as a shell would call it."""
+
+    def call(*arguments: str) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["chaffinch", "samples", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return Outcome(stopped.value.code or 0, *capsys.readouterr())
+
+    return call
 
 
 # Files.
@@ -125,7 +142,7 @@ def test_a_size_below_one_is_refused(tmp_path):
 # The command.
 
 
-def test_without_a_name_every_sample_is_listed():
+def test_without_a_name_every_sample_is_listed(run):
     shown = run()
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in NAMES)
@@ -134,10 +151,6 @@ def test_without_a_name_every_sample_is_listed():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_alone_shows_a_few_documents(name):
-    from rich.console import Console
-
-    from chaffinch.cli.samples import picture
-
     console = Console(width=80, color_system=None)
     with console.capture() as captured:
         for document in samples.preview(name):
@@ -155,13 +168,13 @@ def test_a_name_alone_shows_a_few_documents(name):
         assert set(first.text.split()) <= set(shown)
 
 
-def test_json_examples_carry_their_annotation():
+def test_json_examples_carry_their_annotation(run):
     told = json.loads(run("pairs", "--json").stdout)
     assert told["name"] == "pairs"
     assert {"text", "target", "sure", "possible"} <= set(told["examples"][0])
 
 
-def test_out_writes_and_says_what(tmp_path):
+def test_out_writes_and_says_what(run, tmp_path):
     told = json.loads(run("questions", "--out", str(tmp_path / "q"), "--size", "10", "--json").stdout)
     assert [(Path(f["path"]).name, f["documents"]) for f in told["files"]] == [
         ("train.csv", 10),
@@ -179,7 +192,7 @@ def test_out_writes_and_says_what(tmp_path):
         (["--out", "somewhere"], "chaffinch: which sample goes to somewhere? There are ingredients, "),
     ],
 )
-def test_a_wrong_call_is_one_sentence_and_exit_code_2(arguments, message):
+def test_a_wrong_call_is_one_sentence_and_exit_code_2(run, arguments, message):
     refused = run(*arguments)
     assert refused.returncode == 2
     assert refused.stderr.startswith(message)

@@ -43,6 +43,14 @@ FILLERS = {
         chief executive officer"""),
 }
 
+# What may stand before a person, an animal or a thing, and at the end of any question.
+MANNERS = phrases("""
+    old, famous, red, tiny, lazy, giant, silver, retired, modern, stubborn, invisible, polite, musical, foreign, grumpy,
+    wooden, lucky, forgotten, striped, clumsy, glass""")
+TAILS = phrases("""
+    these days, in winter, according to your aunt, in the old days, at sea, without a ladder, on a tuesday, in 1962,
+    after all, before breakfast, in one word, with both eyes closed, by the way, for the first time""")
+
 # kind of answer -> templates. Words that give the type away stand early, late or nowhere.
 TEMPLATES = {
     "PERSON:one": phrases("""
@@ -112,7 +120,8 @@ TEMPLATES = {
 
 LABELS = ("PERSON", "PLACE", "NUMBER", "THING", "REASON", "SHORT")
 FINE = tuple(TEMPLATES)
-_OFTEN = {"SHORT:long": 2, "SHORT:letters": 1}
+_VOWELS = frozenset("aeiouAEIO")
+_KINDS = [({"SHORT:long": 2, "SHORT:letters": 1}.get(fine, 5), fine) for fine in FINE]
 
 
 def questions(n: int = 2000, seed: int = SEED, split: str = "train") -> list[Document]:
@@ -122,30 +131,45 @@ def questions(n: int = 2000, seed: int = SEED, split: str = "train") -> list[Doc
     >>> one.labels[0] in LABELS, one.fields["fine"] in FINE
     (True, True)
     """
-    chance = Chance(seed, "questions", split)
-    fillers = {blank: vocabulary(entries, split) for blank, entries in FILLERS.items()}
-    templates = {fine: vocabulary(entries, split) for fine, entries in TEMPLATES.items()}
-    kinds = [(_OFTEN.get(fine, 5), fine) for fine in FINE]
-    return [_question(chance, chance.weighted(kinds), templates, fillers) for _ in range(n)]
+    asker = _Asker(Chance(seed, "questions", split), split)
+    return [asker.document() for _ in range(n)]
 
 
-def _question(
-    chance: Chance, fine: str, templates: dict[str, list[str]], fillers: dict[str, list[str]]
-) -> Document:
-    blanks = {blank: chance.favour(entries) for blank, entries in fillers.items()}
-    blanks["place2"] = chance.pick([p for p in fillers["place"] if p != blanks["place"]])
-    blanks["do"] = chance.pick(("steal", "bring home", "paint", "sell", "eat for lunch", "carry to work"))
-    asked = _articles(chance.pick(templates[fine]).format(**blanks))
-    text = " ".join(misspelt(w, chance) if chance.happens(MISSPELT) else w for w in asked.split())
-    if chance.happens(MISTYPED):
-        fine = chance.pick(FINE)
-    return Document(text=text, labels=[fine.partition(":")[0]], fields={"fine": fine})
+class _Asker:
+    """Asks one question after the other in the words that its split may use."""
+
+    def __init__(self, chance: Chance, split: str) -> None:
+        self.chance = chance
+        self.fillers = {blank: vocabulary(entries, split) for blank, entries in FILLERS.items()}
+        self.templates = {fine: vocabulary(entries, split) for fine, entries in TEMPLATES.items()}
+        self.manners, self.tails = vocabulary(MANNERS, split), vocabulary(TAILS, split)
+
+    def document(self) -> Document:
+        """One question, with its slips of spelling and of type."""
+        fine = self.chance.weighted(_KINDS)
+        asked = self.chance.pick(self.templates[fine]).format(**self.blanks())
+        if self.chance.happens(0.25):
+            asked = f"{asked[:-1]}{self.chance.pick(self.tails)} {asked[-1]}"
+        words = _articles(asked.split())
+        text = " ".join(misspelt(w, self.chance) if self.chance.happens(MISSPELT) else w for w in words)
+        if self.chance.happens(MISTYPED):
+            fine = self.chance.pick(FINE)
+        return Document(text=text, labels=[fine.partition(":")[0]], fields={"fine": fine})
+
+    def blanks(self) -> dict[str, str]:
+        """A word for every blank."""
+        blanks = {blank: self.chance.pick(entries) for blank, entries in self.fillers.items()}
+        for blank in ("thing", "person", "animal"):
+            if self.chance.happens(0.35):
+                blanks[blank] = f"{self.chance.favour(self.manners)} {blanks[blank]}"
+        blanks["place2"] = self.chance.pick([p for p in self.fillers["place"] if p != blanks["place"]])
+        blanks["do"] = self.chance.pick(
+            ("steal", "bring home", "paint", "sell", "eat for lunch", "carry to work")
+        )
+        return blanks
 
 
-def _articles(text: str) -> str:
+def _articles(words: list[str]) -> list[str]:
     """A before a vowel is an."""
-    words = text.split()
-    for i in range(len(words) - 1):
-        if words[i] == "a" and words[i + 1][0] in "aeiouAEIO" and words[i + 1] != "one":
-            words[i] = "an"
-    return " ".join(words)
+    heard = zip(words, [*words[1:], ""], strict=True)
+    return ["an" if word == "a" and after[:1] in _VOWELS else word for word, after in heard]
