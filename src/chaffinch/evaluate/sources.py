@@ -147,11 +147,12 @@ def _document_source(paths: Sequence[str | Path], format: str, options: dict[str
                 "name a second file with the predictions"
             )
         files.append(gold)
-    for path, other in zip(paths[1:], files[1:], strict=False):
-        _check_same_documents(paths[0], gold, path, other, task)
-    if task == DOCUMENTS:
-        for path, documents in zip((paths[0], *paths), files, strict=False):
-            _check_one_label(path, documents, predicted=documents is not gold or len(paths) == 1)
+    places = [*paths, *paths] if len(paths) == 1 else paths
+    for i, (path, documents) in enumerate(zip(places, files, strict=True)):
+        if i > 0:
+            _check_same_documents(paths[0], gold, path, documents, task)
+        if task == DOCUMENTS:
+            _check_one_label(path, documents, predicted=i > 0)
     return DocumentSource(task, tuple(map(display_name, paths)), gold, tuple(files[1:]))
 
 

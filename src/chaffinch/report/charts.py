@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from chaffinch.report.axes import Scale, clipped, tick_text, ticks
 from chaffinch.report.html import Html, tag
 
-WIDTH = 760
+WIDTH = 980
 COLOURS = 8
 
 _LABEL_CHARACTERS = 24

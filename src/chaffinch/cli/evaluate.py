@@ -1,0 +1,142 @@
+"""chaffinch evaluate."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from chaffinch.cli import console
+from chaffinch.corpus import FORMATS
+from chaffinch.evaluate import CONVENTIONS, SCHEMES
+from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
+from chaffinch.evaluate.page import page
+from chaffinch.evaluate.tags import AUTO
+from chaffinch.evaluate.wording import description, per_class, title_of, verdict
+from chaffinch.files import display_name, writing_text
+
+EXAMPLES = """
+[bold]Examples[/bold]\n
+  chaffinch evaluate dev.conll out.conll\n
+  chaffinch evaluate out.conll                 (last two columns: gold, prediction)\n
+  chaffinch evaluate dev.out dev.pred --convention hmm-project\n
+  chaffinch evaluate dev.conll new.conll --against old.conll --html report.html\n
+  chaffinch evaluate gold.csv predicted.csv --json
+"""
+
+SHOWN_CLASSES = 60
+
+
+def command(
+    gold: Annotated[
+        str, typer.Argument(help="The right answers, or one file that also has the predictions.")
+    ],
+    predicted: Annotated[str | None, typer.Argument(help="The output to score.", show_default=False)] = None,
+    against: Annotated[
+        str | None, typer.Option("--against", metavar="FILE", help="Another output to compare with.")
+    ] = None,
+    convention: Annotated[
+        str, typer.Option("--convention", help=f"What counts as a span: {', '.join((AUTO, *CONVENTIONS))}.")
+    ] = AUTO,
+    scheme: Annotated[
+        str | None,
+        typer.Option("--scheme", help=f"Scheme of seqeval-strict: {', '.join(SCHEMES)}; else seen."),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}; else seen.")
+    ] = None,
+    train: Annotated[
+        str | None,
+        typer.Option("--train", metavar="FILE", help="Training file: scores seen and unseen words apart."),
+    ] = None,
+    interval: Annotated[float, typer.Option("--interval", help="Confidence of the intervals, in %.")] = 95.0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.", min=0)] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object with every score.")] = False,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")
+    ] = None,
+) -> None:
+    """Score an output: tags, document labels, spans, parse trees or word links, as the data says."""
+    evaluation = evaluate_files(
+        gold,
+        predicted,
+        against,
+        format=format,
+        convention=convention,
+        scheme=scheme,
+        confidence=interval,
+        seed=seed,
+        train=train,
+    )
+    if html is not None:
+        with writing_text(html) as out:
+            out.write(page(evaluation).render())
+    if json:
+        console.print_json(evaluation.as_dict())
+        return
+    _print(evaluation)
+    if html is not None:
+        console.err.print(f"Report: {display_name(html)}")
+
+
+def _print(evaluation: Evaluation) -> None:
+    out = console.out
+    out.print(f"[bold]{description(evaluation)}[/bold]", markup=True)
+    scores = evaluation.scores.as_dict()
+    head = Table("score", "value", f"{evaluation.confidence:g}% interval", box=None, pad_edge=False)
+    head.columns[1].justify = "right"
+    for key in evaluation.headline:
+        i = evaluation.intervals.get(key)
+        bounds = f"{i.low:.4f} to {i.high:.4f}" if i is not None else ""
+        head.add_row(title_of(key), f"{scores[key]:.4f}", bounds)
+    for name in ("seen", "unseen"):
+        if evaluation.seen is not None:
+            tokens, accuracy = (evaluation.seen[f"{name}.{k}"] for k in ("tokens", "token_accuracy"))
+            head.add_row(f"token accuracy, {name} words", f"{accuracy:.4f}", f"{tokens:,.0f} tokens")
+    out.print(head)
+    if evaluation.comparison is not None:
+        _print_comparison(evaluation)
+    _print_classes(evaluation)
+
+
+def _print_comparison(evaluation: Evaluation) -> None:
+    heads = ("score", "ours", "other", "change", "low", "high", "p swap", "p boot")
+    shown = Table(*heads, box=None, pad_edge=False)
+    for column in shown.columns:
+        column.no_wrap = True
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    for key in evaluation.headline:
+        c = (evaluation.comparison or {})[key]
+        shown.add_row(
+            title_of(key),
+            f"{c.ours:.4f}",
+            f"{c.other:.4f}",
+            f"{c.difference:+.4f}",
+            f"{c.low:+.4f}",
+            f"{c.high:+.4f}",
+            f"{c.p_swap:.4f}",
+            f"{c.p_bootstrap:.4f}",
+        )
+    console.out.print()
+    console.out.print(shown)
+    console.out.print(verdict(evaluation), markup=False, soft_wrap=True)
+
+
+def _print_classes(evaluation: Evaluation) -> None:
+    heading, classes = per_class(evaluation)
+    if not classes:
+        return
+    shown = Table(
+        heading, "precision", "recall", "F1", "gold", "predicted", "correct", box=None, pad_edge=False
+    )
+    for column in shown.columns[1:]:
+        column.justify = "right"
+    largest = sorted(classes, key=lambda name: -classes[name].gold)[:SHOWN_CLASSES]
+    for name in sorted(largest):
+        r = classes[name]
+        rates = (f"{x:.4f}" for x in (r.precision, r.recall, r.f1))
+        shown.add_row(name, *rates, *(f"{n:,}" for n in (r.gold, r.predicted, r.correct)))
+    console.out.print()
+    console.out.print(shown)
+    if len(largest) < len(classes):
+        console.out.print(f"and {len(classes) - len(largest)} rarer ones (--json has them all)")

@@ -1,0 +1,215 @@
+"""The HTML report of an evaluation: scores with intervals, confusions, a comparison, errors worth reading."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.evaluate.documents import DocumentScores
+from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.mistakes import Example, Marked, Mistake, mistakes
+from chaffinch.evaluate.rates import Rates
+from chaffinch.evaluate.sources import DocumentSource, TagSource, predicted_label
+from chaffinch.evaluate.tags import TagScores
+from chaffinch.evaluate.wording import description, per_class, title_of, verdict
+from chaffinch.report import (
+    Bar,
+    Html,
+    Page,
+    bars,
+    cards,
+    figure,
+    grouped_bars,
+    heat_map,
+    join,
+    paragraph,
+    table,
+    tag,
+)
+
+LARGEST_MAP = 30
+LARGEST_CHART = 40
+
+
+def page(evaluation: Evaluation) -> Page:
+    """The report, section by section; empty ones are left out."""
+    names = evaluation.source.names
+    report = Page("Evaluation", f"{names[min(1, len(names) - 1)]} against {names[0]}")
+    report.add("Scores", _headline(evaluation))
+    if evaluation.comparison is not None:
+        report.add(f"Against {names[2]}", *_comparison(evaluation))
+    heading, classes = per_class(evaluation)
+    if classes:
+        report.add(f"By {heading}", *_by_class(evaluation, heading, classes))
+    source = evaluation.source
+    if isinstance(source, TagSource) and evaluation.scorer is not None:
+        found, kinds, confusion = mistakes(source, evaluation.scorer)
+        spans = isinstance(evaluation.scores, TagScores) and evaluation.scores.span is not None
+        note = (
+            "Each gold span with the predicted one that shares most words with it; (none) is a span that was "
+            "missed or invented. Equal type does not mean equal bounds."
+            if spans
+            else "Tokens whose tag is wrong: gold in rows, predicted in columns."
+        )
+        report.add("Confusions", _confusion_map(kinds, confusion, "type" if spans else "tag", note))
+        if found:
+            report.add("Errors worth reading", *_errors(found))
+    elif isinstance(evaluation.scores, DocumentScores) and isinstance(source, DocumentSource):
+        scores = evaluation.scores
+        report.add("Confusions", _confusion_map(list(scores.labels), scores.confusion, "label"))
+        report.add("Most confused pairs", *_confused_documents(scores, source))
+    if evaluation.seen is not None:
+        report.add("Seen and unseen words", *_seen(evaluation.seen))
+    return report
+
+
+def _headline(evaluation: Evaluation) -> Html:
+    scores = evaluation.scores.as_dict()
+    boxes = []
+    for key in evaluation.headline:
+        interval = evaluation.intervals.get(key)
+        note = f"{interval.low:.4f} to {interval.high:.4f}" if interval else ""
+        boxes.append((title_of(key), f"{scores[key]:.4f}", note))
+    return join(
+        cards(boxes),
+        paragraph(
+            f"{description(evaluation)}. Below each score its {evaluation.confidence:g}% bootstrap interval."
+        ),
+    )
+
+
+def _comparison(evaluation: Evaluation) -> Iterable[Html]:
+    found = evaluation.comparison or {}
+    rows = []
+    for key in evaluation.headline:
+        c = found[key]
+        colour = "soft" if c.p_swap > 0.05 else "good" if (c.difference > 0) != (key == "aer") else "bad"
+        rows.append(
+            (
+                title_of(key),
+                f"{c.ours:.4f}",
+                f"{c.other:.4f}",
+                tag("span", f"{c.difference:+.4f}", class_=colour),
+                f"{c.low:+.4f} to {c.high:+.4f}",
+                f"{c.p_swap:.4f}",
+                f"{c.p_bootstrap:.4f}",
+            )
+        )
+    yield paragraph(verdict(evaluation))
+    yield table(("score", "ours", "other", "difference", "interval", "p (swap)", "p (bootstrap)"), rows)
+    yield paragraph(
+        "p (swap): how often swapping the outputs of random sentences makes a difference at least as large. "
+        "p (bootstrap): share of the bootstrap samples in which the better one is not better."
+    )
+
+
+def _by_class(evaluation: Evaluation, heading: str, classes: dict[str, Rates]) -> Iterable[Html]:
+    key = {"type": "span.type", "label": "label", "tag": "tag"}.get(heading, "bracket.label")
+    largest = sorted(classes.items(), key=lambda item: -item[1].gold)[:LARGEST_CHART]
+    items = []
+    for name, one in largest:
+        interval = evaluation.intervals.get(f"{key}.{name}.f1")
+        low, high = (interval.low, interval.high) if interval else (None, None)
+        items.append(Bar(name, one.f1, low, high, f"{one.gold:,} in gold"))
+    yield figure(bars(f"F1 by {heading}", items), "Most frequent first; whiskers are bootstrap intervals.")
+    rows = [
+        (
+            name,
+            f"{one.precision:.4f}",
+            f"{one.recall:.4f}",
+            f"{one.f1:.4f}",
+            f"{one.gold:,}",
+            f"{one.predicted:,}",
+            f"{one.correct:,}",
+        )
+        for name, one in classes.items()
+    ]
+    yield table((heading, "precision", "recall", "F1", "gold", "predicted", "correct"), rows)
+
+
+def _confusion_map(names: Sequence[str], confusion: NDArray[np.int64], what: str, note: str = "") -> Html:
+    errors = confusion - np.diag(confusion.diagonal())
+    weight = errors.sum(axis=0) + errors.sum(axis=1)
+    kept = sorted(np.argsort(-weight, kind="stable")[:LARGEST_MAP].tolist())
+    some = f" The {len(kept)} with most errors of {len(names)}." if len(kept) < len(names) else ""
+    chosen = [names[i] for i in kept]
+    cells = confusion[np.ix_(kept, kept)].tolist()
+    drawn = heat_map(f"What was taken for what, by {what}", chosen, chosen, cells, "predicted", "gold", True)
+    return figure(drawn, (note or "Gold in rows, predicted in columns.") + some + " Colour is logarithmic.")
+
+
+def _errors(found: Sequence[Mistake]) -> Iterable[Html]:
+    rows = [(m.name, f"{m.times:,}") for m in found]
+    yield table(("kind of error", "times"), rows)
+    yield paragraph(
+        "For the most frequent kinds, the shortest sentences that show them. ",
+        tag("mark", "right", class_="right"),
+        " ",
+        tag("mark", "partly right", class_="mixed"),
+        " ",
+        tag("mark", "wrong", class_="wrong"),
+    )
+    for mistake in found:
+        for example in mistake.examples:
+            yield tag(
+                "div",
+                tag("div", f"{mistake.name} · sentence {example.sentence + 1:,}", class_="where"),
+                tag("div", *_readings(example), class_="reading"),
+                class_="sentence",
+            )
+
+
+def _readings(example: Example) -> Iterable[Html]:
+    for side, marks in (("gold", example.gold), ("predicted", example.predicted)):
+        yield tag("div", side, class_="side")
+        yield tag("div", _highlighted(example.words, marks))
+
+
+def _highlighted(words: Sequence[str], marks: Sequence[Marked]) -> Html:
+    starts = {mark.begin: mark for mark in marks}
+    pieces: list[object] = []
+    t = 0
+    while t < len(words):
+        mark = starts.get(t)
+        if mark is None:
+            pieces.append(words[t])
+            t += 1
+        else:
+            text = " ".join(words[mark.begin : mark.end])
+            pieces.append(tag("mark", text, tag("small", mark.kind), class_=mark.verdict))
+            t = max(mark.end, t + 1)
+        pieces.append(" ")
+    return join(*pieces)
+
+
+def _confused_documents(scores: DocumentScores, source: DocumentSource) -> Iterable[Html]:
+    names = list(scores.labels)
+    errors = scores.confusion - np.diag(scores.confusion.diagonal())
+    order = np.argsort(-errors, axis=None, kind="stable")[:15]
+    rows = []
+    for flat in order.tolist():
+        a, b = divmod(flat, len(names))
+        if not errors[a, b]:
+            break
+        texts = (
+            d.text
+            for d, p in zip(source.gold, source.outputs[0], strict=True)
+            if d.labels[0] == names[a] and predicted_label(p) == names[b]
+        )
+        example = min(texts, key=len)
+        rows.append(
+            (names[a], names[b], f"{errors[a, b]:,}", example if len(example) < 240 else example[:239] + "…")
+        )
+    if rows:
+        yield table(("gold", "predicted", "times", "for example"), rows)
+    else:
+        yield paragraph("Nothing was confused.")
+
+
+def _seen(seen: dict[str, float]) -> Iterable[Html]:
+    chart = grouped_bars(
+        "Token accuracy by whether training has the word",
+        [f"{name} ({seen[f'{name}.tokens']:,.0f})" for name in ("seen", "unseen")],
+        {"token accuracy": [seen[f"{name}.token_accuracy"] for name in ("seen", "unseen")]},
+    )
+    yield figure(chart)

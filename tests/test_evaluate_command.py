@@ -1,0 +1,241 @@
+"""chaffinch evaluate: files in, tables, JSON and a page out; what does not fit is said with its line."""
+
+import json
+import random
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from chaffinch.cli import app
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate import evaluate_files, score_tags
+
+
+def run(*arguments):
+    """Standard output of the command; errors are raised."""
+    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+GOLD = [["B-NP", "I-NP", "O"], ["B-VP", "O"], ["B-NP", "B-NP"]]
+FOUND = [["B-NP", "O", "O"], ["B-VP", "O"], ["B-NP", "I-NP"]]
+WORDS = [["the", "finch", "sings"], ["it", "<flew>"], ["far", "away"]]
+
+
+def column_file(path, *columns):
+    rows = ("\n".join(map(" ".join, zip(*sentence, strict=True))) for sentence in zip(*columns, strict=True))
+    path.write_text("\n\n".join(rows) + "\n\n")
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    return column_file(tmp_path / "gold.conll", WORDS, GOLD), column_file(
+        tmp_path / "out.conll", WORDS, FOUND
+    )
+
+
+def test_json_has_every_score_under_its_key(files):
+    found = json.loads(run(*files, "--json"))
+    expected = score_tags(GOLD, FOUND).as_dict()
+    assert {key: found[key] for key in expected} == expected
+    assert found["task"] == "tags"
+    assert found["convention"] == "conlleval"
+    low, high = found["intervals"]["span.micro.f1"]
+    assert low <= found["span.micro.f1"] <= high
+
+
+def test_one_file_may_hold_gold_and_prediction(files, tmp_path):
+    both = column_file(tmp_path / "both.conll", WORDS, GOLD, FOUND)
+    one, two = json.loads(run(both, "--json")), json.loads(run(*files, "--json"))
+    assert one["span.micro.f1"] == two["span.micro.f1"]
+    with pytest.raises(DataError, match="has one column of tags; a single file needs two"):
+        run(files[0])
+
+
+def test_the_same_seed_gives_the_same_intervals(files):
+    assert run(*files, "--json", "--seed", 3) == run(*files, "--json", "--seed", 3)
+
+
+def test_text_names_the_convention_and_shows_the_scores(files):
+    shown = run(*files, "--convention", "seqeval-strict")
+    assert "spans by seqeval-strict (IOB2)" in shown
+    assert re.search(r"span F1 +0\.2857", shown)
+    assert re.search(r"NP +0\.0000", shown)
+
+
+def test_two_outputs_are_compared(files):
+    gold, out = files
+    found = json.loads(run(gold, out, "--against", gold, "--json"))
+    c = found["comparison"]["span.micro.f1"]
+    assert (c["other"], found["against"]) == (1.0, str(gold))
+    assert c["difference"] == pytest.approx(found["span.micro.f1"] - 1.0)
+    assert "cannot be told apart" in run(gold, out, "--against", out)
+
+
+def test_unseen_words_are_scored_apart(files, tmp_path):
+    train = column_file(tmp_path / "train.conll", WORDS[:1], GOLD[:1])
+    found = json.loads(run(*files, "--train", train, "--json"))
+    assert (found["seen.tokens"], found["unseen.tokens"]) == (3, 4)
+    assert found["seen.token_accuracy"] == pytest.approx(2 / 3)
+    assert found["unseen.token_accuracy"] == pytest.approx(3 / 4)
+
+
+class Checker(HTMLParser):
+    """Elements open and close in order; nothing is fetched."""
+
+    void = frozenset({"meta", "br", "link", "img"})
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.seen = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.seen.append(tag)
+        assert not any(name in ("src", "onclick") for name, _ in attrs)
+        assert all(value.startswith("#") for name, value in attrs if name == "href")
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_escaped_and_needs_no_network(files, tmp_path):
+    page = tmp_path / "report.html"
+    run(*files, "--against", files[0], "--train", files[0], "--html", page)
+    text = page.read_text()
+    checker = Checker()
+    checker.feed(text)
+    assert not checker.open
+    assert checker.seen.count("svg") == 3
+    assert "script" not in checker.seen
+    assert "&lt;flew&gt;" in text or "<flew>" not in text
+    for heading in ("Scores", "By type", "Confusions", "Errors worth reading", "Seen and unseen words"):
+        assert f"<h2>{heading}</h2>" in text
+
+
+def test_tags_that_mark_no_spans_are_shown_by_tag(tmp_path):
+    words, gold, found = [["a", "b"]], [["DT", "NN"]], [["DT", "VB"]]
+    paths = column_file(tmp_path / "g.conll", words, gold), column_file(tmp_path / "p.conll", words, found)
+    page = tmp_path / "report.html"
+    shown = run(*paths, "--html", page)
+    assert "span" not in shown
+    assert re.search(r"NN +0\.0000 +0\.0000", shown)
+    assert "NN taken for VB" in page.read_text()
+
+
+def test_documents_are_scored_from_labels_or_a_prediction_column(tmp_path):
+    gold, out, both = (tmp_path / name for name in ("gold.csv", "out.csv", "both.csv"))
+    gold.write_text("text,label\none,a\ntwo,b\nthree,b\n")
+    out.write_text("text,label\none,a\ntwo,a\nthree,b\n")
+    both.write_text("text,label,prediction\none,a,a\ntwo,b,a\nthree,b,b\n")
+    page = tmp_path / "report.html"
+    two, one = json.loads(run(gold, out, "--json", "--html", page)), json.loads(run(both, "--json"))
+    assert two["accuracy"] == one["accuracy"] == pytest.approx(2 / 3)
+    assert two["task"] == "documents"
+    assert two["label.b.recall"] == 0.5
+    assert "Most confused pairs" in page.read_text()
+    Checker().feed(page.read_text())
+
+
+def test_trees_are_scored_by_brackets(tmp_path):
+    gold, out = tmp_path / "gold.mrg", tmp_path / "out.mrg"
+    gold.write_text("(S (NP (DT the) (NN finch)) (VP (VBZ sings)) (. .))\n")
+    out.write_text("(S (NP (DT the)) (VP (NN finch) (VBZ sings)) (. .))\n")
+    found = json.loads(run(gold, out, "--format", "brackets", "--json"))
+    assert (found["task"], found["bracket.gold"], found["bracket.correct"]) == ("trees", 3, 1)
+    assert "brackets by evalb" in run(gold, out, "--format", "brackets")
+
+
+def test_links_are_scored_by_error_rate(tmp_path):
+    head = "source\ttarget\tsure\tpossible\n"
+    gold, out = tmp_path / "gold.tsv", tmp_path / "out.tsv"
+    gold.write_text(head + "the house\tla maison\t1-1 2-2\t1-2\n")
+    out.write_text(head + "the house\tla maison\t1-1 1-2\t\n")
+    found = json.loads(run(gold, out, "--json", "--format", "alignment"))
+    assert found["task"] == "links"
+    assert found["aer"] == pytest.approx(1 - (1 + 2) / (2 + 2))
+
+
+def test_spans_in_running_text_are_scored(tmp_path):
+    gold, out = tmp_path / "gold.jsonl", tmp_path / "out.jsonl"
+    gold.write_text('{"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "PER"}]}\n')
+    out.write_text('{"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "LOC"}]}\n')
+    found = json.loads(run(gold, out, "--json"))
+    assert (found["task"], found["span.micro.f1"], found["untyped.f1"]) == ("spans", 0.0, 1.0)
+
+
+OTHER_WORDS = {
+    r"out.conll:6: the word is 'left', but '<flew>' at .*gold.conll:6": [WORDS[0], ["it", "left"], WORDS[2]],
+    r"out.conll:1: sentence 1 has 2 tokens, but 3 at .*gold.conll:1": [["the", "finch"], *WORDS[1:]],
+    r"gold.conll:8: sentence 3 begins here, but .*out.conll ends after 2": WORDS[:2],
+}
+
+
+@pytest.mark.parametrize("message", OTHER_WORDS)
+def test_files_about_other_words_are_refused_with_the_line(files, message):
+    words = OTHER_WORDS[message]
+    column_file(files[1], words, [["O"] * len(row) for row in words])
+    with pytest.raises(DataError, match=message):
+        run(*files)
+
+
+def test_documents_that_do_not_fit_are_refused_with_the_line(tmp_path):
+    gold, out = tmp_path / "gold.csv", tmp_path / "out.csv"
+    gold.write_text('text,label\n"one\nor two",a\ntwo,b\n')
+    out.write_text('text,label\n"one\nor two",a\nthree,b\n')
+    with pytest.raises(
+        DataError, match=r"out.csv:4: the text is not that of .*gold.csv:4: 'three', but 'two'"
+    ):
+        run(gold, out)
+    out.write_text('text,label\n"one\nor two",a\n')
+    with pytest.raises(DataError, match=r"gold.csv:4: item 2 begins here, but .*out.csv ends after 1"):
+        run(gold, out)
+    out.write_text('text,label\n"one\nor two",a\ntwo,\n')
+    with pytest.raises(DataError, match=r"out.csv:4: expected one label, found 0"):
+        run(gold, out)
+
+
+def test_bad_settings_are_refused_and_nothing_is_written(files, tmp_path):
+    page = tmp_path / "report.html"
+    with pytest.raises(ConfigError, match="unknown convention"):
+        run(*files, "--convention", "x", "--html", page)
+    with pytest.raises(ConfigError, match="between 0 and 100"):
+        run(*files, "--interval", 0, "--html", page)
+    with pytest.raises(ConfigError, match="a scheme is for seqeval-strict only"):
+        run(*files, "--convention", "seqeval", "--scheme", "IOB2", "--html", page)
+    assert not page.exists()
+
+
+def test_gold_scored_against_itself_is_perfect_on_real_data(data):
+    folder = data / "sutd_hmm_2020"
+    for name, spans in (("EN", 13179), ("SG", 4301)):
+        gold = folder / name / "dev.out"
+        found = evaluate_files(gold, gold, convention="hmm-project").as_dict()
+        assert (found["span.micro.f1"], found["untyped.f1"], found["token_accuracy"]) == (1.0, 1.0, 1.0)
+        assert found["span.micro.gold"] == spans
+
+
+def test_random_outputs_of_real_trees_and_links_can_be_scored(data):
+    trees = data / "ptb_sample" / "trees.tsv.gz"
+    found = evaluate_files(trees, trees).as_dict()
+    assert (found["trees"], found["bracket.f1"], found["exact_match"]) == (3914, 1.0, 1.0)
+    links = data / "word_alignment" / "hansards_test_en_fr.tsv"
+    found = evaluate_files(links, links).as_dict()
+    assert (found["pairs"], found["sure"], found["aer"]) == (447, 4038, 0.0)
+
+
+def test_every_key_is_documented():
+    documented = (Path(__file__).parents[1] / "docs" / "scores.md").read_text()
+    rng = random.Random(1)
+    tags = ["O", "B-NP", "I-NP"]
+    rows = [[rng.choice(tags) for _ in range(5)] for _ in range(5)]
+    for key in score_tags(rows, rows).as_dict():
+        name = key.replace(".NP.", ".TYPE.")
+        prefix, _, rate = name.rpartition(".")
+        assert f"`{name}`" in documented or (f"`{prefix}.*`" in documented and f"`{rate}`" in documented), key
