@@ -5,11 +5,13 @@
 
 namespace chaffinch::bindings {
 
+void bind_chain(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
+void bind_score(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 
 } // namespace chaffinch::bindings

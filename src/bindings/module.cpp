@@ -4,10 +4,12 @@
 NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
     m.doc() = "The native core of Chaffinch.";
+    bind_chain(m);
     bind_corpus(m);
     bind_evaluate(m);
     bind_ngrams(m);
     bind_features(m);
     bind_random(m);
+    bind_score(m);
     bind_text(m);
 }

@@ -1,0 +1,32 @@
+"""Structures: which y exist, which parts they have, and how the best, the sum and the k best are found."""
+
+from chaffinch.structures.chain import Chain
+from chaffinch.structures.choice import Choice
+from chaffinch.structures.parts import Parts, Shape
+from chaffinch.structures.protocols import (
+    KBestOracle,
+    Learner,
+    MaxOracle,
+    Scorer,
+    Search,
+    Structure,
+    SumOracle,
+    oracles,
+    require,
+)
+
+__all__ = [
+    "Chain",
+    "Choice",
+    "KBestOracle",
+    "Learner",
+    "MaxOracle",
+    "Parts",
+    "Scorer",
+    "Search",
+    "Shape",
+    "Structure",
+    "SumOracle",
+    "oracles",
+    "require",
+]

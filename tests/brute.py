@@ -1,0 +1,108 @@
+"""Every y of a small structure, one by one: the definition that oracles are held to.
+
+A structure joins by one ``Case``: how to draw it with potentials, and an enumeration of its y in the order in which
+ties are broken. Everything else (score, best, sum, k best, marginals) follows from ``parts`` and this file.
+"""
+
+import itertools
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from hypothesis import settings
+from hypothesis import strategies as st
+
+from chaffinch.structures import Chain, Choice, Parts
+
+quick = settings(max_examples=30, deadline=None)
+
+# Multiples of 1/8 add up exactly in either precision, so ties are ties; a small range makes them common.
+eighths = st.integers(-16, 16).map(lambda n: n / 8)
+few = st.sampled_from([-1.0, 0.0, 0.5, 1.0])
+
+
+def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
+    """Every y the masks allow, in the order of ties: of equal scores the first is the one to be found."""
+    if isinstance(structure, Choice):
+        yield from range(len(potentials["choice"]))
+    elif isinstance(structure, Chain):
+        T = len(potentials["unary"])
+        for backwards in itertools.product(range(structure.Y), repeat=T):
+            y = np.array(backwards[::-1], np.int32)
+            if _allowed(structure, y):
+                yield y
+    else:
+        raise NotImplementedError(type(structure))
+
+
+def score(structure: Any, potentials: Parts, y: Any) -> float:
+    """potentials . parts(y), in double; -inf if y uses a forbidden part."""
+    total = 0.0
+    for name, count in structure.parts(potentials.shape, y).items():
+        used = count > 0
+        total += float(np.sum(potentials[name][used].astype(np.float64) * count[used]))
+    return total
+
+
+def ranked(structure: Any, potentials: Parts) -> list[tuple[float, Any]]:
+    """Every allowed y with its score, best first, ties in order."""
+    every = [(score(structure, potentials, y), y) for y in labelings(structure, potentials)]
+    return sorted((found for found in every if found[0] > -np.inf), key=lambda found: -found[0])
+
+
+def logsum(structure: Any, potentials: Parts) -> tuple[float, Parts]:
+    """log Z by summing over every y, and the expected parts by averaging over every y."""
+    every = ranked(structure, potentials)
+    top = every[0][0]
+    total = math.fsum(math.exp(s - top) for s, _ in every)
+    expected = Parts.zeros(potentials.shape)
+    for s, y in every:
+        expected = expected + structure.parts(potentials.shape, y) * (math.exp(s - top) / total)
+    return top + math.log(total), expected
+
+
+def _allowed(chain: Chain, y: np.ndarray) -> bool:
+    return bool(
+        (chain.start is None or len(y) == 0 or chain.start[y[0]])
+        and (chain.end is None or len(y) == 0 or chain.end[y[-1]])
+        and (chain.transitions is None or chain.transitions[y[:-1], y[1:]].all())
+    )
+
+
+@st.composite
+def arrays(draw: Any, size: tuple[int, ...], values: Any, dtype: Any) -> np.ndarray:
+    """An array of drawn values."""
+    n = math.prod(size)
+    return np.array(draw(st.lists(values, min_size=n, max_size=n)), dtype).reshape(size)
+
+
+@st.composite
+def choices(draw: Any, values: Any = eighths, dtype: Any = np.float64) -> tuple[Choice, Parts]:
+    """A choice and potentials for it."""
+    n = draw(st.integers(1, 6))
+    return Choice(draw(st.sampled_from([None, n]))), Parts(choice=draw(arrays((n,), values, dtype)))
+
+
+@st.composite
+def chains(
+    draw: Any, order: int = 1, values: Any = eighths, dtype: Any = np.float64, masks: bool = True
+) -> tuple[Chain, Parts]:
+    """A chain with or without masks, and potentials with or without each optional block; y may be impossible."""
+    Y = draw(st.integers(1, 3))
+    T = draw(st.integers(1, 5 if Y < 3 else 4))
+    mostly = st.sampled_from([True, True, True, False])
+    mask = {
+        name: draw(st.none() | arrays(size, mostly, np.bool_)) if masks else None
+        for name, size in (("transitions", (Y, Y)), ("start", (Y,)), ("end", (Y,)))
+    }
+    sizes: dict[str, tuple[int, ...]] = {"pair": (Y, Y), "start": (Y,), "end": (Y,)}
+    if order == 2:
+        sizes |= {"triple": (Y, Y, Y), "first": (Y, Y), "last": (Y, Y)}
+    elif draw(st.booleans()):
+        sizes["pair"] = (T - 1, Y, Y)
+    blocks = {"unary": draw(arrays((T, Y), values, dtype))}
+    for name, size in sizes.items():
+        if draw(st.sampled_from([True, True, False])):
+            blocks[name] = draw(arrays(size, values, dtype))
+    return Chain(Y, **mask, order=order), Parts(**blocks)
