@@ -215,4 +215,5 @@ FORMAT = Format(
     carries=frozenset({"text", "tokens", "columns", "id", "group", "fields"}),
     looks_like=looks_like,
     options=ConlluOptions,
+    columns=(*CELLS, "pos", LABEL),
 )

@@ -43,13 +43,18 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
             out.write(compact(with_fields(made, d)) + "\n")
 
 
-def _looks_like(_name: str, head: bytes) -> bool:
-    """An array of objects with a text, or lines whose labels are triples or have doccano's offsets."""
+def _looks_like(name: str, head: bytes) -> bool:
+    """An array of objects with a text, or lines whose labels are triples or have doccano's offsets.
+
+    A file called .json that is no other tool's is taken for one, and the reader says what is wrong with it.
+    """
     if head.removeprefix(BOM).lstrip().startswith(b"["):
-        return b'"text"' in head and b'"result"' not in head
+        return (b'"text"' in head and b'"result"' not in head) or name.endswith(".json")
     first = first_object(head)
     items = [item for key in (*LABEL_KEYS, *SPAN_KEYS) for item in _listed(first.get(key))]
-    return "text" in first and any(isinstance(i, list) or "start_offset" in i for i in items)
+    return (
+        "text" in first and any(isinstance(i, list) or "start_offset" in i for i in items)
+    ) or name.endswith(".json")
 
 
 def _listed(value: Any) -> list[Any]:

@@ -22,6 +22,7 @@ class Format:
     carries:    which of PARTS survive a round trip
     looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
                 format? Asked when the extension does not settle it; None: never guessed
+    columns:    the only columns that it holds; None: any
     folder:     is this folder a corpus of this format? None: it is a file
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags
     """
@@ -33,6 +34,7 @@ class Format:
     carries: frozenset[str]
     looks_like: Callable[[str, bytes], bool] | None = None
     options: type | None = None
+    columns: tuple[str, ...] | None = None
     folder: Callable[[Path], bool] | None = None
 
     def __post_init__(self) -> None:

@@ -111,4 +111,5 @@ FORMAT = Format(
     carries=frozenset({"tokens", "columns"}),
     looks_like=looks_like,
     options=HmmLayoutOptions,
+    columns=(LABEL,),
 )

@@ -63,12 +63,13 @@ def _head(d: Document) -> dict[str, Any]:
 
 def _looks_like_spans(_name: str, head: bytes) -> bool:
     first = first_object(head)
-    return _looks_like_documents(_name, head) and any(isinstance(first.get(key), list) for key in SPAN_KEYS)
+    return any(isinstance(first.get(key), list) for key in SPAN_KEYS)
 
 
-def _looks_like_documents(_name: str, head: bytes) -> bool:
+def _looks_like_documents(name: str, head: bytes) -> bool:
+    """By its ending in the last resort: then the reader says what is wrong with it."""
     first = first_object(head)
-    return any(isinstance(first.get(key), str) for key in TEXT_KEYS)
+    return any(isinstance(first.get(key), str) for key in TEXT_KEYS) or name.endswith((".jsonl", ".ndjson"))
 
 
 SPANS = Format(

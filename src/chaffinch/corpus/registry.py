@@ -22,6 +22,7 @@ from chaffinch.corpus import (
     prodigy,
 )
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import empty_file
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name, reading
 from chaffinch.text.document import Document
@@ -113,6 +114,8 @@ def detect(path: str | Path) -> Format:
     if len(candidates) == 1:
         return candidates[0]
     head = _head(path)
+    if not head:
+        raise empty_file(path)
     name = Path(path).name.removesuffix(".gz")
     for chosen in [*candidates, *FORMATS.values()]:
         if chosen.looks_like is not None and chosen.looks_like(name, head):

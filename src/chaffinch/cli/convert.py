@@ -1,0 +1,75 @@
+"""chaffinch convert."""
+
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli.console import err, print_json
+from chaffinch.cli.flags import with_knobs
+from chaffinch.corpus import FORMATS
+from chaffinch.errors import ConfigError
+from chaffinch.files import STDIO
+from chaffinch.text.alignment import Choice
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  chaffinch convert reviews.csv reviews.jsonl --text body --label stars
+
+  chaffinch convert export.json train.conll --scheme bioes --misaligned widen
+
+  chaffinch convert ner.conll.gz tasks.json --to label-studio
+
+  zcat trees.mrg.gz | chaffinch convert - words.conll --from brackets --strip
+"""
+
+# One panel of flags per class of options, named after the formats that share it; the most general first.
+_OPTIONS = list(dict.fromkeys(f.options for f in reversed(FORMATS.values()) if f.options is not None))
+_READERS = [(f"Reading {', '.join(f.name for f in FORMATS.values() if f.options is o)}", o) for o in _OPTIONS]
+
+
+@with_knobs(*_READERS)
+def command(
+    source: Annotated[
+        str, typer.Argument(metavar="IN", help="File or folder to read, '-' for standard input.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="File to write, '-' for standard output.")],
+    settings: dict[str, Any],
+    from_format: Annotated[
+        str | None, typer.Option("--from", help=f"Format of IN, if not seen: {', '.join(sorted(FORMATS))}.")
+    ] = None,
+    to_format: Annotated[
+        str | None, typer.Option("--to", help="Format of OUT, if its extension does not say.")
+    ] = None,
+    scheme: Annotated[
+        str | None, typer.Option(help="Tag scheme to write: iob1, bio, bioes, bilou or io.")
+    ] = None,
+    misaligned: Annotated[
+        Choice, typer.Option(help="Spans that do not fit the tokens: error, drop or widen.")
+    ] = "error",
+    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print the report as JSON on standard output.")
+    ] = False,
+) -> None:
+    """Convert a corpus to another format, and say what is lost on the way."""
+    from chaffinch.corpus.conversion import convert
+
+    if json and target == STDIO:
+        raise ConfigError("--json prints its report on standard output, where the corpus itself would go")
+    made = convert(
+        source,
+        target,
+        from_format=from_format,
+        to_format=to_format,
+        scheme=scheme,
+        misaligned=misaligned,
+        force=force,
+        **settings,
+    )
+    if json:
+        print_json(made.as_dict() | {"output": target})
+        return
+    err.print(f"{made.documents} documents: {made.source} to {made.target}", markup=False, soft_wrap=True)
+    for loss in made.losses:
+        err.print(f"  {loss}", markup=False, soft_wrap=True)

@@ -1,0 +1,217 @@
+"""Conversion between formats: what can go along goes, what cannot is counted, and nothing else is written.
+
+The source is read twice, first to see what it holds; standard input is held in memory for that.
+"""
+
+import inspect
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.delimited import TSV
+from chaffinch.corpus.fitting import Fitting
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.losses import Loss, Losses
+from chaffinch.corpus.registry import FORMATS, detect, named, with_extension, written_as
+from chaffinch.corpus.survey import ANNOTATIONS, Survey, survey
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import STDIO, display_name
+from chaffinch.knobs import knobs
+from chaffinch.text.alignment import Choice
+from chaffinch.text.document import Document
+
+# How reports call the annotations of a corpus.
+SPOKEN = {
+    "tree": "trees",
+    "links": "word links",
+    "spans": "spans",
+    "labels": "labels of documents",
+    "columns": "columns of tokens",
+}
+MOST_OPTIONS = 200  # labels that are offered as choices; more are no menu
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was converted, and what was left behind."""
+
+    source: str
+    target: str
+    documents: int
+    losses: list[Loss]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain values."""
+        losses = [{"what": x.what, "count": x.count, "first": x.first or None} for x in self.losses]
+        return {"from": self.source, "to": self.target, "documents": self.documents, "losses": losses}
+
+
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    from_format: str | None = None,
+    to_format: str | None = None,
+    scheme: str | None = None,
+    misaligned: Choice = "error",
+    label_separator: str | None = None,
+    force: bool = False,
+    **reading: Any,
+) -> Conversion:
+    """Write ``source`` again as ``target``, in formats that are named or known from the files.
+
+    scheme:     the tag scheme to write tags in; by default that of the source, or BIO for spans
+    misaligned: spans that do not fit token boundaries: "error", "drop" or "widen"
+    force:      replace a target that is there
+    reading:    options of the source's reader, such as ``text="body"``
+
+    A source whose annotations the target cannot carry at all is refused, with the formats that could.
+    """
+    if str(target) != STDIO and Path(target).exists() and not force:
+        raise ConfigError(f"{target}: is there already; --force replaces it")
+    losses = Losses()
+    read_as = named(from_format) if from_format is not None else _source_format(source, reading)
+    if label_separator is not None and _takes(read_as.read, "label_separator"):
+        reading["label_separator"] = label_separator
+    _check_options(read_as, reading)
+    first, second = _passes(source, partial(_documents, read_as, source, reading))
+    found = survey(first(losses))
+    write_as = named(to_format) if to_format is not None else written_as(target, found.parts)
+    fitting = Fitting(found, write_as, scheme, misaligned, losses)
+    _refuse_the_impossible(source, write_as, found, fitting)
+    fitting.check()
+    _count_losses(found, write_as, fitting, losses)
+    written = 0
+
+    def carried() -> Iterator[Document]:
+        nonlocal written
+        for number, d in enumerate(second(Losses()), start=1):
+            made = fitting.fitted(d, number)
+            if made is not None:
+                written += 1
+                yield made
+        fitting.finish()
+
+    options = _writer_options(write_as, found, fitting.columns, label_separator, force, losses)
+    _write_whole(write_as, carried(), target, options)
+    return Conversion(read_as.name, write_as.name, written, list(losses))
+
+
+def _source_format(source: str | Path, reading: dict[str, Any]) -> Format:
+    """The detected format; a column named for the text says that rows of tabs are documents."""
+    if "text" in reading and TSV in with_extension(source):
+        return TSV
+    return detect(source)
+
+
+def _check_options(format: Format, options: dict[str, Any]) -> None:
+    known = [] if format.options is None else [k.name for k in knobs(format.options)]
+    for name in options:
+        if name not in known:
+            has = f"it has {', '.join(known)}" if known else "it has none"
+            raise ConfigError(f"reading {format.name} takes no option {name!r}; {has}")
+
+
+Pass = Callable[[Losses], Iterable[Document]]
+
+
+def _passes(source: str | Path, read: Pass) -> tuple[Pass, Pass]:
+    """Two readings of the source; standard input, which comes once, is kept."""
+    if str(source) != STDIO:
+        return read, read
+    kept: list[Document] = []
+
+    def keep(losses: Losses) -> Iterator[Document]:
+        for d in read(losses):
+            kept.append(d)
+            yield d
+
+    return keep, lambda _: kept
+
+
+def _documents(
+    format: Format, source: str | Path, options: dict[str, Any], losses: Losses
+) -> Iterable[Document]:
+    counted = {"losses": losses} if _takes(format.read, "losses") else {}
+    return format.read(source, **options, **counted)
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    return name in inspect.signature(function).parameters
+
+
+def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fitting: Fitting) -> None:
+    """Raise where none of the annotations can go along, or where the target needs one that is not there."""
+    name = display_name(source)
+    for part in ("tree", "links"):
+        if part in target.carries and part not in found.parts:
+            raise ConfigError(f"{target.name} holds {SPOKEN[part]}, and {name} has none")
+    if not found.annotations or fitting.carries(found.annotations):
+        return
+    has = " and ".join(SPOKEN[part] for part in ANNOTATIONS if part in found.annotations)
+    able = sorted(f.name for f in FORMATS.values() if fitting.carries(found.annotations, f))
+    raise ConfigError(
+        f"{name} has {has}, of which {target.name} can carry nothing; formats that can: {', '.join(able)}"
+    )
+
+
+def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losses) -> None:
+    """Everything that the survey saw and the target has no place for."""
+    for part in ANNOTATIONS:
+        if part != "columns" and part in found.parts and not fitting.carries({part}):
+            count = found.totals[part] or found.counts[part]
+            losses.add(f"{SPOKEN[part]} are not carried by {target.name}", count=count)
+    for name, count in found.columns.items():
+        if not fitting.carries_column(name):
+            losses.add(f"column {name} is not carried by {target.name}, documents", count=count)
+    if "fields" not in target.carries:
+        for name, count in found.fields.items():
+            losses.add(f"field {name} is not carried by {target.name}, documents", count=count)
+    for part, spoken in (("id", "ids of documents"), ("group", "groups of documents")):
+        if part not in target.carries:
+            losses.add(f"{spoken} are not carried by {target.name}", count=found.counts[part])
+    if "scores" not in target.carries:
+        losses.add(f"scores of spans are not carried by {target.name}", count=found.totals["scores"])
+
+
+def _writer_options(
+    target: Format,
+    found: Survey,
+    columns: list[str],
+    label_separator: str | None,
+    force: bool,
+    losses: Losses,
+) -> dict[str, Any]:
+    """What the survey tells the writer before it starts."""
+    labels = sorted(found.labels) if 0 < len(found.labels) <= MOST_OPTIONS else None
+    known = {
+        "fields": (["id"] if found.counts["id"] else []) + list(found.fields),
+        "label_separator": label_separator,
+        "options": labels,
+        "force": force,
+        "losses": losses,
+        "columns": columns,
+    }
+    return {name: value for name, value in known.items() if value is not None and _takes(target.write, name)}
+
+
+def _write_whole(
+    format: Format, documents: Iterable[Document], target: str | Path, options: dict[str, Any]
+) -> None:
+    """Write, to standard output only once all is well."""
+    if str(target) != STDIO:
+        format.write(documents, target, **options)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "out"
+        format.write(documents, path, **options)
+        if path.is_dir():
+            raise DataError(f"{format.name} is a folder of files and does not go to standard output")
+        with path.open("rb") as made:
+            shutil.copyfileobj(made, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

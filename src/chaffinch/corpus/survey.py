@@ -1,0 +1,98 @@
+"""What a corpus holds: counted in one pass, so that a conversion can say beforehand what will be lost."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import Interner
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.table import Column
+
+# The annotations a corpus is made for; the rest (text, tokens, ids, fields) goes along with them.
+ANNOTATIONS = ("tree", "links", "spans", "labels", "columns")
+
+BLOCK = 4096  # documents whose tags are interned at a time
+
+
+@dataclass(slots=True)
+class Survey:
+    """Counts of a corpus.
+
+    counts:  documents that have each part of a document ("spans": how many have spans)
+    totals:  spans, links and scores of all documents together
+    columns: documents by column name, in order of first sight; fields likewise
+    labels:  the distinct labels of documents
+    """
+
+    documents: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    totals: Counter[str] = field(default_factory=Counter)
+    columns: dict[str, int] = field(default_factory=dict)
+    fields: dict[str, int] = field(default_factory=dict)
+    labels: set[str] = field(default_factory=set)
+    _interner: Interner = field(default_factory=Interner)
+    _waiting: list[list[str]] = field(default_factory=list)
+    _ids: list[NDArray[np.int32]] = field(default_factory=list)
+    _lengths: list[NDArray[np.int64]] = field(default_factory=list)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The parts that at least one document has."""
+        return frozenset(part for part, count in self.counts.items() if count)
+
+    @property
+    def annotations(self) -> frozenset[str]:
+        """Those of the parts that are annotations."""
+        return self.parts & frozenset(ANNOTATIONS)
+
+    def add(self, d: Document) -> None:
+        """Count one document."""
+        self.documents += 1
+        for part in ("tokens", *ANNOTATIONS, "fields"):
+            self.counts[part] += bool(getattr(d, part))
+        self.counts["text"] += bool(d.text)
+        self.counts["id"] += d.id is not None
+        self.counts["group"] += d.group is not None
+        scored = sum(s.score is not None for s in d.spans)
+        self.counts["scores"] += bool(scored)
+        self.totals["scores"] += scored
+        self.totals["spans"] += len(d.spans)
+        self.totals["labels"] += len(d.labels)
+        for name in d.columns:
+            self.columns[name] = self.columns.get(name, 0) + 1
+        for name in d.fields:
+            self.fields[name] = self.fields.get(name, 0) + 1
+        self.labels.update(d.labels)
+        self._waiting.append(d.columns.get(LABEL, []))
+        if len(self._waiting) == BLOCK:
+            self._intern()
+
+    def tags(self) -> tuple[Column, NDArray[np.int64]]:
+        """The tags to learn of all documents as a column, and the bounds of the documents in it."""
+        self._intern()
+        ids = np.concatenate([np.empty(0, np.int32), *self._ids])
+        lengths = np.concatenate([np.zeros(1, np.int64), *self._lengths])
+        return Column(self._interner.strings(), ids), np.cumsum(lengths)
+
+    def _intern(self) -> None:
+        """Tags are held as ids, four bytes each."""
+        ptr, ids = self._interner.intern_nested(self._waiting)
+        self._ids.append(ids)
+        self._lengths.append(np.diff(ptr))
+        self._waiting = []
+
+
+def survey(documents: Iterable[Document]) -> Survey:
+    """The counts of a corpus.
+
+    >>> found = survey([Document("Ann left", labels=["news"]), Document("on", labels=["news"], id="2")])
+    >>> found.documents, sorted(found.annotations), found.counts["id"]
+    (2, ['labels'], 1)
+    """
+    found = Survey()
+    for d in documents:
+        found.add(d)
+    return found
