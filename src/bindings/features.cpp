@@ -60,6 +60,8 @@ const std::map<std::string_view, SentenceFunction> sentence_functions{
 };
 
 std::string_view utf8(nb::handle s) {
+    if (!PyUnicode_Check(s.ptr()))
+        throw nb::type_error(("expected strings, found " + nb::cast<std::string>(nb::str(s.type()))).c_str());
     Py_ssize_t n = 0;
     const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
     if (p == nullptr) throw nb::python_error();
@@ -241,9 +243,9 @@ Table read_table(Engine& self, const In<std::int64_t>& ptr, const nb::list& colu
         out.ids.emplace_back(T);
         for (std::size_t t = 0; t < T; ++t) {
             const std::int32_t id = ids.data()[t];
-            if (id < 0 || static_cast<std::size_t>(id) >= id_of.size())
+            if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
                 throw nb::value_error("a token's id is none of its column's types");
-            out.ids.back()[t] = id_of[id];
+            out.ids.back()[t] = id < 0 ? -1 : id_of[id];
         }
     }
     out.tokens.ptr = span(ptr);
@@ -258,75 +260,128 @@ Table read_table(Engine& self, const In<std::int64_t>& ptr, const nb::list& colu
     return out;
 }
 
+// One sentence of one column: a list or tuple of strings, None where a token has nothing there.
+nb::sequence sentence(const nb::list& rows, std::size_t n) {
+    nb::object row = rows[n];
+    if (!nb::isinstance<nb::list>(row) && !nb::isinstance<nb::tuple>(row))
+        throw nb::type_error(("sentence " + std::to_string(n + 1) + ": expected a list of strings, found " +
+                              nb::cast<std::string>(nb::str(row.type())))
+                                 .c_str());
+    return nb::borrow<nb::sequence>(row);
+}
+
 // Sentences as lists of strings, one list of lists per source, through the cache.
-std::pair<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>, RowArrays>
-find_lists(Engine& self, const nb::list& columns, const nb::callable& external) {
-    constexpr std::int64_t most = 1 << 13; // tokens gathered before the interpreter is let go
-    const auto S = static_cast<std::size_t>(self.core.design().sources);
-    if (nb::len(columns) != S || S == 0) throw nb::value_error("one column per source");
-    for (Words& words : self.cache)
-        if (words.texts.size() > (1 << 20)) {
-            self.empty_cache();
-            break;
-        }
-    std::vector<nb::list> rows;
-    for (std::size_t s = 0; s < S; ++s) rows.push_back(nb::cast<nb::list>(columns[s]));
-    const std::size_t N = nb::len(rows[0]), L = self.core.n_labelled(), slots = self.core.slots();
+class ListReader {
+  public:
+    static constexpr std::int64_t most = 1 << 13; // tokens gathered before the interpreter is let go
 
-    std::vector<std::int64_t> ptr{0};
-    ptr.reserve(N + 1);
-    for (std::size_t n = 0; n < N; ++n) ptr.push_back(ptr.back() + static_cast<std::int64_t>(nb::len(nb::object(rows[0][n]))));
-    const auto T = static_cast<std::size_t>(ptr.back());
+    ListReader(Engine& engine, const nb::list& columns, const nb::callable& external)
+        : engine_(engine), external_(external) {
+        const auto S = static_cast<std::size_t>(engine.core.design().sources);
+        if (nb::len(columns) != S || S == 0) throw nb::value_error("one column per source");
+        for (std::size_t s = 0; s < S; ++s) rows_.push_back(nb::cast<nb::list>(columns[s]));
+        ids_.resize(S);
+        ptr.reserve(nb::len(rows_[0]) + 1);
+        ptr.push_back(0);
+        for (std::size_t n = 0; n < nb::len(rows_[0]); ++n)
+            ptr.push_back(ptr.back() + static_cast<std::int64_t>(nb::len(sentence(rows_[0], n))));
+        for (std::size_t s = 1; s < S; ++s) check_shape(s);
+    }
 
-    Rows out;
-    out.reserve(T * slots);
-    out.ptr.assign(T + 1, 0);
-    std::vector<std::int32_t> observations(T * L);
-    std::vector<std::vector<std::int32_t>> ids(S);
-    std::size_t written = 0;
-    Frame frame;
-    for (std::size_t first = 0; first < N;) {
+    std::size_t sentences() const { return ptr.size() - 1; }
+
+    // The sentence after `first` up to which there are about `most` tokens.
+    std::size_t stretch(std::size_t first) const {
         std::size_t last = first + 1;
-        while (last < N && ptr[last + 1] - ptr[first] <= most) ++last;
+        while (last < sentences() && ptr[last + 1] - ptr[first] <= most) ++last;
+        return last;
+    }
+
+    void fill(std::size_t first, std::size_t last, Frame& frame) {
         for (bool complete = false; !complete;) {
             complete = true;
-            for (std::size_t s = 0; s < S; ++s) {
-                nb::list fresh;
-                ids[s].clear();
-                for (std::size_t n = first; n < last; ++n)
-                    for (nb::handle word : nb::borrow<nb::sequence>(rows[s][n])) {
-                        const std::int32_t id = self.cache[s].texts.find(utf8(word));
-                        if (id < 0) fresh.append(word);
-                        ids[s].push_back(id);
-                    }
-                if (nb::len(fresh) == 0) continue;
-                complete = false;
-                self.add(static_cast<std::int32_t>(s), fresh, external, false, self.cache[s]);
-            }
+            for (std::size_t s = 0; s < rows_.size(); ++s) complete = resolve(s, first, last) && complete;
         }
-        const std::int64_t base = ptr[first];
-        std::vector<std::int64_t> bounds(ptr.begin() + static_cast<std::ptrdiff_t>(first),
-                                         ptr.begin() + static_cast<std::ptrdiff_t>(last) + 1);
-        for (std::int64_t& b : bounds) b -= base;
+        std::vector<std::int64_t> bounds(last - first + 1);
+        for (std::size_t n = first; n <= last; ++n) bounds[n - first] = ptr[n] - ptr[first];
         Tokens tokens;
         tokens.ptr = bounds;
-        for (std::size_t s = 0; s < S; ++s) {
-            if (static_cast<std::int64_t>(ids[s].size()) != bounds.back())
-                throw nb::value_error("every column must have the same number of tokens");
-            tokens.ids.emplace_back(ids[s]);
-            tokens.words.push_back(&self.cache[s]);
+        for (std::size_t s = 0; s < rows_.size(); ++s) {
+            tokens.ids.emplace_back(ids_[s]);
+            tokens.words.push_back(&engine_.cache[s]);
         }
-        self.core.fill(tokens, 0, last - first, frame);
-        {
-            nb::gil_scoped_release unlocked;
-            written += self.core.find(frame, out.ptr.data() + base + 1, out.ids.get() + written,
-                                      observations.data() + static_cast<std::size_t>(base) * L);
+        engine_.core.fill(tokens, 0, last - first, frame);
+    }
+
+    std::vector<std::int64_t> ptr; // [N+1]
+
+  private:
+    // The ids of the words of one source; false if some were new and have been added, so that ids must be
+    // asked for again (another thread may have emptied the cache while Python ran).
+    bool resolve(std::size_t s, std::size_t first, std::size_t last) {
+        const Words& words = engine_.cache[s];
+        nb::list fresh;
+        ids_[s].clear();
+        for (std::size_t n = first; n < last; ++n)
+            for (nb::handle word : sentence(rows_[s], n)) {
+                if (word.is_none()) {
+                    ids_[s].push_back(-1);
+                    continue;
+                }
+                const std::int32_t id = words.texts.find(utf8(word));
+                if (id < 0) fresh.append(word);
+                ids_[s].push_back(id);
+            }
+        if (nb::len(fresh) == 0) return true;
+        engine_.add(static_cast<std::int32_t>(s), fresh, external_, false, engine_.cache[s]);
+        return false;
+    }
+
+    void check_shape(std::size_t s) const {
+        const auto differ = [&](const std::string& what, std::size_t a, std::size_t b) {
+            throw nb::value_error((what + "column 1 has " + std::to_string(a) + ", column " + std::to_string(s + 1) +
+                                   " has " + std::to_string(b))
+                                      .c_str());
+        };
+        if (nb::len(rows_[s]) != sentences()) differ("sentences: ", sentences(), nb::len(rows_[s]));
+        for (std::size_t n = 0; n < sentences(); ++n) {
+            const auto length = static_cast<std::size_t>(ptr[n + 1] - ptr[n]);
+            const std::size_t here = nb::len(sentence(rows_[s], n));
+            if (here != length) differ("tokens of sentence " + std::to_string(n + 1) + ": ", length, here);
         }
+    }
+
+    Engine& engine_;
+    const nb::callable& external_;
+    std::vector<nb::list> rows_;                  // [sources]
+    std::vector<std::vector<std::int32_t>> ids_; // [sources], of the stretch at hand
+};
+
+std::pair<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>, RowArrays>
+find_lists(Engine& self, const nb::list& columns, const nb::callable& external) {
+    if (std::ranges::any_of(self.cache, [](const Words& w) { return w.texts.size() > (1 << 20); }))
+        self.empty_cache();
+    ListReader reader(self, columns, external);
+    const auto T = static_cast<std::size_t>(reader.ptr.back());
+    const std::size_t L = self.core.n_labelled();
+    Rows out;
+    out.reserve(T * self.core.slots());
+    out.ptr.assign(T + 1, 0);
+    std::vector<std::int32_t> observations(T * L);
+    std::size_t written = 0;
+    Frame frame;
+    for (std::size_t first = 0; first < reader.sentences();) {
+        const std::size_t last = reader.stretch(first);
+        reader.fill(first, last, frame);
+        const auto base = static_cast<std::size_t>(reader.ptr[first]);
+        nb::gil_scoped_release unlocked;
+        written += self.core.find(frame, out.ptr.data() + base + 1, out.ids.get() + written,
+                                  observations.data() + base * L);
         first = last;
     }
     for (std::size_t t = 0; t < T; ++t) out.ptr[t + 1] += out.ptr[t];
     out.shrink(written);
-    return {given(std::move(ptr)), handed_over(std::move(out), std::move(observations), L)};
+    return {given(std::move(reader.ptr)), handed_over(std::move(out), std::move(observations), L)};
 }
 
 } // namespace

@@ -134,7 +134,7 @@ void FeatureEngine::fill(const Tokens& tokens, std::size_t first, std::size_t la
         const std::int32_t* ids = tokens.ids[source].data() + from;
         const std::int32_t* values = tokens.words[source]->values[c].data();
         std::int32_t* out = frame.column(c).data();
-        for (std::size_t t = 0; t < T; ++t) out[frame.cell[t]] = values[ids[t]];
+        for (std::size_t t = 0; t < T; ++t) out[frame.cell[t]] = ids[t] < 0 ? -1 : values[ids[t]];
         fill_margins(c, n_values(c), margins_, frame);
     }
     if (design_.sentences.empty()) return;
@@ -142,13 +142,13 @@ void FeatureEngine::fill(const Tokens& tokens, std::size_t first, std::size_t la
     const Words& words = *tokens.words[0];
     const auto ids = tokens.ids[0].subspan(from, T);
     std::vector<std::uint32_t> traits(T);
-    for (std::size_t t = 0; t < T; ++t) traits[t] = words.traits[ids[t]];
+    for (std::size_t t = 0; t < T; ++t) traits[t] = ids[t] < 0 ? 0 : words.traits[ids[t]];
     std::vector<std::int32_t> phrase_ids(reads_phrases_ ? T : 0);
-    for (std::size_t t = 0; t < phrase_ids.size(); ++t) phrase_ids[t] = words.phrase[ids[t]];
+    for (std::size_t t = 0; t < phrase_ids.size(); ++t) phrase_ids[t] = ids[t] < 0 ? -1 : words.phrase[ids[t]];
     std::vector<std::int8_t> elsewhere(reads_elsewhere_ ? T : 0, std::int8_t{-1});
     if (reads_elsewhere_) {
         std::vector<std::int32_t> lower(T);
-        for (std::size_t t = 0; t < T; ++t) lower[t] = words.lower[ids[t]];
+        for (std::size_t t = 0; t < T; ++t) lower[t] = ids[t] < 0 ? -1 : words.lower[ids[t]];
         const auto groups =
             tokens.groups.empty() ? tokens.groups : tokens.groups.subspan(first, last - first);
         find_elsewhere(frame.bounds, lower, traits, groups, elsewhere);
@@ -185,7 +185,10 @@ Rows FeatureEngine::fit(const Tokens& tokens, std::int32_t min_count, std::size_
     if (reads_runs_) {
         const Words& words = *tokens.words[0];
         std::vector<std::uint32_t> traits(tokens.size());
-        for (std::size_t t = 0; t < traits.size(); ++t) traits[t] = words.traits[tokens.ids[0][t]];
+        for (std::size_t t = 0; t < traits.size(); ++t) {
+            const std::int32_t id = tokens.ids[0][t];
+            traits[t] = id < 0 ? 0 : words.traits[id];
+        }
         intern_runs(tokens.ptr, tokens.ids[0], traits, words.texts, runs_);
     }
     open_tables();
@@ -257,7 +260,7 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
     std::vector<std::vector<std::uint64_t>> keys(tables_.size());
     std::vector<std::vector<std::int32_t>> counts(tables_.size());
     for (std::size_t i = 0; i < tables_.size(); ++i)
-        std::tie(keys[i], counts[i]) = tables_[i].features().listed();
+        std::tie(keys[i], counts[i]) = tables_[i].features().drained();
 
     state_ = {};
     const auto in_order = [&](std::span<const std::size_t> group, auto take) {
@@ -306,9 +309,9 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
     }
 
     state_.join_ptr.assign(1, 0);
-    for (const TemplateTables& t : tables_)
+    for (TemplateTables& t : tables_)
         for (std::size_t s = 0; s + 1 < t.tables.size(); ++s) {
-            const auto joined = t.tables[s].listed().first;
+            const auto joined = t.tables[s].drained().first;
             state_.join_key.insert(state_.join_key.end(), joined.begin(), joined.end());
             state_.join_ptr.push_back(static_cast<std::int64_t>(state_.join_key.size()));
         }

@@ -56,7 +56,7 @@ struct Words {
     Interner lowers;
 };
 
-// Sentences as ids into Words, one column per source.
+// Sentences as ids into Words, one column per source; -1 where a token has nothing there.
 struct Tokens {
     std::span<const std::int64_t> ptr; // [N+1]
     std::vector<std::span<const std::int32_t>> ids;

@@ -9,7 +9,7 @@
 namespace chaffinch {
 
 // Keys come from one template and are smaller than a span known beforehand. A small span is stored as a plain
-// array; a large one by open addressing with linear probing, at most half full while it grows.
+// array; a large one by open addressing with linear probing, at most 70 % full while it grows.
 class KeyTable {
   public:
     static constexpr std::int32_t absent = -1;
@@ -67,19 +67,25 @@ class KeyTable {
             }
         const std::int32_t id = size_++;
         slots_[i] = {key, id, 1};
-        if (2 * static_cast<std::size_t>(size_) > slots_.size()) resize(2 * slots_.size());
+        if (10 * static_cast<std::size_t>(size_) > 7 * slots_.size()) resize(2 * slots_.size());
         return id;
     }
 
-    // Keys and counts by id, ids being 0 .. size-1.
-    std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> listed() const {
-        if (dense_) return {keys_, counts_};
+    // Keys and counts by id, ids being 0 .. size-1; the table is empty afterwards and its memory free.
+    std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> drained() {
+        if (dense_) {
+            size_ = 0;
+            ids_ = {};
+            return {std::exchange(keys_, {}), std::exchange(counts_, {})};
+        }
         std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> out(size_, size_);
         for (const Slot& slot : slots_)
             if (slot.key != no_key) {
                 out.first[slot.id] = slot.key;
                 out.second[slot.id] = slot.count;
             }
+        size_ = 0;
+        slots_ = {};
         return out;
     }
 
@@ -95,7 +101,6 @@ class KeyTable {
         std::size_t slots = 64;
         while (3 * slots < 5 * n) slots *= 2; // at most 60 % full: it will not grow any more
         slots_ = {};
-        slots_.shrink_to_fit();
         slots_.assign(slots, Slot{no_key, absent, 0});
     }
 

@@ -13,11 +13,12 @@ from chaffinch.features.presets import feature_set
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.features.token_rows import FeatureRows, LabelTemplate
 from chaffinch.text.clusters import Clusters
+from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
-from chaffinch.text.table import TokenTable
+from chaffinch.text.table import Column, TokenTable
 
-Strings = Sequence[Sequence[str]]
+Strings = Sequence[Sequence[str | None]]
 
 _INDEX = (
     "feature_template",
@@ -79,8 +80,8 @@ class FeatureEncoder:
         assert plan is not None
         made = engine.fit(
             table.ptr,
-            _columns(table, plan.sources),
-            _groups(table),
+            _columns(table, plan),
+            table.groups,
             plan.external,
             self.min_count,
             self.threads,
@@ -91,17 +92,20 @@ class FeatureEncoder:
         """The rows of a table, of named columns of sentences, or of sentences of words alone."""
         engine, plan = self._fitted()
         if isinstance(tokens, TokenTable):
-            columns = _columns(tokens, plan.sources)
-            made = engine.find_table(tokens.ptr, columns, _groups(tokens), plan.external, self.threads)
+            columns = _columns(tokens, plan)
+            made = engine.find_table(tokens.ptr, columns, tokens.groups, plan.external, self.threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
+        if plan.computed:
+            words = [[w or "" for w in row] for row in given[WORD]]
+            given = {**given, **{name: [f(row) for row in words] for name, f in plan.computed.items()}}
         try:
             lists = [_as_list(given[name]) for name in plan.sources]
         except KeyError as e:
             raise _missing_column(str(e.args[0]), list(given)) from None
         try:
             sentences, made_lists = engine.find_lists(lists, plan.external)
-        except ValueError as e:
+        except (TypeError, ValueError) as e:
             raise DataError(str(e)) from None
         return FeatureRows(*made_lists, sentences=sentences)
 
@@ -113,7 +117,8 @@ class FeatureEncoder:
     @property
     def sources(self) -> tuple[str, ...]:
         """The corpus's columns that are needed, the word first."""
-        return tuple(self._fitted()[1].sources)
+        plan = self._fitted()[1]
+        return tuple(s for s in plan.sources if s not in plan.computed)
 
     @property
     def templates(self) -> tuple[str, ...]:
@@ -163,6 +168,12 @@ class FeatureEncoder:
         cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
     ) -> "FeatureEncoder":
         """The encoder whose :meth:`state` this is; every index in it is checked."""
+        for name in header.get("registered", []):
+            if not is_registered(name):
+                raise ConfigError(
+                    f"this model reads the column {name!r}, which is not registered: "
+                    f"register the function it was trained with (@column({name!r})) before loading"
+                )
         try:
             features = FeatureSet(
                 parse_all(header["templates"]),
@@ -209,16 +220,27 @@ class FeatureEncoder:
         return self._engine, self._plan
 
 
-def _columns(table: TokenTable, sources: Sequence[str]) -> list[tuple[list[str], NDArray[np.int32]]]:
-    for name in sources:
-        if name not in table.columns:
-            raise _missing_column(name, list(table.columns))
-    return [(table.columns[name].types, table.columns[name].ids) for name in sources]
+def _columns(table: TokenTable, plan: Plan) -> list[tuple[list[str], NDArray[np.int32]]]:
+    columns = dict(table.columns)
+    if plan.computed:
+        words = table.lists(WORD)
+        for name, function in plan.computed.items():
+            columns[name] = _computed(name, function, words)
+    for name in plan.sources:
+        if name not in columns:
+            raise _missing_column(name, list(columns))
+    return [(columns[name].types, columns[name].ids) for name in plan.sources]
 
 
-def _groups(table: TokenTable) -> NDArray[np.int32] | None:
-    groups: NDArray[np.int32] | None = getattr(table, "groups", None)
-    return groups
+def _computed(name: str, function: SentenceFunction, sentences: list[list[str]]) -> Column:
+    types: dict[str, int] = {}
+    ids: list[int] = []
+    for words in sentences:
+        values = function(words)
+        if len(values) != len(words):
+            raise DataError(f"column {name!r} gave {len(values)} values for {len(words)} words")
+        ids.extend(-1 if v is None else types.setdefault(v, len(types)) for v in values)
+    return Column(list(types), np.array(ids, dtype=np.int32))
 
 
 def _as_list(rows: Strings) -> list[Any]:

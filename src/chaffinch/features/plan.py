@@ -11,11 +11,14 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.templates import FeatureSet, columns_of
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import (
+    SentenceFunction,
     WordFunction,
     code_point_kinds,
+    is_registered,
     known_columns,
     native_column,
     pattern_column,
+    sentence_column,
     word_column,
 )
 from chaffinch.text.document import WORD
@@ -47,11 +50,13 @@ class SentenceColumn:
 class Plan:
     """Columns resolved to where they come from, ready for the core.
 
-    sources: the corpus's own columns that are read, the word first
+    sources:  the columns that are read token by token, the word first
+    computed: those of them that a registered function makes from the sentence's words
     """
 
     features: FeatureSet
     sources: list[str]
+    computed: dict[str, SentenceFunction]
     words: list[WordColumn]
     sentences: list[SentenceColumn]
     language: str
@@ -68,7 +73,7 @@ class Plan:
         gazetteers: Gazetteers | None,
     ) -> "Plan":
         """Resolve the columns of the templates: the corpus's own first, then patterns, then functions."""
-        made = cls(features, [WORD], [], [], language, clusters, gazetteers)
+        made = cls(features, [WORD], {}, [], [], language, clusters, gazetteers)
         if WORD not in columns:
             raise ConfigError(
                 f"features need the word column {WORD!r}; there are {', '.join(columns) or 'none'}"
@@ -115,7 +120,8 @@ class Plan:
             "templates": [str(t) for t in self.features.templates],
             "boundary": self.features.boundary,
             "patterns": {name: asdict(p) for name, p in self.features.patterns.items()},
-            "sources": self.sources,
+            "sources": [s for s in self.sources if s not in self.computed],
+            "registered": [c.name for c in self.words if is_registered(c.name)],
             "language": self.language,
             "clusters": self.clusters is not None,
             "gazetteers": list(self.gazetteers.lists) if self.gazetteers else [],
@@ -132,6 +138,9 @@ class Plan:
                 hidden = name if reads != "lower" else "lower"
                 argument = self._add_word(WordColumn(f"{hidden}'", 0, reads))
             self.sentences.append(SentenceColumn(name, function, argument))
+        elif (computed := sentence_column(name)) is not None:
+            self.computed[name] = computed
+            self._add_word(WordColumn(name, self._source(name), "identity"))
         elif name == "gaz" or name.startswith("gaz_"):
             self.sentences.append(self._phrases(name))
         else:

@@ -7,8 +7,10 @@ from functools import lru_cache
 from typing import Any
 
 from chaffinch.errors import ConfigError, missing_extra
+from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
 
 WordFunction = Callable[[str], str | None]
+SentenceFunction = Callable[[list[str]], list[str | None]]
 
 # Columns that the core computes: the name in a template, the name there, and what it says of a word.
 NATIVE = {
@@ -29,6 +31,7 @@ NATIVE_NUMBERED = {
 
 _NUMBERED = re.compile(r"(prefix|suffix|cluster)(\d+)")
 _registered: dict[str, WordFunction] = {}
+_registered_sentence: dict[str, SentenceFunction] = {}
 
 # snowballstemmer's names of languages, and simplemma's.
 LANGUAGES = {
@@ -69,11 +72,30 @@ def register_column(name: str, function: WordFunction) -> None:
 
     The same name may be registered again, to change one's mind; the names of built-in columns may not.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
-        raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
-    if name in ("w", "y", "bias", "any") or native_column(name) is not None or name in ("stem", "lemma"):
-        raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
+    _check_name(name)
+    _registered_sentence.pop(name, None)
     _registered[name] = function
+
+
+def register_sentence_column(name: str, function: SentenceFunction) -> None:
+    """Register a function of a whole sentence as a column: its words in, one value (or None) per word out.
+
+    >>> register_sentence_column("middle", lambda words: ["yes" if 2 * i + 1 == len(words) else None
+    ...                                                   for i in range(len(words))])
+    """
+    _check_name(name)
+    _registered.pop(name, None)
+    _registered_sentence[name] = function
+
+
+def sentence_column(name: str) -> SentenceFunction | None:
+    """The registered function of a sentence behind a name, if it is one."""
+    return _registered_sentence.get(name)
+
+
+def is_registered(name: str) -> bool:
+    """Whether a user's column has this name."""
+    return name in _registered or name in _registered_sentence
 
 
 def native_column(name: str) -> NativeColumn | None:
@@ -104,7 +126,7 @@ def word_column(name: str, language: str = "english") -> WordFunction | None:
 def known_columns() -> list[str]:
     """The names of all functions of a word, for messages."""
     numbered = [f"{name}N" for name in NATIVE_NUMBERED]
-    return [*NATIVE, *numbered, "stem", "lemma", *_registered]
+    return [*NATIVE, *numbered, "stem", "lemma", *_registered, *_registered_sentence]
 
 
 @lru_cache(maxsize=8)
@@ -151,6 +173,14 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordFunctio
         return text.lower() if lower else text
 
     return value
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
+        raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
+    built_in = name in ("w", "y", "bias", "any", "stem", "lemma", *SENTENCE_COLUMNS)
+    if built_in or native_column(name) is not None or name.startswith("gaz"):
+        raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
 
 
 def code_point_kinds(page: int) -> bytes:

@@ -1,0 +1,231 @@
+"""Columns of words and sentences, each held against a few lines of Python."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chaffinch.errors import ConfigError
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.templates import FeatureSet, Pattern, parse_all
+from chaffinch.text.clusters import Clusters
+from chaffinch.text.columns import column, register_column, register_sentence_column
+from chaffinch.text.gazetteers import Gazetteers
+from chaffinch.text.sentence_structure import prepositions
+from chaffinch.text.table import TokenTable
+
+
+def values(
+    name: str, sentences: list[list[str]], groups: list[int] | None = None, **options
+) -> list[list[str | None]]:
+    """What a column says of every token, read off the names of its features."""
+    encoder = FeatureEncoder(options.pop("features", [f"{name}[0]"]), **options)
+    table = TokenTable.from_lists({"w": sentences})
+    if groups is not None:
+        table = TokenTable(table.ptr, table.columns, np.array(groups, np.int32))
+    rows = encoder.fit(table)
+    flat = [
+        encoder.names(rows.ids[a:b])[0].split("=", 1)[1] if b > a else None
+        for a, b in zip(rows.ptr[:-1], rows.ptr[1:], strict=True)
+    ]
+    return [flat[a:b] for a, b in zip(table.ptr[:-1], table.ptr[1:], strict=True)]
+
+
+def kind(c: str) -> str:
+    if c.isupper() or c.istitle():
+        return "X"
+    if c.islower():
+        return "x"
+    return "d" if c.isdigit() else "x" if c.isalpha() else c
+
+
+NAIVE = {
+    "lower": str.lower,
+    "longshape": lambda w: "".join(map(kind, w)),
+    "shape": lambda w: re.sub(r"(.)\1+", r"\1", "".join(map(kind, w)), flags=re.DOTALL),
+    "prefix1": lambda w: w[:1],
+    "prefix5": lambda w: w[:5] if len(w) >= 5 else None,
+    "suffix2": lambda w: w[-2:] if len(w) >= 2 else None,
+    "suffix4": lambda w: w[-4:] if len(w) >= 4 else None,
+    "digit": lambda w: (
+        None if not any(c.isdigit() for c in w) else "all" if all(c.isdigit() for c in w) else "some"
+    ),
+    "hyphen": lambda w: "yes" if "-" in w[1:-1] else None,
+    "fold": lambda w: re.sub(r"[0-9]+", "0", w.lower()),
+}
+TEXT = st.text(
+    st.one_of(
+        st.sampled_from("aAbBzZ09-.',ßéÉΣσŽǅ½٣中"),
+        st.characters(min_codepoint=1, max_codepoint=sys.maxunicode, exclude_categories=("Cs",)),
+    ),
+    min_size=1,
+    max_size=9,
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(TEXT, min_size=1, max_size=8))
+@pytest.mark.parametrize("name", NAIVE)
+def test_native_columns_say_what_python_says(name, words):
+    assert values(name, [words]) == [[NAIVE[name](w) for w in words]]
+
+
+def test_capitalisation_classes_name_what_is_in_the_word():
+    words = ["dog", "Dog", "DOG", "iPhone", "I", "1990", "O'Neil", "A.B.", "B-52", "...", "É", "Zürich"]
+    assert values("caps", [words]) == [
+        ["lower", "initial", "upper", "mixed", "initial", "none+digit", "mixed+apostrophe+sign", "upper+dot+sign",
+         "initial+digit+hyphen+sign", "none+dot", "initial", "initial"]
+    ]  # fmt: skip
+
+
+def test_stem_and_lemma_follow_the_language():
+    assert values("stem", [["Dogs", "running"]]) == [["dog", "run"]]
+    assert values("stem", [["gatos"]], language="spanish") == [["gat"]]
+    assert values("lemma", [["mice", "went"]]) == [["mouse", "go"]]
+    with pytest.raises(ConfigError, match="no stemmer for language 'klingon'"):
+        values("stem", [["a"]], language="klingon")
+
+
+def test_cluster_paths_are_looked_up_as_written_then_in_lower_case():
+    clusters = Clusters.from_pairs([("0011", "monday"), ("0100", "the"), ("1", "The")])
+    words = [["Monday", "the", "The", "xyzzy"]]
+    assert values("cluster", words, clusters=clusters) == [["0011", "0100", "1", None]]
+    assert values("cluster2", words, clusters=clusters) == [["00", "01", "1", None]]
+    with pytest.raises(ConfigError, match="no clusters were given"):
+        values("cluster2", words)
+
+
+def test_the_longest_listed_phrase_wins_and_its_lists_are_named():
+    lists = Gazetteers.from_lists(
+        {"city": ["New York", "York", "Paris"], "paper": ["New York Times"], "name": ["paris"]}
+    )
+    words = [["the", "NEW", "york", "Times", "in", "York", "and", "Paris"]]
+    assert values("gaz", words, gazetteers=lists) == [
+        [None, "B-paper", "I-paper", "I-paper", None, "B-city", None, "B-city+name"]
+    ]
+    assert values("gaz_city", words, gazetteers=lists) == [[None, "B", "I", None, None, "B", None, "B"]]
+    exact = Gazetteers.from_lists({"city": ["Paris"]}, fold=False)
+    assert values("gaz", [["paris", "Paris"]], gazetteers=exact) == [[None, "B-city"]]
+    with pytest.raises(ConfigError, match="there is no gazetteer 'town'; there are city, paper, name"):
+        values("gaz_town", words, gazetteers=lists)
+
+
+def test_gazetteers_and_clusters_travel_in_the_state():
+    lists = Gazetteers.from_lists({"city": ["New York", "York"]})
+    clusters = Clusters.from_pairs([("0011", "new"), ("01", "york")])
+    encoder = FeatureEncoder(
+        ["gaz[0]", "cluster2[0]", "gaz_city[-1]|w[0]"], gazetteers=lists, clusters=clusters
+    )
+    words = [["New", "York", "York"]]
+    rows = encoder.fit(TokenTable.from_lists({"w": words}))
+    again = FeatureEncoder.from_state(*encoder.state())
+    assert again.transform(words).ids.tolist() == rows.ids.tolist()
+
+
+def test_patterns_are_columns():
+    patterns = {
+        "url": Pattern("^https?://"),
+        "year": Pattern("[0-9]{4}", "match"),
+        "odd": Pattern("x", "test"),
+    }
+
+    def of(name: str) -> list[list[str | None]]:
+        features = FeatureSet(parse_all([name]), patterns=patterns)
+        return values(name, [["http://a.b", "in1990s"]], features=features)
+
+    assert of("url") == [["yes", None]]
+    assert of("year") == [["", "1990"]]
+    assert of("odd") == [["false", "false"]]
+    bad = FeatureSet(parse_all(["p"]), patterns={"p": Pattern("(")})
+    with pytest.raises(ConfigError, match="pattern p: '\\(' is not a regular expression"):
+        values("p", [["a"]], features=bad)
+
+
+SENTENCE = "1 cup ( 8 oz , drained ) Heinz Baked beans , or 2 tins , for the top of".split()
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("brackets", "no no no yes yes yes yes no no no no no no no no no no no no no"),
+        ("commas", "0 0 0 0 0 0 1 1 1 1 1 1 2 2 2 2 3+ 3+ 3+ 3+"),
+        ("numbers", "0 1 1 1 2 2 2 2 2 2 2 2 2 2 3+ 3+ 3+ 3+ 3+ 3+"),
+        ("position", "0 1 2 3 4 5-6 5-6 7-9 7-9 7-9 10-14 10-14 10-14 10-14 10-14 15+ 15+ 15+ 15+ 15+"),
+        ("remaining", "15+ 15+ 15+ 15+ 15+ 10-14 10-14 10-14 10-14 10-14 7-9 7-9 7-9 5-6 5-6 4 3 2 1 0"),
+        ("first_word", " ".join(["1"] * 20)),
+        ("last_word", " ".join(["of"] * 20)),
+        ("last_punctuation", "__none __none __none ( ( ( , , ) ) ) ) , , , , , , , ,"),
+        ("last_preposition", " ".join(["__none"] * 17 + ["for", "for", "for"])),
+        ("run_length", "0 0 0 0 0 0 0 0 2 2 0 0 0 0 0 0 0 0 0 0"),
+    ],
+)
+def test_sentence_columns_follow_the_sentence(name, expected):
+    assert len(SENTENCE) == 20
+    assert values(name, [["An", "other"], SENTENCE, ["one"]])[1] == expected.split()
+
+
+def test_words_seen_so_far_runs_and_ends():
+    assert values("seen", [SENTENCE])[0] == [""] * 13 + ["or"] * 4 + ["or+for"] * 3
+    runs = values("run", [SENTENCE])[0]
+    assert runs == [None] * 8 + ["Heinz Baked"] * 2 + [None] * 10
+    assert values("run_place", [["A", "B", "c", "D", "E", "F", "G", "H"]]) == [
+        ["0", "1", None, "0", "1", "2", "3+", "3+"]
+    ]
+    assert values("bos", [["a", "b"], ["c"]]) == [["yes", None], ["yes"]]
+    assert values("eos", [["a", "b"], ["c"]]) == [[None, "yes"], ["yes"]]
+    assert values("mostly_capitals", [["STOP", "IT", "now"], ["I", "see", "it"]]) == [["yes"] * 3, ["no"] * 3]
+    assert values("sentence_length", [["a", "b"], ["c"] * 12]) == [["2"] * 2, ["10-14"] * 12]
+    assert "with" in prepositions("english")
+
+
+def test_the_same_word_elsewhere_is_looked_for_in_its_document_only():
+    sentences = [["Apple", "fell"], ["the", "Apple", "apple"], ["Apple"], ["an", "apple"]]
+    alone = values("elsewhere", sentences)
+    assert alone == [[None, None], [None, "lower", "capitalised"], [None], [None, None]]
+    together = values("elsewhere", sentences, groups=[0, 0, 0, 1])
+    assert together == [["both", None], [None, "lower", "capitalised"], ["both"], [None, None]]
+
+
+def test_a_registered_column_is_called_once_per_distinct_word():
+    calls: list[str] = []
+
+    @column("vowelcount")
+    def vowelcount(word: str) -> str | None:
+        calls.append(word)
+        return str(sum(c in "aeiou" for c in word)) or None
+
+    encoder = FeatureEncoder(["vowelcount[0]"])
+    encoder.fit(TokenTable.from_lists({"w": [["a", "bee", "a"], ["bee"]]}))
+    assert sorted(calls) == ["a", "bee"]
+    encoder.transform([["see", "bee"]])
+    encoder.transform([["see", "bee"]])
+    assert calls.count("see") == 1
+
+
+def test_a_model_that_needs_an_unregistered_column_says_so():
+    register_column("ephemeral", str.upper)
+    encoder = FeatureEncoder(["ephemeral[0]"])
+    encoder.fit(TokenTable.from_lists({"w": [["a"]]}))
+    header, arrays, strings = encoder.state()
+    header["registered"] = ["ephemeral2"]
+    with pytest.raises(ConfigError, match="reads the column 'ephemeral2', which is not registered"):
+        FeatureEncoder.from_state(header, arrays, strings)
+    with pytest.raises(ConfigError, match="'lower' is the name of a built-in column"):
+        register_column("lower", str.upper)
+
+
+def test_a_registered_function_of_the_sentence_is_a_column():
+    register_sentence_column(
+        "mirror", lambda words: [None if len(words) == 1 else w for w in reversed(words)]
+    )
+    encoder = FeatureEncoder(["mirror[0]|w[0]"])
+    rows = encoder.fit(TokenTable.from_lists({"w": [["a", "b"], ["c"]]}))
+    assert encoder.names(rows.ids) == ["mirror[0]=b|w[0]=a", "mirror[0]=a|w[0]=b"]
+    assert encoder.transform([["a", "b"], ["c"]]).ids.tolist() == rows.ids.tolist()
+    assert (
+        FeatureEncoder.from_state(*encoder.state()).transform([["a", "b"]]).ids.tolist() == rows.ids.tolist()
+    )
+    assert encoder.sources == ("w",)
