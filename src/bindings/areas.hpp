@@ -10,6 +10,8 @@ void bind_corpus(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
+void bind_ladder(nanobind::module_& m);
+void bind_linear_chain(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_text(nanobind::module_& m);

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,6 +28,14 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> given(std::vector<T>&&
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
     return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+}
+
+// The bytes of a Python string, valid as long as the string is.
+inline std::string_view utf8(nb::handle s) {
+    Py_ssize_t n = 0;
+    const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
+    if (p == nullptr) throw nb::python_error();
+    return {p, static_cast<std::size_t>(n)};
 }
 
 } // namespace chaffinch::bindings

@@ -9,6 +9,8 @@ NB_MODULE(_core, m) {
     bind_evaluate(m);
     bind_ngrams(m);
     bind_features(m);
+    bind_ladder(m);
+    bind_linear_chain(m);
     bind_random(m);
     bind_score(m);
     bind_text(m);

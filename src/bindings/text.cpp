@@ -13,13 +13,6 @@ namespace chaffinch::bindings {
 
 namespace {
 
-std::string_view utf8(nb::handle s) {
-    Py_ssize_t n = 0;
-    const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
-    if (p == nullptr) throw nb::python_error();
-    return {p, static_cast<std::size_t>(n)};
-}
-
 nb::list strings(const Interner& table) {
     nb::list out;
     for (std::int32_t id = 0; id < table.size(); ++id) {

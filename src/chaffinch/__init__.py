@@ -13,9 +13,11 @@ _HOME = {
     "ConfigError": "errors",
     "DataError": "errors",
     "ModelFileError": "errors",
+    "Tagger": "estimators",
+    "load": "estimators",
 }
 
-__all__ = ["ChaffinchError", "ConfigError", "DataError", "ModelFileError", "__version__"]
+__all__ = ["ChaffinchError", "ConfigError", "DataError", "ModelFileError", "Tagger", "__version__", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,6 +14,8 @@ COMMANDS = {
     "convert": "Convert a corpus to another format, and say what is lost.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
+    "train": "Train a model and write it to one file.",
+    "predict": "Label the sentences of a file.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 

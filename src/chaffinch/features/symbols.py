@@ -1,13 +1,20 @@
-"""Emission symbols: which row of an emission table a word reads, its own or that of a rung of its ladder."""
+"""Emission symbols: which row of an emission table a word reads, its own or that of a rung of its ladder.
 
-from dataclasses import dataclass, field
+A ladder lists the ever narrower classes that an unseen word is taken for, from "*", any word, to the narrowest;
+a model that has never seen the word reads the narrowest rung that it knows. The ladders are ``one``,
+``classes`` (case and ending) and ``suffix`` (case, then one to five last letters, then the word in lower case).
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features.ladders import LADDERS
+from chaffinch._core import EmissionSymbols, ladders
+from chaffinch.text.columns import code_point_kinds
 
-_CACHE_LIMIT = 1 << 20
+LADDERS = ("one", "classes", "suffix")
 
 
 @dataclass(frozen=True)
@@ -24,37 +31,17 @@ class Symbols:
     words: list[str]
     rungs: list[str]
     ladder: str
-    _known: dict[str, int] = field(init=False, repr=False, compare=False)
-    _rung: dict[str, int] = field(init=False, repr=False, compare=False)
-    _unseen: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_known", {word: v for v, word in enumerate(self.words)})
-        object.__setattr__(self, "_rung", {rung: len(self.words) + r for r, rung in enumerate(self.rungs)})
 
     def __len__(self) -> int:
         return len(self.words) + len(self.rungs)
 
     def of(self, types: list[str]) -> NDArray[np.int32]:
         """The symbol of each word type."""
-        known, unseen = self._known, self._unseen
-        found = [known.get(word, -1) for word in types]
-        for i, symbol in enumerate(found):
-            if symbol < 0:
-                word = types[i]
-                rung = unseen.get(word)
-                if rung is None:
-                    if len(unseen) >= _CACHE_LIMIT:
-                        unseen.clear()
-                    rung = unseen[word] = self.rung(word)
-                found[i] = rung
-        return np.array(found, dtype=np.int32)
+        return self._index.find(types)
 
-    def rung(self, word: str) -> int:
-        """The narrowest known rung of a word's ladder, as a symbol."""
-        rungs = self._rung
-        narrowest_first = reversed(LADDERS[self.ladder](word))
-        return next((rungs[key] for key in narrowest_first if key in rungs), rungs["*"])
+    @cached_property
+    def _index(self) -> EmissionSymbols:
+        return EmissionSymbols(self.words, self.rungs, self.ladder, code_point_kinds)
 
 
 @dataclass(frozen=True)
@@ -70,6 +57,18 @@ class SymbolTable:
     parent: NDArray[np.int32]
 
 
+def climbed(word: str, ladder: str) -> list[str]:
+    """The ladder of one word, widest rung first.
+
+    >>> climbed("Dog", "suffix")
+    ['*', 'Xx', 'Xx g', 'Xx og', 'Xx dog', '= dog']
+    >>> climbed("jogging", "classes"), climbed("1990s", "classes"), climbed("dog", "one")
+    (['*', 'x', 'x-ing'], ['*', '9x'], ['*'])
+    """
+    _, ids, names = ladders([word], ladder, code_point_kinds)
+    return [names[i] for i in ids.tolist()]
+
+
 def counted(
     types: list[str], by_type: NDArray[np.float64], ladder: str, *, rare: int, common: int
 ) -> SymbolTable:
@@ -82,38 +81,31 @@ def counted(
     """
     totals = by_type.sum(axis=1)
     own = np.flatnonzero(totals >= rare)
+    teachers = np.flatnonzero((totals < rare) | (totals <= common))
+    ptr, rung, names = ladders([types[i] for i in teachers.tolist()], ladder, code_point_kinds)
+    rungs = names or ["*"]
     words = [types[i] for i in own.tolist()]
-    climb = LADDERS[ladder]
-    rung_of: dict[str, int] = {"*": 0}
-    parents = [-1]
-    at_type: list[int] = []
-    at_rung: list[int] = []
-    narrowest: dict[int, int] = {}
-    for i in np.flatnonzero((totals < rare) | (totals <= common)).tolist():
-        above = -1
-        for key in dict.fromkeys(climb(types[i])):
-            rung = rung_of.setdefault(key, len(parents))
-            if rung == len(parents):
-                parents.append(above)
-            at_type.append(i)
-            at_rung.append(rung)
-            above = rung
-        narrowest[i] = above
-    Y = by_type.shape[1]
-    rung_counts = np.zeros((len(parents), Y))
-    np.add.at(rung_counts, at_rung, by_type[at_type])
-    rung_direct = np.zeros((len(parents), Y))
-    folded = [i for i in narrowest if totals[i] < rare]
-    np.add.at(rung_direct, [narrowest[i] for i in folded], by_type[folded])
+    symbols = Symbols(words, rungs, ladder)
+    V, R, Y = len(words), len(rungs), by_type.shape[1]
 
-    symbols = Symbols(words, list(rung_of), ladder)
-    word_parents = [
-        narrowest[i] + len(words) if i in narrowest else symbols.rung(types[i]) for i in own.tolist()
-    ]
-    rung_parents = [p + len(words) if p >= 0 else -1 for p in parents]
+    above = np.full(R, -1, dtype=np.int32)
+    inner = np.ones(len(rung), dtype=bool)
+    inner[ptr[:-1]] = False
+    at = np.flatnonzero(inner)
+    above[rung[at]] = rung[at - 1] + V
+
+    rung_counts = np.zeros((R, Y))
+    np.add.at(rung_counts, rung, np.repeat(by_type[teachers], np.diff(ptr), axis=0))
+    narrowest = rung[ptr[1:] - 1]
+    rung_direct = np.zeros((R, Y))
+    folded = totals[teachers] < rare
+    np.add.at(rung_direct, narrowest[folded], by_type[teachers[folded]])
+
+    # Words with no ladder of their own stand on whichever rung they would if they were unseen.
+    unseen = Symbols([], rungs, ladder)
     return SymbolTable(
         symbols,
         counts=np.concatenate([by_type[own], rung_counts]),
         direct=np.concatenate([by_type[own], rung_direct]),
-        parent=np.array(word_parents + rung_parents, dtype=np.int32),
+        parent=np.concatenate([unseen.of(words) + V, above]).astype(np.int32),
     )

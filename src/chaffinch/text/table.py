@@ -124,3 +124,43 @@ def _shape_difference(first: str, ptr: NDArray[np.int64], name: str, bounds: NDA
     n = int(np.flatnonzero(np.diff(ptr) != np.diff(bounds))[0])
     a, b = int(np.diff(ptr)[n]), int(np.diff(bounds)[n])
     return f"sentence {n + 1}: column {first!r} has {a} tokens, column {name!r} has {b}"
+
+
+def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
+    """Several tables with the same columns as one; groups of different tables stay apart.
+
+    >>> a, b = (TokenTable.from_lists({"w": [[word]]}) for word in "xy")
+    >>> concatenated([a, b]).lists("w")
+    [['x'], ['y']]
+    """
+    if len(tables) == 1:
+        return tables[0]
+    names = list(tables[0].columns)
+    for number, table in enumerate(tables[1:], 2):
+        if list(table.columns) != names:
+            raise DataError(
+                f"file 1 has the columns {', '.join(names)}; file {number} has {', '.join(table.columns)}"
+            )
+    columns = {}
+    for name in names:
+        interner = Interner()
+        renumbered = []
+        for table in tables:
+            column = table.columns[name]
+            _, ids = interner.intern_nested([column.types])
+            renumbered.append(ids[column.ids])
+        columns[name] = Column(interner.strings(), np.concatenate(renumbered))
+    starts = np.cumsum([0, *(table.n_tokens for table in tables[:-1])])
+    bounds = [[0], *(t.ptr[1:] + s for t, s in zip(tables, starts, strict=True))]
+    return TokenTable(np.concatenate(bounds).astype(np.int64), columns, _groups_apart(tables))
+
+
+def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:
+    if all(table.groups is None for table in tables):
+        return None
+    groups, above = [], 0
+    for table in tables:
+        own = np.zeros(table.n_sentences, np.int32) if table.groups is None else table.groups
+        groups.append(own + above)
+        above += int(own.max(initial=-1)) + 1
+    return np.concatenate(groups).astype(np.int32)

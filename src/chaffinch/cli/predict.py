@@ -1,0 +1,103 @@
+"""chaffinch predict."""
+
+import json as json_text
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.corpus import detect, read_table
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Tagger, load
+from chaffinch.files import STDIO, display_name, writing_text
+from chaffinch.text.table import TokenTable
+
+EXAMPLES = """\
+[bold]Examples[/bold]
+
+  chaffinch predict model.chaff new.conll -o tagged.conll\n
+  cat dev.in | chaffinch predict model.chaff --kbest 3\n
+  chaffinch predict model.chaff dev.in --nth 3\n
+  chaffinch predict model.chaff dev.in --marginals
+"""
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    data: Annotated[Path, typer.Argument(help="Sentences in columns; '-' for standard input.")] = Path(STDIO),
+    output: Annotated[Path, typer.Option("--out", "-o", help="Where the result goes; else stdout.")] = Path(
+        STDIO
+    ),
+    kbest: Annotated[
+        int | None, typer.Option(help="Append the K best readings, a column each.", min=1)
+    ] = None,
+    nth: Annotated[
+        int | None, typer.Option(help="Append the N-th best reading instead of the best.", min=1)
+    ] = None,
+    marginals: Annotated[bool, typer.Option("--marginals", help="Append the label's probability.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
+    threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
+) -> None:
+    """Label the sentences of a file: the input comes back with the prediction as its last column."""
+    if kbest is not None and nth is not None:
+        raise ConfigError("--kbest and --nth exclude each other")
+    tagger = load(model)
+    tagger.threads = threads
+    table = _table(data, tagger)
+    separator = " " if len(table.columns) == 1 else "\t"
+    readings = _readings(tagger, table, kbest, nth)
+    shown = [table.lists(name) for name in table.columns]
+    added = [list(column) for column in zip(*readings, strict=True)]
+    if marginals:
+        best = tagger.predict(table)
+        place = {label: i for i, label in enumerate(tagger.classes_.tolist())}
+        added.append(
+            [
+                [f"{p[t, place[y]]:.4f}" for t, y in enumerate(labels)]
+                for p, labels in zip(tagger.predict_marginals(table), best, strict=True)
+            ]
+        )
+    with writing_text(output) as stream:
+        if json:
+            names = list(table.columns)
+            for n in range(table.n_sentences):
+                row = {name: column[n] for name, column in zip(names, shown, strict=True)}
+                row["predictions"] = [column[n] for column in added]
+                stream.write(json_text.dumps(row, ensure_ascii=False) + "\n")
+            return
+        for n in range(table.n_sentences):
+            cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
+            stream.writelines(separator.join(row) + "\n" for row in cells)
+            stream.write("\n")
+
+
+def _table(path: Path, tagger: Tagger) -> TokenTable:
+    """The input; in a column file the first columns are those that the model reads, whatever follows is kept."""
+    wanted = tagger.model_.columns
+    if detect(path).name != "columns":
+        return read_table(path)
+    table = read_table(path, format="columns", label="")
+    if len(table.columns) < len(wanted):
+        raise DataError(
+            f"{display_name(path)}: the model reads {len(wanted)} columns ({', '.join(wanted)}), "
+            f"found {len(table.columns)}"
+        )
+    rest = [f"input{i}" for i in range(len(wanted) + 1, len(table.columns) + 1)]
+    return TokenTable(
+        table.ptr, dict(zip([*wanted, *rest], table.columns.values(), strict=True)), table.groups
+    )
+
+
+def _readings(tagger: Tagger, table: TokenTable, kbest: int | None, nth: int | None) -> list[list[list[str]]]:
+    """Per sentence, the columns to append."""
+    if kbest is None and nth is None:
+        return [[labels] for labels in tagger.predict(table)]
+    wanted = kbest or nth or 1
+    found = tagger.predict_kbest(table, wanted)
+    missing = [["_"] * (int(b) - int(a)) for a, b in zip(table.ptr[:-1], table.ptr[1:], strict=True)]
+    rows = []
+    for readings, blank in zip(found, missing, strict=True):
+        labels = [labels for _, labels in readings]
+        labels += [blank] * (wanted - len(labels))
+        rows.append(labels if kbest is not None else labels[-1:])
+    return rows

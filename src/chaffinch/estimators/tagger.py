@@ -1,0 +1,239 @@
+"""The tagger: labels for the tokens of sentences, by any recipe, with scikit-learn's manners."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.sentences import Sentences, column_names, table_of
+from chaffinch.model import LabelSet, TaggingModel
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable
+
+
+class Tagger:
+    """Labels for the tokens of sentences.
+
+    recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``
+    features: a preset's name, a file of templates or a list of them; None: the recipe's own choice
+    seed:     decides the order of examples wherever there is one
+    threads:  0 for all cores; the result does not depend on it
+
+    Tokens are strings, or tuples of a word and further columns.
+
+    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"], ["the", "cat", "barks"]]
+    >>> y = [["DET", "NOUN", "VERB"]] * 3
+    >>> tagger = Tagger("hmm").fit(X, y)
+    >>> tagger.predict([["the", "bird", "sings"]])
+    [['DET', 'NOUN', 'VERB']]
+    """
+
+    def __init__(
+        self,
+        recipe: Any = DEFAULT_TAGGER,
+        *,
+        features: str | Sequence[str] | None = None,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
+        self.recipe = recipe
+        self.features = features
+        self.seed = seed
+        self.threads = threads
+
+    # -- learning ---------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Sentences,
+        y: Sequence[Sequence[str]] | None = None,
+        *,
+        dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Tagger":
+        """Learn from sentences and their labels; a token table may hold the labels as its column ``y``."""
+        config = self._config()
+        train = _labelled(X, y)
+        columns = [name for name in train.columns if name != LABEL]
+        held_out = (
+            None if dev is None else (_labelled(dev) if isinstance(dev, TokenTable) else _labelled(*dev))
+        )
+        task = TaggingTask(
+            table=train,
+            columns=tuple(columns),
+            dev=held_out,
+            features=self.features,
+            seed=self.seed,
+            threads=self.threads,
+            on_epoch=on_epoch,
+        )
+        trained = TAGGERS.by_config(config).train(task, config)
+        self.model_ = trained.model
+        self.config_ = config
+        self.history_ = trained.history
+        self.fingerprint_ = _fingerprint(train)
+        return self
+
+    # -- answering --------------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> NDArray[np.str_]:
+        """The labels, in the order of ``predict_marginals``'s columns."""
+        return np.array(self._fitted().labels.outer)
+
+    def predict(self, X: Sentences) -> list[list[str]]:
+        """The best labels of each sentence."""
+        model = self._fitted()
+        table = table_of(X, model.columns)
+        return _labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr)
+
+    def predict_kbest(self, X: Sentences, k: int) -> list[list[tuple[float, list[str]]]]:
+        """The k best labellings of each sentence with their scores, best first."""
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        model = self._fitted()
+        table = table_of(X, model.columns)
+        outer = model.labels.outer
+        return [
+            [(reading.score, [outer[i] for i in reading.labels.tolist()]) for reading in readings]
+            for readings in model.kbest(table, k, self.threads)
+        ]
+
+    def predict_marginals(self, X: Sentences) -> list[NDArray[np.float32]]:
+        """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``."""
+        model = self._fitted()
+        table = table_of(X, model.columns)
+        p = model.marginals(table, self.threads)
+        bounds = table.ptr.tolist()
+        return [p[a:b] for a, b in pairwise(bounds)]
+
+    def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
+        """The share of tokens labelled right."""
+        gold = _labelled(X, y)
+        model = self._fitted()
+        table_of(gold, model.columns)
+        place = {label: i for i, label in enumerate(model.labels.outer)}
+        column = gold.columns[LABEL]
+        wanted = np.array([place.get(t, -1) for t in column.types], dtype=np.int32)[column.ids]
+        if len(wanted) == 0:
+            raise DataError("there is no token to score")
+        return float((model.decode(gold, self.threads) == wanted).mean())
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file, which :func:`chaffinch.load` reads."""
+        model = self._fitted()
+        packed = model.packed()
+        recipe = TAGGERS.by_config(self.config_)
+        labels = model.labels
+        header = modelfile.Header(
+            recipe=recipe.name,
+            settings=dataclasses.asdict(self.config_),
+            labels=labels.inner,
+            templates=packed.templates,
+            seed=self.seed,
+            data=self.fingerprint_,
+            scores=dict(scores or {}),
+            details={"columns": list(model.columns), "outer": list(labels.outer), **packed.details},
+            droppable=packed.droppable,
+        )
+        arrays = {"outer_of": labels.outer_of, **packed.arrays}
+        modelfile.write(path, header, arrays, packed.strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> "Tagger":
+        """The tagger that a model file holds."""
+        recipe = TAGGERS.by_name(file.header.recipe)
+        tagger = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        tagger.config_ = tagger.recipe
+        tagger.model_ = recipe.load(file)
+        tagger.fingerprint_ = file.header.data or ""
+        tagger.history_ = []
+        return tagger
+
+    # -- scikit-learn's manners ---------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
+        own = {name: getattr(self, name) for name in ("recipe", "features", "seed", "threads")}
+        if deep:
+            config = self._config()
+            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
+        return own
+
+    def set_params(self, **params: Any) -> "Tagger":
+        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
+        for name in [n for n in params if not n.startswith("recipe__")]:
+            if name not in self.get_params(deep=False):
+                raise ConfigError(f"Tagger has no parameter {name!r}; it has recipe, features, seed, threads")
+            setattr(self, name, params[name])
+        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
+        if inner:
+            config = self._config()
+            self.recipe = TAGGERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=True))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __repr__(self) -> str:
+        return f"Tagger({self.recipe!r})"
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _config(self) -> Any:
+        return TAGGERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+
+    def _fitted(self) -> TaggingModel:
+        if not hasattr(self, "model_"):
+            raise ConfigError("this tagger is not trained: call fit, or load a model")
+        return self.model_
+
+
+def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:
+    """Sentences and labels as one table."""
+    table = table_of(X, column_names(X))
+    if y is None:
+        if LABEL not in table.columns:
+            raise DataError("labels are missing: give y, or a table with a column 'y'")
+        return table
+    labels = TokenTable.from_lists({LABEL: y if isinstance(y, list) else list(y)})
+    if not np.array_equal(labels.ptr, table.ptr):
+        raise DataError(_length_difference(table, labels))
+    if table.n_tokens == 0:
+        raise DataError("there is no token to learn from")
+    return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups)
+
+
+def _length_difference(table: TokenTable, labels: TokenTable) -> str:
+    if table.n_sentences != labels.n_sentences:
+        return f"X has {table.n_sentences} sentences, y has {labels.n_sentences}"
+    n = int(np.flatnonzero(np.diff(table.ptr) != np.diff(labels.ptr))[0])
+    return f"sentence {n + 1} has {np.diff(table.ptr)[n]} tokens and {np.diff(labels.ptr)[n]} labels"
+
+
+def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[np.int64]) -> list[list[str]]:
+    names = labels.outer
+    flat = [names[i] for i in ids.tolist()]
+    bounds = ptr.tolist()
+    return [flat[a:b] for a, b in pairwise(bounds)]
+
+
+def _fingerprint(table: TokenTable) -> str:
+    """A short name for the training data."""
+    columns = [part for column in table.columns.values() for part in (column.types, column.ids)]
+    return modelfile.fingerprint(list(table.columns), table.ptr, *columns)

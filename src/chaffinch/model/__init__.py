@@ -1,0 +1,6 @@
+"""Models: an encoder, a scorer, a structure and a search put together, frozen."""
+
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.protocols import Packed, Reading, TaggingModel
+
+__all__ = ["LabelSet", "Packed", "Reading", "TaggingModel"]

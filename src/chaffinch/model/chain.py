@@ -1,0 +1,129 @@
+"""The linear chain as a tagger: feature rows, one table of weights per part, exact decoding."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import LinearChain
+from chaffinch.errors import ModelFileError
+from chaffinch.model.encoders import Encoder
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.protocols import Packed, Reading
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.text.table import TokenTable
+
+SECOND_ORDER = ("triple", "first", "last")
+
+
+@dataclass(frozen=True)
+class ChainWeights:
+    """The weights of a chain, float32, by part; minus infinity forbids.
+
+    unary [F, Y], start [Y], end [Y], pair [Y, Y]; second order: triple [Y, Y, Y], first [Y, Y], last [Y, Y].
+    """
+
+    unary: NDArray[np.float32]
+    start: NDArray[np.float32]
+    end: NDArray[np.float32]
+    pair: NDArray[np.float32]
+    triple: NDArray[np.float32] | None = None
+    first: NDArray[np.float32] | None = None
+    last: NDArray[np.float32] | None = None
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Those that are there, by name."""
+        return {name: a for name, a in vars(self).items() if a is not None}
+
+
+@dataclass(frozen=True)
+class ChainModel:
+    """score(x, y) = start[y_1] + sum of unary[features at t][y_t] + sum of pair[y_{t-1}][y_t] + end[y_T].
+
+    A sentence that no labelling can produce gets the labels of its longest possible beginning, and from there
+    on the first label; finite weights never lead there.
+    """
+
+    encoder: Encoder
+    weights: ChainWeights
+    labels: LabelSet
+
+    def __post_init__(self) -> None:
+        w = self.weights
+        kernel = LinearChain(w.unary, w.start, w.end, w.pair, w.triple, w.first, w.last)
+        object.__setattr__(self, "_kernel", kernel)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The encoder's."""
+        return self.encoder.columns
+
+    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """Viterbi."""
+        rows = self.encoder.rows(table, threads)
+        inner = self._native().tag(table.ptr, rows.ptr, rows.ids, threads)
+        return self.labels.outer_of[inner]
+
+    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
+        """The k best labellings of each sentence; the score is the model's own."""
+        rows = self.encoder.rows(table, threads)
+        labels, scores, found = self._native().kbest(table.ptr, rows.ptr, rows.ids, k, threads)
+        readings: list[list[Reading]] = []
+        at = 0
+        for n, length in enumerate(np.diff(table.ptr).tolist()):
+            block = labels[at : at + k * length].reshape(k, length)
+            at += k * length
+            readings.append(
+                [
+                    Reading(self.labels.outer_of[block[i]], float(scores[n * k + i]))
+                    for i in range(int(found[n]))
+                ]
+            )
+        return readings
+
+    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
+        """p(y_t|x) by forward-backward."""
+        rows = self.encoder.rows(table, threads)
+        p, _ = self._native().marginals(table.ptr, rows.ptr, rows.ids, threads)
+        return self.labels.collapsed(p.reshape(-1, len(self.labels.inner)))
+
+    def packed(self) -> Packed:
+        """The encoder's sections and the weights."""
+        encoder = self.encoder.packed()
+        return Packed(
+            details=encoder.details,
+            arrays={**encoder.arrays, **self.weights.arrays()},
+            strings=encoder.strings,
+            templates=encoder.templates,
+            droppable=encoder.droppable,
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile, encoder: Encoder) -> "ChainModel":
+        """The model of a file, every size checked against the encoder and the labels."""
+        inner = file.header.labels
+        outer = file.header.details.get("outer")
+        if not isinstance(outer, list) or not all(isinstance(label, str) for label in outer):
+            raise ModelFileError(f"{file.source}: its header lacks the labels as users see them")
+        need = Requirements(file, F=encoder.n_features, Y=len(inner))
+        outer_of = need.array("outer_of", np.int32, ("Y",), below=len(outer))
+        shapes: dict[str, tuple[str, ...]] = {
+            "unary": ("F", "Y"),
+            "start": ("Y",),
+            "end": ("Y",),
+            "pair": ("Y", "Y"),
+            "triple": ("Y", "Y", "Y"),
+            "first": ("Y", "Y"),
+            "last": ("Y", "Y"),
+        }
+        if "triple" not in file.arrays:
+            shapes = {name: shape for name, shape in shapes.items() if name not in SECOND_ORDER}
+        weights = {name: need.array(name, np.float32, shape) for name, shape in shapes.items()}
+        for name, w in weights.items():
+            if np.isnan(w).any() or np.isposinf(w).any():
+                raise ModelFileError(f"{file.source}: array {name!r} holds NaN or +infinity")
+        return cls(encoder, ChainWeights(**weights), LabelSet(tuple(outer), inner, outer_of))
+
+    def _native(self) -> Any:
+        return self._kernel  # type: ignore[attr-defined]

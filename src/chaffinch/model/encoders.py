@@ -1,0 +1,105 @@
+"""Encoders: from a token table to rows of feature ids, one row per token."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.features.symbols import LADDERS, Symbols
+from chaffinch.model.protocols import Packed
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.text.document import WORD
+from chaffinch.text.table import TokenTable
+
+
+class Rows(Protocol):
+    """Feature ids in CSR: row t is ids[ptr[t]:ptr[t+1]]."""
+
+    @property
+    def ptr(self) -> NDArray[np.int64]:
+        """int64 [T+1]."""
+        ...
+
+    @property
+    def ids(self) -> NDArray[np.int32]:
+        """int32 [nnz]."""
+        ...
+
+
+class Encoder(Protocol):
+    """What turns tokens into the features of a trained model."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads, the word first."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """F: ids are below it."""
+        ...
+
+    def rows(self, table: TokenTable, threads: int) -> Rows:
+        """The features of every token of the table."""
+        ...
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        ...
+
+
+@dataclass(frozen=True)
+class OnePerToken:
+    """Rows with exactly one feature each."""
+
+    ids: NDArray[np.int32]
+
+    @property
+    def ptr(self) -> NDArray[np.int64]:
+        """int64 [T+1]."""
+        return np.arange(len(self.ids) + 1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SymbolEncoder:
+    """The HMM's encoder: the one feature of a token is its emission symbol."""
+
+    symbols: Symbols
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The word alone."""
+        return (WORD,)
+
+    @property
+    def n_features(self) -> int:
+        """Words and rungs."""
+        return len(self.symbols)
+
+    def rows(self, table: TokenTable, threads: int) -> OnePerToken:
+        """One symbol per token: looked up once per word type, then gathered."""
+        words = table.columns[WORD]
+        return OnePerToken(self.symbols.of(words.types)[words.ids])
+
+    def packed(self) -> Packed:
+        """Words, rungs and the ladder's name."""
+        return Packed(
+            details={"ladder": self.symbols.ladder},
+            strings={"words": self.symbols.words, "rungs": self.symbols.rungs},
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "SymbolEncoder":
+        """The encoder of a model file, checked."""
+        ladder = file.header.details.get("ladder")
+        if ladder not in LADDERS:
+            raise ModelFileError(
+                f"{file.source}: its ladder is {ladder!r}, expected one of {', '.join(LADDERS)}"
+            )
+        need = Requirements(file)
+        rungs = list(need.strings("rungs", "R", distinct=True))
+        if "*" not in rungs:
+            raise ModelFileError(f"{file.source}: its rungs lack '*', which every word stands on")
+        return cls(Symbols(list(need.strings("words", "V", distinct=True)), rungs, ladder))

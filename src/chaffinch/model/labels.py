@@ -1,0 +1,67 @@
+"""Labels as users see them and as a model learns them: a tag scheme may be richer inside."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.text.table import Column
+
+
+@dataclass(frozen=True)
+class LabelSet:
+    """The labels of a tagger, in alphabetical order, which is also the order in which ties are broken.
+
+    outer:    what users give and get
+    inner:    what the model scores
+    outer_of: int32 [inner labels], the outer label that each inner one stands for
+
+    >>> labels = LabelSet.plain(["VERB", "NOUN"])
+    >>> labels.inner, labels.ids(["NOUN", "VERB"]).tolist()
+    (('NOUN', 'VERB'), [0, 1])
+    """
+
+    outer: tuple[str, ...]
+    inner: tuple[str, ...]
+    outer_of: NDArray[np.int32]
+
+    @classmethod
+    def plain(cls, labels: Sequence[str]) -> "LabelSet":
+        """Labels that are the same inside and outside."""
+        ordered = tuple(sorted(set(labels)))
+        return cls(ordered, ordered, np.arange(len(ordered), dtype=np.int32))
+
+    @classmethod
+    def recoded(cls, outer: Sequence[str], inner_to_outer: dict[str, str]) -> "LabelSet":
+        """Labels that are richer inside, given what each inner label is called outside."""
+        shown = tuple(sorted({*outer, *inner_to_outer.values()}))
+        inner = tuple(sorted(inner_to_outer))
+        place = {label: i for i, label in enumerate(shown)}
+        return cls(shown, inner, np.array([place[inner_to_outer[i]] for i in inner], dtype=np.int32))
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.inner)}
+
+    def ids(self, types: Sequence[str]) -> NDArray[np.int32]:
+        """The inner ids of label strings; a label that training never saw is a DataError."""
+        try:
+            return np.array([self._place[t] for t in types], dtype=np.int32)
+        except KeyError as e:
+            known = ", ".join(self.inner[:12]) + (", ..." if len(self.inner) > 12 else "")
+            raise DataError(f"label {e.args[0]!r} is none of those of the training data: {known}") from None
+
+    def column_ids(self, column: Column) -> NDArray[np.int32]:
+        """The inner ids of a column of labels, token by token."""
+        return self.ids(column.types)[column.ids]
+
+    def collapsed(self, marginals: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Probabilities of outer labels [T, outer] from those of inner ones [T, inner]."""
+        if self.outer == self.inner:
+            return marginals
+        onto = np.zeros((len(self.inner), len(self.outer)), dtype=np.float32)
+        onto[np.arange(len(self.inner)), self.outer_of] = 1.0
+        return marginals @ onto

@@ -1,0 +1,60 @@
+"""What an estimator asks of the model that it holds."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.model.labels import LabelSet
+from chaffinch.text.table import TokenTable
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A model as a file holds it: small facts, arrays and string lists, each under a name."""
+
+    details: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    strings: Mapping[str, list[str]] = field(default_factory=dict)
+    templates: tuple[str, ...] = ()
+    droppable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One of the k best labellings of a sentence: outer label ids and the log of its score."""
+
+    labels: NDArray[np.int32]
+    score: float
+
+
+class TaggingModel(Protocol):
+    """A trained tagger. Tokens of all sentences lie end to end; label ids are those of ``labels.outer``."""
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels."""
+        ...
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the input that it reads, the word first."""
+        ...
+
+    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The best labelling: int32 [tokens]."""
+        ...
+
+    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
+        """The k best labellings of each sentence, best first; fewer where there are fewer."""
+        ...
+
+    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
+        """p(y_t|x) of each token: float32 [tokens, labels]."""
+        ...
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        ...

@@ -1,0 +1,145 @@
+"""The hidden Markov model: counted, smoothed, decoded by Viterbi; and its emissions alone."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features.symbols import SymbolTable, counted
+from chaffinch.knobs import knob
+from chaffinch.learners.count import (
+    SymbolCounts,
+    Transitions,
+    emissions_by_class,
+    emissions_by_ladder,
+    emissions_by_rule,
+    transitions,
+)
+from chaffinch.learners.smoothing import SMOOTHINGS
+from chaffinch.model import LabelSet, TaggingModel
+from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.encoders import SymbolEncoder
+from chaffinch.modelfile import ModelFile
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.text.document import LABEL, WORD
+
+# Words seen this often or less tell what words never seen are like (Brants 2000 found 10).
+COMMON = 10
+
+UNKNOWN = ("suffix", "classes", "one", "half", "constant")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hmm:
+    """A hidden Markov model: p(x, y) = product of q(y_t|y_{t-1}) e(x_t|y_t), counted on the training data."""
+
+    order: int = knob(2, "labels of history", low=1, high=2)
+    unknown: str = knob(
+        "suffix",
+        "words not seen in training: by case and suffix, by classes of case and ending, as one word, by the "
+        "rule k / (count(y) + k), or the same under every label",
+        choices=UNKNOWN,
+    )
+    rare: int = knob(2, "classes, one: words seen fewer times than this count as unknown", low=1)
+    emission_smoothing: str = knob("add-k", "classes, one: smoothing of e(x|y)", choices=SMOOTHINGS)
+    emission_amount: float = knob(0.1, "its k or discount", low=0.0)
+    unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
+    word_strength: float | None = knob(
+        None, "suffix: how many imagined counts a word takes from its class; else by left-out words", low=0.0
+    )
+    rung_strength: float | None = knob(
+        None, "suffix: how many a suffix takes from the next shorter; else by left-out words", low=0.0
+    )
+    transition_smoothing: str = knob(
+        "deleted", "smoothing of q(y_t|history)", choices=(*SMOOTHINGS, "deleted")
+    )
+    transition_amount: float = knob(0.1, "its k or discount", low=0.0)
+    floor: float | None = knob(
+        -50.0, "log-probability of what has probability zero; none: truly impossible", high=0.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Emission:
+    """Each word by itself: the label under which it is most likely, argmax of e(x|y)."""
+
+    unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
+    rare: int = knob(1, "classes, one: words seen fewer times than this count as unknown", low=1)
+    emission_smoothing: str = knob("add-k", "classes, one: smoothing of e(x|y)", choices=SMOOTHINGS)
+    emission_amount: float = knob(0.1, "its k or discount", low=0.0)
+    unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
+
+
+def train_hmm(task: TaggingTask, config: Hmm) -> Trained:
+    """Count, smooth, take logs."""
+    labels, y, table = _counts(task, config.unknown, config.rare)
+    Y = len(labels.inner)
+    unary = _emissions(table, y, Y, config)
+    moves = transitions(
+        y, task.table.ptr, Y, config.order, config.transition_smoothing, config.transition_amount
+    )
+    return Trained(_model(table, labels, unary, moves, config.floor))
+
+
+def train_emission(task: TaggingTask, config: Emission) -> Trained:
+    """The emission table of an HMM without its transitions."""
+    labels, y, table = _counts(task, config.unknown, config.rare)
+    Y = len(labels.inner)
+    unary = _emissions(table, y, Y, Hmm(**asdict(config)))
+    still = Transitions(np.zeros(Y), np.zeros(Y), np.zeros((Y, Y)))
+    return Trained(_model(table, labels, unary, still, None))
+
+
+def load(file: ModelFile) -> TaggingModel:
+    """The model of a file."""
+    return ChainModel.loaded(file, SymbolEncoder.loaded(file))
+
+
+def _counts(task: TaggingTask, unknown: str, rare: int) -> tuple[LabelSet, NDArray[np.int32], SymbolTable]:
+    labels = LabelSet.plain(task.table.columns[LABEL].types)
+    y = labels.column_ids(task.table.columns[LABEL])
+    words = task.table.columns[WORD]
+    Y = len(labels.inner)
+    pairs = words.ids.astype(np.int64) * Y + y
+    by_type = np.bincount(pairs, minlength=len(words.types) * Y).reshape(-1, Y).astype(np.float64)
+    ladder = unknown if unknown in ("suffix", "classes") else "one"
+    folded = unknown in ("classes", "one")
+    return (
+        labels,
+        y,
+        counted(words.types, by_type, ladder, rare=rare if folded else 1, common=0 if folded else COMMON),
+    )
+
+
+def _emissions(table: SymbolTable, y: NDArray[np.int32], Y: int, config: Hmm) -> NDArray[np.float64]:
+    seen = np.bincount(y, minlength=Y).astype(np.float64)
+    symbols = SymbolCounts(table.counts, table.direct, len(table.symbols.words), table.parent, seen)
+    if config.unknown in ("half", "constant"):
+        return emissions_by_rule(symbols, config.unknown, config.unseen)
+    if config.unknown == "suffix":
+        return emissions_by_ladder(symbols, config.word_strength, config.rung_strength)[0]
+    return emissions_by_class(symbols, config.emission_smoothing, config.emission_amount)
+
+
+def _model(
+    table: SymbolTable, labels: LabelSet, unary: NDArray[np.float64], moves: Transitions, floor: float | None
+) -> ChainModel:
+    def stored(p: NDArray[np.float64]) -> NDArray[np.float32]:
+        kept = p if floor is None else np.maximum(p, floor)
+        return np.ascontiguousarray(kept, dtype=np.float32)
+
+    second = {}
+    if moves.triple is not None and moves.first is not None and moves.last is not None:
+        second = {"triple": stored(moves.triple), "first": stored(moves.first), "last": stored(moves.last)}
+    weights = ChainWeights(
+        unary=stored(unary),
+        start=stored(moves.start),
+        end=stored(moves.end),
+        pair=stored(moves.pair),
+        **second,
+    )
+    return ChainModel(SymbolEncoder(table.symbols), weights, labels)
+
+
+RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train_hmm, load)
+EMISSION = Recipe("emission", "each word by its most likely label", Emission, train_emission, load)

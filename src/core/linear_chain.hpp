@@ -1,0 +1,61 @@
+// A trained linear chain: rows of feature ids in, labels out, many sentences at a time.
+//
+//   score(x, y) = start[y_0] + end[y_{T-1}] + sum_t sum_{f at t} unary[f][y_t] + sum_t pair[y_{t-1}][y_t]
+//
+// and, for the second order, the terms of chain.hpp. A weight of -inf forbids. A sentence that no labelling can
+// produce gets label 0 from the first position that cannot be reached, and before it the best way to get there:
+// what the plain algorithm gives when it compares minus infinity with itself.
+#pragma once
+
+#include "aligned.hpp"
+#include "chain.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+// Sentences as rows of features.
+struct Examples {
+    std::span<const std::int64_t> sentences; // [N+1] bounds into tokens
+    std::span<const std::int64_t> ptr;       // [tokens+1] bounds into ids
+    std::span<const std::int32_t> ids;       // [nnz] feature ids, all below F
+
+    std::size_t size() const { return sentences.size() - 1; }
+};
+
+class LinearChain {
+  public:
+    // All arrays are copied; unary rows are padded to whole vectors. triple, first and last are null for order 1.
+    LinearChain(const float* unary, std::int64_t F, std::int64_t Y, const float* start, const float* end,
+                const float* pair, const float* triple, const float* first, const float* last);
+
+    std::int64_t features() const { return F_; }
+    std::int64_t labels() const { return Y_; }
+
+    void tag(const Examples& x, std::size_t threads,
+             std::span<std::int32_t> labels) const; // [tokens]
+
+    // The k best of each sentence. Sentence n has its k rows of length T_n at k * sentences[n].
+    void kbest(const Examples& x, std::int64_t k, std::size_t threads,
+               std::span<std::int32_t> labels,       // [k * tokens]
+               std::span<double> scores,             // [N * k]
+               std::span<std::int64_t> found) const; // [N] how many there are
+
+    void marginals(const Examples& x, std::size_t threads,
+                   std::span<float> out,            // [tokens][Y]
+                   std::span<double> log_z) const;  // [N]
+
+  private:
+    ChainPotentials<float> potentials() const;
+    void broken(const ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const;
+
+    std::int64_t F_, Y_, S_;
+    bool second_;
+    AlignedVector<float> unary_; // [F][S]
+    AlignedVector<float> pair_;  // [Y][S]
+    std::vector<float> start_, end_, triple_, first_, last_;
+};
+
+} // namespace chaffinch
