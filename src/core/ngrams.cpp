@@ -1,5 +1,6 @@
 #include "ngrams.hpp"
 
+#include "ngram_table.hpp"
 #include "parallel.hpp"
 #include "radix.hpp"
 
@@ -12,53 +13,11 @@ namespace {
 
 // Occurrences are dealt into partitions by a hash of their key, so that each partition's table stays in cache
 // and partitions are counted side by side. How many there are depends on the input alone.
-constexpr int partition_bits = 6;
+constexpr int partition_bits = 8;
 constexpr std::int64_t few_positions = 1 << 16;
+constexpr std::uint32_t ahead = 12; // occurrences between asking memory for a slot and reading it
 
 enum NodeFlag : std::uint8_t { all_stops = 1, opens_word = 2, is_feature = 4 };
-
-struct Occurrence {
-    std::uint32_t parent;   // then: which node of its partition this is
-    std::uint32_t symbol;   // then: how often its document holds the node, or 0 if this is not the first
-    std::uint32_t position; // in its block
-};
-
-struct Node {
-    std::uint32_t parent, symbol;
-    std::uint32_t total, documents;
-    std::uint32_t last_document, last_index; // where it was seen last: document, and occurrence of that bucket
-    std::int64_t first;                      // position in all blocks of the first sight
-};
-
-// The distinct keys of one partition, in order of first sight; linear probing, at most half full.
-struct Partition {
-    std::vector<Node> nodes;
-    std::vector<std::int32_t> slots = std::vector<std::int32_t>(64, -1);
-
-    std::uint32_t node_of(std::uint32_t parent, std::uint32_t symbol) {
-        const std::size_t mask = slots.size() - 1;
-        std::size_t i = mix(parent, symbol) & mask;
-        for (; slots[i] >= 0; i = (i + 1) & mask) {
-            const Node& node = nodes[static_cast<std::size_t>(slots[i])];
-            if (node.parent == parent && node.symbol == symbol) return static_cast<std::uint32_t>(slots[i]);
-        }
-        const auto id = static_cast<std::uint32_t>(nodes.size());
-        slots[i] = static_cast<std::int32_t>(id);
-        nodes.push_back({parent, symbol, 0, 0, ~0u, 0, -1});
-        if (2 * nodes.size() > slots.size()) grow();
-        return id;
-    }
-
-    void grow() {
-        slots.assign(slots.size() * 2, -1);
-        const std::size_t mask = slots.size() - 1;
-        for (std::size_t id = 0; id < nodes.size(); ++id) {
-            std::size_t i = mix(nodes[id].parent, nodes[id].symbol) & mask;
-            while (slots[i] >= 0) i = (i + 1) & mask;
-            slots[i] = static_cast<std::int32_t>(id);
-        }
-    }
-};
 
 // One block's occurrences at one level, partition after partition, by position within each.
 struct Buckets {
@@ -80,7 +39,8 @@ struct Count {
 class Counter {
   public:
     Counter(const Symbols& symbols, const NGramRule& rule, std::size_t threads)
-        : symbols_(symbols), rule_(rule), threads_(threads), B_(symbols.blocks.size()), at_(B_), rows_(B_) {
+        : symbols_(symbols), rule_(rule), threads_(threads), B_(symbols.blocks.size()), ends_(B_), first_(B_), at_(B_),
+          rows_(B_) {
         std::int64_t base = 0;
         std::uint32_t document = 0;
         for (const SymbolBlock& block : symbols.blocks) {
@@ -89,17 +49,15 @@ class Counter {
             base += static_cast<std::int64_t>(block.ids.size());
             document += static_cast<std::uint32_t>(block.documents.size() - 1);
         }
+        for (std::size_t b = 0; b < B_; ++b)
+            for (const std::uint32_t segment : std::span(symbols.blocks[b].documents).subspan(1))
+                ends_[b].push_back(symbols.blocks[b].segments[segment]);
         positions_ = base;
         bits_ = positions_ < few_positions ? 0 : partition_bits;
     }
 
     CountedNGrams counted() {
-        if (rule_.low == 1) {
-            level(1);
-            symbols_kept_ = node_count();
-        } else {
-            take_symbols();
-        }
+        count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();
         out_.rows = rows();
@@ -107,20 +65,86 @@ class Counter {
     }
 
   private:
+    // How often each type that a block holds occurs in it.
+    struct TypeCount {
+        std::int32_t type;
+        std::uint32_t total, documents, first; // first: position in the block
+    };
+
     std::size_t node_count() const { return flags_.size(); }
     std::size_t partitions() const { return std::size_t{1} << bits_; }
 
-    // Level 1 without counting: every type is a node, the same number.
-    void take_symbols() {
-        symbols_kept_ = static_cast<std::size_t>(symbols_.types.size());
-        for (std::size_t type = 0; type < symbols_kept_; ++type) {
-            out_.trie.symbols.push_back(static_cast<std::int32_t>(type));
-            node_of_type_.push_back(static_cast<std::int32_t>(type));
-            flags_.push_back(symbol_flags(type));
-            totals_.push_back(0);
-            documents_.push_back(0);
-        }
-        for (std::size_t b = 0; b < B_; ++b) at_[b] = symbols_.blocks[b].ids;
+    // Level 1 needs no table: a type is its own key. Blocks are counted side by side and added in order.
+    void count_symbols() {
+        const auto types = static_cast<std::size_t>(symbols_.types.size());
+        std::vector<std::vector<std::uint32_t>> times(B_);
+        std::vector<std::vector<TypeCount>> counts(B_);
+        parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b, times[b]); });
+        std::vector<Node> nodes(types, Node{0, 0, 0, 0, 0, 0, -1});
+        std::vector<std::int32_t> order; // types by first sight
+        for (std::size_t b = 0; b < B_; ++b)
+            for (const TypeCount& count : counts[b]) {
+                Node& node = nodes[static_cast<std::size_t>(count.type)];
+                if (node.first < 0) {
+                    node.symbol = static_cast<std::uint32_t>(count.type);
+                    node.first = bases_[b] + count.first;
+                    order.push_back(count.type);
+                }
+                node.total += count.total;
+                node.documents += count.documents;
+            }
+        counts.clear();
+        std::vector<std::int32_t> node_of_type(types, -1);
+        for (const std::int32_t type : order)
+            if (nodes[static_cast<std::size_t>(type)].documents >= rule_.least) {
+                node_of_type[static_cast<std::size_t>(type)] = static_cast<std::int32_t>(symbols_kept_++);
+                out_.trie.symbols.push_back(type);
+            }
+        flags_.resize(symbols_kept_);
+        totals_.resize(symbols_kept_);
+        documents_.resize(symbols_kept_);
+        for (std::size_t id = 0; id < symbols_kept_; ++id)
+            describe(1, id, nodes[static_cast<std::size_t>(out_.trie.symbols[id])]);
+        parallel_blocks(B_, threads_, [&](std::size_t b) {
+            for (const std::int32_t type : symbols_.blocks[b].ids)
+                first_[b].push_back(node_of_type[static_cast<std::size_t>(type)]);
+            at_[b] = first_[b];
+            for (std::size_t i = 0; i < times[b].size(); ++i)
+                if (at_[b][i] < 0 || !(flags_[static_cast<std::size_t>(at_[b][i])] & is_feature)) times[b][i] = 0;
+            add_rows(b, times[b]);
+            times[b] = {};
+        });
+    }
+
+    // times[i] becomes how often the document at i holds its type if this is the first there, else 0.
+    std::vector<TypeCount> type_counts(std::size_t b, std::vector<std::uint32_t>& times) const {
+        const std::vector<std::int32_t>& ids = symbols_.blocks[b].ids;
+        struct Sight {
+            std::uint32_t document = ~0u, position = 0, count = 0;
+        };
+        std::vector<Sight> sights(static_cast<std::size_t>(symbols_.types.size()));
+        std::vector<TypeCount> counts;
+        times.assign(ids.size(), 0);
+        std::uint32_t i = 0;
+        for (std::uint32_t d = 0; d < ends_[b].size(); ++d)
+            for (; i < ends_[b][d]; ++i) {
+                Sight& sight = sights[static_cast<std::size_t>(ids[i])];
+                if (sight.document == d) {
+                    ++times[sight.position];
+                    ++counts[sight.count].total;
+                    continue;
+                }
+                if (sight.document == ~0u) {
+                    sight.count = static_cast<std::uint32_t>(counts.size());
+                    counts.push_back({ids[i], 0, 0, i});
+                }
+                sight.document = d;
+                sight.position = i;
+                times[i] = 1;
+                ++counts[sight.count].total;
+                ++counts[sight.count].documents;
+            }
+        return counts;
     }
 
     void level(std::int32_t n) {
@@ -129,6 +153,7 @@ class Counter {
         std::vector<Partition> parts(partitions());
         parallel_blocks(parts.size(), threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
         const std::vector<std::vector<std::int32_t>> numbers = keep(n, parts);
+        parts.clear();
         place(buckets, numbers);
     }
 
@@ -142,12 +167,9 @@ class Counter {
                 if (block.segments[s + 1] - block.segments[s] < static_cast<std::uint32_t>(n)) continue;
                 const std::uint32_t last = block.segments[s + 1] - static_cast<std::uint32_t>(n);
                 for (std::uint32_t i = block.segments[s]; i <= last; ++i) {
-                    if (n == 1) {
-                        use(0u, static_cast<std::uint32_t>(block.ids[i]), i);
-                    } else if (at[i] >= 0 && at[i + 1] >= 0) {
-                        const auto type = static_cast<std::size_t>(block.ids[i + static_cast<std::uint32_t>(n) - 1]);
-                        use(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(node_of_type_[type]), i);
-                    }
+                    if (at[i] < 0 || at[i + 1] < 0) continue;
+                    const std::int32_t symbol = first_[b][i + static_cast<std::uint32_t>(n) - 1];
+                    use(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(symbol), i);
                 }
             }
         };
@@ -167,13 +189,13 @@ class Counter {
 
     void count(std::size_t p, std::vector<Buckets>& buckets, Partition& part) const {
         for (std::size_t b = 0; b < B_; ++b) {
-            const SymbolBlock& block = symbols_.blocks[b];
             Occurrence* bucket = buckets[b].occurrences.data() + buckets[b].bounds[p];
             const std::size_t size = buckets[b].bounds[p + 1] - buckets[b].bounds[p];
             std::size_t d = 0;
             for (std::uint32_t k = 0; k < size; ++k) {
+                if (k + ahead < size) part.prefetch(bucket[k + ahead]);
                 Occurrence& o = bucket[k];
-                while (block.segments[block.documents[d + 1]] <= o.position) ++d;
+                while (ends_[b][d] <= o.position) ++d;
                 const auto document = first_documents_[b] + static_cast<std::uint32_t>(d);
                 const std::uint32_t id = part.node_of(o.parent, o.symbol);
                 Node& node = part.nodes[id];
@@ -209,13 +231,8 @@ class Counter {
         flags_.resize(base + kept);
         totals_.resize(base + kept);
         documents_.resize(base + kept);
-        if (n == 1) {
-            out_.trie.symbols.resize(kept);
-            node_of_type_.assign(static_cast<std::size_t>(symbols_.types.size()), -1);
-        } else {
-            out_.trie.parents.resize(base + kept - symbols_kept_);
-            out_.trie.lasts.resize(base + kept - symbols_kept_);
-        }
+        out_.trie.parents.resize(base + kept - symbols_kept_);
+        out_.trie.lasts.resize(base + kept - symbols_kept_);
         std::vector<std::vector<std::int32_t>> numbers(parts.size());
         parallel_blocks(parts.size(), threads_, [&](std::size_t p) {
             numbers[p].reserve(parts[p].nodes.size());
@@ -240,8 +257,6 @@ class Counter {
         std::uint8_t flags;
         bool whole = false;
         if (n == 1) {
-            out_.trie.symbols[id] = static_cast<std::int32_t>(node.symbol);
-            node_of_type_[node.symbol] = static_cast<std::int32_t>(id);
             flags = symbol_flags(node.symbol);
         } else {
             out_.trie.parents[id - symbols_kept_] = static_cast<std::int32_t>(node.parent);
@@ -263,49 +278,50 @@ class Counter {
     // at[i] becomes the node of the n-gram at i, and the block's rows get the level's features.
     void place(std::vector<Buckets>& buckets, const std::vector<std::vector<std::int32_t>>& numbers) {
         parallel_blocks(B_, threads_, [&](std::size_t b) {
-            const SymbolBlock& block = symbols_.blocks[b];
             std::vector<std::int32_t>& at = at_[b];
-            at.assign(block.ids.size(), -1);
-            std::vector<std::uint32_t> times(block.ids.size());
-            std::size_t found = 0;
+            std::ranges::fill(at, -1);
+            std::vector<std::uint32_t> times(at.size());
             for (std::size_t p = 0; p < partitions(); ++p)
                 for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
                     const Occurrence& o = buckets[b].occurrences[k];
                     const std::int32_t node = numbers[p][o.parent];
                     if (node < 0) continue;
                     at[o.position] = node;
-                    if (o.symbol > 0 && (flags_[static_cast<std::size_t>(node)] & is_feature)) {
-                        times[o.position] = o.symbol;
-                        ++found;
-                    }
+                    if (flags_[static_cast<std::size_t>(node)] & is_feature) times[o.position] = o.symbol;
                 }
             buckets[b] = {};
-            LevelRows rows{{0}, {}, {}};
-            rows.nodes.reserve(found);
-            rows.times.reserve(found);
-            for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {
-                const std::uint32_t end = block.segments[block.documents[d + 1]];
-                for (std::uint32_t i = block.segments[block.documents[d]]; i < end; ++i)
-                    if (times[i] > 0) {
-                        rows.nodes.push_back(at[i]);
-                        rows.times.push_back(times[i]);
-                    }
-                rows.ptr.push_back(static_cast<std::uint32_t>(rows.nodes.size()));
-            }
-            rows_[b].push_back(std::move(rows));
+            add_rows(b, times);
         });
     }
 
+    // The positions with times[i] > 0 are the block's features at this level.
+    void add_rows(std::size_t b, const std::vector<std::uint32_t>& times) {
+        LevelRows rows{{0}, {}, {}};
+        const auto found = times.size() - static_cast<std::size_t>(std::ranges::count(times, 0u));
+        rows.nodes.reserve(found);
+        rows.times.reserve(found);
+        std::uint32_t i = 0;
+        for (const std::uint32_t end : ends_[b]) {
+            for (; i < end; ++i)
+                if (times[i] > 0) {
+                    rows.nodes.push_back(at_[b][i]);
+                    rows.times.push_back(times[i]);
+                }
+            rows.ptr.push_back(static_cast<std::uint32_t>(rows.nodes.size()));
+        }
+        rows_[b].push_back(std::move(rows));
+    }
+
     void number_features() {
-        std::vector<std::uint64_t> order; // total, complemented so that it falls, then node
-        for (std::size_t id = 0; id < node_count(); ++id)
-            if (flags_[id] & is_feature) order.push_back(std::uint64_t{~totals_[id]} << 32 | id);
-        std::ranges::sort(order);
+        std::vector<std::uint32_t> order, scratch;
+        for (std::uint32_t id = 0; id < node_count(); ++id)
+            if (flags_[id] & is_feature) order.push_back(id);
+        const std::uint32_t largest = order.empty() ? 0 : std::ranges::max(totals_);
+        radix_sort(order, scratch, [&](std::uint32_t id) { return largest - totals_[id]; });
         out_.trie.features.assign(node_count(), -1);
         out_.totals.reserve(order.size());
         out_.documents.reserve(order.size());
-        for (const std::uint64_t key : order) {
-            const auto id = static_cast<std::uint32_t>(key);
+        for (const std::uint32_t id : order) {
             out_.trie.features[id] = static_cast<std::int32_t>(out_.totals.size());
             out_.totals.push_back(totals_[id]);
             out_.documents.push_back(static_cast<std::int32_t>(documents_[id]));
@@ -354,9 +370,10 @@ class Counter {
     std::size_t symbols_kept_ = 0;
     std::vector<std::int64_t> bases_;            // [B] position of each block's start in all blocks
     std::vector<std::uint32_t> first_documents_; // [B]
-    std::vector<std::vector<std::int32_t>> at_;  // [B][positions] node of the n-gram that starts here, or -1
+    std::vector<std::vector<std::uint32_t>> ends_; // [B][documents] position where each ends
+    std::vector<std::vector<std::int32_t>> first_; // [B][positions] node of the symbol, or -1
+    std::vector<std::vector<std::int32_t>> at_;    // [B][positions] node of the n-gram that starts here, or -1
     std::vector<std::vector<LevelRows>> rows_;   // [B][levels]
-    std::vector<std::int32_t> node_of_type_;     // [types] or -1
     std::vector<std::uint8_t> flags_;            // [nodes] NodeFlag
     std::vector<std::uint32_t> totals_;          // [nodes]
     std::vector<std::uint32_t> documents_;       // [nodes]
