@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from chaffinch.corpus import read_table
+from chaffinch.corpus.brackets import nodes, plain_label
 from chaffinch.evaluate.alignments import link_tally, score_alignments
 from chaffinch.evaluate.documents import LabelPair
 from chaffinch.evaluate.intervals import RESAMPLES, Comparison, Interval, compare, intervals
@@ -25,7 +26,7 @@ from chaffinch.evaluate.sources import (
 from chaffinch.evaluate.spans import score_spans, span_tally
 from chaffinch.evaluate.tags import AUTO, TagScorer
 from chaffinch.evaluate.tally import Tally
-from chaffinch.evaluate.trees import score_trees, tree_tally
+from chaffinch.evaluate.trees import TreeScores, tree_tally
 from chaffinch.text.document import WORD, Document, Tree
 
 # The scores that stand at the top of a report, in order, for each task.
@@ -151,8 +152,11 @@ def _document_scores(read: DocumentSource) -> tuple[Scores, list[Tally]]:
         return pairs[0].scores(), [pair.tally() for pair in pairs]
     if read.task == TREES:
         trees = [[_tree(d) for d in side] for side in (gold, *outputs)]
-        labels = sorted({label for side in trees[1:] for label in tree_tally(trees[0], side)[1]})
-        return score_trees(trees[0], trees[1]), [tree_tally(trees[0], t, also=labels)[0] for t in trees[1:]]
+        # To be compared, two outputs need one label list: whatever either calls a constituent.
+        compared = trees[1:] if len(trees) > 2 else []
+        used = {plain_label(node.label) for side in compared for tree in side for node in nodes(tree)}
+        tallies = [tree_tally(trees[0], side, also=used) for side in trees[1:]]
+        return TreeScores.of(*tallies[0]), [tally for tally, _ in tallies]
     if read.task == SPANS:
         spans = [[d.spans for d in side] for side in (gold, *outputs)]
         types = sorted({s.label for side in spans for each in side for s in each})

@@ -1,7 +1,7 @@
 """Bracket scores of parse trees, by the rules of evalb with Collins's parameters."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +35,20 @@ class TreeScores:
     tag_accuracy: float
     labels: dict[str, Rates]
 
+    @classmethod
+    def of(cls, tally: Tally, labels: Sequence[str]) -> "TreeScores":
+        """The scores that the counts of :func:`tree_tally` mean."""
+        sums = tally.sums()
+        scores = {key: float(value) for key, value in tally.score(sums).items()}
+        rows = zip(labels, sums[_LABELLED:].reshape(-1, 3).tolist(), strict=True)
+        return cls(
+            trees=tally.N,
+            bracket=Rates.of(*sums[:3].tolist()),
+            exact_match=scores["exact_match"],
+            tag_accuracy=scores["tag_accuracy"],
+            labels={name: Rates.of(*counts) for name, counts in rows if any(counts)},
+        )
+
     def as_dict(self) -> dict[str, float]:
         """Every score under its stable key."""
         found: dict[str, float] = {"trees": self.trees}
@@ -56,24 +70,11 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Tree], strip_empty: bo
     >>> score_trees([Tree("S", (noun, verb))], [Tree("S", (*noun.children, verb))]).bracket.recall
     0.6666666666666666
     """
-    tally, labels = tree_tally(gold, predicted, strip_empty)
-    sums = tally.sums()
-    scores = {key: float(value) for key, value in tally.score(sums).items()}
-    per_label = {
-        name: Rates.of(*counts)
-        for name, counts in zip(labels, sums[_LABELLED:].reshape(-1, 3).tolist(), strict=True)
-    }
-    return TreeScores(
-        trees=tally.N,
-        bracket=Rates.of(*sums[:3].tolist()),
-        exact_match=scores["exact_match"],
-        tag_accuracy=scores["tag_accuracy"],
-        labels=per_label,
-    )
+    return TreeScores.of(*tree_tally(gold, predicted, strip_empty))
 
 
 def tree_tally(
-    gold: Sequence[Tree], predicted: Sequence[Tree], strip_empty: bool = True, also: Sequence[str] = ()
+    gold: Sequence[Tree], predicted: Sequence[Tree], strip_empty: bool = True, also: Iterable[str] = ()
 ) -> tuple[Tally, list[str]]:
     """One row of counts per tree, and the bracket labels; ``also`` adds labels to them."""
     if len(gold) != len(predicted):
