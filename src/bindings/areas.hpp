@@ -7,6 +7,7 @@ namespace chaffinch::bindings {
 
 void bind_chain(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);
+void bind_crf(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);

@@ -6,6 +6,7 @@ NB_MODULE(_core, m) {
     m.doc() = "The native core of Chaffinch.";
     bind_chain(m);
     bind_corpus(m);
+    bind_crf(m);
     bind_evaluate(m);
     bind_ngrams(m);
     bind_features(m);

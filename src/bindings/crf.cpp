@@ -1,0 +1,194 @@
+// The chain CRF: a training set, its objective, and the learners that lower it.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "crf_objective.hpp"
+#include "crf_sdca.hpp"
+#include "crf_sgd.hpp"
+#include "score.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
+
+template <class Array> auto pointer(const std::optional<Array>& a) { return a ? a->data() : nullptr; }
+
+// The training set with the arrays it looks into. Everything is checked here, once.
+class Problem {
+  public:
+    Problem(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> y,
+            std::int64_t F, std::int64_t Y, int order, Maybe<float, 2> soft, Maybe<std::uint8_t, 2> allowed,
+            Maybe<float, 1> weight, Maybe<float, 2> offset, Maybe<std::int32_t, 2> observed,
+            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable)
+        : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), y_(std::move(y)),
+          soft_(std::move(soft)), allowed_(std::move(allowed)), weight_(std::move(weight)),
+          offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)) {
+        shape = {.F = F, .Y = Y, .order = order, .observations = std::move(observations)};
+        data = {.sentences = span(sentences_), .ptr = span(ptr_), .ids = span(ids_), .y = span(y_)};
+        data.soft = pointer(soft_), data.allowed = pointer(allowed_), data.weight = pointer(weight_);
+        data.offset = pointer(offset_), data.observed = pointer(observed_);
+        check();
+    }
+
+    const std::uint8_t* trainable() const { return pointer(trainable_); }
+
+    template <class T> T* weights(const Out<T>& w) const {
+        if (w.size() != static_cast<std::size_t>(shape.size())) throw nb::value_error("weights of another size");
+        return w.data();
+    }
+
+    CrfShape shape;
+    CrfData data;
+
+  private:
+    static void expect(bool holds, const char* what) {
+        if (!holds) throw nb::value_error(what);
+    }
+
+    void check() const {
+        const std::int64_t Y = shape.Y;
+        expect(shape.F >= 0 && Y >= 1 && Y < 32768, "CrfProblem: F must be >= 0 and 1 <= Y < 32768");
+        expect(shape.order == 1 || shape.order == 2, "CrfProblem: order must be 1 or 2");
+        expect(rising(data.sentences) && rising(data.ptr), "CrfProblem: bounds must start at 0 and not fall");
+        const std::int64_t T = data.T();
+        expect(data.sentences.back() == T, "CrfProblem: sentences must end at the last token");
+        expect(data.ptr.back() == static_cast<std::int64_t>(data.ids.size()), "CrfProblem: ptr must end at the last id");
+        expect(T < (std::int64_t{1} << 31), "CrfProblem: too many tokens");
+        expect(all_below(data.ids, shape.F), "CrfProblem: a feature id is out of range");
+        expect(static_cast<std::int64_t>(data.y.size()) == T, "CrfProblem: y must have one label per token");
+        if (!data.soft && !data.allowed) expect(all_below(data.y, Y), "CrfProblem: a label is out of range");
+        const auto by_label = [&](const auto& a, const char* what) {
+            if (a) expect(static_cast<std::int64_t>(a->shape(0)) == T && static_cast<std::int64_t>(a->shape(1)) == Y, what);
+        };
+        by_label(soft_, "CrfProblem: soft must be [tokens, labels]");
+        by_label(allowed_, "CrfProblem: allowed must be [tokens, labels]");
+        by_label(offset_, "CrfProblem: offset must be [tokens, labels]");
+        if (weight_) {
+            expect(static_cast<std::int64_t>(weight_->size()) == data.N(), "CrfProblem: one weight per sentence");
+            expect(std::ranges::all_of(span(*weight_), [](float k) { return k > 0; }), "CrfProblem: weights must be > 0");
+        }
+        if (trainable_)
+            expect(static_cast<std::int64_t>(trainable_->size()) == shape.size(), "CrfProblem: trainable of another size");
+        const std::size_t L = shape.observations.size();
+        expect(L == 0 || (observed_ && static_cast<std::int64_t>(observed_->shape(0)) == T && observed_->shape(1) == L),
+               "CrfProblem: observed must be [tokens, templates]");
+        for (std::size_t k = 0; L > 0 && k < observed_->size(); ++k)
+            expect(observed_->data()[k] >= -1 && observed_->data()[k] < shape.observations[k % L],
+                   "CrfProblem: an observation is out of range");
+    }
+
+    static bool rising(std::span<const std::int64_t> bounds) {
+        return !bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds);
+    }
+
+    In<std::int64_t> sentences_, ptr_;
+    In<std::int32_t> ids_, y_;
+    Maybe<float, 2> soft_;
+    Maybe<std::uint8_t, 2> allowed_;
+    Maybe<float, 1> weight_;
+    Maybe<float, 2> offset_;
+    Maybe<std::int32_t, 2> observed_;
+    Maybe<std::uint8_t, 1> trainable_;
+};
+
+template <class Real> void bind_objective(nb::module_& m, const char* name) {
+    using Objective = std::pair<Problem*, CrfObjective<Real>>;
+    nb::class_<Objective>(m, name, "f(w) = -log-likelihood + c2 |w|^2 over a CrfProblem, and its gradient.")
+        .def(
+            "__init__",
+            [](Objective* self, Problem& p, double c2, std::size_t threads) {
+                new (self) Objective(&p, CrfObjective<Real>(p.shape, p.data, c2, p.trainable(), threads));
+            },
+            nb::arg("problem"), nb::arg("c2"), nb::arg("threads") = 0, nb::keep_alive<1, 2>())
+        .def(
+            "__call__",
+            [](Objective& self, const Out<Real>& w, const Out<Real>& gradient) {
+                return self.second(self.first->weights(w), self.first->weights(gradient));
+            },
+            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "The value at w; the gradient overwrites its array.")
+        .def(
+            "fisher",
+            [](Objective& self, const Out<Real>& w, const Out<Real>& diagonal) {
+                self.second.fisher(self.first->weights(w), self.first->weights(diagonal));
+            },
+            nb::arg("w").noconvert(), nb::arg("diagonal").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "sum of p (1 - p) for every weight; overwrites its array.");
+}
+
+} // namespace
+
+void bind_crf(nb::module_& m) {
+    nb::class_<Problem>(m, "CrfProblem", "Sentences of feature rows with labels, as the CRF's learners read them.")
+        .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t>, std::int64_t,
+                      std::int64_t, int, Maybe<float, 2>, Maybe<std::uint8_t, 2>, Maybe<float, 1>, Maybe<float, 2>,
+                      Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>>(),
+             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+             nb::arg("y").noconvert(), nb::arg("F"), nb::arg("Y"), nb::arg("order") = 1,
+             nb::arg("soft").noconvert() = nb::none(), nb::arg("allowed").noconvert() = nb::none(),
+             nb::arg("weight").noconvert() = nb::none(), nb::arg("offset").noconvert() = nb::none(),
+             nb::arg("observed").noconvert() = nb::none(), nb::arg("observations") = std::vector<std::int64_t>{},
+             nb::arg("trainable").noconvert() = nb::none())
+        .def_prop_ro("size", [](const Problem& p) { return p.shape.size(); }, "How many weights, padding included.")
+        .def_prop_ro("stride", [](const Problem& p) { return p.shape.S(); }, "The row length of unary and pair weights.")
+        .def_prop_ro(
+            "blocks",
+            [](const Problem& p) {
+                const auto& s = p.shape;
+                return nb::make_tuple(s.pair(), s.start(), s.end(), s.triple(), s.first(), s.last(), s.chain_end());
+            },
+            "Where pair, start, end, triple, first, last and the bigram rows begin.")
+        .def_prop_ro(
+            "dual_bytes", [](const Problem& p) { return CrfSdca::bytes_needed(p.shape, p.data); },
+            "What CrfSdca would keep in memory besides the weights.");
+
+    bind_objective<float>(m, "CrfObjective");
+    bind_objective<double>(m, "CrfObjective64");
+
+    nb::class_<SdcaPass>(m, "SdcaPass", "What one pass of CrfSdca met.")
+        .def_ro("loss", &SdcaPass::loss)
+        .def_ro("penalty", &SdcaPass::penalty)
+        .def_ro("visited", &SdcaPass::visited)
+        .def_prop_ro("gap", &SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
+
+    using Sdca = std::pair<Problem*, CrfSdca>;
+    nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
+        .def(
+            "__init__",
+            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor) {
+                if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
+                    throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
+                SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
+                new (self) Sdca(&p, CrfSdca(p.shape, p.data, s, p.trainable()));
+            },
+            nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
+            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
+        .def(
+            "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "One shuffled pass; w must be what the last pass left, zeros before the first.");
+
+    using Sgd = std::pair<Problem*, CrfSgd>;
+    nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
+        .def(
+            "__init__",
+            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed) {
+                SgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .seed = seed};
+                new (self) Sgd(&p, CrfSgd(p.shape, p.data, s, p.trainable()));
+            },
+            nb::arg("problem"), nb::arg("c2"), nb::arg("rate") = 0.2, nb::arg("epochs") = 5, nb::arg("seed") = 1,
+            nb::keep_alive<1, 2>())
+        .def(
+            "run", [](Sgd& self, const Out<float>& w) { return self.second.epoch(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "One shuffled epoch; the sum of the losses met.");
+}
+
+} // namespace chaffinch::bindings

@@ -1,0 +1,188 @@
+#include "crf.hpp"
+
+#include "score.hpp"
+
+#include <algorithm>
+
+namespace chaffinch {
+
+namespace {
+
+void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w, std::int64_t S,
+            float* out) {
+    score_rows(ptr, ids, w, S, out);
+}
+
+void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const double* w, std::int64_t S,
+            double* out) {
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
+        double* here = out + static_cast<std::int64_t>(t) * S;
+        std::fill_n(here, S, 0.0);
+        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k)
+            for (std::int64_t y = 0; y < S; ++y) here[y] += w[ids[k] * S + y];
+    }
+}
+
+} // namespace
+
+template <class Real> CrfOracle<Real>::CrfOracle(const CrfShape& shape, const CrfData& data) : shape_(shape), data_(data) {}
+
+template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
+    w_ = w, scale_ = scale;
+    Real* chain = room(chain_, shape_.chain_size());
+    const Real* from = w + shape_.pair();
+    for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] = scale * from[k];
+    ChainPotentials<Real> p{.Y = shape_.Y, .order = shape_.order, .pair = chain, .pair_stride = shape_.S()};
+    p.start = chain + (shape_.start() - shape_.pair());
+    p.end = chain + (shape_.end() - shape_.pair());
+    if (shape_.order == 2) {
+        p.triple = chain + (shape_.triple() - shape_.pair());
+        p.first = chain + (shape_.first() - shape_.pair());
+        p.last = chain + (shape_.last() - shape_.pair());
+    }
+    marginals_.prepare(p);
+}
+
+template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
+    n_ = n;
+    const std::int64_t T = data_.length(n), begin = data_.begin(n), S = shape_.S(), Y = shape_.Y;
+    Real* scores = room(scores_, T * S);
+    gather(data_.ptr.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(T + 1)), data_.ids, w_, S, scores);
+    if (scale_ != 1)
+        for (std::int64_t k = 0; k < T * S; ++k) scores[k] *= scale_;
+    if (data_.offset)
+        for (std::int64_t t = 0; t < T; ++t)
+            for (std::int64_t y = 0; y < Y; ++y)
+                scores[t * S + y] += static_cast<Real>(data_.offset[(begin + t) * Y + y]);
+    const std::size_t L = shape_.observations.size();
+    if (L == 0) return;
+    Real* pairs = room(bigram_scores_, (T - 1) * Y * Y);
+    std::fill_n(pairs, (T - 1) * Y * Y, Real(0));
+    for (std::int64_t t = 1; t < T; ++t)
+        for (std::size_t l = 0; l < L; ++l) {
+            const std::int64_t o = data_.observed[(begin + t) * static_cast<std::int64_t>(L) + static_cast<std::int64_t>(l)];
+            if (o < 0) continue;
+            const Real* row = w_ + shape_.bigrams(l) + o * shape_.bigram_stride();
+            Real* here = pairs + (t - 1) * Y * Y;
+            for (std::int64_t k = 0; k < Y * Y; ++k) here[k] += scale_ * row[k];
+        }
+}
+
+template <class Real> double CrfOracle<Real>::log_z(CrfParts<Real>* expected) { return summed(expected, nullptr); }
+
+template <class Real> double CrfOracle<Real>::gold(CrfParts<Real>* expected) {
+    if (data_.allowed) return summed(expected, data_.allowed + data_.begin(n_) * shape_.Y);
+    return data_.soft ? soft_gold(expected) : hard_gold(expected);
+}
+
+template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, const std::uint8_t* allowed) {
+    const std::int64_t T = data_.length(n_), S = shape_.S();
+    if (T == 0) return 0;
+    const bool bigrams = !shape_.observations.empty();
+    const ChainSentence<Real> x{.unary = scores_.data(),
+                                .T = T,
+                                .stride = S,
+                                .allowed = allowed,
+                                .pairs = bigrams ? bigram_scores_.data() : nullptr};
+    if (!expected) return marginals_.log_z(x).value;
+    clear(*expected);
+    Real* chain = expected->chain.data();
+    ChainExpectations<Real> out{.unary = expected->nodes.data(), .unary_stride = S, .pair = chain, .pair_stride = S};
+    if (bigrams) out.pairs = expected->bigrams.data();
+    if (shape_.order == 2) {
+        out.triple = chain + (shape_.triple() - shape_.pair());
+        out.first = chain + (shape_.first() - shape_.pair());
+        out.last = chain + (shape_.last() - shape_.pair());
+    }
+    const double value = marginals_(x, out).value;
+    std::copy_n(expected->nodes.data(), S, chain + (shape_.start() - shape_.pair()));
+    std::copy_n(expected->nodes.data() + (T - 1) * S, S, chain + (shape_.end() - shape_.pair()));
+    return value;
+}
+
+template <class Real> double CrfOracle<Real>::hard_gold(CrfParts<Real>* expected) {
+    const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
+    if (T == 0) return 0;
+    const std::int32_t* y = data_.y.data() + data_.begin(n_);
+    if (expected) clear(*expected);
+    double sum = 0;
+    // at: a place in w behind the unary rows
+    const auto chain = [&](std::int64_t at) {
+        sum += static_cast<double>(chain_[at - shape_.pair()]);
+        if (expected) expected->chain[at - shape_.pair()] += 1;
+    };
+    for (std::int64_t t = 0; t < T; ++t) {
+        sum += static_cast<double>(scores_[t * S + y[t]]);
+        if (expected) expected->nodes[t * S + y[t]] = 1;
+        if (t == 0) continue;
+        chain(shape_.pair() + y[t - 1] * S + y[t]);
+        if (!shape_.observations.empty()) {
+            const std::int64_t at = (t - 1) * Y * Y + y[t - 1] * Y + y[t];
+            sum += static_cast<double>(bigram_scores_[at]);
+            if (expected) expected->bigrams[at] = 1;
+        }
+        if (shape_.order == 2 && t >= 2) chain(shape_.triple() + (y[t - 2] * Y + y[t - 1]) * Y + y[t]);
+    }
+    chain(shape_.start() + y[0]);
+    chain(shape_.end() + y[T - 1]);
+    if (shape_.order == 2 && T > 1) {
+        chain(shape_.first() + y[0] * Y + y[1]);
+        chain(shape_.last() + y[T - 2] * Y + y[T - 1]);
+    }
+    return sum;
+}
+
+// E_q s(x, y) for labels drawn independently at each position: q(a, b) = q_{t-1}(a) q_t(b).
+template <class Real> double CrfOracle<Real>::soft_gold(CrfParts<Real>* expected) {
+    const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
+    if (T == 0) return 0;
+    const float* q = data_.soft + data_.begin(n_) * Y;
+    if (expected) clear(*expected);
+    double sum = 0;
+    const auto part = [&](Real p, Real score, Real* into) {
+        sum += static_cast<double>(p) * static_cast<double>(score);
+        if (expected) *into += p;
+    };
+    const auto chain = [&](std::int64_t at, Real p) {
+        const std::int64_t k = at - shape_.pair();
+        part(p, chain_[k], expected ? &expected->chain[k] : nullptr);
+    };
+    for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t b = 0; b < Y; ++b) {
+            const Real p = static_cast<Real>(q[t * Y + b]);
+            if (p == 0) continue;
+            part(p, scores_[t * S + b], expected ? &expected->nodes[t * S + b] : nullptr);
+            if (t == 0) chain(shape_.start() + b, p);
+            if (t == T - 1) chain(shape_.end() + b, p);
+            for (std::int64_t a = 0; t > 0 && a < Y; ++a) {
+                const Real pa = p * static_cast<Real>(q[(t - 1) * Y + a]);
+                if (pa == 0) continue;
+                chain(shape_.pair() + a * S + b, pa);
+                if (!shape_.observations.empty()) {
+                    const std::int64_t at = ((t - 1) * Y + a) * Y + b;
+                    part(pa, bigram_scores_[at], expected ? &expected->bigrams[at] : nullptr);
+                }
+                if (shape_.order == 1) continue;
+                if (t == 1) chain(shape_.first() + a * Y + b, pa);
+                if (t == T - 1) chain(shape_.last() + a * Y + b, pa);
+                for (std::int64_t c = 0; t > 1 && c < Y; ++c)
+                    chain(shape_.triple() + (c * Y + a) * Y + b, pa * static_cast<Real>(q[(t - 2) * Y + c]));
+            }
+        }
+    return sum;
+}
+
+template <class Real> void CrfOracle<Real>::clear(CrfParts<Real>& parts) {
+    const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
+    std::fill_n(room(parts.nodes, T * S), T * S, Real(0));
+    std::fill_n(room(parts.chain, shape_.chain_size()), shape_.chain_size(), Real(0));
+    if (!shape_.observations.empty()) {
+        const std::int64_t cells = (T - 1) * Y * Y;
+        std::fill_n(room(parts.bigrams, cells), cells, Real(0));
+    }
+}
+
+template class CrfOracle<float>;
+template class CrfOracle<double>;
+
+} // namespace chaffinch

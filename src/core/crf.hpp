@@ -1,0 +1,105 @@
+// The linear-chain conditional random field over compressed feature rows.
+//
+//   s(x, y) = sum_t sum_{f at t} unary[f][y_t]  +  the chain's start, end, pair (triple, first, last: second order)
+//           + sum_t sum_l  bigram_l[o_l(t)][y_{t-1}][y_t]        l: templates that observe the input on a label pair
+//   log p(y | x) = s(x, y) - log Z(x)
+//
+// All weights are one flat array w; CrfShape says where its blocks begin. The unary rows come first, with stride
+// S = padded(Y); what follows them is the chain block, small and dense, and after it the bigram rows.
+#pragma once
+
+#include "aligned.hpp"
+#include "chain.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+struct CrfShape {
+    std::int64_t F = 0, Y = 0;
+    int order = 1;
+    std::vector<std::int64_t> observations; // [L]  how many rows each bigram template has
+
+    std::int64_t S() const { return padded(Y); }
+    std::int64_t pair() const { return F * S(); }            // [Y][S]
+    std::int64_t start() const { return pair() + Y * S(); }  // [S]
+    std::int64_t end() const { return start() + S(); }       // [S]
+    std::int64_t triple() const { return end() + S(); }      // [Y][Y][Y], second order
+    std::int64_t first() const { return triple() + (order == 2 ? Y * Y * Y : 0); }           // [Y][Y]
+    std::int64_t last() const { return first() + (order == 2 ? Y * Y : 0); }                 // [Y][Y]
+    std::int64_t chain_end() const { return padded(last() + (order == 2 ? Y * Y : 0)); }
+    std::int64_t chain_size() const { return chain_end() - pair(); }
+    std::int64_t bigram_stride() const { return padded(Y * Y); }
+    std::int64_t bigrams(std::size_t l) const { // [observations[l]][bigram_stride]
+        std::int64_t at = chain_end();
+        for (std::size_t k = 0; k < l; ++k) at += observations[k] * bigram_stride();
+        return at;
+    }
+    std::int64_t size() const { return bigrams(observations.size()); }
+};
+
+// The training set. A null pointer: absent.
+struct CrfData {
+    std::span<const std::int64_t> sentences; // [N+1]  bounds in tokens
+    std::span<const std::int64_t> ptr;       // [T+1]  bounds into ids
+    std::span<const std::int32_t> ids;       // [nnz]  features of each token
+    std::span<const std::int32_t> y;         // [T]    gold labels; ignored where soft or allowed speaks
+    const float* soft = nullptr;             // [T][Y] a distribution over labels instead of y
+    const std::uint8_t* allowed = nullptr;   // [T][Y] partial labels: the gold sum runs over all that are allowed
+    const float* weight = nullptr;           // [N]    how much each sentence counts
+    const float* offset = nullptr;           // [T][Y] scores given by hand, added to those of w
+    const std::int32_t* observed = nullptr;  // [T][L] what the bigram templates see, -1: nothing known
+
+    std::int64_t N() const { return static_cast<std::int64_t>(sentences.size()) - 1; }
+    std::int64_t T() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+    std::int64_t begin(std::int64_t n) const { return sentences[n]; }
+    std::int64_t length(std::int64_t n) const { return sentences[n + 1] - sentences[n]; }
+    float importance(std::int64_t n) const { return weight ? weight[n] : 1.0f; }
+};
+
+// Expectations of one sentence's parts, in the layout of w: nodes by position, the chain block as it lies in w.
+// The rows `start` and `end` of the chain block are the first and the last node row.
+template <class Real> struct CrfParts {
+    AlignedVector<Real> nodes;   // [T][S]  padding is zero
+    AlignedVector<Real> chain;   // [chain_size]
+    AlignedVector<Real> bigrams; // [T-1][Y][Y]  only if there are bigram templates
+};
+
+// What the learners ask of one sentence. One object per thread.
+template <class Real> class CrfOracle {
+  public:
+    CrfOracle(const CrfShape& shape, const CrfData& data);
+
+    // w, read as scale * w from here on; call again whenever the chain block has changed.
+    void weigh(const Real* w, Real scale = 1);
+
+    // Scores of sentence n. All below speak of the sentence scored last.
+    void score(std::int64_t n);
+    double log_z(CrfParts<Real>* expected);    // null: the value alone
+    double gold(CrfParts<Real>* expected);     // the score of the gold labels (soft: its mean; partial: their log sum)
+
+    const CrfShape& shape() const { return shape_; }
+    const CrfData& data() const { return data_; }
+    const Real* scores() const { return scores_.data(); }
+
+  private:
+    double hard_gold(CrfParts<Real>* expected);
+    double soft_gold(CrfParts<Real>* expected);
+    double summed(CrfParts<Real>* expected, const std::uint8_t* allowed);
+    void clear(CrfParts<Real>& parts);
+
+    const CrfShape& shape_;
+    const CrfData& data_;
+    const Real* w_ = nullptr;
+    Real scale_ = 1;
+    std::int64_t n_ = 0;
+    AlignedVector<Real> chain_, scores_, bigram_scores_, bigram_expected_;
+    ChainMarginals<Real> marginals_;
+};
+
+extern template class CrfOracle<float>;
+extern template class CrfOracle<double>;
+
+} // namespace chaffinch

@@ -1,0 +1,171 @@
+#include "crf_objective.hpp"
+
+#include "clones.hpp"
+#include "exp.hpp"
+#include "parallel.hpp"
+
+#include <algorithm>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr std::int64_t features_per_block = 2048;
+
+// out = the sum of the rows of delta at n tokens.
+template <class Real>
+CHAFFINCH_INLINE void sum_rows(const std::int32_t* tokens, std::int64_t n, const Real* delta, std::int64_t S, Real* out) {
+    constexpr std::int64_t ahead = 8;
+    std::fill_n(out, S, Real(0));
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + ahead < n) __builtin_prefetch(delta + tokens[k + ahead] * S);
+        const Real* row = delta + tokens[k] * S;
+        for (std::int64_t y = 0; y < S; ++y) out[y] += row[y];
+    }
+}
+
+// The rows of features from .. to. A long sum is made of short runs in the storage type, added up in double.
+template <class Real>
+CHAFFINCH_INLINE void gather_rows(const FeatureTokens& index, std::int64_t from, std::int64_t to, const Real* delta,
+                                  std::int64_t S, Real* run, double* total, Real* out) {
+    constexpr std::int64_t longest = 256;
+    for (std::int64_t f = from; f < to; ++f) {
+        const std::int32_t* tokens = index.tokens.data() + index.ptr[f];
+        const std::int64_t n = index.ptr[f + 1] - index.ptr[f];
+        Real* row = out + f * S;
+        if (n <= longest) {
+            sum_rows(tokens, n, delta, S, row);
+            continue;
+        }
+        std::fill_n(total, S, 0.0);
+        for (std::int64_t k = 0; k < n; k += longest) {
+            sum_rows(tokens + k, std::min(longest, n - k), delta, S, run);
+            for (std::int64_t y = 0; y < S; ++y) total[y] += static_cast<double>(run[y]);
+        }
+        for (std::int64_t y = 0; y < S; ++y) row[y] = static_cast<Real>(total[y]);
+    }
+}
+
+// Sentence bounds of blocks with about as many tokens each. How many depends on sizes alone, never on threads.
+std::vector<std::int64_t> even_blocks(const CrfData& data, std::int64_t bytes_each) {
+    constexpr std::int64_t most_bytes = 64 << 20, most_blocks = 32;
+    const std::int64_t N = data.N(), T = data.T();
+    const std::int64_t n = std::clamp<std::int64_t>(most_bytes / std::max<std::int64_t>(bytes_each, 1), 1, most_blocks);
+    std::vector<std::int64_t> bounds{0};
+    for (std::int64_t s = 0; s < N; ++s)
+        if (data.sentences[s + 1] * n >= T * static_cast<std::int64_t>(bounds.size())) bounds.push_back(s + 1);
+    if (bounds.back() != N) bounds.push_back(N);
+    return bounds;
+}
+
+} // namespace
+
+// Plain functions, so that each can be cloned for the machine's vectors.
+CHAFFINCH_HOT void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to, const float* delta,
+                                std::int64_t S, float* run, double* total, float* out) {
+    gather_rows(index, from, to, delta, S, run, total, out);
+}
+void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to, const double* delta, std::int64_t S,
+                  double* run, double* total, double* out) {
+    gather_rows(index, from, to, delta, S, run, total, out);
+}
+
+FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F) {
+    FeatureTokens made;
+    made.ptr.assign(static_cast<std::size_t>(F + 1), 0);
+    made.tokens.resize(ids.size());
+    for (const std::int32_t f : ids) ++made.ptr[f + 1];
+    for (std::int64_t f = 0; f < F; ++f) made.ptr[f + 1] += made.ptr[f];
+    std::vector<std::int64_t> next(made.ptr.begin(), made.ptr.end() - 1);
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
+        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k)
+            made.tokens[next[ids[k]]++] = static_cast<std::int32_t>(t);
+    return made;
+}
+
+template <class Real>
+CrfObjective<Real>::CrfObjective(const CrfShape& shape, const CrfData& data, double c2, const std::uint8_t* trainable,
+                                 std::size_t threads)
+    : shape_(shape), data_(data), c2_(c2), trainable_(trainable), threads_(threads),
+      index_(transposed(data.ptr, data.ids, shape.F)),
+      blocks_(even_blocks(data, (shape.size() - shape.pair()) * static_cast<std::int64_t>(sizeof(double)))) {
+    room(delta_, data.T() * shape.S());
+}
+
+template <class Real> double CrfObjective<Real>::operator()(const Real* w, Real* gradient) {
+    double value = sweep(w, gradient, Want::gradient);
+    const auto c2 = static_cast<Real>(2 * c2_);
+    for (std::int64_t k = 0; k < shape_.size(); ++k) {
+        if (trainable_ && !trainable_[k]) {
+            gradient[k] = 0;
+            continue;
+        }
+        value += c2_ * static_cast<double>(w[k]) * static_cast<double>(w[k]);
+        gradient[k] += c2 * w[k];
+    }
+    return value;
+}
+
+template <class Real> void CrfObjective<Real>::fisher(const Real* w, Real* diagonal) {
+    sweep(w, diagonal, Want::fisher);
+}
+
+template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out, Want want) {
+    const std::int64_t S = shape_.S(), Y = shape_.Y, tail = shape_.size() - shape_.pair();
+    const std::size_t B = blocks_.size() - 1;
+    std::vector<std::vector<double>> tails(B);
+    std::vector<double> losses(B, 0.0);
+    parallel_blocks(B, threads_, [&](std::size_t b) {
+        CrfOracle<Real> oracle(shape_, data_);
+        oracle.weigh(w);
+        CrfParts<Real> expected, gold;
+        std::vector<double>& behind = tails[b];
+        behind.assign(static_cast<std::size_t>(tail), 0.0);
+        for (std::int64_t n = blocks_[b]; n < blocks_[b + 1]; ++n) {
+            const std::int64_t T = data_.length(n), begin = data_.begin(n);
+            if (T == 0) continue;
+            const auto k_n = static_cast<Real>(data_.importance(n));
+            oracle.score(n);
+            losses[b] += static_cast<double>(k_n) * (oracle.log_z(&expected) - oracle.gold(&gold));
+            // What one part adds: its excess over gold, or the variance of its indicator; a count over the whole
+            // sentence is taken for a Poisson variable.
+            const auto part = [&](Real p, Real g) { return want == Want::gradient ? k_n * (p - g) : k_n * p * (1 - p); };
+            const auto count = [&](Real p, Real g) { return want == Want::gradient ? k_n * (p - g) : k_n * p; };
+            Real* delta = delta_.data() + begin * S;
+            for (std::int64_t k = 0; k < T * S; ++k) delta[k] = part(expected.nodes[k], gold.nodes[k]);
+            for (std::int64_t k = 0; k < shape_.chain_size(); ++k)
+                behind[k] += static_cast<double>(count(expected.chain[k], gold.chain[k]));
+            const auto L = static_cast<std::int64_t>(shape_.observations.size());
+            for (std::int64_t t = 1; t < T; ++t)
+                for (std::int64_t l = 0; l < L; ++l) {
+                    const std::int64_t o = data_.observed[(begin + t) * L + l];
+                    if (o < 0) continue;
+                    double* row = behind.data() + (shape_.bigrams(static_cast<std::size_t>(l)) - shape_.pair()) +
+                                  o * shape_.bigram_stride();
+                    const std::int64_t at = (t - 1) * Y * Y;
+                    for (std::int64_t k = 0; k < Y * Y; ++k)
+                        row[k] += static_cast<double>(part(expected.bigrams[at + k], gold.bigrams[at + k]));
+                }
+        }
+    });
+    std::fill_n(out + shape_.pair(), tail, Real(0));
+    double value = 0;
+    for (std::size_t b = 0; b < B; ++b) {
+        value += losses[b];
+        for (std::int64_t k = 0; k < tail; ++k) out[shape_.pair() + k] += static_cast<Real>(tails[b][k]);
+    }
+    const auto ranges = static_cast<std::size_t>((shape_.F + features_per_block - 1) / features_per_block);
+    parallel_blocks(ranges, threads_, [&](std::size_t r) {
+        AlignedVector<Real> run(static_cast<std::size_t>(S));
+        std::vector<double> total(static_cast<std::size_t>(S));
+        const std::int64_t from = static_cast<std::int64_t>(r) * features_per_block;
+        gather_block(index_, from, std::min(from + features_per_block, shape_.F), delta_.data(), S, run.data(),
+                     total.data(), out);
+    });
+    return value;
+}
+
+template class CrfObjective<float>;
+template class CrfObjective<double>;
+
+} // namespace chaffinch

@@ -1,0 +1,157 @@
+#include "crf_sdca.hpp"
+
+#include "clones.hpp"
+#include "crf_update.hpp"
+#include "log.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chaffinch {
+
+namespace {
+
+struct Change {
+    double K = 0, B = 0;
+};
+
+constexpr float least = 1e-7f; // probabilities are not read below this
+
+} // namespace
+
+// fresh := d = fresh - m, zero rows where nothing moved by `still`; K and B of the nodes. T rows of S.
+CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const float* m, float still,
+                                 float* fresh) {
+    Change change;
+    for (std::int64_t t = 0; t < T; ++t) {
+        const float* __restrict stored = m + t * S;
+        float* __restrict row = fresh + t * S;
+        float most[lanes] = {}, k[lanes] = {}, square[lanes] = {};
+        for (std::int64_t y = 0; y < S; y += lanes)
+            for (std::int64_t l = 0; l < lanes; ++l) {
+                const float p = row[y + l], q = stored[y + l];
+                const float d = p - q, size = d < 0 ? -d : d;
+                most[l] = size > most[l] ? size : most[l];
+                k[l] += d * row_log((p > least ? p : least) / (q > least ? q : least));
+                square[l] += d * d;
+                row[y + l] = d;
+            }
+        float top = 0, K = 0, B = 0;
+        for (std::int64_t l = 0; l < lanes; ++l) {
+            top = most[l] > top ? most[l] : top;
+            K += k[l], B += square[l];
+        }
+        if (top < still) {
+            for (std::int64_t y = 0; y < S; ++y) row[y] = 0;
+            continue;
+        }
+        const auto features = static_cast<double>(ptr[t + 1] - ptr[t] + (t == 0) + (t == T - 1));
+        change.K += static_cast<double>(K);
+        change.B += features * static_cast<double>(B);
+    }
+    return change;
+}
+
+// fresh := fresh - m; the sum of its squares.
+CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
+    float square[lanes] = {};
+    for (std::int64_t k = 0; k < n; k += lanes)
+        for (std::int64_t l = 0; l < lanes; ++l) {
+            const float d = fresh[k + l] - m[k + l];
+            square[l] += d * d;
+            fresh[k + l] = d;
+        }
+    double sum = 0;
+    for (const float s : square) sum += static_cast<double>(s);
+    return sum;
+}
+
+CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
+                 const std::uint8_t* trainable)
+    : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
+      nodes_(static_cast<std::size_t>(data.T() * shape.S())),
+      pairs_(static_cast<std::size_t>(data.N() * shape.Y * shape.S())), memory_(static_cast<std::size_t>(data.N())),
+      order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+    start_at_gold();
+}
+
+std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
+    return static_cast<std::int64_t>(sizeof(float)) * shape.S() * (data.T() + data.N() * shape.Y);
+}
+
+void CrfSdca::start_at_gold() {
+    const std::int64_t S = shape_.S(), Y = shape_.Y;
+    for (std::int64_t n = 0; n < data_.N(); ++n) {
+        const std::int64_t begin = data_.begin(n), T = data_.length(n);
+        float* nodes = nodes_.data() + begin * S;
+        float* pairs = pairs_.data() + n * Y * S;
+        for (std::int64_t t = 0; t < T; ++t) {
+            if (!data_.soft) {
+                nodes[t * S + data_.y[begin + t]] = 1;
+                if (t > 0) pairs[data_.y[begin + t - 1] * S + data_.y[begin + t]] += 1;
+                continue;
+            }
+            const float* q = data_.soft + (begin + t) * Y;
+            const float* before = q - Y;
+            std::copy_n(q, Y, nodes + t * S);
+            for (std::int64_t a = 0; t > 0 && a < Y; ++a)
+                for (std::int64_t b = 0; b < Y; ++b) pairs[a * S + b] += before[a] * q[b];
+        }
+    }
+}
+
+SdcaPass CrfSdca::pass(float* w) {
+    shuffle(std::span(order_), random_);
+    SdcaPass record;
+    double change = 0;
+    const bool skipping = settings_.skip_quiet && passes_ >= 2;
+    for (const std::int64_t n : order_) {
+        if (data_.length(n) == 0) continue;
+        Memory& memory = memory_[n];
+        if (skipping && static_cast<double>(memory.change) < 0.1 * mean_change_ && memory.skipped < 2) {
+            ++memory.skipped;
+        } else {
+            memory.skipped = 0;
+            memory.change = static_cast<float>(visit(n, w, record));
+            ++record.visited;
+        }
+        change += static_cast<double>(memory.change);
+    }
+    ++passes_;
+    mean_change_ = change / static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
+    record.moved = change / 2;
+    record.penalty = settings_.c2 * squared_norm(shape_.size(), w);
+    return record;
+}
+
+double CrfSdca::visit(std::int64_t n, float* w, SdcaPass& record) {
+    const std::int64_t S = shape_.S(), T = data_.length(n), begin = data_.begin(n);
+    const double k_n = static_cast<double>(data_.importance(n));
+    oracle_.weigh(w);
+    oracle_.score(n);
+    record.loss += k_n * (oracle_.log_z(&expected_) - oracle_.gold(nullptr));
+
+    float* m = nodes_.data() + begin * S;
+    float* m_pairs = pairs_.data() + n * shape_.Y * S;
+    float* d = expected_.nodes.data();
+    float* d_pairs = expected_.chain.data();
+    Change change = node_change(T, S, data_.ptr.data() + begin, m, static_cast<float>(settings_.still), d);
+    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs);
+
+    double g = std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
+    if (memory_[n].met) g = change.K / (change.K + settings_.factor * k_n * change.B / (2 * settings_.c2));
+    memory_[n].met = true;
+    if (!(change.K > 0)) return 0;
+
+    const auto step = static_cast<float>(-g * k_n / (2 * settings_.c2));
+    const auto part = static_cast<float>(g);
+    move(T * S, d, part, m);
+    move(shape_.Y * S, d_pairs, part, m_pairs);
+    std::copy_n(d, S, d_pairs + (shape_.start() - shape_.pair()));
+    std::copy_n(d + (T - 1) * S, S, d_pairs + (shape_.end() - shape_.pair()));
+    add_parts(shape_, data_, n, expected_, step, trainable_, w);
+    return change.K * k_n;
+}
+
+} // namespace chaffinch

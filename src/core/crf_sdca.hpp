@@ -1,0 +1,79 @@
+// Dual coordinate ascent for the L2-penalised chain likelihood, a sentence at a time.
+//
+//   f(w) = sum_n k_n (log Z(x_n) - s(x_n, y_n)) + c2 |w|^2
+//
+// Each sentence keeps marginals m_n of its own (gold at first), and always
+//
+//   w = -(1 / 2 c2) sum_n k_n F_n(m_n - gold_n)                     F_n: parts of sentence n to features
+//
+// A visit computes the marginals p under w and moves m_n towards them:
+//
+//   d = p - m_n      g = K / (K + factor k_n B / 2 c2)      m_n += g d      w -= (g k_n / 2 c2) F_n(d)
+//   K = sum over tokens and labels of d log(p / m_n)        B = sum_t (features of t) |d_t|^2 + |d_pairs|^2
+//
+// K measures how far apart the two distributions are (both relative entropies summed, by node marginals in place of
+// the joint), B how far the step moves w. There is no rate to choose, and the penalty never needs a pass of its own.
+// At the first visit m_n is gold and K infinite: g is set, as SGD would. Shalev-Shwartz and Zhang 2013, "Stochastic dual
+// coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
+#pragma once
+
+#include "crf.hpp"
+#include "random.hpp"
+
+namespace chaffinch {
+
+struct SdcaSettings {
+    double c2 = 1;
+    double factor = 2;        // for features that several tokens of a sentence share
+    double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
+    double still = 0.001;     // a token whose marginals change by less is left alone
+    bool skip_quiet = true;   // sentences with little to change are visited less often, from the third pass on
+    std::uint64_t seed = 1;
+};
+
+struct SdcaPass {
+    double loss = 0;   // sum of the losses met, each under the w of its moment
+    double moved = 0;  // sum of K / 2 over the sentences: an upper guess of the distance to the optimum
+    double penalty = 0; // c2 |w|^2 at the end of the pass
+    std::int64_t visited = 0;
+
+    // The distance to the optimum as a share of the objective; some 4 to 7 times what it truly is.
+    double gap() const { return loss + penalty > 0 ? moved / (loss + penalty) : 0; }
+};
+
+class CrfSdca {
+  public:
+    // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
+    CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
+
+    // One shuffled pass over the sentences; w [size] must be what the last pass left (zero before the first).
+    SdcaPass pass(float* w);
+
+    static std::int64_t bytes_needed(const CrfShape& shape, const CrfData& data);
+
+  private:
+    struct Memory { // what a sentence remembers
+        float change = 0;   // K of the last visit
+        std::int8_t skipped = 0;
+        bool met = false;
+    };
+
+    void start_at_gold();
+    double visit(std::int64_t n, float* w, SdcaPass& record);
+
+    const CrfShape& shape_;
+    const CrfData& data_;
+    SdcaSettings settings_;
+    const std::uint8_t* trainable_;
+    CrfOracle<float> oracle_;
+    CrfParts<float> expected_;
+    AlignedVector<float> nodes_; // [T][S]     m by token
+    AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
+    std::vector<Memory> memory_; // [N]
+    std::vector<std::int64_t> order_;
+    Random random_;
+    std::int64_t passes_ = 0;
+    double mean_change_ = 0;
+};
+
+} // namespace chaffinch

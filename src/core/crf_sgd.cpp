@@ -1,0 +1,54 @@
+#include "crf_sgd.hpp"
+
+#include "clones.hpp"
+#include "crf_update.hpp"
+
+#include <algorithm>
+
+namespace chaffinch {
+
+// a -= b
+CHAFFINCH_HOT void subtract(std::int64_t n, const float* b, float* a) {
+    for (std::int64_t k = 0; k < n; ++k) a[k] -= b[k];
+}
+
+// w *= s, where trained
+CHAFFINCH_HOT void rescale(std::int64_t n, float s, const std::uint8_t* trainable, float* w) {
+    if (trainable)
+        for (std::int64_t k = 0; k < n; ++k) w[k] = trainable[k] ? s * w[k] : w[k];
+    else
+        for (std::int64_t k = 0; k < n; ++k) w[k] *= s;
+}
+
+CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable)
+    : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
+      order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
+    std::iota(order_.begin(), order_.end(), std::int64_t{0});
+}
+
+double CrfSgd::epoch(float* w) {
+    shuffle(std::span(order_), random_);
+    const auto N = static_cast<double>(data_.N());
+    const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
+    double scale = 1, loss = 0;
+    for (const std::int64_t n : order_) {
+        const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_++) / steps);
+        const std::int64_t T = data_.length(n);
+        if (T == 0) continue;
+        oracle_.weigh(w, static_cast<float>(scale));
+        oracle_.score(n);
+        const double k_n = static_cast<double>(data_.importance(n));
+        loss += k_n * (oracle_.log_z(&expected_) - oracle_.gold(&gold_));
+        subtract(T * shape_.S(), gold_.nodes.data(), expected_.nodes.data());
+        subtract(shape_.chain_size(), gold_.chain.data(), expected_.chain.data());
+        if (!shape_.observations.empty())
+            subtract((T - 1) * shape_.Y * shape_.Y, gold_.bigrams.data(), expected_.bigrams.data());
+        scale *= 1 - eta * lambda;
+        add_parts(shape_, data_, n, expected_, static_cast<float>(-eta * k_n / scale), trainable_, w);
+        if (scale < 1e-4) rescale(shape_.size(), static_cast<float>(scale), trainable_, w), scale = 1;
+    }
+    rescale(shape_.size(), static_cast<float>(scale), trainable_, w);
+    return loss;
+}
+
+} // namespace chaffinch

@@ -1,0 +1,42 @@
+// Stochastic gradient descent on the L2-penalised chain likelihood, with a rate that falls linearly to zero.
+//
+//   per sentence:   w <- (1 - eta lambda) w  -  eta k_n F_n(expected - gold),     lambda = 2 c2 / N
+//   eta = rate (1 - t / (epochs N))                                               t: sentences met so far
+//
+// w is kept as s v with one scale s, so that the shrinking costs nothing. The last epochs, where the rate is small,
+// do the averaging: nothing else is needed, but the schedule must be run to its end.
+#pragma once
+
+#include "crf.hpp"
+#include "random.hpp"
+
+namespace chaffinch {
+
+struct SgdSettings {
+    double c2 = 1;
+    double rate = 0.2;
+    std::int64_t epochs = 5;
+    std::uint64_t seed = 1;
+};
+
+class CrfSgd {
+  public:
+    CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable);
+
+    // One shuffled epoch; the sum of the losses met. w is whole again
+    // (scale 1) when it returns.
+    double epoch(float* w);
+
+  private:
+    const CrfShape& shape_;
+    const CrfData& data_;
+    SgdSettings settings_;
+    const std::uint8_t* trainable_;
+    CrfOracle<float> oracle_;
+    CrfParts<float> expected_, gold_;
+    std::vector<std::int64_t> order_;
+    Random random_;
+    std::int64_t met_ = 0;
+};
+
+} // namespace chaffinch

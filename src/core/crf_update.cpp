@@ -1,0 +1,70 @@
+#include "crf_update.hpp"
+
+#include "clones.hpp"
+#include "score.hpp"
+
+#include <algorithm>
+
+namespace chaffinch {
+
+CHAFFINCH_HOT void move(std::int64_t n, const float* d, float step, float* to) {
+    for (std::int64_t k = 0; k < n; ++k) to[k] += step * d[k];
+}
+
+CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const std::uint8_t* trainable, float* to) {
+    for (std::int64_t k = 0; k < n; ++k) to[k] += trainable[k] ? step * d[k] : 0.0f;
+}
+
+// add_rows for weights of which some are not trained.
+CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
+                                  const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
+                                  float* w) {
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
+        const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
+        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
+            const std::uint8_t* may = trainable + ids[k] * S;
+            float* row = w + ids[k] * S;
+            for (std::int64_t y = 0; y < S; ++y) row[y] += may[y] ? step * here[y] : 0.0f;
+        }
+    }
+}
+
+CHAFFINCH_HOT double squared_norm(std::int64_t n, const float* w) {
+    double sum = 0;
+    constexpr std::int64_t run = 4096;
+    for (std::int64_t from = 0; from < n; from += run) {
+        float lane[lanes] = {};
+        const std::int64_t to = std::min(n, from + run);
+        for (std::int64_t k = from; k < to; k += lanes)
+            for (std::int64_t l = 0; l < lanes; ++l) lane[l] += w[k + l] * w[k + l];
+        for (const float s : lane) sum += static_cast<double>(s);
+    }
+    return sum;
+}
+
+void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
+               const std::uint8_t* trainable, float* w) {
+    const std::int64_t begin = data.begin(n), T = data.length(n), S = shape.S(), chain = shape.pair(), YY = shape.Y * shape.Y;
+    const auto ptr = data.ptr.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(T + 1));
+    if (trainable) {
+        add_rows_where(ptr, data.ids, d.nodes.data(), step, S, trainable, w);
+        move_where(shape.chain_size(), d.chain.data(), step, trainable + chain, w + chain);
+    } else {
+        add_rows(ptr, data.ids, d.nodes.data(), step, S, w);
+        move(shape.chain_size(), d.chain.data(), step, w + chain);
+    }
+    const auto L = static_cast<std::int64_t>(shape.observations.size());
+    for (std::int64_t t = 1; t < T; ++t)
+        for (std::int64_t l = 0; l < L; ++l) {
+            const std::int64_t o = data.observed[(begin + t) * L + l];
+            if (o < 0) continue;
+            const std::int64_t at = shape.bigrams(static_cast<std::size_t>(l)) + o * shape.bigram_stride();
+            const float* here = d.bigrams.data() + (t - 1) * YY;
+            if (trainable)
+                move_where(YY, here, step, trainable + at, w + at);
+            else
+                move(YY, here, step, w + at);
+        }
+}
+
+} // namespace chaffinch
