@@ -74,6 +74,31 @@ def test_tags_become_spans_and_lost_columns_are_named(ner: Path, run: Runner) ->
     assert losses(outcome.err) == ["column pos is not carried by jsonl-spans, documents: 2"]
 
 
+def test_a_shared_extension_is_settled_by_the_content(ner: Path, tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "a.csv").write_text("label,text\nx,fine\n")
+    (tmp_path / "a.mrg").write_text("(S (N a))\n")
+    for source, target, to in (
+        (ner, "1.jsonl", "jsonl-spans"),
+        (ner, "2.tsv", "columns"),
+        (tmp_path / "a.csv", "3.jsonl", "jsonl"),
+        (tmp_path / "a.csv", "4.tsv", "tsv"),
+        (tmp_path / "a.csv", "5.txt", "fasttext"),
+        (tmp_path / "a.mrg", "6.tsv", "brackets-tsv"),
+        (tmp_path / "a.mrg", "7.txt", "brackets"),
+    ):
+        outcome = run("convert", source, tmp_path / target, "--json")
+        assert json.loads(outcome.out)["to"] == to
+        assert corpus.detect(tmp_path / target).name == to
+
+
+def test_text_that_was_tokenised_before_is_cut_at_spaces_when_asked(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "Sly- left .", "spans": [{"start": 0, "end": 4, "label": "PER"}]}\n'
+    )
+    outcome = run("convert", tmp_path / "a.jsonl", "-", "--to", "columns", "--tokeniser", "spaces")
+    assert (outcome.out, losses(outcome.err)) == ("Sly-\tB-PER\nleft\tO\n.\tO\n\n", [])
+
+
 def test_tags_that_break_their_scheme_are_counted(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "a.conll").write_text("a O\nb B-X\nc I-X\n\nd I-X\ne O\nf B-X\ng O\nh B-X\n\n")
     outcome = run("convert", tmp_path / "a.conll", "-", "--to", "jsonl-spans")
@@ -321,6 +346,16 @@ def test_a_large_file_is_streamed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", code, str(tmp_path / "a.jsonl"), str(tmp_path / "b.csv")]
     grown = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert grown < 15
+
+
+def test_the_documentation_lists_every_format_with_its_extensions() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "formats.md").read_text()
+    listed = {row.split("`")[1]: row.split("|")[2] for row in text.splitlines() if row.startswith("| `")}
+    assert set(listed) == set(corpus.FORMATS)
+    for name, extensions in listed.items():
+        assert {e for e in extensions.replace(",", "").split() if e[0] == "."} == set(
+            corpus.FORMATS[name].extensions
+        )
 
 
 def test_misspelled_choices_are_refused(ner: Path, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import typer
 from chaffinch.cli.console import err, print_json
 from chaffinch.cli.flags import with_knobs
 from chaffinch.corpus import FORMATS
+from chaffinch.corpus.fitting import Tokeniser
 from chaffinch.errors import ConfigError
 from chaffinch.files import STDIO
 from chaffinch.text.alignment import Choice
@@ -47,6 +48,10 @@ def command(
     misaligned: Annotated[
         Choice, typer.Option(help="Spans that do not fit the tokens: error, drop or widen.")
     ] = "error",
+    tokeniser: Annotated[
+        Tokeniser,
+        typer.Option(help="How text without tokens is cut: words, or spaces if it was tokenised before."),
+    ] = "words",
     force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the report as JSON on standard output.")
@@ -64,6 +69,7 @@ def command(
         to_format=to_format,
         scheme=scheme,
         misaligned=misaligned,
+        tokeniser=tokeniser,
         force=force,
         **settings,
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.delimited import TSV
-from chaffinch.corpus.fitting import Fitting
+from chaffinch.corpus.fitting import Fitting, Tokeniser
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.losses import Loss, Losses
 from chaffinch.corpus.registry import FORMATS, detect, named, with_extension, written_as
@@ -23,7 +23,8 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name
 from chaffinch.knobs import knobs
 from chaffinch.text.alignment import Choice
-from chaffinch.text.document import Document
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import detect_column
 
 # How reports call the annotations of a corpus.
 SPOKEN = {
@@ -33,6 +34,7 @@ SPOKEN = {
     "labels": "labels of documents",
     "columns": "columns of tokens",
 }
+NAMED = 5  # fields that a report names
 MOST_OPTIONS = 200  # labels that are offered as choices; more are no menu
 
 
@@ -59,6 +61,7 @@ def convert(
     to_format: str | None = None,
     scheme: str | None = None,
     misaligned: Choice = "error",
+    tokeniser: Tokeniser = "words",
     label_separator: str | None = None,
     force: bool = False,
     **reading: Any,
@@ -67,6 +70,7 @@ def convert(
 
     scheme:     the tag scheme to write tags in; by default that of the source, or BIO for spans
     misaligned: spans that do not fit token boundaries: "error", "drop" or "widen"
+    tokeniser:  how text without tokens is cut: "words", or "spaces" where it was tokenised before
     force:      replace a target that is there
     reading:    options of the source's reader, such as ``text="body"``
 
@@ -81,8 +85,8 @@ def convert(
     _check_options(read_as, reading)
     first, second = _passes(source, partial(_documents, read_as, source, reading))
     found = survey(first(losses))
-    write_as = named(to_format) if to_format is not None else written_as(target, found.parts)
-    fitting = Fitting(found, write_as, scheme, misaligned, losses)
+    write_as = named(to_format) if to_format is not None else written_as(target, _wanted(found))
+    fitting = Fitting(found, write_as, scheme, misaligned, tokeniser, losses)
     _refuse_the_impossible(source, write_as, found, fitting)
     fitting.check()
     _count_losses(found, write_as, fitting, losses)
@@ -107,6 +111,12 @@ def _source_format(source: str | Path, reading: dict[str, Any]) -> Format:
     if "text" in reading and TSV in with_extension(source):
         return TSV
     return detect(source)
+
+
+def _wanted(found: Survey) -> frozenset[str]:
+    """The parts to carry: tokens want columns, and tags that spell spans would go as spans too."""
+    parts = found.parts | ({"columns"} if found.counts["tokens"] else set())
+    return parts | {"spans"} if LABEL in found.columns and detect_column(*found.tags()) else parts
 
 
 def _check_options(format: Format, options: dict[str, Any]) -> None:
@@ -169,9 +179,13 @@ def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losse
     for name, count in found.columns.items():
         if not fitting.carries_column(name):
             losses.add(f"column {name} is not carried by {target.name}, documents", count=count)
-    if "fields" not in target.carries:
-        for name, count in found.fields.items():
-            losses.add(f"field {name} is not carried by {target.name}, documents", count=count)
+    if "fields" not in target.carries and found.fields:
+        names = ", ".join(list(found.fields)[:NAMED])
+        more = f" and {len(found.fields) - NAMED} more" if len(found.fields) > NAMED else ""
+        losses.add(
+            f"fields ({names}{more}) are not carried by {target.name}, documents",
+            count=found.counts["fields"],
+        )
     for part, spoken in (("id", "ids of documents"), ("group", "groups of documents")):
         if part not in target.carries:
             losses.add(f"{spoken} are not carried by {target.name}", count=found.counts[part])

@@ -1,8 +1,10 @@
 """Documents fitted to a format: tags become spans and spans tags where only the other can be carried."""
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +14,20 @@ from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.survey import Survey
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.alignment import CHOICES, Choice, Misfit, spans_of, tagged
-from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.document import LABEL, WORD, Document, Token
 from chaffinch.text.schemes import BIO, Scheme, convert_column, detect_column, scheme_named, validate_column
 from chaffinch.text.table import Column
 from chaffinch.text.tokens import tokens
+
+Tokeniser = Literal["words", "spaces"]
+
+
+def _pieces(text: str) -> list[Token]:
+    """What stands between spaces."""
+    return [Token(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", text)]
+
+
+TOKENISERS = {"words": tokens, "spaces": _pieces}
 
 
 class Fitting:
@@ -23,16 +35,26 @@ class Fitting:
 
     scheme:     of the tags that are written; None leaves tags as they are, and spells spans in BIO
     misaligned: what becomes of spans that do not fit token boundaries
+    tokeniser:  how text without tokens is cut
     """
 
     def __init__(
-        self, found: Survey, target: Format, scheme: str | None, misaligned: Choice, losses: Losses
+        self,
+        found: Survey,
+        target: Format,
+        scheme: str | None,
+        misaligned: Choice,
+        tokeniser: Tokeniser,
+        losses: Losses,
     ) -> None:
         if misaligned not in CHOICES:
             raise ConfigError(f"misaligned must be one of {', '.join(CHOICES)}, got {misaligned!r}")
         self.found, self.target, self.losses = found, target, losses
         self.scheme: Scheme | None = None if scheme is None else scheme_named(scheme)
         self.misaligned = misaligned
+        if tokeniser not in TOKENISERS:
+            raise ConfigError(f"tokeniser must be one of {', '.join(TOKENISERS)}, got {tokeniser!r}")
+        self.tokeniser = TOKENISERS[tokeniser]
         self._misfits: list[Misfit] = []
 
     def carries(self, parts: Collection[str], target: Format | None = None) -> bool:
@@ -121,7 +143,7 @@ class Fitting:
     def _as_columns(self, d: Document, number: int) -> Document | None:
         where = f"document {number}"
         if not d.tokens:
-            d = replace(d, tokens=tokens(d.text))
+            d = replace(d, tokens=self.tokeniser(d.text))
         if not d.tokens:
             self.losses.add(f"documents without a token are not carried by {self.target.name}", where)
             return None

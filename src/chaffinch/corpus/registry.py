@@ -59,7 +59,7 @@ TABLES = {
 }
 
 # What decides between formats that share an extension, the rarest ability first.
-WEIGHTIEST = ("tree", "links", "spans", "labels", "columns", "tokens")
+WEIGHTIEST = ("tree", "links", "spans", "labels", "columns")
 
 _HEAD = 1 << 16
 
@@ -147,8 +147,11 @@ def written_as(path: str | Path, parts: frozenset[str]) -> Format:
 
 
 def present(document: Document | None = None) -> frozenset[str]:
-    """Which of the weighty parts a document has."""
-    return frozenset(part for part in WEIGHTIEST if document is not None and getattr(document, part))
+    """Which of the weighty parts a document has; tokens alone want columns too."""
+    if document is None:
+        return frozenset()
+    found = {part for part in WEIGHTIEST if getattr(document, part)}
+    return frozenset(found | {"columns"} if document.tokens else found)
 
 
 def _head(path: str | Path) -> bytes:
