@@ -3,9 +3,11 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -32,6 +34,8 @@ template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> given(std::vector<T>&&
 
 // The bytes of a Python string, valid as long as the string is.
 inline std::string_view utf8(nb::handle s) {
+    if (!PyUnicode_Check(s.ptr()))
+        throw nb::type_error(("expected strings, found " + nb::cast<std::string>(nb::str(s.type()))).c_str());
     Py_ssize_t n = 0;
     const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
     if (p == nullptr) throw nb::python_error();

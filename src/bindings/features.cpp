@@ -59,15 +59,6 @@ const std::map<std::string_view, SentenceFunction> sentence_functions{
     {"phrases_list", SentenceFunction::phrases_list},
 };
 
-std::string_view utf8(nb::handle s) {
-    if (!PyUnicode_Check(s.ptr()))
-        throw nb::type_error(("expected strings, found " + nb::cast<std::string>(nb::str(s.type()))).c_str());
-    Py_ssize_t n = 0;
-    const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
-    if (p == nullptr) throw nb::python_error();
-    return {p, static_cast<std::size_t>(n)};
-}
-
 std::vector<std::string_view> views(const nb::list& strings) {
     std::vector<std::string_view> out;
     for (nb::handle s : strings) out.push_back(utf8(s));

@@ -13,6 +13,7 @@ from chaffinch.learners.count import (
     emissions_by_class,
     emissions_by_ladder,
     emissions_by_rule,
+    never_together,
     transitions,
 )
 from chaffinch.learners.smoothing import SMOOTHINGS
@@ -54,6 +55,11 @@ class Hmm:
         "deleted", "smoothing of q(y_t|history)", choices=(*SMOOTHINGS, "deleted")
     )
     transition_amount: float = knob(0.1, "its k or discount", low=0.0)
+    never: float | None = knob(
+        10.0,
+        "forbid label pairs that never occurred though chance alone would give this many; none: no pair",
+        low=0.0,
+    )
     floor: float | None = knob(
         -50.0, "log-probability of what has probability zero; none: truly impossible", high=0.0
     )
@@ -78,7 +84,8 @@ def train_hmm(task: TaggingTask, config: Hmm) -> Trained:
     moves = transitions(
         y, task.table.ptr, Y, config.order, config.transition_smoothing, config.transition_amount
     )
-    return Trained(_model(table, labels, unary, moves, config.floor))
+    allowed = None if config.never is None else ~never_together(y, task.table.ptr, Y, config.never)
+    return Trained(_model(table, labels, unary, moves, config.floor, allowed))
 
 
 def train_emission(task: TaggingTask, config: Emission) -> Trained:
@@ -122,11 +129,15 @@ def _emissions(table: SymbolTable, y: NDArray[np.int32], Y: int, config: Hmm) ->
 
 
 def _model(
-    table: SymbolTable, labels: LabelSet, unary: NDArray[np.float64], moves: Transitions, floor: float | None
+    table: SymbolTable,
+    labels: LabelSet,
+    unary: NDArray[np.float64],
+    moves: Transitions,
+    floor: float | None,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> ChainModel:
     def stored(p: NDArray[np.float64]) -> NDArray[np.float32]:
-        kept = p if floor is None else np.maximum(p, floor)
-        return np.ascontiguousarray(kept, dtype=np.float32)
+        return np.ascontiguousarray(p if floor is None else np.maximum(p, floor), dtype=np.float32)
 
     second = {}
     if moves.triple is not None and moves.first is not None and moves.last is not None:
