@@ -148,7 +148,7 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
         for table in tables:
             column = table.columns[name]
             _, ids = interner.intern_nested([column.types])
-            renumbered.append(ids[column.ids])
+            renumbered.append(np.append(ids, np.int32(-1))[column.ids])  # -1 stays -1
         columns[name] = Column(interner.strings(), np.concatenate(renumbered))
     starts = np.cumsum([0, *(table.n_tokens for table in tables[:-1])])
     bounds = [[0], *(t.ptr[1:] + s for t, s in zip(tables, starts, strict=True))]
