@@ -23,6 +23,7 @@ from chaffinch.features.selection import (
     sums_by_label,
     undropped,
 )
+from chaffinch.features.union import FeatureUnion
 from chaffinch.features.weighting import log_count_ratios, strongest_ratio
 
 WORDS = ["tea", "cake", "cup", "rain", "sun", "not"]
@@ -266,3 +267,34 @@ def spoil(change):
 def test_a_damaged_state_is_refused(change):
     with pytest.raises(ModelFileError):
         TextVectorizer.from_state(*spoil(change))
+
+
+def test_a_union_made_from_its_state_gives_the_same_rows():
+    union = FeatureUnion(
+        (TextVectorizer(idf=True), TextVectorizer(unit="char_wb", ngram_low=3, ngram_high=5))
+    )
+    texts = ["tea and cake", "rain or sun", ""]
+    beside = scipy.sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+    rows = union.fit_transform(texts, beside=beside)
+    assert rows.columns == len(union.names()) == union.offsets()[-1]
+    again = FeatureUnion.from_state(*union.state())
+    assert np.array_equal(again.transform(texts, beside.toarray()).dense(), rows.dense())
+    assert np.array_equal(rows.dense()[:, -2:], beside.toarray())
+
+
+def test_a_union_refuses_other_columns_than_it_was_fitted_with():
+    union = FeatureUnion((TextVectorizer(),))
+    union.fit_transform(["tea"], beside=[[1.0]])
+    with pytest.raises(DataError, match="expected 1 columns beside the text as when fitting, got 0"):
+        union.transform(["tea"])
+
+
+@pytest.mark.parametrize(
+    "damage", [{"kind": "x"}, {"version": 9}, {"parts": {}}, {"parts": [1]}, {"beside": -1}]
+)
+def test_a_damaged_union_is_refused(damage):
+    union = FeatureUnion((TextVectorizer(),))
+    union.fit_transform(["tea"])
+    header, arrays, strings = union.state()
+    with pytest.raises(ModelFileError):
+        FeatureUnion.from_state(header | damage, arrays, strings)

@@ -53,8 +53,11 @@ def weighted(
     threads: int = 0,
 ) -> SparseRows:
     """Rows of counts as rows of weights; the counts are overwritten. Binary weights of 1 are not stored."""
-    if binary and scale is None and norm == "none":
-        return SparseRows(rows.ptr, rows.ids, None, rows.columns)
+    if scale is None and norm == "none":
+        if binary:
+            return SparseRows(rows.ptr, rows.ids, None, rows.columns)
+        if not sublinear:
+            return rows
     values = rows.weights()
     factors = np.zeros(0) if scale is None else scale
     weigh(rows.ptr, rows.ids, factors, binary, sublinear, NORMS[norm], values, threads)
