@@ -1,0 +1,77 @@
+"""The encoder of discriminative taggers: templates over columns, as the feature engine fitted them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model.protocols import Packed
+from chaffinch.modelfile import ModelFile
+from chaffinch.text.table import TokenTable
+
+SECTION = "features."
+
+
+@dataclass(frozen=True)
+class TemplateEncoder:
+    """A fitted :class:`FeatureEncoder` as a model's encoder.
+
+    >>> table = TokenTable.from_lists({"w": [["the", "dog"]]})
+    >>> encoder = FeatureEncoder(["w[0]"])
+    >>> _ = encoder.fit(table)
+    >>> adapted = TemplateEncoder(encoder)
+    >>> adapted.columns, adapted.n_features, adapted.rows(table, 1).ids.tolist()
+    (('w',), 2, [0, 1])
+    """
+
+    features: FeatureEncoder
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the input that some template reads, the word first."""
+        return self.features.sources
+
+    @property
+    def n_features(self) -> int:
+        """F."""
+        return self.features.n_features
+
+    def rows(self, table: TokenTable, threads: int) -> FeatureRows:
+        """The features of every token of the table."""
+        self.features.threads = threads
+        return self.features.transform(table)
+
+    def packed(self) -> Packed:
+        """The feature index, the strings it stands for, and the templates."""
+        header, arrays, strings = self.features.state()
+        return Packed(
+            details={"features": header},
+            arrays={SECTION + name: array for name, array in arrays.items()},
+            strings={SECTION + name: listed for name, listed in strings.items()},
+            templates=self.features.templates,
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "TemplateEncoder":
+        """The encoder of a model file; the feature engine checks every index."""
+        header = file.header.details.get("features")
+        if not isinstance(header, dict):
+            raise ModelFileError(f"{file.source}: its header lacks the features")
+        arrays: dict[str, NDArray[Any]] = {
+            name.removeprefix(SECTION): np.ascontiguousarray(a)
+            for name, a in file.arrays.items()
+            if name.startswith(SECTION)
+        }
+        strings = {
+            name.removeprefix(SECTION): list(s)
+            for name, s in file.strings.items()
+            if name.startswith(SECTION)
+        }
+        try:
+            return cls(FeatureEncoder.from_state(header, arrays, strings))
+        except ModelFileError as e:
+            raise ModelFileError(f"{file.source}: {e}") from None

@@ -1,0 +1,108 @@
+"""What discriminative taggers share before they learn: features of the input, and labels as they are inside."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model import LabelSet
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.recipes.recipe import TaggingTask
+from chaffinch.text.clusters import Clusters
+from chaffinch.text.document import LABEL
+from chaffinch.text.gazetteers import Gazetteers
+from chaffinch.text.schemes import (
+    BIO,
+    BIOES,
+    convert_column,
+    detect_column,
+    legal_transitions,
+    validate_column,
+)
+from chaffinch.text.table import Column, TokenTable
+
+INSIDE = ("auto", "as given")
+
+
+def encoded(
+    task: TaggingTask,
+    *,
+    preset: str,
+    min_count: int = 1,
+    language: str = "english",
+    clusters: str | None = None,
+    gazetteers: str | None = None,
+) -> tuple[TemplateEncoder, FeatureRows]:
+    """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
+
+    clusters:   a file of word clusters
+    gazetteers: files of phrases, separated by commas, or a folder of such files ending in .txt
+    """
+    encoder = FeatureEncoder(
+        task.features if task.features is not None else preset,
+        min_count=min_count,
+        language=language,
+        clusters=None if clusters is None else Clusters.read(clusters),
+        gazetteers=None if gazetteers is None else Gazetteers.read(_phrase_files(gazetteers)),
+        threads=task.threads,
+    )
+    readable = {name: task.table.columns[name] for name in task.columns}
+    rows = encoder.fit(TokenTable(task.table.ptr, readable, task.table.groups))
+    return TemplateEncoder(encoder), rows
+
+
+@dataclass(frozen=True)
+class InnerLabels:
+    """Labels as the model learns them.
+
+    labels: inner and outer
+    y:      int32 [tokens], inner ids
+    legal:  which inner label may follow which [Y, Y], start a sentence [Y] and end one [Y]; None: any may
+    """
+
+    labels: LabelSet
+    y: NDArray[np.int32]
+    legal: tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]] | None
+
+    @classmethod
+    def of(cls, column: Column, ptr: NDArray[np.int64], inside: str) -> "InnerLabels":
+        """Labels in BIO are learnt as BIOES, unless ``inside`` says to keep them as given.
+
+        Only labels without a fault are recoded or constrained: tags that break their scheme stay as they are.
+
+        >>> column = Column(["B-NP", "I-NP", "O"], np.array([0, 1, 2, 0], np.int32))
+        >>> InnerLabels.of(column, np.array([0, 4]), "auto").labels.inner
+        ('B-NP', 'E-NP', 'O', 'S-NP')
+        """
+        scheme = detect_column(column, ptr)
+        if scheme is None or validate_column(column, ptr, scheme):
+            labels = LabelSet.plain(column.types)
+            return cls(labels, labels.column_ids(column), None)
+        if scheme is BIO and inside == "auto":
+            inner = convert_column(column, ptr, BIO, BIOES)
+            labels = LabelSet.recoded(column.types, {tag: _as_bio(tag) for tag in inner.types})
+            return cls(labels, labels.column_ids(inner), legal_transitions(labels.inner, BIOES))
+        labels = LabelSet.plain(column.types)
+        return cls(labels, labels.column_ids(column), legal_transitions(labels.inner, scheme))
+
+
+def inner_labels(task: TaggingTask, inside: str) -> InnerLabels:
+    """The inner labels of a task."""
+    return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside)
+
+
+def _as_bio(tag: str) -> str:
+    """E ends as I does, S is a B alone."""
+    return {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:]
+
+
+def _phrase_files(named: str) -> dict[str, Path]:
+    folder = Path(named)
+    files = sorted(folder.glob("*.txt")) if folder.is_dir() else [Path(part) for part in named.split(",")]
+    if not files:
+        raise ConfigError(f"{named}: has no file of phrases ending in .txt")
+    return {path.stem: path for path in files}
