@@ -59,6 +59,12 @@ def test_one_file_may_hold_gold_and_prediction(files, tmp_path):
         run(files[0])
 
 
+def test_an_output_may_have_another_layout_than_gold(files, tmp_path):
+    out = tmp_path / "out.predicted"
+    out.write_text(files[1].read_text().replace(" ", "\tX\t"))
+    assert json.loads(run(files[0], out, "--json"))["span.micro.f1"] == score_tags(GOLD, FOUND).span.micro.f1
+
+
 def test_the_same_seed_gives_the_same_intervals(files):
     assert run(*files, "--json", "--seed", 3) == run(*files, "--json", "--seed", 3)
 

@@ -11,7 +11,7 @@ from chaffinch.evaluate import CONVENTIONS, SCHEMES
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
-from chaffinch.evaluate.wording import description, per_class, title_of, verdict
+from chaffinch.evaluate.wording import description, p_text, per_class, title_of, verdict
 from chaffinch.files import display_name, writing_text
 
 EXAMPLES = """
@@ -114,8 +114,8 @@ def _print_comparison(evaluation: Evaluation) -> None:
             f"{c.difference:+.4f}",
             f"{c.low:+.4f}",
             f"{c.high:+.4f}",
-            f"{c.p_swap:.4f}",
-            f"{c.p_bootstrap:.4f}",
+            p_text(c.p_swap),
+            p_text(c.p_bootstrap),
         )
     console.out.print()
     console.out.print(shown)

@@ -11,7 +11,7 @@ from chaffinch.evaluate.mistakes import Example, Marked, Mistake, mistakes
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.sources import DocumentSource, TagSource, predicted_label
 from chaffinch.evaluate.tags import TagScores
-from chaffinch.evaluate.wording import description, per_class, title_of, verdict
+from chaffinch.evaluate.wording import description, p_text, per_class, title_of, verdict
 from chaffinch.report import (
     Bar,
     Html,
@@ -91,8 +91,8 @@ def _comparison(evaluation: Evaluation) -> Iterable[Html]:
                 f"{c.other:.4f}",
                 tag("span", f"{c.difference:+.4f}", class_=colour),
                 f"{c.low:+.4f} to {c.high:+.4f}",
-                f"{c.p_swap:.4f}",
-                f"{c.p_bootstrap:.4f}",
+                p_text(c.p_swap),
+                p_text(c.p_bootstrap),
             )
         )
     yield paragraph(verdict(evaluation))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus import detect, named, read, read_table
+from chaffinch.corpus import Format, detect, named, read, read_table
 from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import DataError
@@ -54,13 +54,27 @@ def source(
 ) -> TagSource | DocumentSource:
     """Gold and outputs from files; a single file must hold both."""
     chosen = detect(paths[0]) if format is None else named(format)
-    if "columns" in chosen.carries and "tree" not in chosen.carries:
-        return _tag_source(paths, chosen.name, options)
-    return _document_source(paths, chosen.name, options)
+    formats = [chosen.name, *(chosen.name if format else _format_like(chosen, path) for path in paths[1:])]
+    if _has_tags(chosen):
+        return _tag_source(paths, formats, options)
+    return _document_source(paths, formats, options)
 
 
-def _tag_source(paths: Sequence[str | Path], format: str, options: dict[str, Any]) -> TagSource:
-    tables = [read_table(path, format, **options) for path in paths]
+def _format_like(gold: Format, path: str | Path) -> str:
+    """The format of an output: its own where that can be seen and holds the same kind of thing as gold."""
+    try:
+        seen = detect(path)
+    except DataError:
+        return gold.name
+    return seen.name if _has_tags(seen) == _has_tags(gold) else gold.name
+
+
+def _has_tags(format: Format) -> bool:
+    return "columns" in format.carries and "tree" not in format.carries
+
+
+def _tag_source(paths: Sequence[str | Path], formats: Sequence[str], options: dict[str, Any]) -> TagSource:
+    tables = [read_table(path, format, **options) for path, format in zip(paths, formats, strict=True)]
     names = tuple(map(display_name, paths))
     gold = tables[0]
     for path, table in zip(paths, tables, strict=True):
@@ -136,8 +150,10 @@ def _place(path: str | Path, sentence: int, token: int) -> str:
     return f"{name}, sentence {sentence + 1}, token {token + 1}"
 
 
-def _document_source(paths: Sequence[str | Path], format: str, options: dict[str, Any]) -> DocumentSource:
-    files = [list(read(path, format if i == 0 else None, **options)) for i, path in enumerate(paths)]
+def _document_source(
+    paths: Sequence[str | Path], formats: Sequence[str], options: dict[str, Any]
+) -> DocumentSource:
+    files = [list(read(path, format, **options)) for path, format in zip(paths, formats, strict=True)]
     gold = files[0]
     task = _task(gold, paths[0])
     if len(paths) == 1:

@@ -37,6 +37,15 @@ def title_of(key: str) -> str:
     return TITLES.get(key, key)
 
 
+def p_text(p: float) -> str:
+    """A p-value as it is written.
+
+    >>> p_text(0.0312), p_text(0.0)
+    ('0.0312', '<0.001')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.4f}"
+
+
 def description(evaluation: Evaluation) -> str:
     """What was scored and how: "1,094 sentences, 26,131 tokens; spans by conlleval"."""
     scores = evaluation.scores.as_dict()

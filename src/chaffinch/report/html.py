@@ -128,4 +128,4 @@ def _anchor(index: int, heading: str) -> str:
 def _numeric(cell: object) -> bool:
     if isinstance(cell, int | float):
         return True
-    return re.fullmatch(r"[-+]?[\d.,]+%?( to [-+\d.]+)?", re.sub(r"<[^>]*>", "", str(cell))) is not None
+    return re.fullmatch(r"[-+<]?[\d.,]+%?( to [-+\d.]+)?", re.sub(r"</?\w[^>]*>", "", str(cell))) is not None
