@@ -85,7 +85,7 @@ def test_stem_and_lemma_follow_the_language():
     assert values("stem", [["Dogs", "running"]]) == [["dog", "run"]]
     assert values("stem", [["gatos"]], language="spanish") == [["gat"]]
     assert values("lemma", [["mice", "went"]]) == [["mouse", "go"]]
-    with pytest.raises(ConfigError, match="no stemmer for language 'klingon'"):
+    with pytest.raises(ConfigError, match="no stem for 'klingon'"):
         values("stem", [["a"]], language="klingon")
 
 

@@ -16,5 +16,6 @@ void bind_linear_chain(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
+void bind_word_classes(nanobind::module_& m);
 
 } // namespace chaffinch::bindings

@@ -15,4 +15,5 @@ NB_MODULE(_core, m) {
     bind_random(m);
     bind_score(m);
     bind_text(m);
+    bind_word_classes(m);
 }

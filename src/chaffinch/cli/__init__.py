@@ -11,6 +11,7 @@ from chaffinch.errors import ChaffinchError
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
+    "cluster": "Learn word clusters from plain text.",
     "convert": "Convert a corpus to another format, and say what is lost.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",

@@ -12,14 +12,14 @@ from chaffinch.features.templates import FeatureSet, columns_of
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import (
     SentenceFunction,
-    WordFunction,
+    WordsFunction,
     code_point_kinds,
     is_registered,
     known_columns,
     native_column,
     pattern_column,
     sentence_column,
-    word_column,
+    words_column,
 )
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
@@ -34,7 +34,7 @@ class WordColumn:
     source: int
     function: str
     parameter: int = 0
-    python: WordFunction | None = None
+    python: WordsFunction | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Plan:
         """The values of a Python column for words that the core has not met before."""
         function = self.words[column].python
         assert function is not None
-        return [function(word) for word in words]
+        return list(function(words))
 
     def engine(self) -> _core.FeatureEngine:
         """A fresh engine for this plan."""
@@ -184,7 +184,7 @@ class Plan:
             if native.function == "cluster" and self.clusters is None:
                 raise ConfigError(f"a template reads {name!r}, but no clusters were given")
             return WordColumn(name, number, native.function, native.parameter)
-        python = word_column(function, self.language)
+        python = words_column(function, self.language)
         if python is None:
             raise ConfigError(
                 f"no column {name!r}: the corpus has {', '.join(columns)}; functions are "

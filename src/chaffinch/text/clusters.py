@@ -1,14 +1,17 @@
 """Word clusters: each word's bit path in a hierarchy of classes, whose prefixes are columns."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError
+from chaffinch._core import Interner, WordClasses
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, reading, writing_text
+from chaffinch.progress import Listener, Progress, keep_going
 
 HEADER = "path\tword\tcount"
 
@@ -76,3 +79,62 @@ def write_clusters(path: str | Path, rows: Sequence[tuple[str, str, int]]) -> No
     with writing_text(path) as out:
         out.write(HEADER + "\n")
         out.writelines(f"{bits}\t{word}\t{count}\n" for bits, word, count in rows)
+
+
+def learn_clusters(
+    sentences: Iterable[list[str]],
+    *,
+    classes: int = 256,
+    min_count: int = 2,
+    rounds: int = 10,
+    on_round: Listener = keep_going,
+) -> list[tuple[str, str, int]]:
+    """Clusters of the words of a text: rows (path, word, count), by path, then by falling count.
+
+    Words that stand in like places share a class (the exchange algorithm over class bigrams), and like
+    classes share the beginning of their paths (classes joined two by two). The same text gives the same
+    clusters, always. Words seen fewer than ``min_count`` times are left out; ``on_round`` may stop early.
+
+    >>> text = [["the", "cat", "ran"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["a", "cat", "sat"]] * 5
+    >>> rows = learn_clusters(text, classes=3)
+    >>> path = {word: bits for bits, word, _ in rows}
+    >>> path["cat"] == path["dog"], path["the"] == path["a"], path["cat"] == path["the"]
+    (True, True, False)
+    """
+    if classes < 1:
+        raise ConfigError(f"classes must be >= 1, got {classes}")
+    if rounds < 1:
+        raise ConfigError(f"rounds must be >= 1, got {rounds}")
+    interner = Interner()
+    lengths, ids = [], []
+    remaining = iter(sentences)
+    while some := list(islice(remaining, 4096)):
+        bounds, these = interner.intern_nested(some)
+        lengths.append(np.diff(bounds))
+        ids.append(these)
+    if not ids:
+        raise DataError("there is no text to learn clusters from")
+    words = interner.strings()
+    tokens = np.concatenate(ids)
+    ptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
+    counts = np.bincount(tokens, minlength=len(words))
+    order = np.argsort(-counts, kind="stable")
+    kept = int((counts >= min_count).sum())
+    if kept == 0:
+        raise DataError(f"no word occurs {min_count} times; a longer text or a smaller min_count is needed")
+    rank = np.full(len(words), -1, np.int32)
+    rank[order[:kept]] = np.arange(kept, dtype=np.int32)
+
+    learner = WordClasses(ptr, rank[tokens], kept, min(kept, max(classes + classes // 4, 64)))
+    learner.improve()
+    learner.improve()
+    learner.shrink(min(classes, kept))
+    for done in range(1, rounds + 1):
+        moved = learner.improve()
+        if not on_round(Progress("clusters", done, rounds, {"moved": float(moved)})) or moved == 0:
+            break
+    paths = learner.paths()
+    rows = [
+        (paths[c], words[w], int(counts[w])) for w, c in zip(order[:kept], learner.classes(), strict=True)
+    ]
+    return sorted(rows, key=lambda row: row[0])

@@ -1,15 +1,15 @@
 """Columns: functions of a word, evaluated once per distinct word and gathered by id."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-from chaffinch.errors import ConfigError, missing_extra
+from chaffinch.errors import ConfigError
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
+from chaffinch.text.stems import stems
 
 WordFunction = Callable[[str], str | None]
+WordsFunction = Callable[[list[str]], Sequence[str | None]]
 SentenceFunction = Callable[[list[str]], list[str | None]]
 
 # Columns that the core computes: the name in a template, the name there, and what it says of a word.
@@ -33,14 +33,6 @@ _NUMBERED = re.compile(r"(prefix|suffix|cluster)(\d+)")
 _registered: dict[str, WordFunction] = {}
 _registered_sentence: dict[str, SentenceFunction] = {}
 
-# snowballstemmer's names of languages, and simplemma's.
-LANGUAGES = {
-    "arabic": "ar", "danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr",
-    "german": "de", "greek": "el", "hungarian": "hu", "indonesian": "id", "irish": "ga", "italian": "it",
-    "lithuanian": "lt", "norwegian": "nb", "portuguese": "pt", "romanian": "ro", "russian": "ru",
-    "spanish": "es", "swedish": "sv", "turkish": "tr",
-}  # fmt: skip
-
 
 @dataclass(frozen=True)
 class NativeColumn:
@@ -56,8 +48,8 @@ def column(name: str) -> Callable[[WordFunction], WordFunction]:
     >>> @column("vowels")
     ... def vowels(word: str) -> str | None:
     ...     return "".join(c for c in word if c in "aeiou") or None
-    >>> word_column("vowels")("Chaffinch")
-    'ai'
+    >>> words_column("vowels")(["Chaffinch", "tsk"])
+    ['ai', None]
     """
 
     def decorate(function: WordFunction) -> WordFunction:
@@ -114,13 +106,14 @@ def native_column(name: str) -> NativeColumn | None:
     return None
 
 
-def word_column(name: str, language: str = "english") -> WordFunction | None:
-    """The Python function behind a name, if it is one."""
+def words_column(name: str, language: str = "english") -> WordsFunction | None:
+    """The Python function of a list of words behind a name, if it is one."""
     if name == "stem":
-        return stem(language)
+        return lambda words: stems([word.lower() for word in words], "stem", language)
     if name == "lemma":
-        return lemma(language)
-    return _registered.get(name)
+        return lambda words: stems(words, "lemma", language)
+    function = _registered.get(name)
+    return None if function is None else lambda words: [function(word) for word in words]
 
 
 def known_columns() -> list[str]:
@@ -129,34 +122,7 @@ def known_columns() -> list[str]:
     return [*NATIVE, *numbered, "stem", "lemma", *_registered, *_registered_sentence]
 
 
-@lru_cache(maxsize=8)
-def stem(language: str) -> WordFunction:
-    """Snowball's stem of the lower-cased word."""
-    import snowballstemmer
-
-    if language not in snowballstemmer.algorithms():
-        known = ", ".join(sorted(snowballstemmer.algorithms()))
-        raise ConfigError(f"no stemmer for language {language!r}; there are {known}")
-    stemmer: Any = snowballstemmer.stemmer(language)
-    return lambda word: str(stemmer.stemWord(word.lower()))
-
-
-@lru_cache(maxsize=8)
-def lemma(language: str) -> WordFunction:
-    """simplemma's lemma of the word."""
-    try:
-        import simplemma
-    except ImportError:
-        raise missing_extra("lemma", "simplemma") from None
-    code = LANGUAGES.get(language, language)
-    try:
-        simplemma.lemmatize("test", lang=code)
-    except ValueError:
-        raise ConfigError(f"no lemmas for language {language!r}") from None
-    return lambda word: str(simplemma.lemmatize(word, lang=code))
-
-
-def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordFunction:
+def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFunction:
     """A regular expression as a column: "hit" (yes or none), "test" (true or false), "match" (the text)."""
     try:
         compiled = re.compile(regex)
@@ -172,7 +138,7 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordFunctio
         text = found.group() if found else ""
         return text.lower() if lower else text
 
-    return value
+    return lambda words: [value(word) for word in words]
 
 
 def _check_name(name: str) -> None:

@@ -1,0 +1,68 @@
+"""chaffinch cluster: word clusters learned from plain text."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli.console import err, print_json, progress_bar
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+  chaffinch cluster news.txt -o clusters.tsv
+
+  chaffinch cluster part1.txt part2.txt.gz --classes 800 --min-count 10 --lower -o clusters.tsv
+
+  zcat tokenised.gz | chaffinch cluster - --split spaces -o clusters.tsv
+"""
+
+
+def command(
+    text: Annotated[
+        list[Path], typer.Argument(help="Plain text, a sentence or paragraph per line; .gz or - will do.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write path, word and count.")],
+    classes: Annotated[int, typer.Option(help="How many clusters.", min=1)] = 256,
+    min_count: Annotated[int, typer.Option(help="Leave out words seen fewer times.", min=1)] = 2,
+    rounds: Annotated[int, typer.Option(help="Most rounds over all words.", min=1)] = 10,
+    lower: Annotated[bool, typer.Option("--lower", help="Lower-case the text first.")] = False,
+    split: Annotated[
+        str, typer.Option(help="What divides words: tokens (our tokeniser) or spaces.")
+    ] = "tokens",
+    json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON object.")] = False,
+) -> None:
+    """Learn word clusters from plain text, for the columns cluster4, cluster6 ... of taggers."""
+    from chaffinch.text.clusters import learn_clusters, write_clusters
+
+    with progress_bar() as show:
+        rows = learn_clusters(
+            _sentences(text, lower, split), classes=classes, min_count=min_count, rounds=rounds, on_round=show
+        )
+    write_clusters(output, rows)
+    found = len({path for path, _, _ in rows})
+    if json:
+        print_json({"words": len(rows), "clusters": found, "output": str(output)})
+    else:
+        err.print(f"{len(rows)} words in {found} clusters: {output}")
+
+
+def _sentences(paths: list[Path], lower: bool, split: str) -> Iterator[list[str]]:
+    from chaffinch.errors import ConfigError, DataError
+    from chaffinch.files import display_name, reading
+    from chaffinch.text.tokens import tokens
+
+    if split not in ("tokens", "spaces"):
+        raise ConfigError(f"--split is tokens or spaces, got {split!r}")
+    for path in paths:
+        with reading(path) as lines:
+            for number, raw in enumerate(lines, 1):
+                try:
+                    line = raw.decode("utf-8")
+                except UnicodeDecodeError as e:
+                    raise DataError(f"{display_name(path)}:{number}: is not UTF-8: {e.reason}") from None
+                line = line.lower() if lower else line
+                words = line.split() if split == "spaces" else [t.text for t in tokens(line)]
+                if words:
+                    yield words
