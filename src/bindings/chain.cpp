@@ -2,6 +2,7 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "chain_batch.hpp"
+#include "exp.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -190,6 +191,14 @@ template <class Real> void bind_batch(nb::module_& m, const char* name) {
 void bind_chain(nb::module_& m) {
     bind_batch<float>(m, "ChainBatch32");
     bind_batch<double>(m, "ChainBatch64");
+    m.def(
+        "exp_rows",
+        [](In<float> x, Out<float> out) {
+            expect(x.size() == out.size(), "x and out must have the same length");
+            nb::gil_scoped_release released;
+            exp_rows(x.data(), static_cast<std::int64_t>(x.size()), out.data());
+        },
+        nb::arg("x").noconvert(), nb::arg("out").noconvert(), "out = exp(x), as the sum programme takes it.");
 }
 
 } // namespace chaffinch::bindings

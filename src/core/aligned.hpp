@@ -1,10 +1,17 @@
-// Rows that start on a cache line and have room for whole vectors.
+// Rows that start on a cache line and have room for whole vectors, and the vectors.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 #include <vector>
+
+#if defined(__GNUC__)
+#define CHAFFINCH_INLINE [[gnu::always_inline]] inline // into each clone of a hot function
+#else
+#define CHAFFINCH_INLINE inline
+#endif
 
 namespace chaffinch {
 
@@ -15,6 +22,13 @@ template <class Real> struct PackOf {
     typedef Real type __attribute__((vector_size(sizeof(Real) * lanes)));
 };
 template <class Real> using Pack = typename PackOf<Real>::type;
+
+template <class Real> CHAFFINCH_INLINE void get(Pack<Real>& pack, const Real* from) {
+    std::memcpy(&pack, from, sizeof pack);
+}
+template <class Real> CHAFFINCH_INLINE void put(Real* to, const Pack<Real>& pack) {
+    std::memcpy(to, &pack, sizeof pack);
+}
 
 // The stride of a row of n values: n rounded up to whole lanes.
 constexpr std::int64_t padded(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }

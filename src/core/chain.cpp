@@ -34,7 +34,7 @@ CHAFFINCH_INLINE void read_max_marginals(MaxProgramme<Real>& p, const ChainSente
             for (std::int64_t y = 0; y < p.Y; ++y)
                 row[y] = static_cast<Real>(best + static_cast<double>(row[y] - top));
         },
-        [](std::int64_t, const Real*, const Real*, const Real*) {});
+        [](std::int64_t, const Real*, const Real*) {});
 }
 
 } // namespace

@@ -77,7 +77,7 @@ template <class Real> class KMax {
         if (rank == 0) return p_.alpha(t)[s.b * p_.S + s.c];
         Real v = nodes_[nodes_of_[t * width_ + s.b * p_.S + s.c]].drawn[rank].offer + p_.unary(t)[s.c];
         if (p_.closing() && t == p_.T - 1) v += p_.closing()[s.b * p_.S + s.c];
-        return v - static_cast<Real>(p_.shift(t));
+        return v - p_.divisor(t);
     }
 
     void open(std::int64_t n) {

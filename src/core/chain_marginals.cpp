@@ -41,19 +41,19 @@ CHAFFINCH_INLINE Outcome forward_backward(ChainProgramme<Ring>& p, const ChainSe
     Real* pair = room(e.pair, Y * S);
     std::fill_n(joint, states * S, Real(0));
     if (p.second()) std::fill_n(pair, Y * S, Real(0));
-    Real n = 0; // the weight of everything, as alpha_t (x) beta_t measures it at the current position
+    Real r = 0; // the inverse of the weight of everything, on the scale of the position visited last
     p.backward(
         x,
         [&](std::int64_t t, const Real* beta) __attribute__((always_inline)) {
             const std::int64_t width = p.width(t);
-            n = p.ring.all(p.alpha(t), beta, width);
+            r = p.ring.inverse(p.alpha(t), beta, width);
             Real* row = gamma + t * S;
             if (!p.second()) {
-                p.ring.posterior(p.alpha(t), beta, n, S, row);
+                p.ring.posterior(p.alpha(t), beta, r, S, row);
                 return;
             }
             std::fill_n(row, S, Real(0));
-            p.ring.posterior(p.alpha(t), beta, n, width, cells);
+            p.ring.posterior(p.alpha(t), beta, r, width, cells);
             for (std::int64_t k = 0; k < width; k += S)
                 for (std::int64_t y = 0; y < S; ++y) row[y] += cells[k + y];
             if (t == 0) return;
@@ -61,14 +61,13 @@ CHAFFINCH_INLINE Outcome forward_backward(ChainProgramme<Ring>& p, const ChainSe
             if (t == 1 && out.first) std::copy_n(cells, width, room(e.first, width));
             if (t == T - 1 && out.last) std::copy_n(cells, width, room(e.last, width));
         },
-        [&](std::int64_t t, const Real* g, const Real* before, const Real* w) __attribute__((always_inline)) {
+        [&](std::int64_t t, const Real* g, const Real* w) __attribute__((always_inline)) {
             if (p.second() && t == 1) return;
             const Real* alpha = p.alpha(t - 1);
-            const Real all = p.ring.all(alpha, before, p.width(t - 1));
             for (std::int64_t b = 0; b < p.blocks; ++b)
                 for (std::int64_t i = 0; i < Y; ++i) {
                     const std::int64_t s = i * p.hop + b;
-                    if (alpha[s] != Ring::zero) p.ring.joint(alpha[s], w + s * S, g + b * S, all, S, joint + s * S);
+                    if (alpha[s] != Ring::zero) p.ring.joint(alpha[s], w + s * S, g + b * S, r, S, joint + s * S);
                 }
             if (out.pairs) {
                 In* to = out.pairs + (t - 1) * Y * Y;

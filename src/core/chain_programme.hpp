@@ -15,7 +15,6 @@
 #include "semiring.hpp"
 
 #include <algorithm>
-#include <vector>
 
 namespace chaffinch {
 
@@ -39,9 +38,8 @@ template <class Ring> class ChainProgramme {
     // Fills alpha. The first position that no labelling reaches, or -1.
     template <class In> CHAFFINCH_INLINE std::int64_t forward(const ChainSentence<In>& x);
 
-    // Walks from the last position to the first; alpha must be filled. At each position t = T-1 .. 0 calls
-    // visit(t, beta_t) and, where t >= 1, then step(t, g, beta_{t-1}, W) with g = u_t (x) beta_t, before beta_{t-1} is
-    // rescaled.
+    // Walks from the last position to the first; alpha must be filled. Calls visit(t, beta_t) for t = T-1 .. 0, and
+    // after each t >= 0 but the last step(t + 1, g, W) with g = u_{t+1} (x) beta_{t+1} on the scale of that beta_t.
     template <class In, class Visit, class Step>
     CHAFFINCH_INLINE void backward(const ChainSentence<In>& x, Visit&& visit, Step&& step);
 
@@ -52,7 +50,7 @@ template <class Ring> class ChainProgramme {
     const Real* unary(std::int64_t t) const { return lifted_.data() + t * S; }
     const Real* closing() const { return has_last_ ? last_.data() : nullptr; }
     double log_total() { return log_scale_ + ring.log_total(alpha(T - 1), width(T - 1)); } // best score or log Z
-    double shift(std::int64_t t) const { return shifts_[static_cast<std::size_t>(t)]; } // divided out of alpha_t
+    Real divisor(std::int64_t t) const { return divisors_[t]; } // what alpha_t was rescaled by
 
     // W into position t; for potentials by position it is made anew in a scratch buffer.
     template <class In> CHAFFINCH_INLINE const Real* weights(const ChainSentence<In>& x, std::int64_t t);
@@ -67,7 +65,7 @@ template <class Ring> class ChainProgramme {
     AlignedVector<Real> opening_, last_;   // [Y][S]  second order
     AlignedVector<Real> scratch_, scratch_t_, lifted_; // [Y][S], [S][S], [T][S]
     AlignedVector<Real> alpha_, beta_, before_;
-    std::vector<double> shifts_; // [T]
+    AlignedVector<Real> divisors_; // [T]
     double pair_shift_ = 0, opening_shift_ = 0, last_shift_ = 0, unary_shift_ = 0, log_scale_ = 0; // logs of divisors
     double step_shift_ = 0; // of the weights last asked for
 };
@@ -139,8 +137,10 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
     for (std::int64_t t = 0; t < T; ++t) {
         Real* row = rows + t * S;
         const In* from = x.unary + t * x.stride;
-        for (std::int64_t y = 0; y < Y; ++y) row[y] = static_cast<Real>(from[y]);
-        for (std::int64_t y = Y; y < S; ++y) row[y] = never;
+        if (x.stride >= S)
+            for (std::int64_t y = 0; y < S; ++y) row[y] = y < Y ? static_cast<Real>(from[y]) : never;
+        else
+            for (std::int64_t y = 0; y < S; ++y) row[y] = y < Y ? static_cast<Real>(from[std::min(y, Y - 1)]) : never;
         if (x.allowed)
             for (std::int64_t y = 0; y < Y; ++y) row[y] = x.allowed[t * Y + y] ? row[y] : never;
         if (t == 0)
@@ -155,9 +155,8 @@ template <class Ring>
 template <class In>
 CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<In>& x) {
     room(alpha_, T * blocks * S);
-    if (static_cast<std::int64_t>(shifts_.size()) < T) shifts_.resize(static_cast<std::size_t>(T));
     std::copy_n(unary(0), S, alpha(0));
-    double* shifts = shifts_.data();
+    Real* divisors = room(divisors_, T);
     log_scale_ = unary_shift_;
     for (std::int64_t t = 0; t < T; ++t) {
         Real* here = alpha(t);
@@ -172,9 +171,9 @@ CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<
                 if (has_last_ && t == T - 1) ring.times(row, last_.data() + b * S, S);
             }
         }
-        shifts[t] = ring.rescale(here, width(t));
-        if (shifts[t] == impossible) return t;
-        log_scale_ += shifts[t];
+        divisors[t] = ring.rescale(here, width(t));
+        if (divisors[t] == Ring::zero) return t;
+        log_scale_ += Ring::log_of(divisors[t]);
     }
     if (T > 1 && has_last_) log_scale_ += last_shift_;
     return -1;
@@ -186,9 +185,8 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
     Real* g = room(beta_, blocks * S);
     Real* before = room(before_, blocks * S);
     for (std::int64_t k = 0; k < width(T - 1); ++k) g[k] = k % S < Y ? Ring::one : Ring::zero;
-    for (std::int64_t t = T - 1; t >= 0; --t) {
-        visit(t, g);
-        if (t == 0) break;
+    visit(T - 1, static_cast<const Real*>(g));
+    for (std::int64_t t = T - 1; t >= 1; --t) {
         for (std::int64_t b = 0; b < blocks; ++b) {
             ring.times(g + b * S, unary(t), S);
             if (has_last_ && t == T - 1) ring.times(g + b * S, last_.data() + b * S, S);
@@ -209,7 +207,8 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
                 for (std::int64_t i = 0; i < Y; ++i) before[i * S + b] = column[i];
             }
         }
-        step(t, static_cast<const Real*>(g), static_cast<const Real*>(before), w);
+        visit(t - 1, static_cast<const Real*>(before));
+        step(t, static_cast<const Real*>(g), w);
         ring.rescale(before, width(t - 1));
         std::swap(g, before);
     }

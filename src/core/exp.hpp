@@ -1,40 +1,41 @@
-// exp for float rows: no branch, no table, no library call, so that a loop over a row becomes vector code.
+// exp for a pack of floats: no branch, no table, no library call.
 #pragma once
 
-#include <bit>
+#include "aligned.hpp"
+
 #include <cmath>
 #include <cstdint>
-
-#if defined(__GNUC__)
-#define CHAFFINCH_INLINE [[gnu::always_inline]] inline
-#else
-#define CHAFFINCH_INLINE inline
-#endif
+#include <cstring>
 
 namespace chaffinch {
 
 //   x = n ln 2 + r, |r| <= ln 2 / 2      exp(x) = 2^n exp(r)
-// exp(r) by the Cephes polynomial (Moshier). Relative error below 2e-7 on [-87.3, 88]; 0 below that range
-// (minus infinity included), so that a forbidden part has exactly no weight. Above 88 it saturates.
-CHAFFINCH_INLINE float row_exp(float x) {
+// exp(r) by the Cephes polynomial (Moshier). Relative error below 2e-7 on [-87.3, 88]; exactly 0 below that range
+// (minus infinity included), so that a forbidden part has no weight at all. Above 88 it saturates.
+CHAFFINCH_INLINE void exp_in_place(Pack<float>& x) {
     constexpr float lowest = -87.3f, highest = 88.0f, round = 12582912.0f; // 1.5 * 2^23
-    const bool vanishes = x < lowest;
-    x = vanishes ? lowest : x;
-    x = x > highest ? highest : x;
-    const float n = (x * 1.44269504088896341f + round) - round;
-    const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
+    const Pack<std::int32_t> vanishes = x < lowest;
+    x = vanishes ? Pack<float>{} + lowest : x;
+    x = x > highest ? Pack<float>{} + highest : x;
+    const Pack<float> n = (x * 1.44269504088896341f + round) - round;
+    const Pack<float> r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
+    Pack<float> p = r * 1.9875691500e-4f + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
     p = p * r + 4.1665795894e-2f;
     p = p * r + 1.6666665459e-1f;
     p = p * r + 5.0000001201e-1f;
     p = (p * r * r + r) + 1.0f;
-    const auto exponent = (static_cast<std::int32_t>(n) + 127) << 23;
-    const float e = p * std::bit_cast<float>(exponent);
-    return vanishes ? 0.0f : e;
+    const Pack<std::int32_t> exponent = (__builtin_convertvector(n, Pack<std::int32_t>) + 127) << 23;
+    Pack<float> power;
+    std::memcpy(&power, &exponent, sizeof power);
+    x = vanishes ? Pack<float>{} : p * power;
 }
 
-CHAFFINCH_INLINE double row_exp(double x) { return std::exp(x); }
+CHAFFINCH_INLINE void exp_in_place(Pack<double>& x) {
+    for (std::int64_t l = 0; l < lanes; ++l) x[l] = std::exp(x[l]);
+}
+
+// out[i] = exp(x[i])
+void exp_rows(const float* x, std::int64_t n, float* out);
 
 } // namespace chaffinch

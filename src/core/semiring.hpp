@@ -19,36 +19,45 @@
 
 namespace chaffinch {
 
-// The largest of a row; -inf if there is none.
-template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t S) {
-    Real lane[lanes];
-    for (std::int64_t l = 0; l < lanes; ++l) lane[l] = x[l];
-    for (std::int64_t k = lanes; k < S; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) lane[l] = x[k + l] > lane[l] ? x[k + l] : lane[l];
-    for (std::int64_t h = lanes / 2; h > 0; h /= 2)
-        for (std::int64_t l = 0; l < h; ++l) lane[l] = lane[l + h] > lane[l] ? lane[l + h] : lane[l];
-    return lane[0];
+// Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
+template <class Real, class Combine> CHAFFINCH_INLINE Real across(const Pack<Real>& pack, Combine&& combine) {
+    static_assert(lanes == 8);
+    Real x[lanes];
+    std::memcpy(x, &pack, sizeof x);
+    return combine(combine(combine(x[0], x[4]), combine(x[2], x[6])),
+                   combine(combine(x[1], x[5]), combine(x[3], x[7])));
 }
 
-// The sum over y of x[y] * z[y], lane by lane and then across the lanes: one order on every machine.
-template <class Real> CHAFFINCH_INLINE Real row_dot(const Real* x, const Real* z, std::int64_t S) {
-    Real lane[lanes];
-    for (std::int64_t l = 0; l < lanes; ++l) lane[l] = x[l] * z[l];
-    for (std::int64_t k = lanes; k < S; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) lane[l] += x[k + l] * z[k + l];
-    for (std::int64_t h = lanes / 2; h > 0; h /= 2)
-        for (std::int64_t l = 0; l < h; ++l) lane[l] += lane[l + h];
-    return lane[0];
+// The largest of a row; -inf if there is none.
+template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t S) {
+    Pack<Real> most, next;
+    get<Real>(most, x);
+    for (std::int64_t k = lanes; k < S; k += lanes) {
+        get<Real>(next, x + k);
+        most = next > most ? next : most;
+    }
+    return across<Real>(most, [](Real a, Real b) { return a > b ? a : b; });
 }
 
 template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t S) {
-    Real lane[lanes];
-    for (std::int64_t l = 0; l < lanes; ++l) lane[l] = x[l];
-    for (std::int64_t k = lanes; k < S; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) lane[l] += x[k + l];
-    for (std::int64_t h = lanes / 2; h > 0; h /= 2)
-        for (std::int64_t l = 0; l < h; ++l) lane[l] += lane[l + h];
-    return lane[0];
+    Pack<Real> sum, next;
+    get<Real>(sum, x);
+    for (std::int64_t k = lanes; k < S; k += lanes) {
+        get<Real>(next, x + k);
+        sum += next;
+    }
+    return across<Real>(sum, [](Real a, Real b) { return a + b; });
+}
+
+// The sum over y of x[y] z[y].
+template <class Real> CHAFFINCH_INLINE Real row_dot(const Real* x, const Real* z, std::int64_t S) {
+    Pack<Real> sum = {}, a, b;
+    for (std::int64_t k = 0; k < S; k += lanes) {
+        get<Real>(a, x + k);
+        get<Real>(b, z + k);
+        sum += a * b;
+    }
+    return across<Real>(sum, [](Real u, Real v) { return u + v; });
 }
 
 inline constexpr double impossible = -std::numeric_limits<double>::infinity();
@@ -74,8 +83,9 @@ template <class Real> struct Sources {
     CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return w + i * w_stride; }
 };
 
-// Every ring: absorb overwrites row[y] with (+)_i v[i] (x) w[i][y]; lift turns a row of potentials into weights, rescale keeps a row within range; both in place,
-// both return the logarithm of what they divided by (rescale: -inf if every cell is zero).
+// Every ring: absorb overwrites row[y] with (+)_i v[i] (x) w[i][y]. lift turns a row of potentials into weights, in
+// place, and returns the logarithm of what it divided by. rescale keeps a row within range, in place, and returns the
+// divisor, `zero` if every cell is zero; log_of is its logarithm.
 template <class R> struct MaxPlus {
     using Real = R;
     static constexpr Real zero = -std::numeric_limits<Real>::infinity();
@@ -91,22 +101,25 @@ template <class R> struct MaxPlus {
             best += zero;
             for (std::int64_t i = 0; i < from.count; ++i) {
                 Pack<Real> score;
-                std::memcpy(&score, from.weights(i) + k, sizeof score);
+                get<Real>(score, from.weights(i) + k);
                 score += from.value(i);
                 best = score > best ? score : best;
             }
-            std::memcpy(row + k, &best, sizeof best);
+            put<Real>(row + k, best);
         }
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
-        for (std::int64_t y = 0; y < S; ++y) row[y] += u[y];
+        Pack<Real> a, b;
+        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), get<Real>(b, u + k), put<Real>(row + k, a + b);
     }
-    CHAFFINCH_INLINE double rescale(Real* row, std::int64_t S) {
+    CHAFFINCH_INLINE Real rescale(Real* row, std::int64_t S) {
         const Real m = row_max(row, S);
-        if (m == zero) return impossible;
-        for (std::int64_t y = 0; y < S; ++y) row[y] -= m;
-        return static_cast<double>(m);
+        if (m == zero) return zero;
+        Pack<Real> a;
+        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), put<Real>(row + k, a - m);
+        return m;
     }
+    CHAFFINCH_INLINE static double log_of(Real divisor) { return static_cast<double>(divisor); }
     // (+) over a rescaled row, as a logarithm.
     double log_total(const Real*, std::int64_t) const { return 0; }
 
@@ -122,10 +135,10 @@ template <class R> struct SumProduct {
     static constexpr Real total = sizeof(Real) == 4 ? Real(1ULL << 40) : Real(1);
 
     CHAFFINCH_INLINE void begin_pairs() {
-        for (std::int64_t l = 0; l < lanes; ++l) low_pair[l] = 0;
+        low_pair = Pack<Real>{};
     }
     CHAFFINCH_INLINE void begin() {
-        for (std::int64_t l = 0; l < lanes; ++l) low_unary[l] = 0, low_cell[l] = total;
+        low_unary = Pack<Real>{}, low_cell = Pack<Real>{} + total;
     }
     CHAFFINCH_INLINE double lift(Real* row, std::int64_t S) { return lift_noting(row, S, low_unary); }
     CHAFFINCH_INLINE double lift_pairs(Real* row, std::int64_t S) { return lift_noting(row, S, low_pair); }
@@ -134,51 +147,58 @@ template <class R> struct SumProduct {
             Pack<Real> sum = {};
             for (std::int64_t i = 0; i < from.count; ++i) {
                 Pack<Real> w;
-                std::memcpy(&w, from.weights(i) + k, sizeof w);
+                get<Real>(w, from.weights(i) + k);
                 sum += from.value(i) * w;
             }
-            std::memcpy(row + k, &sum, sizeof sum);
+            put<Real>(row + k, sum);
         }
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
-        for (std::int64_t y = 0; y < S; ++y) row[y] *= u[y];
+        Pack<Real> a, b;
+        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), get<Real>(b, u + k), put<Real>(row + k, a * b);
     }
-    CHAFFINCH_INLINE double rescale(Real* row, std::int64_t S) {
+    CHAFFINCH_INLINE Real rescale(Real* row, std::int64_t S) {
         const Real sum = row_sum(row, S);
         if (!(sum > 0)) {
             low_cell[0] = 0;
-            return impossible;
+            return zero;
         }
         const Real scale = total / sum;
-        for (std::int64_t k = 0; k < S; k += lanes)
-            for (std::int64_t l = 0; l < lanes; ++l) {
-                const Real cell = row[k + l] * scale;
-                const Real seen = cell == 0 ? total : cell;
-                low_cell[l] = seen < low_cell[l] ? seen : low_cell[l];
-                row[k + l] = cell;
-            }
-        return std::log(static_cast<double>(sum) / static_cast<double>(total));
+        Pack<Real> low = low_cell, cell;
+        for (std::int64_t k = 0; k < S; k += lanes) {
+            get<Real>(cell, row + k);
+            cell *= scale;
+            low = cell < low ? (cell == 0 ? low : cell) : low;
+            put<Real>(row + k, cell);
+        }
+        low_cell = low;
+        return sum / total;
     }
+    CHAFFINCH_INLINE static double log_of(Real divisor) { return std::log(static_cast<double>(divisor)); }
     double log_total(const Real*, std::int64_t) const { return std::log(static_cast<double>(total)); }
 
     static Real plus(Real a, Real b) { return a + b; }
     static Real times(Real a, Real b) { return a * b; }
 
-    // The weight of everything at one position, n = (+)_y a[y] (x) b[y], and probabilities read against it.
-    CHAFFINCH_INLINE Real all(const Real* a, const Real* b, std::int64_t S) {
+    // The inverse of the weight of everything at one position, r = 1 / (+)_y a[y] (x) b[y], and probabilities by it.
+    CHAFFINCH_INLINE Real inverse(const Real* a, const Real* b, std::int64_t S) {
         const Real n = row_dot(a, b, S);
         if (!(n * n > 0)) low_cell[0] = 0; // 1 / n must stay in range
-        return n;
+        return 1 / n;
     }
-    // out[y] = a[y] (x) b[y] / n
-    CHAFFINCH_INLINE void posterior(const Real* a, const Real* b, Real n, std::int64_t S, Real* out) const {
-        const Real r = 1 / n;
-        for (std::int64_t y = 0; y < S; ++y) out[y] = a[y] * b[y] * r;
+    // out[y] = a[y] (x) b[y] (x) r
+    CHAFFINCH_INLINE void posterior(const Real* a, const Real* b, Real r, std::int64_t S, Real* out) const {
+        Pack<Real> u, v;
+        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(u, a + k), get<Real>(v, b + k), put<Real>(out + k, u * v * r);
     }
-    // out[y] += v (x) w[y] (x) g[y] / n
-    CHAFFINCH_INLINE void joint(Real v, const Real* w, const Real* g, Real n, std::int64_t S, Real* out) const {
-        const Real r = v / n;
-        for (std::int64_t y = 0; y < S; ++y) out[y] += r * (w[y] * g[y]);
+    // out[y] += v (x) w[y] (x) g[y] (x) r
+    CHAFFINCH_INLINE void joint(Real v, const Real* w, const Real* g, Real r, std::int64_t S, Real* out) const {
+        v *= r;
+        Pack<Real> a, b, sum;
+        for (std::int64_t k = 0; k < S; k += lanes) {
+            get<Real>(a, w + k), get<Real>(b, g + k), get<Real>(sum, out + k);
+            put<Real>(out + k, sum + v * (a * b));
+        }
     }
 
     // Could a product of a cell, a pair weight and a unary weight have vanished since begin()? While the smallest
@@ -195,25 +215,27 @@ template <class R> struct SumProduct {
     }
 
   private:
-    // row = exp(row - max), and the lowest finite exponent met goes to `low`, lane by lane.
-    CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, Real* low) {
+    // row = exp(row - max), and the lowest finite exponent met goes to `lowest`, lane by lane.
+    CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, Pack<Real>& lowest) {
         constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
         const Real m = row_max(row, S);
         if (m == minus_infinity) {
             for (std::int64_t y = 0; y < S; ++y) row[y] = 0;
             return 0;
         }
-        for (std::int64_t k = 0; k < S; k += lanes)
-            for (std::int64_t l = 0; l < lanes; ++l) {
-                const Real x = row[k + l] - m;
-                const Real seen = x == minus_infinity ? 0 : x;
-                low[l] = seen < low[l] ? seen : low[l];
-                row[k + l] = row_exp(x);
-            }
+        Pack<Real> low = lowest, x;
+        for (std::int64_t k = 0; k < S; k += lanes) {
+            get<Real>(x, row + k);
+            x -= m;
+            low = x < low ? (x == minus_infinity ? low : x) : low;
+            exp_in_place(x);
+            put<Real>(row + k, x);
+        }
+        lowest = low;
         return static_cast<double>(m);
     }
 
-    Real low_unary[lanes] = {}, low_pair[lanes] = {}, low_cell[lanes] = {};
+    Pack<Real> low_unary = {}, low_pair = {}, low_cell = {};
 };
 
 template <class R> struct LogSum {
@@ -235,17 +257,18 @@ template <class R> struct LogSum {
     void times(Real* row, const Real* u, std::int64_t S) const {
         for (std::int64_t y = 0; y < S; ++y) row[y] += u[y];
     }
-    double rescale(Real* row, std::int64_t S) { return MaxPlus<Real>().rescale(row, S); }
-    Real all(const Real* a, const Real* b, std::int64_t S) const {
+    Real rescale(Real* row, std::int64_t S) { return MaxPlus<Real>().rescale(row, S); }
+    static double log_of(Real divisor) { return divisor; }
+    Real inverse(const Real* a, const Real* b, std::int64_t S) const {
         Real n = zero;
         for (std::int64_t y = 0; y < S; ++y) n = plus(n, a[y] + b[y]);
-        return n;
+        return -n;
     }
-    void posterior(const Real* a, const Real* b, Real n, std::int64_t S, Real* out) const {
-        for (std::int64_t y = 0; y < S; ++y) out[y] = std::exp(a[y] + b[y] - n);
+    void posterior(const Real* a, const Real* b, Real r, std::int64_t S, Real* out) const {
+        for (std::int64_t y = 0; y < S; ++y) out[y] = std::exp(a[y] + b[y] + r);
     }
-    void joint(Real v, const Real* w, const Real* g, Real n, std::int64_t S, Real* out) const {
-        for (std::int64_t y = 0; y < S; ++y) out[y] += std::exp(v + w[y] + g[y] - n);
+    void joint(Real v, const Real* w, const Real* g, Real r, std::int64_t S, Real* out) const {
+        for (std::int64_t y = 0; y < S; ++y) out[y] += std::exp(v + w[y] + g[y] + r);
     }
     bool exact() const { return true; }
     double log_total(const Real* row, std::int64_t S) const { return row_logsum(row, S); }

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.structures.chain import Chain
 from chaffinch.structures.parts import Parts, Shape
 
 
@@ -81,9 +82,9 @@ class Choice:
 
     def sample(self, potentials: Parts, *, n: int, seed: int) -> list[int]:
         """n candidates drawn from softmax(s)."""
-        _, marginals = self.logsum(potentials)
-        p = marginals["choice"].astype(np.float64)
-        return np.random.Generator(np.random.PCG64(seed)).choice(p.size, size=n, p=p / p.sum()).tolist()
+        scores = self._scores(potentials)
+        one_step = Chain(scores.size).sample(Parts(unary=scores[None, :]), n=n, seed=seed)
+        return [int(y) for y in one_step[:, 0]]
 
     def _size(self, shape: Mapping[str, tuple[int, ...]]) -> int:
         (n,) = shape["choice"]
