@@ -19,7 +19,7 @@ TAGS = ["D", "N", "V"]
 sentence = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(TAGS)), min_size=1, max_size=5)
 corpora = st.lists(sentence, min_size=2, max_size=8)
 
-PLAIN = Hmm(order=1, unknown="half", transition_smoothing="none", floor=None, never=None)
+PLAIN = Hmm(order=1, unknown="half", transition_smoothing="none", floor=None)
 
 
 def split(corpus):
@@ -32,7 +32,9 @@ class NaiveHmm:
     def __init__(self, X, y, k=0.5):
         self.tags = sorted({t for tags in y for t in tags})
         self.tag = Counter(t for tags in y for t in tags)
-        self.pair = Counter((w, t) for words, tags in zip(X, y, strict=True) for w, t in zip(words, tags, strict=True))
+        self.pair = Counter(
+            (w, t) for words, tags in zip(X, y, strict=True) for w, t in zip(words, tags, strict=True)
+        )
         self.move = Counter(p for tags in y for p in zip(["<"], tags[:1], strict=True))
         self.move.update(p for tags in y for p in zip(tags, [*tags[1:], ">"], strict=True))
         self.left = Counter(a for a, _ in self.move.elements())
@@ -48,7 +50,9 @@ class NaiveHmm:
 
     def score(self, words, tags):
         moves = zip(["<", *tags], [*tags, ">"], strict=True)
-        return sum(self.q(a, b) for a, b in moves) + sum(self.e(w, t) for w, t in zip(words, tags, strict=True))
+        return sum(self.q(a, b) for a, b in moves) + sum(
+            self.e(w, t) for w, t in zip(words, tags, strict=True)
+        )
 
     def decode(self, words):
         best = [self.q("<", t) + self.e(words[0], t) for t in self.tags]
@@ -65,7 +69,10 @@ class NaiveHmm:
 
 
 @settings(deadline=None)
-@given(corpora, st.lists(st.lists(st.sampled_from([*WORDS, "unseen"]), min_size=1, max_size=4), min_size=1, max_size=3))
+@given(
+    corpora,
+    st.lists(st.lists(st.sampled_from([*WORDS, "unseen"]), min_size=1, max_size=4), min_size=1, max_size=3),
+)
 def test_the_half_rule_decodes_as_the_plain_algorithm_even_where_nothing_is_possible(corpus, probes):
     X, y = split(corpus)
     naive, ours = NaiveHmm(X, y), Tagger(PLAIN).fit(X, y)
@@ -149,7 +156,7 @@ REPRODUCED = {
     "half": (PLAIN, {"EN": (0.7745, 0.7042), "SG": (0.4991, 0.4070)}, 0.00005),
     # One sentence of EN has two labellings of exactly equal probability; which one wins is a rounding's choice.
     "constant": (
-        Hmm(order=1, unknown="constant", transition_smoothing="none", floor=-1000.0, never=None),
+        Hmm(order=1, unknown="constant", transition_smoothing="none", floor=-1000.0),
         {"EN": (0.8356, 0.8025), "SG": (0.5590, 0.4790)},
         0.00025,
     ),

@@ -17,6 +17,7 @@ COMMANDS = {
     "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
     "train": "Train a model and write it to one file.",
     "predict": "Label the sentences of a file.",
+    "inspect": "Show what a model holds.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 

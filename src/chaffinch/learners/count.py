@@ -85,18 +85,6 @@ def transitions(
     )
 
 
-def never_together(
-    y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int, expected: float
-) -> NDArray[np.bool_]:
-    """Label pairs (a, b) that never follow each other though by chance they would ``expected`` times: [Y, Y].
-
-    By chance: c(a, any) c(any, b) / N of the N pairs. At 10 the odds that an allowed pair is missing are e^-10.
-    """
-    bigrams = _trigram_counts(y, ptr, Y).sum(axis=0)[:Y, :Y]
-    by_chance = bigrams.sum(axis=1, keepdims=True) * bigrams.sum(axis=0) / max(bigrams.sum(), 1.0)
-    return (bigrams == 0) & (by_chance >= expected)
-
-
 def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix:
     """log e(x|y) [S, Y] by one of the two rules for unseen words that need no classes.
 

@@ -88,6 +88,12 @@ class ChainModel:
         p, _ = self._native().marginals(table.ptr, rows.ptr, rows.ids, threads)
         return self.labels.collapsed(p.reshape(-1, len(self.labels.inner)))
 
+    def transitions(self) -> NDArray[np.float64]:
+        """Potentials of label pairs [Y, Y]; second order: the log of the mean over the label before them."""
+        w = self.weights
+        pair = w.pair.astype(np.float64)
+        return pair if w.triple is None else pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
+
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
         encoder = self.encoder.packed()

@@ -45,6 +45,10 @@ class Encoder(Protocol):
         """The features of every token of the table."""
         ...
 
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """What features are called."""
+        ...
+
     def packed(self) -> Packed:
         """What a model file keeps."""
         ...
@@ -82,6 +86,12 @@ class SymbolEncoder:
         """One symbol per token: looked up once per word type, then gathered."""
         words = table.columns[WORD]
         return OnePerToken(self.symbols.of(words.types)[words.ids])
+
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """Words as they are, rungs in angle brackets."""
+        words, rungs = self.symbols.words, self.symbols.rungs
+        V = len(words)
+        return [words[i] if i < V else f"<{rungs[i - V]}>" for i in ids.tolist()]
 
     def packed(self) -> Packed:
         """Words, rungs and the ladder's name."""

@@ -13,7 +13,6 @@ from chaffinch.learners.count import (
     emissions_by_class,
     emissions_by_ladder,
     emissions_by_rule,
-    never_together,
     transitions,
 )
 from chaffinch.learners.smoothing import SMOOTHINGS
@@ -55,11 +54,6 @@ class Hmm:
         "deleted", "smoothing of q(y_t|history)", choices=(*SMOOTHINGS, "deleted")
     )
     transition_amount: float = knob(0.1, "its k or discount", low=0.0)
-    never: float | None = knob(
-        10.0,
-        "forbid label pairs that never occurred though chance alone would give this many; none: no pair",
-        low=0.0,
-    )
     floor: float | None = knob(
         -50.0, "log-probability of what has probability zero; none: truly impossible", high=0.0
     )
@@ -84,8 +78,7 @@ def train_hmm(task: TaggingTask, config: Hmm) -> Trained:
     moves = transitions(
         y, task.table.ptr, Y, config.order, config.transition_smoothing, config.transition_amount
     )
-    allowed = None if config.never is None else ~never_together(y, task.table.ptr, Y, config.never)
-    return Trained(_model(table, labels, unary, moves, config.floor, allowed))
+    return Trained(_model(table, labels, unary, moves, config.floor))
 
 
 def train_emission(task: TaggingTask, config: Emission) -> Trained:
@@ -134,7 +127,6 @@ def _model(
     unary: NDArray[np.float64],
     moves: Transitions,
     floor: float | None,
-    allowed: NDArray[np.bool_] | None = None,
 ) -> ChainModel:
     def stored(p: NDArray[np.float64]) -> NDArray[np.float32]:
         return np.ascontiguousarray(p if floor is None else np.maximum(p, floor), dtype=np.float32)
