@@ -125,16 +125,21 @@ def test_an_unseen_word_reads_the_narrowest_rung_and_every_rung_has_a_wider_pare
 
 
 @given(tagged)
-def test_the_ladder_moves_a_word_from_its_class_to_its_own_counts_as_these_grow(tokens):
-    made, counts = tables(tokens, "suffix", rare=1)
-    table, word_strength, rung_strength = emissions_by_ladder(counts, None, None)
-    assert np.isfinite(table).all()
+def test_the_ladder_gives_every_symbol_a_distribution_over_labels(tokens):
+    _, counts = tables(tokens, "suffix", rare=1)
+    table, _, _ = emissions_by_ladder(counts, None, None)
     prior = (counts.labels + 1e-3) / (counts.labels + 1e-3).sum()
-    p = np.exp(table) * prior
-    np.testing.assert_allclose(p.sum(axis=1), 1.0)
-    own = counts.counts[: counts.words]
-    lower = p[counts.parent[: counts.words]]
-    expected = (own + word_strength * lower) / (own.sum(axis=1, keepdims=True) + word_strength)
-    np.testing.assert_allclose(p[: counts.words], expected)
-    assert made.parent[0] != 0
-    assert rung_strength > 0
+    # By Bayes: the sum over y of e(s|y) p(y) is p(s), and these sum to one over words and rungs.
+    p = (np.exp(table) * prior).sum(axis=1)
+    np.testing.assert_allclose(p.sum(), 1.0)
+    seen = counts.counts[: counts.words].sum(axis=1)
+    np.testing.assert_allclose(p[: counts.words] / p[0], seen / seen[0])
+
+
+@given(tagged)
+def test_a_word_seen_often_enough_outweighs_its_class(tokens):
+    tokens = [*tokens, *[("jumping", 2)] * 500, ("singing", 0), ("ringing", 0)]
+    made, counts = tables(tokens, "suffix", rare=1)
+    table, _, _ = emissions_by_ladder(counts, None, None)
+    jumping, swinging = made.symbols.of(["jumping", "swinging"]).tolist()
+    assert table[jumping, 2] - table[jumping, 0] > table[swinging, 2] - table[swinging, 0]

@@ -45,7 +45,8 @@ def command(
     if json:
         record: dict[str, Any] = {**facts, "labels": list(labels)}
         record["top"] = {
-            labels[y]: [{"feature": f, "weight": round(w, 6)} for f, w in found] for y, found in strongest.items()
+            labels[y]: [{"feature": f, "weight": round(w, 6)} for f, w in found]
+            for y, found in strongest.items()
         }
         record["transitions"] = None if moves is None else moves.round(6).tolist()
         print_json(record)
@@ -157,6 +158,8 @@ def _page(
         rows = [[labels[y], ", ".join(f"{f} {w:+.2f}" for f, w in found)] for y, found in strongest.items()]
         page.add("Strongest features", table(["label", "features and weights"], rows))
     if moves is not None:
-        chart = heat_map("Transitions", labels, labels, _shares(moves), x_label="after", y_label="before", digits=2)
+        chart = heat_map(
+            "Transitions", labels, labels, _shares(moves), x_label="after", y_label="before", digits=2
+        )
         page.add("Transitions", figure(chart, "Row: the label before; column: the label after."))
     return page.render()

@@ -119,12 +119,13 @@ def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> 
 def emissions_by_ladder(
     symbols: SymbolCounts, word_strength: float | None, rung_strength: float | None
 ) -> tuple[Matrix, float, float]:
-    """log e(s|y) up to a factor per symbol, [S, Y], through p(y|s) of ever narrower symbols.
+    """log e(s|y) [S, Y] through p(y|s) of ever narrower symbols.
 
         p(y|s) = (c(s, y) + k p(y|parent of s)) / (c(s) + k)        e(s|y) = p(s) p(y|s) / p(y)
 
-    p(s) is the same for every label and left out. The strengths k of words and of rungs are those given, or
-    those under which left-out words are most likely. Returns the table and the two strengths.
+    p(y) is how often the label was seen (Brants 2000): with what is unseen in it as well, e would sum to exactly
+    one over the symbols, and tags worse. The strengths k of words and of rungs are those given, or those under
+    which left-out words are most likely. Returns the table and the two strengths.
     """
     levels = _levels(symbols.parent)
     rung_levels = [level[level >= symbols.words] for level in levels]
@@ -141,7 +142,7 @@ def emissions_by_ladder(
         word_strength = max(STRENGTHS, key=lambda k: _left_out_words(counts, lower, k))
     p[: symbols.words] = backed_off(counts, lower, word_strength)
     prior = maximum_likelihood(symbols.labels[None] + 1e-3)
-    return _log(p / prior), word_strength, rung_strength
+    return _log(_symbol_probabilities(symbols)[:, None] * p / prior), word_strength, rung_strength
 
 
 def _trigram_counts(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> NDArray[np.float64]:
@@ -172,6 +173,19 @@ def _levels(parent: NDArray[np.int32]) -> list[NDArray[np.int64]]:
         depth[live] += 1
         up[live] = parent[up[live]]
     return [np.flatnonzero(depth == d) for d in range(int(depth.max(initial=0)) + 1)]
+
+
+def _symbol_probabilities(symbols: SymbolCounts) -> NDArray[np.float64]:
+    """p(s) [S]: words as often as they were seen, rungs as often as words seen once stand on them.
+
+    The share of all rungs together is that of words seen once, Good and Turing's estimate of what is unseen.
+    """
+    V = symbols.words
+    seen = symbols.counts[:V].sum(axis=1)
+    standing = np.bincount(symbols.parent[:V][seen == 1] - V, minlength=len(symbols.counts) - V) + 1.0
+    unseen = max(float((seen == 1).sum()), 1.0)
+    words = seen * (seen.sum() / (seen.sum() + unseen))
+    return np.concatenate([words, standing * unseen / standing.sum()]) / (words.sum() + unseen)
 
 
 def _left_out_rungs(symbols: SymbolCounts, k: float) -> float:
