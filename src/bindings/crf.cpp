@@ -1,6 +1,7 @@
 // The chain CRF: a training set, its objective, and the learners that lower it.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "crf_batch.hpp"
 #include "crf_objective.hpp"
 #include "crf_sdca.hpp"
 #include "crf_sgd.hpp"
@@ -189,6 +190,28 @@ void bind_crf(nb::module_& m) {
             "run", [](Sgd& self, const Out<float>& w) { return self.second.epoch(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
             "One shuffled epoch; the sum of the losses met.");
+
+    using Batch = std::pair<Problem*, std::unique_ptr<CrfBatch>>;
+    nb::class_<Batch>(m, "CrfBatch", "L-BFGS, or OWL-QN where c1 > 0, over a CrfProblem.")
+        .def(
+            "__init__",
+            [](Batch* self, Problem& p, double c1, double c2, const Out<float>& w, bool fisher, std::size_t memory,
+               std::size_t threads) {
+                const LbfgsSettings settings{.c1 = c1, .memory = memory, .threads = threads};
+                const float* from = p.weights(w);
+                nb::gil_scoped_release unlocked;
+                new (self) Batch(
+                    &p, std::make_unique<CrfBatch>(p.shape, p.data, c2, p.trainable(), from, fisher, settings));
+            },
+            nb::arg("problem"), nb::arg("c1"), nb::arg("c2"), nb::arg("w").noconvert(), nb::arg("fisher") = false,
+            nb::arg("memory") = 6, nb::arg("threads") = 0, nb::keep_alive<1, 2>())
+        .def(
+            "run", [](Batch& self, const Out<float>& w) { return self.second->iterate(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "One step, whose end overwrites w; False if none lowers the value any further.")
+        .def_prop_ro("value", [](const Batch& self) { return self.second->value(); })
+        .def_prop_ro("gradient_norm", [](const Batch& self) { return self.second->gradient_norm(); })
+        .def_prop_ro("evaluations", [](const Batch& self) { return self.second->evaluations(); });
 }
 
 } // namespace chaffinch::bindings

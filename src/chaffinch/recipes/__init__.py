@@ -1,9 +1,10 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import hmm
+from chaffinch.recipes import crf, hmm
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
+    crf.RECIPE,
     hmm.RECIPE,
     hmm.EMISSION,
 )
