@@ -8,8 +8,10 @@ NB_MODULE(_core, m) {
     bind_corpus(m);
     bind_crf(m);
     bind_evaluate(m);
+    bind_online(m);
     bind_ngrams(m);
     bind_features(m);
+    bind_incremental(m);
     bind_ladder(m);
     bind_linear_chain(m);
     bind_random(m);

@@ -1,0 +1,78 @@
+// Online learning: trainers hold the weights while they move; their epochs run without the GIL.
+#include "areas.hpp"
+#include "labelled.hpp"
+#include "online_chain.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <string>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+using namespace online;
+
+// The structured perceptron and its kin on a first-order chain.
+class ChainTrainer {
+  public:
+    ChainTrainer(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> gold,
+                 std::int64_t F, std::int64_t Y, std::int64_t pair, std::int64_t start, std::int64_t end,
+                 std::int64_t cells, const std::string& rule, double amount, std::int64_t k,
+                 Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
+                 Maybe<std::uint8_t, 1> end_allowed)
+        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
+          transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
+          end_allowed_(std::move(end_allowed)), rule_(rule_named(rule, amount)),
+          weights_(cells, is_confident(rule_)),
+          search_(data_.examples, data_.gold(), {.Y = Y, .S = padded(Y), .pair = pair, .start = start, .end = end},
+                  {.transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)},
+                  k) {
+        const std::int64_t S = padded(Y);
+        const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * S && at + n <= cells; };
+        expect(fits(pair, Y * S) && fits(start, S) && fits(end, S), "pair, start and end must lie after unary, within w");
+        expect(k >= 1, "k must be >= 1");
+        expect(!transitions_ || (transitions_->shape(0) == static_cast<std::size_t>(Y) &&
+                                 transitions_->shape(1) == static_cast<std::size_t>(Y)),
+               "transitions must be [labels, labels]");
+        expect(!start_allowed_ || start_allowed_->size() == static_cast<std::size_t>(Y), "start_allowed must be [labels]");
+        expect(!end_allowed_ || end_allowed_->size() == static_cast<std::size_t>(Y), "end_allowed must be [labels]");
+    }
+
+    auto epoch(In<std::int64_t> order) {
+        data_.check_order(span(order));
+        nb::gil_scoped_release released;
+        return counted(online_epoch(search_, rule_, weights_, span(order)));
+    }
+
+    auto weights(bool average) const { return mean_of(weights_, average); }
+
+  private:
+    Labelled data_;
+    Maybe<std::uint8_t, 2> transitions_;
+    Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
+    AnyRule rule_;
+    OnlineWeights weights_;
+    ChainSearch search_;
+};
+
+} // namespace
+
+void bind_online(nb::module_& m) {
+    nb::class_<ChainTrainer>(m, "ChainTrainer", "Online learning of a first-order chain by exact search.")
+        .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t>, std::int64_t,
+                      std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const std::string&, double,
+                      std::int64_t, Maybe<std::uint8_t, 2>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
+             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+             nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"), nb::arg("pair"), nb::arg("start"),
+             nb::arg("end"), nb::arg("cells"), nb::arg("rule"), nb::arg("amount") = 1.0, nb::arg("k") = 1,
+             nb::arg("transitions").noconvert() = nb::none(), nb::arg("start_allowed").noconvert() = nb::none(),
+             nb::arg("end_allowed").noconvert() = nb::none())
+        .def("epoch", &ChainTrainer::epoch, nb::arg("order").noconvert(),
+             "One pass in this order: labels decided, mistakes among them, updates.")
+        .def("weights", &ChainTrainer::weights, nb::arg("average") = true, "w, or its mean over the steps so far.");
+}
+
+} // namespace chaffinch::bindings

@@ -1,0 +1,237 @@
+// Incremental search: a sequence of choices. Left to right and easiest first differ in which position is next.
+#pragma once
+
+#include "agenda.hpp"
+#include "label_state.hpp"
+#include "online.hpp"
+#include "random.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+enum class Direction { left_to_right, easiest_first };
+
+// What makes a position easy: the score of its best label, or how far that lies above the next.
+enum class Ease { score, margin };
+
+// Calls decided(t, choice) for every position in the order of decision, before its label becomes context.
+template <class Decided> void left_to_right(LabelState& state, Decided&& decided) {
+    for (std::int64_t t = 0; t < state.length(); ++t) {
+        state.look(t);
+        const Choice choice = state.best(t);
+        decided(t, choice);
+        state.decide_forward(t, choice.label);
+    }
+}
+
+// The best choice of every undecided position, and which of them is easiest.
+class Frontier {
+  public:
+    Frontier(LabelState& state, Ease ease) : state_(state), ease_(ease) {}
+
+    void open() {
+        agenda_.open(state_.length());
+        choices_.resize(static_cast<std::size_t>(state_.length()));
+        rescore();
+    }
+
+    // Every undecided position is looked at afresh.
+    void rescore() {
+        for (std::int64_t t = 0; t < state_.length(); ++t) {
+            if (!state_.undecided(t)) continue;
+            state_.look(t);
+            choose(t);
+        }
+        agenda_.refresh(0, state_.length() - 1);
+    }
+
+    std::int64_t easiest() const { return agenda_.best(); } // -1: all is decided
+    const Choice& choice(std::int64_t t) const { return choices_[t]; }
+
+    void decide(std::int64_t t, std::int32_t y) {
+        std::int64_t first = t, last = t;
+        agenda_.priorities()[t] = Agenda::never;
+        state_.decide(t, y, [&](std::int64_t p) {
+            choose(p);
+            first = std::min(first, p);
+            last = std::max(last, p);
+        });
+        agenda_.refresh(first, last);
+    }
+
+  private:
+    void choose(std::int64_t t) {
+        choices_[t] = state_.best(t);
+        agenda_.priorities()[t] = ease_ == Ease::score ? choices_[t].score : choices_[t].margin;
+    }
+
+    LabelState& state_;
+    Ease ease_;
+    Agenda agenda_;
+    std::vector<Choice> choices_;
+};
+
+template <class Decided> void easiest_first(Frontier& frontier, Decided&& decided) {
+    frontier.open();
+    for (std::int64_t t = frontier.easiest(); t >= 0; t = frontier.easiest()) {
+        const Choice choice = frontier.choice(t);
+        decided(t, choice);
+        frontier.decide(t, choice.label);
+    }
+}
+
+// How mistakes are dealt with while learning.
+struct IncrementalSettings {
+    Direction direction = Direction::left_to_right;
+    Ease ease = Ease::score;
+    // Easiest first: reward the best correct choice anywhere instead of the correct label at the chosen position, and
+    // choose again (Goldberg and Elhadad 2010).
+    bool global = false;
+    int tries = 20;   // choose again at most so often; then the best correct choice is taken
+    double own = 1.0; // how often a wrong choice stays as context; else the gold label takes its place
+};
+
+// Learning from the choices of an incremental search, one update for each wrong one, at once.
+class IncrementalSearch {
+  public:
+    IncrementalSearch(const Observed& x, std::span<const std::int32_t> gold, LabelContext& context,
+                      const LabelAutomaton* automaton, const IncrementalSettings& settings, std::uint64_t seed)
+        : x_(x), gold_(gold), context_(context), settings_(settings), state_(context, automaton),
+          frontier_(state_, settings.ease), random_(seed), update_(1) {}
+
+    void own(double share) { settings_.own = share; }
+
+    template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
+        state_.open(x_, n, weights.w());
+        Tally tally;
+        if (state_.length() == 0) return tally;
+        const std::int32_t* y = gold_.data() + state_.first_token();
+        if (settings_.direction == Direction::left_to_right)
+            learn_forward(y, weights, rule, tally);
+        else
+            learn_easiest(y, weights, rule, tally);
+        return tally;
+    }
+
+  private:
+    template <class Rule> void learn_forward(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
+        const std::int64_t T = state_.length();
+        for (std::int64_t t = 0; t < T; ++t) {
+            state_.look(t);
+            const Choice choice = state_.best(t);
+            const std::int32_t rival = Rule::augmented ? state_.best(t, y[t]).label : choice.label;
+            if (rival != y[t]) {
+                correct(t, y[t], t, rival, weights, rule, tally);
+                state_.gather(t + 1, T - 1, weights.w());
+            }
+            state_.decide_forward(t, kept(choice.label, y[t], tally));
+            weights.tick();
+        }
+    }
+
+    template <class Rule> void learn_easiest(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
+        frontier_.open();
+        int tries = 0;
+        for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
+            const Choice choice = frontier_.choice(t);
+            const std::int32_t rival = Rule::augmented ? state_.best(t, y[t]).label : choice.label;
+            std::int64_t right = t; // where the correct label is rewarded, and fixed if need be
+            if (settings_.global && choice.label != y[t]) right = best_correct(y, t);
+            const bool moved = rival != y[t];
+            if (moved) correct(right, y[right], t, rival, weights, rule, tally);
+            weights.tick();
+            if (choice.label == y[t]) {
+                ++tally.decisions;
+                fix(t, y[t], moved, weights);
+            } else if (!settings_.global) {
+                fix(t, kept(choice.label, y[t], tally), moved, weights);
+            } else if (settings_.own > 0 && random_.uniform() < settings_.own) {
+                ++tally.decisions, ++tally.mistakes;
+                fix(t, choice.label, moved, weights);
+            } else if (++tries < settings_.tries) {
+                rescore(weights);
+                continue;
+            } else {
+                ++tally.decisions, ++tally.mistakes;
+                fix(right, y[right], moved, weights);
+            }
+            tries = 0;
+        }
+    }
+
+    std::int32_t kept(std::int32_t label, std::int32_t gold, Tally& tally) {
+        ++tally.decisions;
+        if (label == gold) return gold;
+        ++tally.mistakes;
+        const bool own = settings_.own >= 1 || (settings_.own > 0 && random_.uniform() < settings_.own);
+        return own ? label : gold;
+    }
+
+    void fix(std::int64_t t, std::int32_t y, bool moved, const OnlineWeights& weights) {
+        if (moved) state_.weigh(weights.w());
+        frontier_.decide(t, y);
+        if (moved) rescore(weights);
+    }
+
+    // The weights have moved: the undecided positions score anew.
+    void rescore(const OnlineWeights& weights) {
+        const std::int64_t T = state_.length();
+        for (std::int64_t t = 0; t < T;) {
+            std::int64_t end = t;
+            while (end < T && state_.undecided(end)) ++end;
+            state_.gather(t, end - 1, weights.w());
+            t = end + 1;
+        }
+        frontier_.rescore();
+    }
+
+    // The undecided position whose correct label scores highest, of the legal ones; t itself if there is none.
+    std::int64_t best_correct(const std::int32_t* y, std::int64_t t) const {
+        std::int64_t best = -1;
+        for (std::int64_t p = 0; p < state_.length(); ++p)
+            if (state_.undecided(p) && state_.legal(p, y[p]) &&
+                (best < 0 || state_.scores(p)[y[p]] > state_.scores(best)[y[best]]))
+                best = p;
+        return best < 0 ? t : best;
+    }
+
+    // w moves towards label y at position r and away from y_hat at t.
+    template <class Rule>
+    void correct(std::int64_t r, std::int32_t y, std::int64_t t, std::int32_t y_hat, OnlineWeights& weights, Rule& rule,
+                 Tally& tally) {
+        Update& d = update_.front();
+        d.clear();
+        add_cells(r, y, 1, d);
+        add_cells(t, y_hat, -1, d);
+        const std::int64_t cells = context_.rows() * padded(context_.labels());
+        if (cells > weights.size()) weights.grow(cells);
+        rule(weights, std::span(update_));
+        ++tally.updates;
+    }
+
+    void add_cells(std::int64_t t, std::int32_t y, float coefficient, Update& out) {
+        const std::int64_t S = padded(context_.labels()), at = state_.first_token() + t;
+        for (std::int64_t k = x_.examples.ptr[at]; k < x_.examples.ptr[at + 1]; ++k)
+            out.add(x_.examples.ids[k] * S + y, coefficient);
+        for (std::int64_t l = 0; l < context_.size(); ++l) {
+            const std::int32_t o = state_.observation(t, l);
+            if (o >= 0) out.add(context_.made(l, o, state_.codes(t)) * S + y, coefficient);
+        }
+    }
+
+    Observed x_;
+    std::span<const std::int32_t> gold_;
+    LabelContext& context_;
+    IncrementalSettings settings_;
+    LabelState state_;
+    Frontier frontier_;
+    Random random_;
+    std::vector<Update> update_;
+};
+
+Tally online_epoch(IncrementalSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order);
+
+} // namespace chaffinch

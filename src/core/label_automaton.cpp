@@ -1,0 +1,135 @@
+#include "label_automaton.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr std::int64_t bits = 64;
+
+using Word = LabelAutomaton::Word;
+
+void put(Word* set, std::int64_t q) { set[q / bits] |= Word{1} << (q % bits); }
+bool has(const Word* set, std::int64_t q) { return (set[q / bits] >> (q % bits)) & 1; }
+
+// Calls visit(q) for every state of the set.
+template <class Visit> void each(const Word* set, std::int64_t W, Visit&& visit) {
+    for (std::int64_t i = 0; i < W; ++i)
+        for (Word w = set[i]; w != 0; w &= w - 1) visit(i * bits + std::countr_zero(w));
+}
+
+} // namespace
+
+// State 0 is the start with no need met; 1 + (y << needs) + met is label y with these needs met.
+LabelAutomaton::LabelAutomaton(std::int64_t Y, const std::uint8_t* transitions, const std::uint8_t* start,
+                               const std::uint8_t* end, std::span<const Need> needs)
+    : Y_(Y), needs_(static_cast<std::int64_t>(needs.size())), Q_(1 + (Y << needs_)), W_((Q_ + bits - 1) / bits),
+      next_(static_cast<std::size_t>(Q_ * Y), none), successors_(static_cast<std::size_t>(Q_ * W_)),
+      final_(static_cast<std::size_t>(W_)) {
+    for (std::int64_t q = 0; q < Q_; ++q) {
+        const std::int64_t last = q == 0 ? none : (q - 1) >> needs_;
+        const std::int64_t met = q == 0 ? 0 : (q - 1) & ((std::int64_t{1} << needs_) - 1);
+        if (q == 0 || end[last]) put(final_.data(), q);
+        for (std::int64_t y = 0; y < Y; ++y) {
+            bool legal = q == 0 ? start[y] != 0 : transitions[last * Y + y] != 0;
+            std::int64_t then = met;
+            for (std::size_t r = 0; r < needs.size(); ++r) {
+                const std::int64_t bit = std::int64_t{1} << r;
+                if (needs[r].label == y && !(met & bit)) legal = false;
+                if (needs[r].since == y) then &= ~bit;
+                if (needs[r].needs == y) then |= bit;
+            }
+            if (!legal) continue;
+            const std::int64_t to = 1 + (y << needs_) + then;
+            next_[q * Y + y] = static_cast<std::int32_t>(to);
+            put(successors_.data() + q * W_, to);
+        }
+    }
+}
+
+void LegalLabels::open(std::int64_t T) {
+    if (!a_) return;
+    T_ = T;
+    const auto size = static_cast<std::size_t>((T + 1) * a_->words());
+    fixed_.assign(static_cast<std::size_t>(T), LabelAutomaton::none);
+    forward_.assign(size, 0);
+    backward_.assign(size, 0);
+    made_.resize(static_cast<std::size_t>(a_->words()));
+    put(forward(0), 0);
+    std::copy_n(a_->final(), a_->words(), backward(T));
+    for (std::int64_t t = 0; t < T; ++t) step_forward(t);
+    for (std::int64_t t = T; t-- > 0;) step_backward(t);
+}
+
+LegalLabels::Range LegalLabels::decide(std::int64_t t, std::int32_t y, bool forward_only) {
+    if (!a_) return {t + 1, t};
+    fixed_[t] = y;
+    if (forward_only) {
+        step_forward(t);
+        return {t + 1, t + 1};
+    }
+    Range changed{t, t};
+    for (std::int64_t p = t; p < T_ && step_forward(p); ++p) changed.last = p + 1;
+    for (std::int64_t p = t; p >= 0 && step_backward(p); --p) changed.first = p - 1;
+    return {std::max<std::int64_t>(changed.first, 0), std::min(changed.last, T_ - 1)};
+}
+
+void LegalLabels::mask(std::int64_t t, float* mask) const {
+    const std::int64_t Y = a_->labels();
+    std::fill_n(mask, Y, -std::numeric_limits<float>::infinity());
+    bool any = false;
+    each(forward(t), a_->words(), [&](std::int64_t q) {
+        for (std::int64_t y = 0; y < Y; ++y)
+            if (const std::int32_t to = a_->next(q, y); to != LabelAutomaton::none && has(backward(t + 1), to))
+                mask[y] = 0, any = true;
+    });
+    if (!any) std::fill_n(mask, Y, 0.0f);
+}
+
+// A decided label that nothing legal leads to (a gold label may be such) counts as reached all the same.
+bool LegalLabels::step_forward(std::int64_t t) {
+    const std::int64_t W = a_->words();
+    std::ranges::fill(made_, 0);
+    if (const std::int32_t y = fixed_[t]; y != LabelAutomaton::none) {
+        bool any = false;
+        each(forward(t), W, [&](std::int64_t q) {
+            if (const std::int32_t to = a_->next(q, y); to != LabelAutomaton::none) put(made_.data(), to), any = true;
+        });
+        if (!any) put(made_.data(), a_->after(y));
+    } else {
+        each(forward(t), W, [&](std::int64_t q) {
+            for (std::int64_t i = 0; i < W; ++i) made_[i] |= a_->successors(q)[i];
+        });
+    }
+    if (std::equal(made_.begin(), made_.end(), forward(t + 1))) return false;
+    std::ranges::copy(made_, forward(t + 1));
+    return true;
+}
+
+bool LegalLabels::step_backward(std::int64_t t) {
+    const std::int64_t W = a_->words();
+    const Word* later = backward(t + 1);
+    std::ranges::fill(made_, 0);
+    bool any = false;
+    const std::int32_t y = fixed_[t];
+    for (std::int64_t q = 0; q < a_->states(); ++q) {
+        bool can = false;
+        if (y != LabelAutomaton::none) {
+            const std::int32_t to = a_->next(q, y);
+            can = to != LabelAutomaton::none && has(later, to);
+        } else {
+            for (std::int64_t i = 0; i < W; ++i) can |= (a_->successors(q)[i] & later[i]) != 0;
+        }
+        if (can) put(made_.data(), q), any = true;
+    }
+    if (!any)
+        for (std::int64_t q = 0; q < a_->states(); ++q) put(made_.data(), q);
+    if (std::equal(made_.begin(), made_.end(), backward(t))) return false;
+    std::ranges::copy(made_, backward(t));
+    return true;
+}
+
+} // namespace chaffinch

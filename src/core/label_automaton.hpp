@@ -1,0 +1,88 @@
+// Which labellings are legal, as a finite automaton: what may follow what, begin and end, and labels that need an
+// earlier one ("I needs a B since the last SEP").
+//
+// A state is the last label and one bit per need, set while the need is met. A labelling is legal if the automaton can
+// read it and may end there. While a sentence is being labelled in any order,
+//
+//   F[t]  states that some filling of the undecided positions before t can reach
+//   B[t]  states from which some filling of the positions from t on can end
+//   y may stand at t  iff  some q in F[t] has next(q, y) in B[t+1]
+//
+// so a choice that leaves no way out is never offered, whichever side the decided labels are on.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+class LabelAutomaton {
+  public:
+    // label may only stand where `needs` stands earlier, with no `since` in between (since = -1: anywhere earlier).
+    struct Need {
+        std::int32_t label, needs, since;
+    };
+
+    LabelAutomaton(std::int64_t Y, const std::uint8_t* transitions, // [Y][Y]
+                   const std::uint8_t* start, const std::uint8_t* end, // [Y]
+                   std::span<const Need> needs);
+
+    static constexpr std::int32_t none = -1;
+    using Word = std::uint64_t;
+
+    std::int64_t labels() const { return Y_; }
+    std::int64_t states() const { return Q_; }
+    std::int64_t words() const { return W_; } // of a set of states
+
+    std::int32_t next(std::int64_t q, std::int64_t y) const { return next_[q * Y_ + y]; }
+    // The state after y when nothing legal leads there: every need counts as met.
+    std::int32_t after(std::int64_t y) const { return static_cast<std::int32_t>(1 + ((y + 1) << needs_) - 1); }
+
+    const Word* successors(std::int64_t q) const { return successors_.data() + q * W_; }
+    const Word* final() const { return final_.data(); }
+
+  private:
+    std::int64_t Y_, needs_, Q_, W_;
+    std::vector<std::int32_t> next_; // [Q][Y]
+    std::vector<Word> successors_;   // [Q][W]
+    std::vector<Word> final_;        // [W]
+};
+
+// F and B of one sentence.
+class LegalLabels {
+  public:
+    explicit LegalLabels(const LabelAutomaton* automaton) : a_(automaton) {}
+
+    bool constrained() const { return a_ != nullptr; }
+
+    void open(std::int64_t T);
+
+    // Position t gets label y. Positions whose legal labels may have changed lie in [first, last]; forward: only those
+    // right of t are of interest, and of them only the next.
+    struct Range {
+        std::int64_t first, last;
+    };
+    Range decide(std::int64_t t, std::int32_t y, bool forward);
+
+    // mask[y] = 0 where y may stand at t, -inf elsewhere; all 0 if nothing may.
+    void mask(std::int64_t t, float* mask) const; // [Y]
+
+  private:
+    using Word = LabelAutomaton::Word;
+
+    Word* forward(std::int64_t t) { return forward_.data() + t * a_->words(); }
+    Word* backward(std::int64_t t) { return backward_.data() + t * a_->words(); }
+    const Word* forward(std::int64_t t) const { return forward_.data() + t * a_->words(); }
+    const Word* backward(std::int64_t t) const { return backward_.data() + t * a_->words(); }
+    bool step_forward(std::int64_t t);  // F[t+1] from F[t]; did it change?
+    bool step_backward(std::int64_t t); // B[t] from B[t+1]; did it change?
+
+    const LabelAutomaton* a_;
+    std::int64_t T_ = 0;
+    std::vector<std::int32_t> fixed_;      // [T] label or none
+    std::vector<Word> forward_, backward_; // [T+1][W]
+    std::vector<Word> made_;               // [W]
+};
+
+} // namespace chaffinch

@@ -1,0 +1,169 @@
+// Features that look at decided labels: which row of weights belongs to what a label template sees.
+//
+//   a template l reads labels at offsets o_1 .. o_k and observes o_l(t) of the input (a stem, a tag, or nothing)
+//   key_l(t) = o_l(t) B^k + sum_j c[t + o_j] B^(j-1),    B = Y + 3
+//
+// c is a label, or one of three symbols: before the start, behind the end, not yet decided. Rows are numbered as they
+// are made, behind the F rows of features; row F is zero for ever and stands for every context that has none.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace chaffinch {
+
+// Keys below a known span to rows. A small span is a plain array, a large one open addressing, at most 60 % full.
+class ContextIndex {
+  public:
+    ContextIndex(std::uint64_t span, std::int32_t absent) : span_(span), absent_(absent), plain_(span <= most_plain) {
+        if (plain_)
+            rows_.assign(span, absent);
+        else
+            slots_.assign(1024, Slot{no_key, absent});
+    }
+
+    std::uint64_t span() const { return span_; }
+
+    std::int32_t find(std::uint64_t key) const {
+        if (plain_) return rows_[key];
+        const std::size_t mask = slots_.size() - 1;
+        for (std::size_t i = place(key) & mask;; i = (i + 1) & mask)
+            if (slots_[i].key == key || slots_[i].key == no_key) return slots_[i].row;
+    }
+
+    void set(std::uint64_t key, std::int32_t row) {
+        keys_.emplace_back(key, row);
+        if (plain_) {
+            rows_[key] = row;
+            return;
+        }
+        if (5 * keys_.size() > 3 * slots_.size()) {
+            slots_.assign(2 * slots_.size(), Slot{no_key, absent_});
+            for (const auto& [k, r] : keys_) put(k, r);
+        } else {
+            put(key, row);
+        }
+    }
+
+    // Every key that has a row, in the order they were set.
+    std::span<const std::pair<std::uint64_t, std::int32_t>> keys() const { return keys_; }
+
+  private:
+    static constexpr std::uint64_t most_plain = std::uint64_t{1} << 21;
+    static constexpr std::uint64_t no_key = std::numeric_limits<std::uint64_t>::max();
+
+    struct Slot {
+        std::uint64_t key;
+        std::int32_t row;
+    };
+
+    static std::size_t place(std::uint64_t key) {
+        const std::uint64_t h = key * 0x9e3779b97f4a7c15ULL;
+        return static_cast<std::size_t>(h ^ (h >> 32));
+    }
+
+    void put(std::uint64_t key, std::int32_t row) {
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t i = place(key) & mask;
+        while (slots_[i].key != no_key) i = (i + 1) & mask;
+        slots_[i] = {key, row};
+    }
+
+    std::uint64_t span_;
+    std::int32_t absent_;
+    bool plain_;
+    std::vector<std::int32_t> rows_;
+    std::vector<Slot> slots_;
+    std::vector<std::pair<std::uint64_t, std::int32_t>> keys_;
+};
+
+class LabelContext {
+  public:
+    struct Template {
+        std::vector<std::int32_t> offsets; // rising, 0 excluded
+        std::int64_t observations = 1;     // how many different ones training had
+    };
+
+    LabelContext(std::int64_t F, std::int64_t Y, std::vector<Template> templates)
+        : Y_(Y), zero_(static_cast<std::int32_t>(F)), rows_(F + 1), templates_(std::move(templates)) {
+        for (std::size_t l = 0; l < templates_.size(); ++l) {
+            std::uint64_t power = 1;
+            for (const std::int32_t o : templates_[l].offsets) {
+                left_ = std::max<std::int64_t>(left_, -o);
+                right_ = std::max<std::int64_t>(right_, o);
+                power *= base();
+                const auto at = std::ranges::find(by_offset_, o, &std::pair<std::int32_t, std::vector<std::int32_t>>::first);
+                auto& readers = at == by_offset_.end() ? by_offset_.emplace_back(o, std::vector<std::int32_t>()) : *at;
+                readers.second.push_back(static_cast<std::int32_t>(l));
+            }
+            powers_.push_back(power);
+            index_.emplace_back(power * static_cast<std::uint64_t>(templates_[l].observations), zero_);
+        }
+    }
+
+    // Does every key fit into 64 bits?
+    static bool fits(std::int64_t Y, const Template& t) {
+        long double span = static_cast<long double>(t.observations);
+        for (std::size_t j = 0; j < t.offsets.size(); ++j) span *= static_cast<long double>(Y + 3);
+        return span < 9e18L;
+    }
+
+    std::uint64_t base() const { return static_cast<std::uint64_t>(Y_ + 3); }
+    std::int32_t start() const { return static_cast<std::int32_t>(Y_); }
+    std::int32_t end() const { return static_cast<std::int32_t>(Y_ + 1); }
+    std::int32_t undecided() const { return static_cast<std::int32_t>(Y_ + 2); }
+
+    std::int64_t labels() const { return Y_; }
+    std::int64_t left() const { return left_; }   // how far templates look to the left
+    std::int64_t right() const { return right_; } // and to the right
+    std::int64_t size() const { return static_cast<std::int64_t>(templates_.size()); }
+    std::int64_t rows() const { return rows_; } // F + 1 + contexts
+    std::int32_t zero() const { return zero_; }
+    const Template& at(std::int64_t l) const { return templates_[l]; }
+    const ContextIndex& index(std::int64_t l) const { return index_[l]; }
+
+    // For each offset that occurs, the templates that read there.
+    std::span<const std::pair<std::int32_t, std::vector<std::int32_t>>> by_offset() const { return by_offset_; }
+
+    // here: the codes c, pointing at position t; observation >= 0.
+    std::uint64_t key(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
+        std::uint64_t code = 0;
+        for (auto o = templates_[l].offsets.rbegin(); o != templates_[l].offsets.rend(); ++o)
+            code = code * base() + static_cast<std::uint64_t>(here[*o]);
+        return static_cast<std::uint64_t>(observation) * powers_[l] + code;
+    }
+
+    std::int32_t find(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
+        return observation < 0 ? zero_ : index_[l].find(key(l, observation, here));
+    }
+
+    // The row, made now if there is none; zero() where nothing is observed.
+    std::int32_t made(std::int64_t l, std::int32_t observation, const std::int32_t* here) {
+        if (observation < 0) return zero_;
+        const std::uint64_t k = key(l, observation, here);
+        const std::int32_t row = index_[l].find(k);
+        return row != zero_ ? row : set(l, k);
+    }
+
+    std::int32_t set(std::int64_t l, std::uint64_t k) {
+        const auto row = static_cast<std::int32_t>(rows_++);
+        index_[l].set(k, row);
+        return row;
+    }
+
+  private:
+    std::int64_t Y_;
+    std::int32_t zero_;
+    std::int64_t rows_;
+    std::vector<Template> templates_;
+    std::vector<std::uint64_t> powers_; // B^k
+    std::vector<ContextIndex> index_;
+    std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> by_offset_;
+    std::int64_t left_ = 0, right_ = 0;
+};
+
+} // namespace chaffinch

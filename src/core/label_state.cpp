@@ -1,0 +1,96 @@
+#include "label_state.hpp"
+
+#include "clones.hpp"
+#include "score.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace chaffinch {
+
+CHAFFINCH_HOT void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
+                            float* out) {
+    using Lanes = Pack<float>;
+    for (std::int64_t at = 0; at < S; at += lanes) {
+        Lanes sum, row;
+        std::memcpy(&sum, base + at, sizeof sum);
+        for (std::int64_t l = 0; l < L; ++l) {
+            std::memcpy(&row, w + rows[l] * S + at, sizeof row);
+            sum += row;
+        }
+        std::memcpy(out + at, &sum, sizeof sum);
+    }
+}
+
+void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
+    x_ = x;
+    from_ = x.examples.sentences[n];
+    T_ = x.examples.sentences[n + 1] - from_;
+    const std::int64_t left = context_.left(), right = context_.right();
+    codes_.resize(static_cast<std::size_t>(left + T_ + right));
+    std::fill_n(codes_.begin(), left, context_.start());
+    std::fill_n(codes_.begin() + left, T_, context_.undecided());
+    std::fill_n(codes_.begin() + left + T_, right, context_.end());
+    if (static_cast<std::int64_t>(rows_.size()) < T_ * context_.size())
+        rows_.resize(static_cast<std::size_t>(T_ * context_.size()));
+    room(features_, T_ * S_);
+    room(scores_, T_ * S_);
+    if (legal_.constrained()) room(masks_, T_ * S_);
+    legal_.open(T_);
+    gather(0, T_ - 1, w);
+}
+
+void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
+    w_ = w;
+    if (last < first) return;
+    score_rows(x_.examples.ptr.subspan(static_cast<std::size_t>(from_ + first), static_cast<std::size_t>(last - first + 2)),
+               x_.examples.ids, w, S_, features_.data() + first * S_);
+}
+
+void LabelState::look(std::int64_t t) {
+    for (std::int64_t l = 0; l < context_.size(); ++l) find(t, l);
+    sum(t);
+    if (legal_.constrained()) legal_.mask(t, masks_.data() + t * S_);
+}
+
+void LabelState::sum(std::int64_t t) {
+    const std::int64_t L = context_.size();
+    sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_);
+}
+
+Choice LabelState::best(std::int64_t t, std::int32_t gold) const {
+    constexpr float never = -std::numeric_limits<float>::infinity();
+    const float* row = scores(t);
+    const float* mask = legal_.constrained() ? masks_.data() + t * S_ : nullptr;
+    float top = never, next = never;
+    std::int32_t label = -1;
+    for (std::int64_t y = 0; y < Y_; ++y) {
+        float score = mask ? row[y] + mask[y] : row[y];
+        if (gold >= 0 && y != gold) score += 1.0f;
+        const bool better = score > top;
+        next = better ? top : std::max(next, score);
+        label = better ? static_cast<std::int32_t>(y) : label;
+        top = better ? score : top;
+    }
+    return {label, top, top - next};
+}
+
+void LabelState::softmax(std::int64_t t, float temperature, float* out) const {
+    const float* row = scores(t);
+    const float top = best(t).score;
+    float sum = 0;
+    for (std::int64_t y = 0; y < Y_; ++y) {
+        out[y] = legal(t, y) ? std::exp((row[y] - top) / temperature) : 0.0f;
+        sum += out[y];
+    }
+    for (std::int64_t y = 0; y < Y_; ++y) out[y] /= sum;
+}
+
+void LabelState::decide_forward(std::int64_t t, std::int32_t y) {
+    codes_[context_.left() + t] = y;
+    legal_.decide(t, y, true);
+}
+
+} // namespace chaffinch

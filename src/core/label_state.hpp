@@ -1,0 +1,112 @@
+// A sentence being labelled: what is decided, what each undecided position scores, what is legal there.
+//
+//   scores(t)[y] = sum over the features f at t of w[f][y]  +  sum over the label templates l of w[row_l(t)][y]
+//
+// added up in this order always, so that scores do not depend on the order in which neighbours were decided. The first
+// sum is made once; of the rows only those that read the label just decided are looked up again.
+#pragma once
+
+#include "aligned.hpp"
+#include "label_automaton.hpp"
+#include "label_context.hpp"
+#include "linear_chain.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace chaffinch {
+
+// Sentences as rows of features and observations.
+struct Observed {
+    Examples examples;
+    const std::int32_t* observations = nullptr; // [tokens][L]
+};
+
+// A label for a position.
+struct Choice {
+    std::int32_t label = -1;
+    float score = 0;
+    float margin = 0; // above the next best legal label; +inf if there is none
+};
+
+class LabelState {
+  public:
+    LabelState(const LabelContext& context, const LabelAutomaton* automaton)
+        : context_(context), legal_(automaton), Y_(context.labels()), S_(padded(Y_)) {}
+
+    // Sentence n of x, nothing decided; features are scored. Context rows and masks: see `look`.
+    void open(const Observed& x, std::int64_t n, const float* w);
+
+    std::int64_t length() const { return T_; }
+    std::int64_t first_token() const { return from_; }
+    bool undecided(std::int64_t t) const { return codes(t)[0] == context_.undecided(); }
+    std::int32_t label(std::int64_t t) const { return codes(t)[0]; }
+    const std::int32_t* codes(std::int64_t t) const { return codes_.data() + context_.left() + t; }
+    std::int32_t observation(std::int64_t t, std::int64_t l) const {
+        return x_.observations[(from_ + t) * context_.size() + l];
+    }
+
+    // The features of positions first .. last are scored again: w has moved, or lies elsewhere.
+    void gather(std::int64_t first, std::int64_t last, const float* w);
+
+    // w lies elsewhere.
+    void weigh(const float* w) { w_ = w; }
+
+    // All context rows of t and what is legal there, then its scores.
+    void look(std::int64_t t);
+
+    const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y]
+    bool legal(std::int64_t t, std::int64_t y) const { return !legal_.constrained() || masks_[t * S_ + y] == 0; }
+
+    // The best legal label; of equals the smallest. `gold` >= 0: every other label scores one more.
+    Choice best(std::int64_t t, std::int32_t gold = -1) const;
+
+    // p(y) of the legal labels at t by softmax, the scores divided by `temperature`. out [Y]
+    void softmax(std::int64_t t, float temperature, float* out) const;
+
+    // For search from left to right: labels right of t have no scores yet.
+    void decide_forward(std::int64_t t, std::int32_t y);
+
+    // Calls changed(p) for every undecided position whose scores or legal labels are others now.
+    template <class Changed> void decide(std::int64_t t, std::int32_t y, Changed&& changed) {
+        codes_[context_.left() + t] = y;
+        for (const auto& [offset, readers] : context_.by_offset()) {
+            const std::int64_t p = t - offset;
+            if (p < 0 || p >= T_ || !undecided(p)) continue;
+            for (const std::int32_t l : readers) find(p, l);
+            sum(p);
+            if (!legal_.constrained()) changed(p);
+        }
+        if (!legal_.constrained()) return;
+        LegalLabels::Range range = legal_.decide(t, y, false);
+        for (std::int64_t p = range.first; p <= range.last; ++p)
+            if (undecided(p)) legal_.mask(p, masks_.data() + p * S_);
+        range.first = std::max<std::int64_t>(0, std::min(range.first, t - context_.left() - context_.right()));
+        range.last = std::min(T_ - 1, std::max(range.last, t + context_.left() + context_.right()));
+        for (std::int64_t p = range.first; p <= range.last; ++p)
+            if (undecided(p)) changed(p);
+    }
+
+  private:
+    void find(std::int64_t t, std::int64_t l) {
+        rows_[t * context_.size() + l] = context_.find(l, observation(t, l), codes(t));
+    }
+    void sum(std::int64_t t);
+
+    const LabelContext& context_;
+    LegalLabels legal_;
+    std::int64_t Y_, S_;
+    Observed x_;
+    const float* w_ = nullptr;
+    std::int64_t from_ = 0, T_ = 0;
+    std::vector<std::int32_t> codes_;  // [left + T + right]
+    std::vector<std::int32_t> rows_;   // [T][L]
+    AlignedVector<float> features_;    // [T][S]
+    AlignedVector<float> scores_;      // [T][S]
+    AlignedVector<float> masks_;       // [T][S]
+};
+
+// out[y] = base[y] + w[rows[0]][y] + w[rows[1]][y] + ..., in this order
+void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base, float* out);
+
+} // namespace chaffinch

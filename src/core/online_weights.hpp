@@ -1,0 +1,88 @@
+// Weights that move online, and their mean over time.
+//
+//   w[c]  the weight of cell c;  a cell is one (row, label), a row one feature or one context of labels
+//   u[c]  = sum over the changes of w[c] of  time * change
+//
+// The mean of w over the steps 0 .. time-1 is w - u / time: nothing but the cells that change is ever touched.
+// (Daume 2006, "Practical structured learning techniques", figure 2.3.)
+#pragma once
+
+#include "aligned.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace chaffinch {
+
+class OnlineWeights {
+  public:
+    // confident: keep a variance for each cell as well (AROW).
+    OnlineWeights(std::int64_t cells, bool confident)
+        : w_(static_cast<std::size_t>(cells)), u_(static_cast<std::size_t>(cells)),
+          sigma_(confident ? static_cast<std::size_t>(cells) : 0, 1.0f) {}
+
+    std::int64_t size() const { return static_cast<std::int64_t>(w_.size()); }
+    const float* w() const { return w_.data(); }
+    float* sigma() { return sigma_.data(); }
+    std::int64_t time() const { return time_; }
+
+    // One step of time passes: an example, or a decision.
+    void tick() { now_ = static_cast<float>(++time_); }
+
+    void add(std::int64_t cell, float change) {
+        if (!hidden_.empty() && !seen(cell, change)) return;
+        w_[cell] += change;
+        u_[cell] += now_ * change;
+    }
+
+    // Rows of `stride` cells stay unseen until they have been rewarded `updates` times; their past counts from then on.
+    // (Goldberg and Elhadad 2011, "Learning sparser perceptron models".)
+    void hide(std::int64_t stride, std::int64_t updates) {
+        stride_ = stride;
+        enough_ = static_cast<std::int32_t>(updates);
+        hidden_.resize(w_.size());
+        updates_.resize(w_.size() / static_cast<std::size_t>(stride));
+    }
+
+    // More cells, all zero. Pointers into w are void afterwards.
+    void grow(std::int64_t cells) {
+        w_.resize(static_cast<std::size_t>(cells));
+        u_.resize(static_cast<std::size_t>(cells));
+        if (!sigma_.empty()) sigma_.resize(static_cast<std::size_t>(cells), 1.0f);
+        if (hidden_.empty()) return;
+        hidden_.resize(static_cast<std::size_t>(cells));
+        updates_.resize(static_cast<std::size_t>(cells / stride_));
+    }
+
+    void prefetch(std::int64_t cell) const {
+        __builtin_prefetch(&w_[cell], 1);
+        __builtin_prefetch(&u_[cell], 1);
+    }
+
+    void averaged(std::span<float> out) const; // [size]
+
+  private:
+    // Has the cell's row had enough updates? If it has just now, what it learnt in hiding becomes visible.
+    bool seen(std::int64_t cell, float change) {
+        std::int32_t& count = updates_[cell / stride_];
+        if (count >= enough_) return true;
+        hidden_[cell] += change;
+        if (change > 0 && ++count == enough_) {
+            const std::int64_t row = cell / stride_ * stride_;
+            for (std::int64_t c = row; c < row + stride_; ++c) {
+                w_[c] += hidden_[c];
+                u_[c] += now_ * hidden_[c];
+            }
+        }
+        return false;
+    }
+
+    AlignedVector<float> w_, u_, sigma_, hidden_;
+    AlignedVector<std::int32_t> updates_; // [rows]
+    std::int64_t stride_ = 1;
+    std::int32_t enough_ = 0;
+    std::int64_t time_ = 0;
+    float now_ = 0;
+};
+
+} // namespace chaffinch
