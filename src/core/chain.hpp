@@ -36,7 +36,8 @@
 
 namespace chaffinch {
 
-// All that does not depend on the position. A null pointer: absent.
+// All that does not depend on the position. A null pointer: absent. What is pointed to must stay as it is until the
+// next prepare(): sentences of very wide range are summed in a second and a third programme, made when first needed.
 template <class Real> struct ChainPotentials {
     std::int64_t Y = 0;
     int order = 1;

@@ -7,14 +7,16 @@
 //   forward   alpha_t(b, c) = u_t(c) (x)  (+)_i alpha_{t-1}(i Q + b) (x) W[i Q + b][c]
 //   backward  beta_{t-1}(i Q + b)     =   (+)_c W[i Q + b][c] (x) u_t(c) (x) beta_t(b, c)
 //
-// Each state feeds exactly one block, so W has one row per state. Cells that are zero (unreachable, forbidden) are
-// passed over. In second order position 0 is a single block and position 1 is reached by the rows of `opening`.
+// Each state feeds exactly one block, so W has one row per state. In second order, pairs that the transition mask makes
+// unreachable are pruned (each block lists its sources and its targets), position 0 is a single block, and position 1
+// is reached by the rows of `opening`.
 #pragma once
 
 #include "chain.hpp"
 #include "semiring.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace chaffinch {
 
@@ -58,6 +60,15 @@ template <class Ring> class ChainProgramme {
   private:
     template <class In> CHAFFINCH_INLINE const Real* transposed(const ChainSentence<In>& x, const Real* w);
 
+    // Which labels may come before b (after b), for every b: labels of b at [bounds[b], bounds[b + 1]).
+    struct Lists {
+        std::vector<std::int32_t> labels, bounds;
+    };
+    CHAFFINCH_INLINE static ListedSources<Real> listed(const Lists& lists, std::int64_t b, const Sources<Real>& all) {
+        return {lists.bounds[b + 1] - lists.bounds[b], lists.labels.data() + lists.bounds[b], all};
+    }
+
+    Lists sources_, targets_; // second order
     bool second_ = false, has_last_ = false;
     AlignedVector<Real> start_, end_;      // [S]  potentials, not lifted
     AlignedVector<Real> log_pair_;         // [Y][S]  first order: for potentials by position
@@ -98,6 +109,16 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p
                 if (allowed(a, b)) w[a * S + b] = pair(a, b);
         if constexpr (Ring::zero == 0) std::copy_n(w, Y * S, room(log_pair_, Y * S));
     } else {
+        const auto list = [&](Lists& lists, auto&& linked) {
+            lists.labels.clear(), lists.bounds.assign(1, 0);
+            for (std::int64_t b = 0; b < Y; ++b) {
+                for (std::int64_t other = 0; other < Y; ++other)
+                    if (linked(b, other)) lists.labels.push_back(static_cast<std::int32_t>(other));
+                lists.bounds.push_back(static_cast<std::int32_t>(lists.labels.size()));
+            }
+        };
+        list(sources_, [&](std::int64_t b, std::int64_t i) { return allowed(i, b); });
+        list(targets_, [&](std::int64_t b, std::int64_t c) { return allowed(b, c); });
         opening_.assign(static_cast<std::size_t>(Y * S), never);
         last_.assign(static_cast<std::size_t>(has_last_ ? Y * S : 0), never);
         for (std::int64_t b = 0; b < Y; ++b)
@@ -166,7 +187,11 @@ CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<
             log_scale_ += step_shift_;
             for (std::int64_t b = 0; b < blocks; ++b) {
                 Real* row = here + b * S;
-                ring.absorb({fan(t), before + b, hop, w + b * S, hop * S}, row, S);
+                const Sources<Real> from{fan(t), before + b, hop, w + b * S, hop * S};
+                if (second_ && t > 1)
+                    ring.absorb(listed(sources_, b, from), row, S);
+                else
+                    ring.absorb(from, row, S);
                 ring.times(row, unary(t), S);
                 if (has_last_ && t == T - 1) ring.times(row, last_.data() + b * S, S);
             }
@@ -193,7 +218,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
         }
         const Real* w = weights(x, t);
         if (!second_) {
-            ring.absorb({Y, g, 1, transposed(x, w), S}, before, S);
+            ring.absorb(Sources<Real>{Y, g, 1, transposed(x, w), S}, before, S);
         } else if (t == 1) {
             std::fill_n(before, S, Ring::zero);
             for (std::int64_t b = 0; b < Y; ++b)
@@ -203,7 +228,8 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
             Real* column = room(scratch_, S);
             std::fill_n(before, blocks * S, Ring::zero);
             for (std::int64_t b = 0; b < blocks; ++b) {
-                ring.absorb({Y, g + b * S, 1, w_t_.data() + b * S * S, S}, column, S);
+                const Sources<Real> from{Y, g + b * S, 1, w_t_.data() + b * S * S, S};
+                ring.absorb(listed(targets_, b, from), column, S);
                 for (std::int64_t i = 0; i < Y; ++i) before[i * S + b] = column[i];
             }
         }

@@ -83,6 +83,16 @@ template <class Real> struct Sources {
     CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return w + i * w_stride; }
 };
 
+// The same, of which only those on a list feed the row.
+template <class Real> struct ListedSources {
+    std::int64_t count;
+    const std::int32_t* list; // [count]
+    Sources<Real> all;
+
+    CHAFFINCH_INLINE Real value(std::int64_t i) const { return all.value(list[i]); }
+    CHAFFINCH_INLINE const Real* weights(std::int64_t i) const { return all.weights(list[i]); }
+};
+
 // Every ring: absorb overwrites row[y] with (+)_i v[i] (x) w[i][y]. lift turns a row of potentials into weights, in
 // place, and returns the logarithm of what it divided by. rescale keeps a row within range, in place, and returns the
 // divisor, `zero` if every cell is zero; log_of is its logarithm.
@@ -95,7 +105,7 @@ template <class R> struct MaxPlus {
     CHAFFINCH_INLINE void begin() {}
     CHAFFINCH_INLINE double lift(Real*, std::int64_t) { return 0; }
     CHAFFINCH_INLINE double lift_pairs(Real*, std::int64_t) { return 0; }
-    CHAFFINCH_INLINE void absorb(const Sources<Real>& from, Real* row, std::int64_t S) const {
+    template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
         for (std::int64_t k = 0; k < S; k += lanes) {
             Pack<Real> best = {};
             best += zero;
@@ -142,7 +152,7 @@ template <class R> struct SumProduct {
     }
     CHAFFINCH_INLINE double lift(Real* row, std::int64_t S) { return lift_noting(row, S, low_unary); }
     CHAFFINCH_INLINE double lift_pairs(Real* row, std::int64_t S) { return lift_noting(row, S, low_pair); }
-    CHAFFINCH_INLINE void absorb(const Sources<Real>& from, Real* row, std::int64_t S) const {
+    template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
         for (std::int64_t k = 0; k < S; k += lanes) {
             Pack<Real> sum = {};
             for (std::int64_t i = 0; i < from.count; ++i) {
@@ -247,7 +257,7 @@ template <class R> struct LogSum {
     void begin() {}
     double lift(Real*, std::int64_t) { return 0; }
     double lift_pairs(Real*, std::int64_t) { return 0; }
-    void absorb(const Sources<Real>& from, Real* row, std::int64_t S) const {
+    template <class From> void absorb(const From& from, Real* row, std::int64_t S) const {
         for (std::int64_t y = 0; y < S; ++y) {
             row[y] = zero;
             for (std::int64_t i = 0; i < from.count; ++i)
