@@ -117,20 +117,37 @@ def test_any_range_of_potentials_gives_exact_marginals(order, dtype, data):
     assert all(brute.score(chain, potentials, y) > expected_log_z - 60 for y in drawn)
 
 
-@pytest.mark.parametrize("spread", [1.0, 30.0, 60.0, 100.0, 300.0, 1000.0, 10_000.0])
-def test_float_rows_double_rows_and_logarithms_agree(spread):
-    """One after the other answers as the range grows: a label that only a later reward makes worth while."""
-    T, Y = 12, 3
-    unary = np.zeros((T, Y), np.float32)
-    unary[0::2, 1] = -spread  # each B costs ...
-    unary[1::2, 2] = spread  # ... what the I after it, unreachable otherwise, brings back
-    transitions = np.array([[1, 1, 0], [1, 1, 1], [1, 1, 0]], np.bool_)
-    chain = Chain(Y, transitions=transitions)
+def log_z_by_hand(unary, transitions):
+    """The textbook recursion: logarithms in double, cell by cell."""
+    with np.errstate(divide="ignore"):
+        pair = np.log(transitions.astype(np.float64))
+    alpha = unary[0].astype(np.float64)
+    for row in unary[1:]:
+        alpha = np.logaddexp.reduce(alpha[:, None] + pair, axis=0) + row
+    return np.logaddexp.reduce(alpha)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("toll", [1.0, 10.0, 20.0, 24.0, 30.0, 60.0, 100.0, 200.0, 1000.0])
+def test_a_path_whose_reward_comes_late_is_not_forgotten(dtype, toll):
+    """Float rows, double rows and logarithms answer in turn as the range grows, and agree.
+
+    The second label costs its toll four times before the third, which only it leads to, brings it back: its
+    weight, relative to the first label's, sinks to exp(-4 toll) on the way while no row as a whole vanishes.
+    """
+    transitions = np.array([[1, 0, 0], [0, 1, 1], [0, 0, 1]], np.bool_)
+    unary = np.zeros((8, 3), dtype)
+    unary[:4, 1] = -toll
+    unary[4:, 2] = toll
+    unary[:, 2][:4] = -toll
+    chain = Chain(3, transitions=transitions)
     log_z, marginals = chain.logsum(Parts(unary=unary))
-    double_log_z, double = chain.logsum(Parts(unary=unary.astype(np.float64)))
-    assert log_z == pytest.approx(double_log_z, rel=1e-5)
-    np.testing.assert_allclose(marginals["unary"], double["unary"], atol=2e-5)
-    assert marginals["unary"][1, 2] > 0.05, "the label behind the cost was not forgotten"
+    exact = log_z_by_hand(unary, transitions)
+    assert log_z == pytest.approx(exact, rel=1e-5, abs=1e-5)
+    third = np.where(np.arange(3) == 2, unary[-1:], -np.inf)
+    expected = math.exp(log_z_by_hand(np.concatenate([unary[:-1], third]), transitions) - exact)
+    assert marginals["unary"][-1, 2] == pytest.approx(expected, abs=1e-5)
+    assert expected > 0.3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
