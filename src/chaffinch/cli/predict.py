@@ -34,7 +34,9 @@ def command(
     nth: Annotated[
         int | None, typer.Option(help="Append the N-th best reading instead of the best.", min=1)
     ] = None,
-    marginals: Annotated[bool, typer.Option("--marginals", help="Append the label's probability.")] = False,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Put the label's probability before it.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
@@ -51,11 +53,12 @@ def command(
     if marginals:
         best = tagger.predict(table)
         place = {label: i for i, label in enumerate(tagger.classes_.tolist())}
-        added.append(
+        added.insert(
+            len(added) - 1,
             [
                 [f"{p[t, place[y]]:.4f}" for t, y in enumerate(labels)]
                 for p, labels in zip(tagger.predict_marginals(table), best, strict=True)
-            ]
+            ],
         )
     with writing_text(output) as stream:
         if json:
@@ -72,20 +75,19 @@ def command(
 
 
 def _table(path: Path, tagger: Tagger) -> TokenTable:
-    """The input; in a column file the first columns are those that the model reads, whatever follows is kept."""
-    wanted = tagger.model_.columns
-    if detect(path).name != "columns":
+    """The input. A column file has the columns of the training data, or the first of them; what follows is kept."""
+    if detect(path).name not in ("columns", "hmm"):
         return read_table(path)
     table = read_table(path, format="columns", label="")
-    if len(table.columns) < len(wanted):
+    known, found = tagger.columns_, len(table.columns)
+    names = [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
+    missing = [name for name in tagger.model_.columns if name not in names]
+    if missing:
         raise DataError(
-            f"{display_name(path)}: the model reads {len(wanted)} columns ({', '.join(wanted)}), "
-            f"found {len(table.columns)}"
+            f"{display_name(path)}: has {found} columns, and the model reads {', '.join(tagger.model_.columns)}; "
+            f"expected the columns of its training data: {', '.join(known)}"
         )
-    rest = [f"input{i}" for i in range(len(wanted) + 1, len(table.columns) + 1)]
-    return TokenTable(
-        table.ptr, dict(zip([*wanted, *rest], table.columns.values(), strict=True)), table.groups
-    )
+    return TokenTable(table.ptr, dict(zip(names, table.columns.values(), strict=True)), table.groups)
 
 
 def _readings(tagger: Tagger, table: TokenTable, kbest: int | None, nth: int | None) -> list[list[list[str]]]:

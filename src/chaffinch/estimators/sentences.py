@@ -11,8 +11,11 @@ from chaffinch.text.table import TokenTable
 Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[str]]]"
 
 
-def table_of(X: Sentences, columns: Sequence[str]) -> TokenTable:
-    """The sentences as a table with these columns, the word first.
+def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None = None) -> TokenTable:
+    """The sentences as a table.
+
+    columns: what the tokens are made of where they are tuples, the word first
+    needed:  the columns that the result must have; None: all of them
 
     >>> table_of([["a", "b"]], ["w"]).lists("w")
     [['a', 'b']]
@@ -27,10 +30,10 @@ def table_of(X: Sentences, columns: Sequence[str]) -> TokenTable:
         raise DataError(f"expected a list of sentences, got {type(X).__name__}")
     else:
         given = _from_rows(X, columns)
-    missing = [name for name in columns if name not in given.columns]
-    if missing:
+    wanted = columns if needed is None else needed
+    if any(name not in given.columns for name in wanted):
         have = ", ".join(given.columns)
-        raise DataError(f"the model reads the columns {', '.join(columns)}; the input has {have}")
+        raise DataError(f"expected the columns {', '.join(wanted)}; the input has {have}")
     return given
 
 
@@ -40,7 +43,9 @@ def column_names(X: Sentences) -> list[str]:
         return list(X.columns)
     if isinstance(X, Mapping):
         return list(X)
-    width = next((len(t) if not isinstance(t, str) else 1 for s in X for t in s), 1)
+    width = next(
+        (len(t) if isinstance(t, Sequence) and not isinstance(t, str) else 1 for s in X for t in s), 1
+    )
     if width <= 2:
         return [WORD, "pos"][:width]
     return [WORD, *(f"x{i}" for i in range(1, width))]
@@ -60,7 +65,7 @@ def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable
     lists: list[list[list[str]]] = [[] for _ in range(width)]
     for n, sentence in enumerate(X):
         for token in sentence:
-            if isinstance(token, str) or len(token) != width:
+            if isinstance(token, str) or not isinstance(token, Sequence) or len(token) != width:
                 raise DataError(
                     f"sentence {n + 1}: expected tokens of {width} columns ({', '.join(columns)}), got {token!r}"
                 )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.progress import Listener, keep_going
@@ -77,6 +77,7 @@ class Tagger:
         )
         trained = TAGGERS.by_config(config).train(task, config)
         self.model_ = trained.model
+        self.columns_ = tuple(columns)
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = _fingerprint(train)
@@ -91,16 +92,14 @@ class Tagger:
 
     def predict(self, X: Sentences) -> list[list[str]]:
         """The best labels of each sentence."""
-        model = self._fitted()
-        table = table_of(X, model.columns)
+        model, table = self._fitted(), self._table(X)
         return _labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr)
 
     def predict_kbest(self, X: Sentences, k: int) -> list[list[tuple[float, list[str]]]]:
         """The k best labellings of each sentence with their scores, best first."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        model = self._fitted()
-        table = table_of(X, model.columns)
+        model, table = self._fitted(), self._table(X)
         outer = model.labels.outer
         return [
             [(reading.score, [outer[i] for i in reading.labels.tolist()]) for reading in readings]
@@ -109,8 +108,7 @@ class Tagger:
 
     def predict_marginals(self, X: Sentences) -> list[NDArray[np.float32]]:
         """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``."""
-        model = self._fitted()
-        table = table_of(X, model.columns)
+        model, table = self._fitted(), self._table(X)
         p = model.marginals(table, self.threads)
         bounds = table.ptr.tolist()
         return [p[a:b] for a, b in pairwise(bounds)]
@@ -119,7 +117,7 @@ class Tagger:
         """The share of tokens labelled right."""
         gold = _labelled(X, y)
         model = self._fitted()
-        table_of(gold, model.columns)
+        self._table(gold)
         place = {label: i for i, label in enumerate(model.labels.outer)}
         column = gold.columns[LABEL]
         wanted = np.array([place.get(t, -1) for t in column.types], dtype=np.int32)[column.ids]
@@ -143,7 +141,7 @@ class Tagger:
             seed=self.seed,
             data=self.fingerprint_,
             scores=dict(scores or {}),
-            details={"columns": list(model.columns), "outer": list(labels.outer), **packed.details},
+            details={"columns": list(self.columns_), "outer": list(labels.outer), **packed.details},
             droppable=packed.droppable,
         )
         arrays = {"outer_of": labels.outer_of, **packed.arrays}
@@ -156,6 +154,7 @@ class Tagger:
         tagger = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
         tagger.config_ = tagger.recipe
         tagger.model_ = recipe.load(file)
+        tagger.columns_ = _columns(file)
         tagger.fingerprint_ = file.header.data or ""
         tagger.history_ = []
         return tagger
@@ -198,10 +197,20 @@ class Tagger:
     def _config(self) -> Any:
         return TAGGERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
+    def _table(self, X: Sentences) -> TokenTable:
+        return table_of(X, self.columns_, self._fitted().columns)
+
     def _fitted(self) -> TaggingModel:
         if not hasattr(self, "model_"):
             raise ConfigError("this tagger is not trained: call fit, or load a model")
         return self.model_
+
+
+def _columns(file: modelfile.ModelFile) -> tuple[str, ...]:
+    columns = file.header.details.get("columns")
+    if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
+        raise ModelFileError(f"{file.source}: its header lacks the columns of its input")
+    return tuple(columns)
 
 
 def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:

@@ -45,6 +45,10 @@ class TemplateEncoder:
         self.features.threads = threads
         return self.features.transform(table)
 
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """What features are called, such as ``w[-1]=the|w[0]=dog``."""
+        return self.features.names(ids)
+
     def packed(self) -> Packed:
         """The feature index, the strings it stands for, and the templates."""
         header, arrays, strings = self.features.state()

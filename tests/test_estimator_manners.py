@@ -1,0 +1,108 @@
+"""The contract of sequence estimators: lists in, lists out, and scikit-learn's tools work on them."""
+
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
+from sklearn.pipeline import Pipeline
+
+from chaffinch import ConfigError, DataError, Tagger, load, samples
+from chaffinch.recipes import TAGGERS
+from chaffinch.recipes.hmm import Hmm
+
+RECIPES = [recipe.name for recipe in TAGGERS]
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    documents = samples.load("ingredients", "train", n=60)
+    return [d.words() for d in documents], [d.columns["y"] for d in documents]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_parameters_are_stored_untouched_and_cloned(recipe):
+    tagger = Tagger(recipe, seed=3)
+    twin = clone(tagger)
+    assert twin is not tagger
+    assert twin.get_params() == tagger.get_params()
+    assert twin.recipe == recipe
+    assert not hasattr(twin, "model_")
+
+
+def test_knobs_of_the_recipe_are_nested_parameters():
+    tagger = Tagger("hmm").set_params(recipe__order=1, seed=5)
+    assert tagger.recipe == Hmm(order=1)
+    assert tagger.get_params()["recipe__order"] == 1
+    assert tagger.seed == 5
+    with pytest.raises(ConfigError, match="no parameter 'sed'"):
+        tagger.set_params(sed=5)
+    with pytest.raises(ConfigError, match="Hmm has no setting 'orders'"):
+        tagger.set_params(recipe__orders=5)
+
+
+def test_an_unknown_recipe_is_refused_with_those_there_are(sentences):
+    with pytest.raises(ConfigError, match="there is no recipe 'hhm'; there are .*hmm"):
+        Tagger("hhm").fit(*sentences)
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_answers_are_lists_of_lists_even_when_all_sentences_have_one_length(recipe, sentences):
+    X, y = sentences
+    tagger = Tagger(recipe).fit(X, y)
+    assert tagger.predict([]) == []
+    assert tagger.predict([[]]) == [[]]
+    one = tagger.predict([["salt"], ["pepper"]])
+    assert [len(tags) for tags in one] == [1, 1]
+    assert all(isinstance(tag, str) for tags in one for tag in tags)
+    assert [len(tags) for tags in tagger.predict(X)] == [len(words) for words in X]
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_the_same_seed_gives_the_same_file_for_any_number_of_threads(recipe, sentences, tmp_path):
+    files = []
+    for threads in (1, 2):
+        path = tmp_path / f"{threads}.chaff"
+        Tagger(recipe, seed=7, threads=threads).fit(*sentences).save(path)
+        files.append(path.read_bytes())
+    assert files[0] == files[1]
+    assert load(tmp_path / "1.chaff").predict(sentences[0]) == load(tmp_path / "2.chaff").predict(
+        sentences[0]
+    )
+
+
+def test_cross_validation_grid_search_and_pipelines_work(sentences):
+    X, y = sentences
+    scores = cross_val_score(Tagger("hmm"), X, y, cv=KFold(3))
+    assert len(scores) == 3
+    assert all(0.5 < s <= 1.0 for s in scores)
+    search = GridSearchCV(Tagger("hmm"), {"recipe__order": [1, 2]}, cv=KFold(2)).fit(X, y)
+    assert search.best_params_["recipe__order"] in (1, 2)
+    grouped = cross_val_score(Tagger("hmm"), X, y, cv=GroupKFold(3), groups=[i % 6 for i in range(len(X))])
+    assert len(grouped) == 3
+    pipeline = Pipeline([("tag", Tagger("hmm"))]).fit(X, y)
+    assert pipeline.predict(X[:2]) == Tagger("hmm").fit(X, y).predict(X[:2])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("a sentence", "expected a list of sentences, got str"),
+        (["a", "sentence"], "sentence 1 is a string, expected a list of tokens: 'a'"),
+        ([[1, 2]], "sentence 1: expected tokens of"),
+        ([["a"], [("b", "NN")]], "expected"),
+    ],
+)
+def test_input_that_is_no_list_of_sentences_is_refused(X, message, sentences):
+    tagger = Tagger("hmm").fit(*sentences)
+    with pytest.raises(DataError, match=message):
+        tagger.predict(X)
+
+
+def test_a_tagger_that_was_not_trained_says_so():
+    with pytest.raises(ConfigError, match="not trained"):
+        Tagger("hmm").predict([["a"]])
+
+
+def test_a_label_never_seen_counts_as_wrong_when_scoring(sentences):
+    X, y = sentences
+    tagger = Tagger("hmm").fit(X, y)
+    assert tagger.score([["salt"]], [["ELSE"]]) == 0.0
