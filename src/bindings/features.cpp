@@ -59,6 +59,11 @@ const std::map<std::string_view, SentenceFunction> sentence_functions{
     {"phrases_list", SentenceFunction::phrases_list},
 };
 
+// An element of a list, borrowed: the list is not changed meanwhile.
+nb::handle item(const nb::list& list, std::size_t i) {
+    return PyList_GetItem(list.ptr(), static_cast<Py_ssize_t>(i));
+}
+
 std::vector<std::string_view> views(const nb::list& strings) {
     std::vector<std::string_view> out;
     for (nb::handle s : strings) out.push_back(utf8(s));
@@ -103,6 +108,7 @@ class Engine {
     }
 
     void empty_cache() {
+        ++emptied;
         cache.clear();
         for (std::int32_t s = 0; s < core.design().sources; ++s) cache.push_back(core.words());
     }
@@ -117,22 +123,25 @@ class Engine {
                 if (nb::len(columns.back().second) != nb::len(fresh))
                     throw nb::value_error("a column function must give one value per word");
             }
-        std::vector<std::optional<nb::object>> lowered(nb::len(fresh));
-        for (std::size_t i = 0; i < lowered.size(); ++i) {
-            const std::string_view text = utf8(fresh[i]);
+        const std::size_t n = nb::len(fresh);
+        std::vector<nb::object> lowered(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            const nb::handle word = item(fresh, i);
+            const std::string_view text = utf8(word);
             if (is_ascii(text)) continue;
-            lowered[i] = fresh[i].attr("lower")();
+            lowered[i] = word.attr("lower")();
             for (std::size_t at = 0; at < text.size();) {
                 const auto [c, bytes] = code_point(text, at);
                 (void)core.code_points().kind(c);
                 at += bytes;
             }
         }
-        for (std::size_t i = 0; i < lowered.size(); ++i) {
-            const std::string_view text = utf8(fresh[i]);
-            const std::int32_t id = core.describe(source, text, lowered[i] ? utf8(*lowered[i]) : text, growing, words);
+        for (std::size_t i = 0; i < n; ++i) {
+            const std::string_view text = utf8(item(fresh, i));
+            const std::string_view lower = lowered[i].is_valid() ? utf8(lowered[i]) : text;
+            const std::int32_t id = core.describe(source, text, lower, growing, words);
             for (const auto& [c, values] : columns) {
-                nb::handle value = values[i];
+                const nb::handle value = item(values, i);
                 if (value.is_none()) {
                     core.set_external(c, id, nullptr, growing, words);
                 } else {
@@ -144,7 +153,8 @@ class Engine {
     }
 
     FeatureEngine core;
-    std::vector<Words> cache; // [sources]
+    std::vector<Words> cache;  // [sources]
+    std::int64_t emptied = 0;  // how often: ids into the cache are good for as long as this stays the same
 };
 
 Design design_of(std::int32_t sources, const std::vector<std::tuple<std::int32_t, std::string, std::int32_t>>& words,
@@ -252,14 +262,28 @@ Table read_table(Engine& self, const In<std::int64_t>& ptr, const nb::list& colu
 }
 
 // One sentence of one column: a list or tuple of strings, None where a token has nothing there.
-nb::sequence sentence(const nb::list& rows, std::size_t n) {
-    nb::object row = rows[n];
-    if (!nb::isinstance<nb::list>(row) && !nb::isinstance<nb::tuple>(row))
-        throw nb::type_error(("sentence " + std::to_string(n + 1) + ": expected a list of strings, found " +
-                              nb::cast<std::string>(nb::str(row.type())))
-                                 .c_str());
-    return nb::borrow<nb::sequence>(row);
-}
+class Sentence {
+  public:
+    Sentence(const nb::list& rows, std::size_t n) : row_(item(rows, n)), is_list_(PyList_Check(row_.ptr())) {
+        if (!is_list_ && !PyTuple_Check(row_.ptr()))
+            throw nb::type_error(("sentence " + std::to_string(n + 1) + ": expected a list of strings, found " +
+                                  nb::cast<std::string>(nb::str(row_.type())))
+                                     .c_str());
+    }
+
+    std::size_t size() const {
+        return static_cast<std::size_t>(is_list_ ? PyList_Size(row_.ptr()) : PyTuple_Size(row_.ptr()));
+    }
+
+    nb::handle operator[](std::size_t i) const {
+        const auto at = static_cast<Py_ssize_t>(i);
+        return is_list_ ? PyList_GetItem(row_.ptr(), at) : PyTuple_GetItem(row_.ptr(), at);
+    }
+
+  private:
+    nb::handle row_;
+    bool is_list_;
+};
 
 // Sentences as lists of strings, one list of lists per source, through the cache.
 class ListReader {
@@ -275,7 +299,7 @@ class ListReader {
         ptr.reserve(nb::len(rows_[0]) + 1);
         ptr.push_back(0);
         for (std::size_t n = 0; n < nb::len(rows_[0]); ++n)
-            ptr.push_back(ptr.back() + static_cast<std::int64_t>(nb::len(sentence(rows_[0], n))));
+            ptr.push_back(ptr.back() + static_cast<std::int64_t>(Sentence(rows_[0], n).size()));
         for (std::size_t s = 1; s < S; ++s) check_shape(s);
     }
 
@@ -307,25 +331,45 @@ class ListReader {
     std::vector<std::int64_t> ptr; // [N+1]
 
   private:
-    // The ids of the words of one source; false if some were new and have been added, so that ids must be
-    // asked for again (another thread may have emptied the cache while Python ran).
+    // The ids of the words of one source, those that are new described; false if the cache was emptied while
+    // Python ran for them, so that all ids must be asked for again.
     bool resolve(std::size_t s, std::size_t first, std::size_t last) {
+        struct Unknown {
+            std::size_t at;
+            std::int32_t word;
+        };
         const Words& words = engine_.cache[s];
+        std::vector<std::int32_t>& ids = ids_[s];
+        std::vector<Unknown> unknown;
+        std::optional<Interner> texts; // of the words that are new, and the words themselves
         nb::list fresh;
-        ids_[s].clear();
-        for (std::size_t n = first; n < last; ++n)
-            for (nb::handle word : sentence(rows_[s], n)) {
-                if (word.is_none()) {
-                    ids_[s].push_back(-1);
-                    continue;
+        ids.clear();
+        for (std::size_t n = first; n < last; ++n) {
+            const Sentence sentence(rows_[s], n);
+            const auto T = static_cast<std::size_t>(ptr[n + 1] - ptr[n]);
+            if (sentence.size() != T) throw nb::value_error("a sentence changed while it was read");
+            for (std::size_t t = 0; t < T; ++t) {
+                const nb::handle word = sentence[t];
+                std::int32_t id = -1;
+                if (!word.is_none()) {
+                    const std::string_view text = utf8(word);
+                    id = words.texts.find(text);
+                    if (id < 0) {
+                        if (!texts) texts.emplace();
+                        const std::int32_t known = texts->size();
+                        unknown.push_back({ids.size(), texts->intern(text)});
+                        if (texts->size() > known) fresh.append(word);
+                    }
                 }
-                const std::int32_t id = words.texts.find(utf8(word));
-                if (id < 0) fresh.append(word);
-                ids_[s].push_back(id);
+                ids.push_back(id);
             }
-        if (nb::len(fresh) == 0) return true;
+        }
+        if (unknown.empty()) return true;
+        const std::int64_t before = engine_.emptied;
         engine_.add(static_cast<std::int32_t>(s), fresh, external_, false, engine_.cache[s]);
-        return false;
+        if (engine_.emptied != before) return false;
+        for (const Unknown& u : unknown) ids[u.at] = engine_.cache[s].texts.find((*texts)[u.word]);
+        return true;
     }
 
     void check_shape(std::size_t s) const {
@@ -337,7 +381,7 @@ class ListReader {
         if (nb::len(rows_[s]) != sentences()) differ("sentences: ", sentences(), nb::len(rows_[s]));
         for (std::size_t n = 0; n < sentences(); ++n) {
             const auto length = static_cast<std::size_t>(ptr[n + 1] - ptr[n]);
-            const std::size_t here = nb::len(sentence(rows_[s], n));
+            const std::size_t here = Sentence(rows_[s], n).size();
             if (here != length) differ("tokens of sentence " + std::to_string(n + 1) + ": ", length, here);
         }
     }

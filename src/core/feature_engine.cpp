@@ -20,6 +20,8 @@ std::size_t stretch(std::span<const std::int64_t> ptr, std::size_t from, std::in
 } // namespace
 
 FeatureEngine::FeatureEngine(Design design) : design_(std::move(design)), values_(design_.words.size()) {
+    of_source_.resize(static_cast<std::size_t>(design_.sources));
+    for (std::size_t c = 0; c < design_.words.size(); ++c) of_source_[design_.words[c].source].push_back(c);
     for (const std::string& w : design_.prepositions) prepositions_.intern(w);
     for (const std::string& w : design_.triggers) triggers_.intern(w);
     combinations_ = design_.phrases.combinations();
@@ -79,12 +81,16 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
     const std::int32_t known = words.texts.size();
     const std::int32_t id = words.texts.intern(text);
     if (id < known) return id;
+    if (of_source_[source].size() == 1 && design_.words[of_source_[source][0]].function == WordFunction::identity &&
+        !(source == 0 && reads_traits_)) { // nothing to take apart
+        const std::size_t c = of_source_[source][0];
+        words.values[c].push_back(growing ? values_[c].intern(text) : values_[c].find(text));
+        return id;
+    }
     word_.read(text, lower, points_);
-    std::int32_t preposition = -1;
     if (source == 0 && reads_traits_) {
         std::uint32_t traits = word_.traits();
-        preposition = prepositions_.find(word_.lower());
-        if (preposition >= 0) traits |= is_preposition;
+        if (prepositions_.find(word_.lower()) >= 0) traits |= is_preposition;
         const std::int32_t which = triggers_.find(word_.lower());
         if (which >= 0) traits |= static_cast<std::uint32_t>(trigger) << which;
         words.traits.push_back(traits);
@@ -92,27 +98,42 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
             words.phrase.push_back(design_.phrases.word(design_.phrases.fold() ? word_.lower() : text));
         if (reads_elsewhere_) words.lower.push_back(words.lowers.intern(word_.lower()));
     }
-    for (std::size_t c = 0; c < values_.size(); ++c) {
-        const WordColumn& column = design_.words[c];
-        if (column.source != source) continue;
-        bool has = false;
-        if (column.function == WordFunction::preposition) {
-            has = prepositions_.find(word_.lower()) >= 0;
-            text_ = word_.lower();
-        } else if (column.function == WordFunction::cluster) {
-            std::int32_t at = design_.clusters.words.find(text);
-            if (at < 0) at = design_.clusters.words.find(word_.lower());
-            has = at >= 0;
-            if (has) {
-                const std::string_view path = design_.clusters.paths[design_.clusters.path[at]];
-                text_ = column.parameter > 0 ? path.substr(0, static_cast<std::size_t>(column.parameter)) : path;
-            }
-        } else if (column.function != WordFunction::external) {
-            has = word_.value(column.function, column.parameter, text_);
+    // Every value is made and its place in its table asked for before the first is looked up, so that the
+    // tables are loaded at the same time.
+    asked_.clear();
+    asked_text_.clear();
+    for (const std::size_t c : of_source_[source]) {
+        if (!value(design_.words[c], text, text_)) {
+            words.values[c].push_back(-1);
+        } else if (growing) {
+            words.values[c].push_back(values_[c].intern(text_));
+        } else {
+            asked_.push_back({c, asked_text_.size(), text_.size(), hash_bytes(text_)});
+            asked_text_ += text_;
+            values_[c].prefetch(asked_.back().hash);
         }
-        words.values[c].push_back(!has ? -1 : growing ? values_[c].intern(text_) : values_[c].find(text_));
+    }
+    for (const Asked& a : asked_) {
+        const auto s = std::string_view(asked_text_).substr(a.start, a.size);
+        words.values[a.column].push_back(values_[a.column].find_hashed(s, a.hash));
     }
     return id;
+}
+
+// The value of a native column for the word that was read last; false if it has none.
+bool FeatureEngine::value(const WordColumn& column, std::string_view text, std::string& out) const {
+    switch (column.function) {
+    case WordFunction::preposition: out = word_.lower(); return prepositions_.find(word_.lower()) >= 0;
+    case WordFunction::cluster: {
+        std::int32_t at = design_.clusters.words.find(text);
+        if (at < 0) at = design_.clusters.words.find(word_.lower());
+        if (at < 0) return false;
+        const std::string_view path = design_.clusters.paths[design_.clusters.path[at]];
+        out = column.parameter > 0 ? path.substr(0, static_cast<std::size_t>(column.parameter)) : path;
+        return true;
+    }
+    default: return word_.value(column.function, column.parameter, out);
+    }
 }
 
 void FeatureEngine::set_external(std::size_t column, std::int32_t word, const std::string_view* value,

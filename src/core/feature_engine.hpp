@@ -134,6 +134,7 @@ class FeatureEngine {
                  IndexState state);
 
   private:
+    bool value(const WordColumn& column, std::string_view text, std::string& out) const;
     void open_tables();
     void freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>>& renumbered);
     void rebuild_tables();
@@ -142,12 +143,18 @@ class FeatureEngine {
 
     Design design_;
     CodePoints points_;
-    Word word_; // workspace of describe
-    std::string text_;
+    struct Asked { // a value on its way to an id
+        std::size_t column, start, size;
+        std::uint64_t hash;
+    };
+    Word word_; // workspace of describe, with the two below
+    std::string text_, asked_text_;
+    std::vector<Asked> asked_;
     Interner prepositions_;
     Interner triggers_;
     std::vector<Phrases::Lists> combinations_;
     std::vector<std::vector<std::string>> fixed_; // [sentence columns]
+    std::vector<std::vector<std::size_t>> of_source_; // [sources] its word columns
     bool reads_runs_ = false, reads_elsewhere_ = false, reads_phrases_ = false, reads_traits_ = false;
 
     std::vector<Interner> values_; // [word columns]

@@ -2,8 +2,9 @@
 
 namespace chaffinch {
 
-std::int32_t Interner::find(std::string_view s) const {
-    const std::uint64_t h = hash_bytes(s);
+std::int32_t Interner::find(std::string_view s) const { return find_hashed(s, hash_bytes(s)); }
+
+std::int32_t Interner::find_hashed(std::string_view s, std::uint64_t h) const {
     const std::size_t mask = slots_.size() - 1;
     for (std::size_t i = h & mask;; i = (i + 1) & mask) {
         const Slot slot = slots_[i];

@@ -70,6 +70,11 @@ class Interner {
     // The id of s, or `absent`.
     std::int32_t find(std::string_view s) const;
 
+    // The same in two steps, for who asks many tables at once: `prefetch` starts to load what `find_hashed`
+    // will look at.
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]); }
+    std::int32_t find_hashed(std::string_view s, std::uint64_t hash) const;
+
     // The id of s, given one now if it has none.
     std::int32_t intern(std::string_view s);
 

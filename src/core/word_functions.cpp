@@ -6,7 +6,9 @@
 namespace chaffinch {
 
 bool is_ascii(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    unsigned char all = 0;
+    for (const char c : text) all |= static_cast<unsigned char>(c);
+    return all < 0x80;
 }
 
 void Word::read(std::string_view text, std::string_view lower, CodePoints& points) {
@@ -14,11 +16,12 @@ void Word::read(std::string_view text, std::string_view lower, CodePoints& point
     starts_.clear();
     kinds_.clear();
     uppers_ = lowers_ = digits_ = letters_ = 0;
-    bool ascii = true;
+    starts_.reserve(text.size() + 1);
+    kinds_.reserve(text.size());
+    const bool ascii = is_ascii(text);
     for (std::size_t at = 0; at < text.size();) {
-        const auto [c, bytes] = code_point(text, at);
+        const auto [c, bytes] = ascii ? std::pair(std::uint32_t(text[at]), std::size_t{1}) : code_point(text, at);
         const Kind kind = points.kind(c);
-        ascii = ascii && bytes == 1;
         starts_.push_back(static_cast<std::uint32_t>(at));
         kinds_.push_back(kind);
         uppers_ += kind == Kind::upper;
