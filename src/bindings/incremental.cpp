@@ -64,6 +64,12 @@ void check_observations(const In<std::int32_t, 2>& observations, std::int64_t to
     }
 }
 
+void check_known(const Maybe<std::int32_t, 1>& known, std::int64_t tokens, std::int64_t Y) {
+    if (!known) return;
+    expect(static_cast<std::int64_t>(known->size()) == tokens, "known must have one label or -1 per token");
+    expect(std::ranges::all_of(span(*known), [Y](std::int32_t y) { return y >= -1 && y < Y; }), "a known label is out of range");
+}
+
 Direction direction_named(const std::string& name) {
     if (name == "left-to-right") return Direction::left_to_right;
     if (name == "easiest-first") return Direction::easiest_first;
@@ -82,15 +88,16 @@ class IncrementalTrainer {
                        In<std::int32_t, 2> observations, In<std::int32_t> gold, std::int64_t F, std::int64_t Y,
                        const Offsets& templates, const std::string& search, const std::string& ease, bool global,
                        int tries, std::int64_t width, bool max_violation, const std::string& rule, double amount,
-                       std::uint64_t seed, std::int64_t min_updates, const Maybe<std::uint8_t, 2>& transitions,
+                       std::uint64_t seed, std::int64_t min_updates, Maybe<std::int32_t, 1> known, const Maybe<std::uint8_t, 2>& transitions,
                        const Maybe<std::uint8_t, 1>& start, const Maybe<std::uint8_t, 1>& end, const Needs& needs)
         : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
-          observations_(std::move(observations)), context_(F, Y, templates_of(templates, Y, search != "easiest-first")),
+          observations_(std::move(observations)), known_(std::move(known)), context_(F, Y, templates_of(templates, Y, search != "easiest-first")),
           automaton_(automaton_of(Y, transitions, start, end, needs)), rule_(rule_named(rule, amount)),
           weights_(context_.rows() * padded(Y), is_confident(rule_)) {
         check_observations(observations_, data_.tokens(), context_);
         if (min_updates > 1) weights_.hide(padded(Y), min_updates);
-        const Observed x{data_.examples, observations_.data()};
+        check_known(known_, data_.tokens(), Y);
+        const Observed x{data_.examples, observations_.data(), pointer(known_)};
         const LabelAutomaton* automaton = automaton_ ? &*automaton_ : nullptr;
         if (search == "beam") {
             expect(width >= 1, "the beam must be at least 1 wide");
@@ -132,6 +139,7 @@ class IncrementalTrainer {
   private:
     Labelled data_;
     In<std::int32_t, 2> observations_;
+    Maybe<std::int32_t, 1> known_;
     LabelContext context_;
     std::optional<LabelAutomaton> automaton_;
     AnyRule rule_;
@@ -154,8 +162,8 @@ class BoundTagger {
     // labels, order, scores [tokens Y] and p [tokens Y]; the last three are empty unless `details`.
     auto tag(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
              const std::string& direction, const std::string& ease, float temperature, bool details,
-             std::size_t threads) const {
-        const Observed x = observed(sentences, ptr, ids, observations);
+             std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
+        const Observed x = observed(sentences, ptr, ids, observations, known);
         const auto tokens = ptr.size() - 1;
         const std::size_t cells = details ? tokens * static_cast<std::size_t>(tagger_.labels()) : 0;
         std::vector<std::int32_t> labels(tokens), order(details ? tokens : 0);
@@ -175,8 +183,8 @@ class BoundTagger {
     }
 
     auto beam(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
-              std::int64_t width, std::int64_t k, std::size_t threads) const {
-        const Observed x = observed(sentences, ptr, ids, observations);
+              std::int64_t width, std::int64_t k, std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
+        const Observed x = observed(sentences, ptr, ids, observations, known);
         expect(width >= 1 && k >= 1, "width and k must be >= 1");
         expect(tagger_.context().right() == 0, "beam search reads labels to the left only");
         std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
@@ -216,11 +224,12 @@ class BoundTagger {
     }
 
     Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
-                      const In<std::int32_t, 2>& observations) const {
+                      const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known) const {
         const Examples x{span(sentences), span(ptr), span(ids)};
         check_examples(x, tagger_.features());
         check_observations(observations, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.context());
-        return {x, observations.data()};
+        check_known(known, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.labels());
+        return {x, observations.data(), pointer(known)};
     }
 
     IncrementalTagger tagger_;
@@ -234,13 +243,14 @@ void bind_incremental(nb::module_& m) {
     nb::class_<IncrementalTrainer>(m, "IncrementalTrainer", "Online learning of greedy, easiest-first and beam taggers.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, In<std::int32_t>,
                       std::int64_t, std::int64_t, const Offsets&, const std::string&, const std::string&, bool, int,
-                      std::int64_t, bool, const std::string&, double, std::uint64_t, std::int64_t, const Masks&,
-                      const Mask&, const Mask&, const Needs&>(),
+                      std::int64_t, bool, const std::string&, double, std::uint64_t, std::int64_t, Maybe<std::int32_t, 1>,
+                      const Masks&, const Mask&, const Mask&, const Needs&>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("observations").noconvert(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
              nb::arg("templates"), nb::arg("search"), nb::arg("ease") = "score", nb::arg("everywhere") = false,
              nb::arg("tries") = 20, nb::arg("width") = 8, nb::arg("max_violation") = true, nb::arg("rule") = "perceptron",
              nb::arg("amount") = 1.0, nb::arg("seed") = 0, nb::arg("min_updates") = 1,
+             nb::arg("known").noconvert() = nb::none(),
              nb::arg("transitions").noconvert() = nb::none(), nb::arg("start").noconvert() = nb::none(),
              nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs())
         .def("epoch", &IncrementalTrainer::epoch, nb::arg("order").noconvert(), nb::arg("own") = 1.0,
@@ -258,10 +268,12 @@ void bind_incremental(nb::module_& m) {
         .def("tag", &BoundTagger::tag, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("direction"), nb::arg("ease"),
              nb::arg("temperature") = 1.0f, nb::arg("details") = false, nb::arg("threads") = 1,
+             nb::arg("known").noconvert() = nb::none(),
              "Labels, and with details the order of decision, scores [tokens Y] and probabilities [tokens Y].")
         .def("beam", &BoundTagger::beam, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("width"), nb::arg("k") = 1,
-             nb::arg("threads") = 1, "Labels [k tokens], scores [N k], counts [N], laid out as by LinearChain.kbest.");
+             nb::arg("threads") = 1, nb::arg("known").noconvert() = nb::none(),
+             "Labels [k tokens], scores [N k], counts [N], laid out as by LinearChain.kbest.");
 }
 
 } // namespace chaffinch::bindings

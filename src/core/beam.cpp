@@ -33,6 +33,11 @@ void Beam::extend(std::int64_t t, const std::int32_t* gold, bool augmented) {
     for (std::size_t p = 0; p < parents.size(); ++p) {
         scores(t, history_.data() + (static_cast<std::int64_t>(p) + 1) * left, row_.data());
         const std::size_t before = candidates_.size();
+        const std::int32_t known = x_.known ? x_.known[from_ + t] : -1;
+        if (known >= 0) {
+            candidates_.push_back({parents[p].score, static_cast<std::int32_t>(p), known});
+            continue;
+        }
         const auto offer = [&](bool constrained) {
             for (std::int64_t y = 0; y < Y_; ++y) {
                 if (constrained) {

@@ -50,6 +50,7 @@ class Beam {
     // Scores of the labels at t in this context. out [S]
     void scores(std::int64_t t, const std::int32_t* here, float* out);
 
+    bool known(std::int64_t t) const { return x_.known && x_.known[from_ + t] >= 0; }
     std::int32_t observation(std::int64_t t, std::int64_t l) const {
         return x_.observations[(from_ + t) * context_.size() + l];
     }
@@ -118,7 +119,7 @@ class BeamSearch {
             beam_.extend(t, y, augmented);
             const auto layer = beam_.layer(t);
             beam_.scores(t, here + t, gold_row_.data());
-            gold += static_cast<double>(gold_row_[y[t]]);
+            if (!beam_.known(t)) gold += static_cast<double>(gold_row_[y[t]]);
             const bool lost = std::ranges::none_of(layer, &Beam::Item::gold);
             if (!settings_.max_violation && lost) return t;
             if (settings_.max_violation && !layer.front().gold && (end < 0 || layer.front().score - gold > worst))
@@ -149,6 +150,7 @@ class BeamSearch {
         for (std::int64_t t = 0; t <= end; ++t) {
             if (y[t] != y_hat_[t]) differs = t;
             if (differs < 0 || t - differs > context_.left()) continue;
+            if (beam_.known(t)) continue;
             if (differs == t)
                 for (std::int64_t k = x_.examples.ptr[from + t]; k < x_.examples.ptr[from + t + 1]; ++k)
                     out.add(x_.examples.ids[k] * S + labels[t], coefficient);

@@ -20,8 +20,13 @@ enum class Ease { score, margin };
 // Calls decided(t, choice) for every position in the order of decision, before its label becomes context.
 template <class Decided> void left_to_right(LabelState& state, Decided&& decided) {
     for (std::int64_t t = 0; t < state.length(); ++t) {
-        state.look(t);
-        const Choice choice = state.best(t);
+        Choice choice{.label = state.known(t)};
+        if (choice.label >= 0) {
+            state.settle(t, choice.label);
+        } else {
+            state.look(t);
+            choice = state.best(t);
+        }
         decided(t, choice);
         state.decide_forward(t, choice.label);
     }
@@ -74,7 +79,13 @@ class Frontier {
     std::vector<Choice> choices_;
 };
 
-template <class Decided> void easiest_first(Frontier& frontier, Decided&& decided) {
+template <class Decided> void easiest_first(LabelState& state, Frontier& frontier, Decided&& decided) {
+    for (std::int64_t t = 0; t < state.length(); ++t)
+        if (const std::int32_t y = state.known(t); y >= 0) {
+            state.settle(t, y);
+            decided(t, Choice{.label = y});
+        }
+    state.decide_known();
     frontier.open();
     for (std::int64_t t = frontier.easiest(); t >= 0; t = frontier.easiest()) {
         const Choice choice = frontier.choice(t);
@@ -120,6 +131,10 @@ class IncrementalSearch {
     template <class Rule> void learn_forward(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
         const std::int64_t T = state_.length();
         for (std::int64_t t = 0; t < T; ++t) {
+            if (const std::int32_t known = state_.known(t); known >= 0) {
+                state_.decide_forward(t, known);
+                continue;
+            }
             state_.look(t);
             const Choice choice = state_.best(t);
             const std::int32_t rival = Rule::augmented ? state_.best(t, y[t]).label : choice.label;
@@ -133,6 +148,7 @@ class IncrementalSearch {
     }
 
     template <class Rule> void learn_easiest(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
+        state_.decide_known();
         frontier_.open();
         int tries = 0;
         for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
@@ -148,15 +164,18 @@ class IncrementalSearch {
                 fix(t, y[t], moved, weights);
             } else if (!settings_.global) {
                 fix(t, kept(choice.label, y[t], tally), moved, weights);
-            } else if (settings_.own > 0 && random_.uniform() < settings_.own) {
-                ++tally.decisions, ++tally.mistakes;
-                fix(t, choice.label, moved, weights);
-            } else if (++tries < settings_.tries) {
-                rescore(weights);
-                continue;
             } else {
-                ++tally.decisions, ++tally.mistakes;
-                fix(right, y[right], moved, weights);
+                if (tries == 0) ++tally.mistakes;
+                const bool stays = settings_.own > 0 && random_.uniform() < settings_.own;
+                if (!stays && ++tries < settings_.tries) {
+                    rescore(weights);
+                    continue;
+                }
+                ++tally.decisions;
+                if (stays)
+                    fix(t, choice.label, moved, weights);
+                else
+                    fix(right, y[right], moved, weights);
             }
             tries = 0;
         }

@@ -48,13 +48,15 @@ void IncrementalTagger::tag(const Observed& x, Direction direction, Ease ease, f
                 const std::int64_t at = state.first_token() + t;
                 if (out.labels) out.labels[at] = choice.label;
                 if (out.order) out.order[at] = step++;
-                if (out.scores) std::copy_n(state.scores(t), Y, out.scores + at * Y);
+                if (out.scores)
+                    for (std::int64_t y = 0; y < Y; ++y)
+                        out.scores[at * Y + y] = state.legal(t, y) ? state.scores(t)[y] : Agenda::never;
                 if (out.p) state.softmax(t, temperature, out.p + at * Y);
             };
             if (direction == Direction::left_to_right)
                 left_to_right(state, write);
             else
-                easiest_first(frontier, write);
+                easiest_first(state, frontier, write);
         }
     });
 }

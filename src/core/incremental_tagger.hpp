@@ -15,7 +15,7 @@ namespace chaffinch {
 struct Decisions {
     std::int32_t* labels = nullptr; // [tokens]
     std::int32_t* order = nullptr;  // [tokens] the step at which it was decided, from 0
-    float* scores = nullptr;        // [tokens][Y] of all labels when it was decided
+    float* scores = nullptr;        // [tokens][Y] of all labels when it was decided; -inf: not legal
     float* p = nullptr;             // [tokens][Y] their softmax over the legal labels
 };
 

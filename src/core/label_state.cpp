@@ -88,6 +88,22 @@ void LabelState::softmax(std::int64_t t, float temperature, float* out) const {
     for (std::int64_t y = 0; y < Y_; ++y) out[y] /= sum;
 }
 
+void LabelState::settle(std::int64_t t, std::int32_t y) {
+    std::fill_n(scores_.data() + t * S_, Y_, -std::numeric_limits<float>::infinity());
+    scores_[t * S_ + y] = 0;
+    if (legal_.constrained()) std::fill_n(masks_.data() + t * S_, Y_, 0.0f);
+}
+
+void LabelState::decide_known() {
+    if (!x_.known) return;
+    for (std::int64_t t = 0; t < T_; ++t)
+        if (const std::int32_t y = known(t); y >= 0) {
+            codes_[context_.left() + t] = y;
+            legal_.decide(t, y, false);
+            settle(t, y);
+        }
+}
+
 void LabelState::decide_forward(std::int64_t t, std::int32_t y) {
     codes_[context_.left() + t] = y;
     legal_.decide(t, y, true);

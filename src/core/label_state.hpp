@@ -20,6 +20,7 @@ namespace chaffinch {
 struct Observed {
     Examples examples;
     const std::int32_t* observations = nullptr; // [tokens][L]
+    const std::int32_t* known = nullptr;        // [tokens] a label that needs no search, or -1; null: none is known
 };
 
 // A label for a position.
@@ -49,6 +50,12 @@ class LabelState {
     // The features of positions first .. last are scored again: w has moved, or lies elsewhere.
     void gather(std::int64_t first, std::int64_t last, const float* w);
 
+    // The label that is known before the search, or -1.
+    std::int32_t known(std::int64_t t) const { return x_.known ? x_.known[from_ + t] : -1; }
+
+    // All known labels are decided at once, before any position is looked at.
+    void decide_known();
+
     // w lies elsewhere.
     void weigh(const float* w) { w_ = w; }
 
@@ -63,6 +70,9 @@ class LabelState {
 
     // p(y) of the legal labels at t by softmax, the scores divided by `temperature`. out [Y]
     void softmax(std::int64_t t, float temperature, float* out) const;
+
+    // For a position that is decided without a look.
+    void settle(std::int64_t t, std::int32_t y);
 
     // For search from left to right: labels right of t have no scores yet.
     void decide_forward(std::int64_t t, std::int32_t y);

@@ -1,12 +1,17 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm
+from chaffinch.recipes import crf, hmm, perceptron
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
     crf.RECIPE,
     hmm.RECIPE,
     hmm.EMISSION,
+    perceptron.PERCEPTRON,
+    perceptron.MIRA,
+    perceptron.GREEDY,
+    perceptron.EASIEST_FIRST,
+    perceptron.BEAM,
 )
 
 DEFAULT_TAGGER = "hmm"

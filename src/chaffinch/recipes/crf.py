@@ -16,7 +16,7 @@ from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
-from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels
+from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.held_out import HeldOut
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 
@@ -58,7 +58,7 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     inner = inner_labels(task, config.inside)
     encoder, rows = encoded(
         task,
-        preset=_preset(task, inner),
+        preset=suggested_preset(task, inner),
         min_count=config.min_count,
         language=config.language,
         clusters=config.clusters,
@@ -199,13 +199,6 @@ def _run(
     if best is not None:
         w[:] = best
     return history
-
-
-def _preset(task: TaggingTask, inner: InnerLabels) -> str:
-    """Features by what there is to read and to label."""
-    if inner.legal is not None:
-        return "chunking" if "pos" in task.columns else "default"
-    return "pos" if "pos" not in task.columns else "default"
 
 
 RECIPE = Recipe("crf", "conditional random field on the linear chain", Crf, train, load)

@@ -1,6 +1,7 @@
 """What discriminative taggers share before they learn: features of the input, and labels as they are inside."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.presets import feature_set
+from chaffinch.features.templates import parse_all
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model import LabelSet
 from chaffinch.model.template_encoder import TemplateEncoder
@@ -36,18 +39,26 @@ def encoded(
     language: str = "english",
     clusters: str | None = None,
     gazetteers: str | None = None,
+    labels: Sequence[str] | None = None,
 ) -> tuple[TemplateEncoder, FeatureRows]:
     """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
 
     clusters:   a file of word clusters
     gazetteers: files of phrases, separated by commas, or a folder of such files ending in .txt
+    labels:     templates over decided labels, added where the features have none
     """
+    paths = None if clusters is None else Clusters.read(clusters)
+    phrases = None if gazetteers is None else Gazetteers.read(_phrase_files(gazetteers))
+    named = task.features if task.features is not None else preset
+    chosen = feature_set(named, task.columns, paths, phrases)
+    if labels is not None and not any(t.label_offsets for t in chosen.templates):
+        chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels)))
     encoder = FeatureEncoder(
-        task.features if task.features is not None else preset,
+        chosen,
         min_count=min_count,
         language=language,
-        clusters=None if clusters is None else Clusters.read(clusters),
-        gazetteers=None if gazetteers is None else Gazetteers.read(_phrase_files(gazetteers)),
+        clusters=paths,
+        gazetteers=phrases,
         threads=task.threads,
     )
     readable = {name: task.table.columns[name] for name in task.columns}
@@ -88,6 +99,13 @@ class InnerLabels:
             return cls(labels, labels.column_ids(inner), legal_transitions(labels.inner, BIOES))
         labels = LabelSet.plain(column.types)
         return cls(labels, labels.column_ids(column), legal_transitions(labels.inner, scheme))
+
+
+def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
+    """Features by what there is to read and to label."""
+    if inner.legal is not None:
+        return "chunking" if "pos" in task.columns else "default"
+    return "pos" if "pos" not in task.columns else "default"
 
 
 def inner_labels(task: TaggingTask, inside: str) -> InnerLabels:

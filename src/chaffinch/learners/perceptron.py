@@ -1,0 +1,34 @@
+"""The perceptron: reward the right answer, punish the one that was found."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from chaffinch.learners.online import Mistake, OnlineLearner
+from chaffinch.structures import Scorer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Perceptron(OnlineLearner):
+    """The structured perceptron.
+
+        y_hat = argmax w.f(x, y)
+        w    += f(x, y) - f(x, y_hat)
+
+    Collins 2002, "Discriminative training methods for hidden Markov models". Needs a MaxOracle.
+
+    >>> import numpy as np
+    >>> from chaffinch.learners.problem import Problem
+    >>> from chaffinch.scorers import Example, Layout, Linear
+    >>> from chaffinch.structures import Choice
+    >>> x = [Example(np.array([0, 1]), np.array([f], np.int32)) for f in (0, 1)]
+    >>> problem = Problem(Choice(2), Linear(Layout.choice(F=2, Y=2)), [(x[0], 1), (x[1], 0)])
+    >>> scorer = Perceptron(epochs=3, average=False).fit(problem)
+    >>> [Choice(2).argmax(scorer.potentials(example)) for example in x]
+    [1, 0]
+    """
+
+    rule = "perceptron"
+
+    def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake]) -> None:
+        """One step of length 1 on the first mistake."""
+        scorer.update(x, mistakes[0].delta)

@@ -1,0 +1,57 @@
+"""The label dictionary: words so frequent and so unambiguous that their label needs no search."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.text.document import WORD
+from chaffinch.text.table import TokenTable
+
+
+@dataclass(frozen=True)
+class LabelDictionary:
+    """words: distinct   labels: int32 [words], the inner label of each"""
+
+    words: tuple[str, ...] = ()
+    labels: tuple[int, ...] = ()
+
+    @classmethod
+    def counted(cls, table: TokenTable, y: NDArray[np.int32], least: int) -> "LabelDictionary":
+        """Words seen at least so often, and always with one label.
+
+        >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b", "c"]]})
+        >>> LabelDictionary.counted(table, np.array([1, 0, 1, 1, 0], np.int32), least=2)
+        LabelDictionary(words=('a',), labels=(1,))
+        """
+        column = table.columns[WORD]
+        V = len(column.types)
+        counts = np.bincount(column.ids, minlength=V)
+        lowest, highest = np.full(V, np.iinfo(np.int32).max), np.full(V, -1)
+        np.minimum.at(lowest, column.ids, y)
+        np.maximum.at(highest, column.ids, y)
+        chosen = np.flatnonzero((counts >= least) & (lowest == highest)).tolist()
+        return cls(tuple(column.types[v] for v in chosen), tuple(int(lowest[v]) for v in chosen))
+
+    @cached_property
+    def _label_of(self) -> dict[str, int]:
+        return dict(zip(self.words, self.labels, strict=True))
+
+    def known(self, table: TokenTable) -> NDArray[np.int32] | None:
+        """The label of each token whose word is listed, -1 elsewhere; None if no word is listed at all."""
+        if not self.words:
+            return None
+        column = table.columns[WORD]
+        by_type = np.array([self._label_of.get(word, -1) for word in column.types], np.int32)
+        return by_type[column.ids]
+
+    @classmethod
+    def loaded(cls, file: ModelFile, Y: int) -> "LabelDictionary":
+        """The dictionary of a file, if it has one."""
+        if "dictionary.labels" not in file.arrays:
+            return cls()
+        need = Requirements(file)
+        labels = need.array("dictionary.labels", np.int32, ("W",), below=Y)
+        return cls(tuple(need.strings("dictionary.words", "W", distinct=True)), tuple(labels.tolist()))

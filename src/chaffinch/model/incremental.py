@@ -1,0 +1,265 @@
+"""Greedy, easiest-first and beam taggers: one choice after the other, with the labels decided so far as context."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
+from chaffinch.search.legality import needs_of
+from chaffinch.text.table import TokenTable
+
+SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
+    search.kind: search for search in (LeftToRight, EasiestFirst, Beam)
+}
+
+
+@dataclass(frozen=True)
+class IncrementalWeights:
+    """unary [F, Y] float32 by feature; context [C, Y] float32 by what label templates see.
+
+    template: int32 [C], which label template   key: uint64 [C], its observation and labels in one number
+    """
+
+    unary: NDArray[np.float32]
+    template: NDArray[np.int32]
+    key: NDArray[np.uint64]
+    context: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How the labels of all tokens were decided.
+
+    labels: int32 [T]   order: int32 [T], the step within the sentence, from 0
+    scores: float32 [T, Y] and p: float32 [T, Y], of every inner label at that step
+    """
+
+    labels: NDArray[np.int32]
+    order: NDArray[np.int32]
+    scores: NDArray[np.float32]
+    p: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class IncrementalModel:
+    """score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y].
+
+    dictionary:  words whose label needs no search
+    temperature: scores are divided by it before the softmax that gives a decision's confidence; 1 is raw
+    bits:        how weights are stored; None: as float32
+    """
+
+    encoder: TemplateEncoder
+    weights: IncrementalWeights
+    labels: LabelSet
+    search: IncrementalSearch
+    legality: Legality
+    dictionary: LabelDictionary = field(default_factory=LabelDictionary)
+    temperature: float = 1.0
+    bits: int | None = None
+
+    def __post_init__(self) -> None:
+        w = self.weights
+        kernel = _core.IncrementalTagger(
+            w.unary,
+            native_templates(self.encoder),
+            w.template,
+            w.key,
+            w.context,
+            **self.legality.native(self.labels.inner),
+        )
+        object.__setattr__(self, "_kernel", kernel)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The encoder's."""
+        return self.encoder.columns
+
+    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The labels that the search decides on."""
+        return self.labels.outer_of[self._inner(table, threads)]
+
+    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
+        """The k best of the beam; a search that keeps one labelling has one reading."""
+        if not isinstance(self.search, Beam):
+            if k > 1:
+                raise ConfigError(
+                    f"{self.search.kind} search keeps one labelling, so it has no {k} best; use beam or perceptron"
+                )
+            steps = self.steps(table, threads)
+            chosen = steps.scores[np.arange(len(steps.labels)), steps.labels].astype(np.float64)
+            return [
+                [Reading(self.labels.outer_of[steps.labels[a:b]], float(chosen[a:b].sum()))]
+                for a, b in _bounds(table)
+            ]
+        labels, scores, found = self._beam(table, k, threads)
+        readings = []
+        for n, (a, b) in enumerate(_bounds(table)):
+            paths = labels[k * a : k * b].reshape(k, b - a)
+            readings.append(
+                [
+                    Reading(self.labels.outer_of[paths[i]], float(scores[n * k + i]))
+                    for i in range(int(found[n]))
+                ]
+            )
+        return readings
+
+    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
+        """The confidence of each decision: the softmax over its labels when it was made."""
+        return self.labels.collapsed(self.steps(table, threads).p)
+
+    def steps(self, table: TokenTable, threads: int) -> Steps:
+        """Every decision with its place in the order, its scores and its probabilities."""
+        if isinstance(self.search, Beam):
+            raise ConfigError(
+                "beam search decides on whole beginnings, so it has no confidence for each label; "
+                "use greedy, easiest-first or crf"
+            )
+        labels, order, scores, p = self._tagged(table, threads, details=True)
+        Y = len(self.labels.inner)
+        return Steps(labels, order, scores.reshape(-1, Y), p.reshape(-1, Y))
+
+    def with_temperature(self, temperature: float) -> "IncrementalModel":
+        """The same model with its confidence calibrated."""
+        return replace(self, temperature=temperature)
+
+    def packed(self) -> Packed:
+        """The encoder's sections, the weights without their zeros, and the search."""
+        encoder = self.encoder.packed()
+        w = self.weights
+        words = self.dictionary
+        listed = {"dictionary.words": list(words.words)} if words.words else {}
+        unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
+        return Packed(
+            details={
+                **encoder.details,
+                "search": {"kind": self.search.kind, **asdict(self.search)},
+                "legality": self.legality.header(),
+                "temperature": self.temperature,
+                "bits": self.bits,
+            },
+            arrays={
+                **encoder.arrays,
+                **unary.arrays("unary"),
+                **context.arrays("context"),
+                "context.template": w.template.astype(
+                    np.uint8 if w.template.max(initial=0) < 256 else np.int32
+                ),
+                "context.key": w.key.astype(np.uint32 if w.key.max(initial=0) < 2**32 else np.uint64),
+                **self.legality.arrays(),
+                **({"dictionary.labels": np.array(words.labels, np.int32)} if words.words else {}),
+            },
+            strings={**encoder.strings, **listed},
+            templates=encoder.templates,
+            droppable=encoder.droppable,
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "IncrementalModel":
+        """The model of a file, every size and index checked."""
+        encoder = TemplateEncoder.loaded(file)
+        inner, details = file.header.labels, file.header.details
+        outer, search = details.get("outer"), details.get("search")
+        if not isinstance(outer, list) or not isinstance(search, dict) or search.get("kind") not in SEARCHES:
+            raise ModelFileError(f"{file.source}: its header lacks the labels or the search")
+        Y = len(inner)
+        need = Requirements(file, Y=Y)
+        outer_of = need.array("outer_of", np.int32, ("Y",), below=len(outer))
+        contexts = len(file.arrays.get("context.key", ()))
+        weights = IncrementalWeights(
+            SparseWeights.loaded(file, "unary", encoder.n_features, Y).dense(Y),
+            _narrow(file, "context.template", contexts).astype(np.int32),
+            _narrow(file, "context.key", contexts).astype(np.uint64),
+            SparseWeights.loaded(file, "context", contexts, Y).dense(Y),
+        )
+        masks = {
+            name: need.array(f"legal.{name}", np.uint8, ("Y", "Y") if name == "follows" else ("Y",)).astype(
+                bool
+            )
+            for name in ("follows", "starts", "ends")
+            if f"legal.{name}" in file.arrays
+        }
+        settings = {name: value for name, value in search.items() if name != "kind"}
+        try:
+            return cls(
+                encoder,
+                weights,
+                LabelSet(tuple(outer), inner, outer_of),
+                SEARCHES[search["kind"]](**settings),
+                Legality(**masks, needs=needs_of(details.get("legality", {}))),
+                LabelDictionary.loaded(file, Y),
+                float(details.get("temperature", 1.0)),
+                details.get("bits"),
+            )
+        except (TypeError, ValueError, KeyError, ConfigError) as e:
+            raise ModelFileError(f"{file.source}: its tagger is damaged: {e}") from None
+
+    def _inner(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        if isinstance(self.search, Beam):
+            labels: NDArray[np.int32] = self._beam(table, 1, threads)[0]
+            return labels
+        decided: NDArray[np.int32] = self._tagged(table, threads, details=False)[0]
+        return decided
+
+    def _tagged(self, table: TokenTable, threads: int, details: bool) -> Any:
+        rows = self.encoder.rows(table, threads)
+        ease = self.search.ease if isinstance(self.search, EasiestFirst) else "score"
+        return self._native().tag(
+            table.ptr,
+            rows.ptr,
+            rows.ids,
+            rows.observations,
+            direction=self.search.kind,
+            ease=ease,
+            temperature=self.temperature,
+            details=details,
+            threads=threads,
+            known=self.dictionary.known(table),
+        )
+
+    def _beam(self, table: TokenTable, k: int, threads: int) -> Any:
+        assert isinstance(self.search, Beam)
+        rows = self.encoder.rows(table, threads)
+        width = max(k, self.search.width)
+        return self._native().beam(
+            table.ptr,
+            rows.ptr,
+            rows.ids,
+            rows.observations,
+            width=width,
+            k=k,
+            threads=threads,
+            known=self.dictionary.known(table),
+        )
+
+    def _native(self) -> Any:
+        return self._kernel  # type: ignore[attr-defined]
+
+
+def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int]]:
+    """Offsets and number of observations of each label template, as the core reads them."""
+    return [(list(t.offsets), max(1, t.n_observations)) for t in encoder.features.label_templates]
+
+
+def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:
+    return pairwise(table.ptr.tolist())
+
+
+def _narrow(file: ModelFile, name: str, size: int) -> NDArray[Any]:
+    """A section of whole numbers of any width."""
+    a = file.arrays.get(name)
+    if a is None or a.dtype.kind not in "iu" or a.shape != (size,) or (size and int(a.min()) < 0):
+        raise ModelFileError(f"{file.source}: array {name!r} is missing or not {size} whole numbers")
+    return a

@@ -1,0 +1,82 @@
+"""Weights as a file keeps them: only those that are not zero, as floats or as small whole numbers with a scale."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.modelfile import ModelFile, Requirements
+
+
+@dataclass(frozen=True)
+class SparseWeights:
+    """Rows of weights [R, Y] without their zeros.
+
+    counts: uint16 [R], weights in each row   columns: uint16 [nnz], rising within a row
+    values: float32, int16 or int8 [nnz]; whole numbers are multiples of ``scale``
+
+    >>> sparse = SparseWeights.of(np.array([[0, 2, -1], [0, 0, 0]], np.float32), bits=8)
+    >>> sparse.values.dtype, sparse.dense(3).round(2).tolist()
+    (dtype('int8'), [[0.0, 2.0, -1.01], [0.0, 0.0, 0.0]])
+    """
+
+    counts: NDArray[np.uint16]
+    columns: NDArray[np.uint16]
+    values: NDArray[np.float32] | NDArray[np.int16] | NDArray[np.int8]
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, w: NDArray[np.float32], bits: int | None = None) -> "SparseWeights":
+        """The weights that are not zero; with ``bits``, the largest becomes 2^(bits-1) - 1 and the rest follow."""
+        scale = 1.0
+        if bits is not None:
+            top = float(np.abs(w).max(initial=0.0))
+            scale = top / (2 ** (bits - 1) - 1) if top > 0 else 1.0
+            w = np.rint(w / np.float32(scale)).astype(np.int8 if bits <= 8 else np.int16)
+        rows, columns = np.nonzero(w)
+        return cls(
+            np.bincount(rows, minlength=len(w)).astype(np.uint16),
+            columns.astype(np.uint16),
+            w[rows, columns],
+            scale,
+        )
+
+    def dense(self, Y: int) -> NDArray[np.float32]:
+        """The rows with their zeros: float32 [R, Y]."""
+        w = np.zeros((len(self.counts), Y), np.float32)
+        rows = np.repeat(np.arange(len(self.counts)), self.counts)
+        w[rows, self.columns] = self.values.astype(np.float32) * np.float32(self.scale)
+        return w
+
+    def arrays(self, name: str) -> dict[str, NDArray[np.generic]]:
+        """The sections of a file, their names beginning with ``name``."""
+        small = (
+            np.uint8 if self.columns.max(initial=0) < 256 and self.counts.max(initial=0) < 256 else np.uint16
+        )
+        return {
+            f"{name}.counts": self.counts.astype(small),
+            f"{name}.columns": self.columns.astype(small),
+            f"{name}.values": self.values,
+            f"{name}.scale": np.array([self.scale], np.float32),
+        }
+
+    @classmethod
+    def loaded(cls, file: ModelFile, name: str, rows: int, Y: int) -> "SparseWeights":
+        """The weights of a file, every index checked."""
+        need = Requirements(file)
+
+        def kind(section: str, kinds: tuple[type, ...]) -> type:
+            a = file.arrays.get(f"{name}.{section}")
+            return next((k for k in kinds if a is not None and a.dtype == k), kinds[0])
+
+        small = kind("counts", (np.uint8, np.uint16))
+        counts = need.array(f"{name}.counts", small, (rows,))
+        nnz = int(counts.sum(dtype=np.int64))
+        columns = need.array(f"{name}.columns", kind("columns", (np.uint8, np.uint16)), (nnz,), below=Y)
+        kept = kind("values", (np.float32, np.int8, np.int16))
+        values = need.array(f"{name}.values", kept, (nnz,))
+        scale = need.array(f"{name}.scale", np.float32, (1,), finite=True)
+        if not np.isfinite(values).all():
+            raise ModelFileError(f"{file.source}: array '{name}.values' holds a number that is not finite")
+        return cls(counts.astype(np.uint16), columns.astype(np.uint16), values, float(scale[0]))

@@ -1,0 +1,43 @@
+"""Incremental search: labels are decided one after the other, and features may look at those decided before."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from chaffinch.knobs import knob
+
+EASE = ("score", "margin")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftToRight:
+    """Greedy: the best label of each position, from the first to the last."""
+
+    kind: ClassVar[str] = "left-to-right"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EasiestFirst:
+    """The best choice of position and label anywhere, again and again.
+
+    Shen, Satta and Joshi 2007, "Guided learning for bidirectional sequence classification". Ties: the smaller
+    position, then the label that comes first in the alphabet. A decision changes the scores of the positions
+    whose templates read it; only these are scored again.
+    """
+
+    ease: str = knob(
+        "score", "what is easy: a high score, or a high margin over the next label", choices=EASE
+    )
+
+    kind: ClassVar[str] = "easiest-first"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beam:
+    """From left to right with the ``width`` best beginnings kept."""
+
+    width: int = knob(8, "beginnings kept", low=1)
+
+    kind: ClassVar[str] = "beam"
+
+
+IncrementalSearch = LeftToRight | EasiestFirst | Beam

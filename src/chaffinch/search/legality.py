@@ -1,0 +1,165 @@
+"""Which labellings are legal: what may follow what, begin and end, and labels that need an earlier one."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+
+Mask = NDArray[np.bool_]
+
+MOST_NEEDS = 8
+START, END = "<s>", "</s>"
+
+_NEED = re.compile(r"\s*(\S+)\s+needs\s+(\S+?)(?:\s+since\s+(\S+))?\s*")
+_PAIR = re.compile(r"\s*(\S+?)\s*>\s*(\S+)\s*")
+
+
+@dataclass(frozen=True)
+class Need:
+    """``label`` may stand only where ``needs`` stands earlier, with no ``since`` in between."""
+
+    label: str
+    needs: str
+    since: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label} needs {self.needs}" + (f" since {self.since}" if self.since else "")
+
+
+@dataclass(frozen=True, eq=False)
+class Legality:
+    """What incremental search may decide, whichever side the decided labels are on.
+
+    A label is offered only where the rest can still be filled in legally. A sentence too short for any legal
+    labelling is labelled as if all were legal.
+
+    follows: bool [Y, Y] (row: before, column: after)   starts, ends: bool [Y]   needs: at most 8
+    """
+
+    follows: Mask | None = None
+    starts: Mask | None = None
+    ends: Mask | None = None
+    needs: tuple[Need, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self.follows is not None or bool(self.needs)
+
+    def native(self, labels: Sequence[str]) -> dict[str, Any]:
+        """Arguments for the core."""
+        place = {label: i for i, label in enumerate(labels)}
+        return {
+            "transitions": _bytes(self.follows),
+            "start": _bytes(self.starts),
+            "end": _bytes(self.ends),
+            "needs": [
+                (place[n.label], place[n.needs], -1 if n.since is None else place[n.since])
+                for n in self.needs
+            ],
+        }
+
+    def header(self) -> dict[str, Any]:
+        """What a model file's header keeps; the masks are arrays."""
+        return {"needs": [str(n) for n in self.needs]}
+
+    def arrays(self) -> dict[str, NDArray[np.uint8]]:
+        """The masks that there are, as bytes."""
+        given = {"legal.follows": self.follows, "legal.starts": self.starts, "legal.ends": self.ends}
+        return {name: np.ascontiguousarray(m, np.uint8) for name, m in given.items() if m is not None}
+
+    @classmethod
+    def of(
+        cls,
+        labels: Sequence[str],
+        *,
+        scheme: tuple[Mask, Mask, Mask] | None = None,
+        seen: tuple[Mask, Mask, Mask] | None = None,
+        forbid: str = "",
+        need: str = "",
+    ) -> "Legality":
+        """Masks joined, and rules read from text.
+
+        forbid: pairs such as ``NAME>NAME, <s>>PREP, QTY></s>``; need: ``I needs B since SEP, ...``
+
+        >>> legality = Legality.of(["B", "I", "O"], forbid="O>I, <s>>I", need="I needs B since O")
+        >>> legality.follows.astype(int).tolist(), legality.starts.astype(int).tolist()
+        ([[1, 1, 1], [1, 1, 1], [1, 0, 1]], [1, 0, 1])
+        """
+        Y = len(labels)
+        follows, starts, ends = np.ones((Y, Y), bool), np.ones(Y, bool), np.ones(Y, bool)
+        for masks in (scheme, seen):
+            if masks is not None:
+                follows, starts, ends = follows & masks[0], starts & masks[1], ends & masks[2]
+        for before, after in parsed_pairs(forbid):
+            _forbid(labels, before, after, follows, starts, ends)
+        needs = parsed_needs(need)
+        for rule in needs:
+            for label in (rule.label, rule.needs, rule.since):
+                if label is not None:
+                    _place(labels, label, f"need {rule}")
+        if follows.all() and starts.all() and ends.all():
+            return cls(needs=needs)
+        return cls(follows, starts, ends, needs)
+
+
+def seen_pairs(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> tuple[Mask, Mask, Mask]:
+    """What followed what, began and ended a sentence in training."""
+    follows, starts, ends = np.zeros((Y, Y), bool), np.zeros(Y, bool), np.zeros(Y, bool)
+    filled = np.flatnonzero(np.diff(ptr))
+    first, last = ptr[filled], ptr[filled + 1] - 1
+    starts[y[first]] = True
+    ends[y[last]] = True
+    inside = np.ones(len(y), bool)
+    inside[first] = False
+    after = np.flatnonzero(inside)
+    follows[y[after - 1], y[after]] = True
+    return follows, starts, ends
+
+
+def parsed_pairs(text: str) -> list[tuple[str, str]]:
+    """The pairs of ``A>B, C>D``; ``<s>`` and ``</s>`` are the ends of the sentence."""
+    return [_matched(_PAIR, part, "A>B") for part in text.split(",") if part.strip()]
+
+
+def parsed_needs(text: str) -> tuple[Need, ...]:
+    """The needs of ``I needs B since SEP, X needs Y``."""
+    parts = [part for part in text.split(",") if part.strip()]
+    if len(parts) > MOST_NEEDS:
+        raise ConfigError(f"at most {MOST_NEEDS} needs can be kept track of, got {len(parts)}")
+    return tuple(Need(*_matched(_NEED, part, "A needs B since C")) for part in parts)
+
+
+def needs_of(header: Mapping[str, Any]) -> tuple[Need, ...]:
+    """The needs that a model file's header holds."""
+    return parsed_needs(", ".join(header.get("needs", [])))
+
+
+def _forbid(labels: Sequence[str], before: str, after: str, follows: Mask, starts: Mask, ends: Mask) -> None:
+    where = f"forbid {before}>{after}"
+    if before == START:
+        starts[_place(labels, after, where)] = False
+    elif after == END:
+        ends[_place(labels, before, where)] = False
+    else:
+        follows[_place(labels, before, where), _place(labels, after, where)] = False
+
+
+def _place(labels: Sequence[str], label: str, where: str) -> int:
+    if label not in labels:
+        raise ConfigError(f"{where}: there is no label {label!r}; there are {', '.join(labels)}")
+    return list(labels).index(label)
+
+
+def _matched(pattern: re.Pattern[str], text: str, form: str) -> Any:
+    found = pattern.fullmatch(text)
+    if not found:
+        raise ConfigError(f"expected {form!r}, got {text.strip()!r}")
+    return found.groups()
+
+
+def _bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
+    return None if mask is None else np.ascontiguousarray(mask, np.uint8)
