@@ -40,7 +40,7 @@ def test_knobs_of_the_recipe_are_nested_parameters():
 
 
 def test_an_unknown_recipe_is_refused_with_those_there_are(sentences):
-    with pytest.raises(ConfigError, match="there is no recipe 'hhm'; there are .*hmm"):
+    with pytest.raises(ConfigError, match=r"there is no recipe 'hhm'; there are .*hmm"):
         Tagger("hhm").fit(*sentences)
 
 

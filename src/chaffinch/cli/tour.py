@@ -1,12 +1,178 @@
-"""chaffinch tour."""
+"""chaffinch tour: a walk through the toolkit on the embedded samples, a part at a time."""
 
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.table import Table
+from rich.text import Text
+
+from chaffinch import samples
+from chaffinch.cli.console import out
+from chaffinch.cli.samples import picture
+from chaffinch.corpus import detect, read_table
+from chaffinch.corpus.conversion import convert
+from chaffinch.estimators import Tagger, load
+from chaffinch.evaluate import TagPair, TagScorer, intervals, score_tags
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable
+
+EXAMPLES = """\
+[bold]Examples[/bold]
+
+  chaffinch tour\n
+  chaffinch tour --yes --folder my-tour
+"""
+
+
+@dataclass
+class Walk:
+    """Where the tour keeps its files, and what earlier parts left for later ones."""
+
+    folder: Path
+    models: dict[str, Path] = field(default_factory=dict)
 
 
 def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before each part.")] = False,
+    folder: Annotated[
+        Path | None, typer.Option(help="Keep the files there; else they go when the tour ends.")
+    ] = None,
 ) -> None:
-    """Walk through the toolkit on the embedded samples."""
-    del yes
+    """Walk through the toolkit on the embedded samples; asks before each part."""
+    with tempfile.TemporaryDirectory(prefix="chaffinch-tour-") as temporary:
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        walk = Walk(folder or Path(temporary))
+        began = time.perf_counter()
+        for number, (title, part) in enumerate(PARTS, 1):
+            out.print(Rule(f"[bold]{number}. {title}[/bold]", align="left"))
+            if not yes and not typer.confirm(f"Show part {number}, {title}?", default=True):
+                continue
+            part(walk)
+        out.print(Rule(f"the tour took {time.perf_counter() - began:.1f} s", align="left"))
+        if folder is not None:
+            out.print(f"Its files are in {folder}.")
+
+
+def _samples(_: Walk) -> None:
+    out.print("Eight small corpora of our own come with the package, the same for a seed on every machine.\n")
+    listed = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("sample", "what it is", "train / dev / test"):
+        listed.add_column(heading)
+    for name, sample in samples.SAMPLES.items():
+        sizes = " / ".join(f"{sample.sizes[split]:,}" for split in sample.splits)
+        listed.add_row(name, sample.about, sizes)
+    out.print(listed)
+    for name in ("ingredients", "posts", "pairs", "letters"):
+        document = samples.preview(name, 1)[0]
+        out.print(Panel(picture(document, out.width - 4), title=name, title_align="left", border_style="dim"))
+
+
+def _files(walk: Walk) -> None:
+    for name in ("ingredients", "posts"):
+        samples.export(name, walk.folder / name, force=True)
+    path = walk.folder / "ingredients" / "train.conll"
+    table = read_table(path)
+    out.print(
+        f"{path.name}: {detect(path).name} with {', '.join(table.columns)}; "
+        f"{table.n_sentences:,} sentences, {table.n_tokens:,} tokens"
+    )
+    source, target = walk.folder / "posts" / "train.conll", walk.folder / "posts.jsonl"
+    done = convert(source, target, to_format="jsonl-spans", force=True)
+    out.print(f"chaffinch convert {source.name} {target.name}: {done.documents:,} documents", highlight=False)
+    first = target.read_text(encoding="utf-8").splitlines()[0]
+    out.print(Text(first, style="dim", overflow="ellipsis", no_wrap=True))
+
+
+def _scores(_: Walk) -> None:
+    gold = [d.columns[LABEL] for d in samples.load("posts", "test")]
+    words = [d.words() for d in samples.load("posts", "test")]
+    seen = _commonest_labels()
+    guessed = [[seen.get(word, "O") for word in sentence] for sentence in words]
+    out.print("The plainest tagger, the commonest label of each word, counted as each convention counts:\n")
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("convention", "precision", "recall", "F1", "untyped F1"):
+        shown.add_column(heading, justify="left" if heading == "convention" else "right")
+    for convention in ("conlleval", "seqeval", "seqeval-strict", "hmm-project"):
+        scores = score_tags(gold, guessed, convention=convention).as_dict()
+        row = [scores[f"span.micro.{key}"] for key in ("precision", "recall", "f1")] + [scores["untyped.f1"]]
+        shown.add_row(convention, *(f"{value:.4f}" for value in row))
+    out.print(shown)
+
+
+def _taggers(walk: Walk) -> None:
+    path = walk.folder / "ingredients"
+    if not path.exists():
+        samples.export("ingredients", path)
+    train, test = read_table(path / "train.conll"), read_table(path / "test.conll")
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("recipe", "trained in", "words right", "95 % interval", "sentences right", "model"):
+        shown.add_column(heading, justify="left" if heading == "recipe" else "right")
+    for recipe in TOURED:
+        model = walk.folder / f"{recipe}.chaff"
+        began = time.perf_counter()
+        tagger = Tagger(recipe).fit(train)
+        seconds = time.perf_counter() - began
+        tagger.save(model)
+        walk.models[recipe] = model
+        word, low, high, sentence = _accuracy(tagger, test)
+        size = f"{model.stat().st_size / 1024:,.0f} KB"
+        interval = f"{100 * low:.2f} to {100 * high:.2f}"
+        shown.add_row(
+            recipe, f"{seconds:.2f} s", f"{100 * word:.2f} %", interval, f"{100 * sentence:.2f} %", size
+        )
+    out.print(shown)
+
+
+def _readings(walk: Walk) -> None:
+    if "hmm" not in walk.models:
+        _taggers(walk)
+    tagger = load(walk.models["hmm"])
+    sentence = "1 large can chopped tomatoes , drained".split()
+    out.print(f"The three best readings of [italic]{' '.join(sentence)}[/italic]:\n")
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    shown.add_column("log p", justify="right")
+    for word in sentence:
+        shown.add_column(word)
+    for score, labels in tagger.predict_kbest([sentence], 3)[0]:
+        shown.add_row(f"{score:.2f}", *labels)
+    marginals = tagger.predict_marginals([sentence])[0]
+    shown.add_row("certainty", *(f"{p.max():.2f}" for p in marginals), style="dim")
+    out.print(shown)
+
+
+# Recipes that the part on taggers trains.
+TOURED = ("emission", "hmm", "crf")
+
+PARTS: list[tuple[str, Callable[[Walk], None]]] = [
+    ("the embedded samples", _samples),
+    ("files in, files out", _files),
+    ("scores that people can compare", _scores),
+    ("taggers, trained now", _taggers),
+    ("readings and certainty", _readings),
+]
+
+
+def _commonest_labels() -> dict[str, str]:
+    counts: dict[str, dict[str, int]] = {}
+    for document in samples.load("posts", "train"):
+        for word, label in zip(document.words(), document.columns[LABEL], strict=True):
+            seen = counts.setdefault(word, {})
+            seen[label] = seen.get(label, 0) + 1
+    return {word: max(sorted(seen), key=seen.__getitem__) for word, seen in counts.items()}
+
+
+def _accuracy(tagger: Tagger, table: TokenTable) -> tuple[float, float, float, float]:
+    """Token accuracy with its interval, and sentence accuracy."""
+    pair = TagPair.from_lists(table.lists(LABEL), tagger.predict(table))
+    scorer = TagScorer(pair.labels)
+    scores = scorer.score(pair.y, pair.y_hat, pair.ptr)
+    found = intervals(scorer.tally(pair.y, pair.y_hat, pair.ptr))["token_accuracy"]
+    return scores.token_accuracy, found.low, found.high, scores.sentence_accuracy
