@@ -1,0 +1,155 @@
+"""The online loop: rules held against plain versions, and every fused pair against the generic loop."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from chaffinch.errors import ConfigError
+from chaffinch.learners.arow import Arow
+from chaffinch.learners.mira import Mira, PassiveAggressive
+from chaffinch.learners.online import FUSED, epochs, example_order
+from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.problem import Problem, SentenceExamples
+from chaffinch.scorers import Layout, Linear
+from chaffinch.structures import Chain
+
+LEARNERS = {
+    "perceptron": Perceptron(epochs=3, seed=4),
+    "last weights": Perceptron(epochs=3, seed=4, average=False),
+    "pa": PassiveAggressive(epochs=3, seed=4, C=0.3),
+    "mira": Mira(epochs=3, seed=4, C=0.3),
+    "3-best mira": Mira(epochs=3, seed=4, C=0.3, k=3),
+}
+
+
+def chain_problem(seed=0, masks=False, F=9, Y=3, N=12):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 6, N)
+    T = int(lengths.sum())
+    sizes = rng.integers(0, 4, T)
+    y = rng.integers(0, Y, T).astype(np.int32)
+    transitions = None
+    if masks:
+        transitions = np.ones((Y, Y), bool)
+        transitions[0, 1] = False
+        y[:] = rng.integers(1, Y, T)
+    examples = SentenceExamples(
+        np.cumsum([0, *lengths]).astype(np.int64),
+        np.cumsum([0, *sizes]).astype(np.int64),
+        np.concatenate([rng.choice(F, n, replace=False) for n in sizes]).astype(np.int32),
+        y,
+    )
+    return Problem(Chain(Y, transitions), Linear(Layout.chain(F, Y)), examples)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("masks", [False, True])
+def test_fused_epochs_equal_the_generic_loop(name, masks):
+    problem, learner = chain_problem(masks=masks), LEARNERS[name]
+    assert (Chain, learner.rule) in FUSED
+    fused, generic = epochs(learner, problem), epochs(learner, problem, fused=False)
+    for ours, plain in zip(fused, generic, strict=True):
+        assert ours.wrong == plain.wrong
+        np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=2e-5)
+    assert plain.wrong > 0 or plain.scorer().w.any()
+
+
+def test_every_fused_pair_is_tested():
+    tested = {(Chain, learner.rule) for learner in LEARNERS.values()}
+    assert set(FUSED) - tested == {(Chain, "arow")}  # whose reference is below
+
+
+def sparse_features(x, y):
+    """f(x, y) as a dictionary."""
+    f = defaultdict(float)
+    for t, label in enumerate(y):
+        for i in x.ids[x.ptr[t] : x.ptr[t + 1]].tolist():
+            f["unary", i, label] += 1
+        if t:
+            f["pair", y[t - 1], label] += 1
+    f["start", y[0]] += 1
+    f["end", y[-1]] += 1
+    return f
+
+
+def test_arow_equals_its_definition_on_single_weights():
+    problem, r = chain_problem(3), 0.7
+    chain, layout = problem.structure, problem.scorer.layout
+    learner = Arow(epochs=2, seed=1, r=r)
+    last = list(epochs(learner, problem))[-1].scorer()
+    w, sigma = defaultdict(float), defaultdict(lambda: 1.0)
+
+    def as_linear():
+        scorer = Linear(layout)
+        for key, value in w.items():
+            scorer.block(key[0])[key[1:] if len(key) == 3 else (0, key[1])] = value
+        return scorer
+
+    for number in (1, 2):
+        for n in example_order(len(problem.examples), 1, number).tolist():
+            x, y = problem.examples[n]
+            scorer = as_linear()
+            y_hat = chain.argmax(scorer.potentials(x) + chain.cost(scorer.shape(x), y))
+            if np.array_equal(y, y_hat):
+                continue
+            d = sparse_features(x, y.tolist())
+            for key, value in sparse_features(x, y_hat.tolist()).items():
+                d[key] -= value
+            missing = np.sum(y != y_hat) - sum(w[key] * value for key, value in d.items())
+            beta = 1 / (sum(sigma[key] * value**2 for key, value in d.items()) + r)
+            for key, value in d.items():
+                step = sigma[key] * value
+                w[key] += beta * max(0.0, missing) * step
+                if missing > 0:
+                    sigma[key] -= beta * step**2
+    np.testing.assert_allclose(last.w, as_linear().w, atol=1e-4)
+
+
+def test_a_passive_aggressive_step_reaches_the_margin_and_no_further():
+    problem = chain_problem(5, N=1)
+    x, y = problem.examples[0]
+    learner = PassiveAggressive(epochs=1, C=1e9, average=False)
+    scorer = next(epochs(learner, problem)).scorer()
+    chain, shape = problem.structure, scorer.shape(x)
+    y_hat = chain.argmax(problem.scorer.potentials(x))
+    delta = chain.parts(shape, y) - chain.parts(shape, y_hat)
+    assert scorer.potentials(x).dot(delta) == pytest.approx(np.sum(y != y_hat), abs=1e-4)
+
+
+def test_k_best_mira_puts_every_answer_it_saw_below_gold_by_its_cost():
+    problem = chain_problem(6, N=1)
+    x, y = problem.examples[0]
+    learner = Mira(epochs=1, C=1e9, k=4, average=False)
+    scorer = next(epochs(learner, problem)).scorer()
+    chain, shape = problem.structure, scorer.shape(x)
+    augmented = problem.scorer.potentials(x) + chain.cost(shape, y)
+    for _, y_hat in chain.kbest(augmented, 4):
+        delta = chain.parts(shape, y) - chain.parts(shape, y_hat)
+        assert scorer.potentials(x).dot(delta) >= np.sum(y != y_hat) - 1e-2
+
+
+def test_learning_leaves_the_problem_as_it_was_and_depends_on_the_seed_alone():
+    problem = chain_problem(7)
+    first, second = (Perceptron(epochs=2, seed=9).fit(problem) for _ in range(2))
+    assert np.array_equal(first.w, second.w)
+    assert not problem.scorer.w.any()
+    assert not np.array_equal(first.w, Perceptron(epochs=2, seed=8).fit(problem).w)
+
+
+def test_a_listener_stops_learning():
+    seen = []
+    Perceptron(epochs=9).fit(chain_problem(), lambda p: seen.append(p.done) or p.done < 2)
+    assert seen == [1, 2]
+
+
+def test_wrong_settings_are_refused_by_name():
+    with pytest.raises(ConfigError, match=r"Mira\.k must be >= 1, got 0"):
+        Mira(k=0).fit(chain_problem())
+
+
+def test_separable_data_is_learnt_without_a_mistake():
+    ids = np.random.default_rng(0).integers(0, 6, 30).astype(np.int32)
+    examples = SentenceExamples(np.arange(0, 31, 5), np.arange(31), ids, ids % 3)
+    problem = Problem(Chain(3), Linear(Layout.chain(6, 3)), examples)
+    assert list(epochs(Perceptron(epochs=20), problem))[-1].wrong == 0
