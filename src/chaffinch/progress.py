@@ -2,16 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a long job has come."""
+    """How far a long job has come.
+
+    model: makes the model as it stands, for a listener that scores it on the way; it decides nothing
+    """
 
     task: str
     done: int
     total: int | None = None
     scores: dict[str, float] = field(default_factory=dict)
+    model: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
 
 Listener = Callable[[Progress], bool]

@@ -18,6 +18,9 @@ COMMANDS = {
     "train": "Train a model and write it to one file.",
     "predict": "Label the sentences of a file.",
     "inspect": "Show what a model holds.",
+    "ablation": "Vary settings over several seeds: a table with intervals, and charts.",
+    "preset": "Run a preset again, to the same bytes.",
+    "tune": "Find settings on held-out data, and write them as a preset.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 
@@ -80,9 +83,14 @@ def _load(name: str) -> Any:
     single = typer.Typer(
         pretty_exceptions_enable=False,
         add_completion=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _dashed},
         rich_markup_mode="rich",
     )
     module = import_module(f"chaffinch.cli.{name.replace('-', '_')}")
     single.command(name, epilog=getattr(module, "EXAMPLES", None))(module.command)
     return typer.main.get_command(single)
+
+
+def _dashed(flag: str) -> str:
+    """Flags may be written with underscores: --feature_size is --feature-size."""
+    return flag.replace("_", "-")

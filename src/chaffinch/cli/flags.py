@@ -1,7 +1,7 @@
 """Flags derived from knobs: a command declares its own parameters, and the config's fields join them."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -9,11 +9,13 @@ import typer
 from chaffinch.knobs import knobs
 
 
-def with_knobs(*configs: tuple[str, type]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_knobs(
+    *configs: tuple[str, type], letters: Mapping[str, str] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command one optional flag per knob of the configs, each under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
-    configs share is one flag; its help names the first.
+    configs share is one flag; its help names the first. ``letters`` gives shorthands such as -e to some.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -25,6 +27,7 @@ def with_knobs(*configs: tuple[str, type]) -> Callable[[Callable[..., None]], Ca
                     continue
                 default = "" if k.default is None else f" [dim]\\[default: {k.default}][/dim]"
                 names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
+                names += [letters[k.name]] if letters and k.name in letters else []
                 choices = f" ({'|'.join(k.choices)})" if k.choices else ""
                 option = typer.Option(*names, help=f"{k.help}{choices}{default}", rich_help_panel=panel)
                 derived[k.name] = inspect.Parameter(

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
+from chaffinch.cli.lab_train import with_experiments
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
@@ -30,6 +31,7 @@ EXAMPLES = """\
 """
 
 
+@with_experiments
 @with_knobs(*((f"Knobs of recipe {r.name}", r.config) for r in TAGGERS))
 def command(
     data: Annotated[

@@ -1,7 +1,7 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -194,7 +194,7 @@ def _run(
                 best, best_score, best_number = w.copy(), scores["dev"], met.number
         history.append(Progress("pass", met.number, config.passes, scores))
         patient = held_out is None or met.number - best_number < config.patience
-        if not (task.on_epoch(history[-1]) and patient):
+        if not (task.on_epoch(replace(history[-1], model=model)) and patient):
             break
     if best is not None:
         w[:] = best

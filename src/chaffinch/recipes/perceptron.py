@@ -1,7 +1,7 @@
 """Perceptron taggers: exact search (perceptron, mira) and incremental search (greedy, easiest-first, beam)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -358,7 +358,7 @@ def _best(passes: Iterator[Pass], task: TaggingTask, config: _Online) -> Trained
                 best, best_score, best_number = model, scores["dev"], last.number
         history.append(Progress("epoch", last.number, config.epochs, scores))
         patient = task.dev is None or last.number - best_number < config.patience
-        if not (task.on_epoch(history[-1]) and patient):
+        if not (task.on_epoch(replace(history[-1], model=last.model)) and patient):
             break
     assert last is not None
     return Trained(best or last.model(), history)

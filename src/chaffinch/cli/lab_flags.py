@@ -1,0 +1,71 @@
+"""Flags that the laboratory's commands share."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from chaffinch.cli.console import out
+from chaffinch.cli.flags import with_knobs
+from chaffinch.lab.baseline import LETTERS, Baseline
+from chaffinch.lab.experiment import Outcome
+from chaffinch.lab.tasks import known_recipes
+
+DatasetFlag = Annotated[
+    str,
+    typer.Option(
+        "--dataset",
+        "-d",
+        help="sst5, 20news, trec, a sample's name, a folder with train and test files, or TRAIN,TEST files.",
+        metavar="DATASET",
+    ),
+]
+FolderFlag = Annotated[
+    Path | None,
+    typer.Option(help="Where corpora are kept.", envvar="CHAFFINCH_DATA", metavar="DIR"),
+]
+RecipeFlag = Annotated[str | None, typer.Option(help="The recipe; else by the data.", metavar="NAME")]
+FeaturesFlag = Annotated[str | None, typer.Option(help="Taggers: a preset's name or a file of templates.")]
+LabelFlag = Annotated[str | None, typer.Option(help="The column to learn, where its name does not say so.")]
+TextFlag = Annotated[str | None, typer.Option(help="The column of the text, likewise.")]
+ScoreFlag = Annotated[
+    str | None, typer.Option(help="The score that counts; else the task's first: span F1, accuracy.")
+]
+ThreadsFlag = Annotated[
+    int, typer.Option(help="0 for all cores; results are the same for any number.", min=0)
+]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the short names with their letters, and every knob of every recipe."""
+    panels = ((f"Knobs of recipe {r.name}", r.config) for r in known_recipes())
+    return with_knobs(("Settings by their short names", Baseline), *panels, letters=LETTERS)(command)
+
+
+def show_scores(outcome: Outcome) -> None:
+    """The scores of a finished model, a row per part."""
+    keys = list(dict.fromkeys(key for found in outcome.scores.values() for key in found))
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    shown.add_column("scored on")
+    for key in keys:
+        shown.add_column(key, justify="right")
+    for part, found in outcome.scores.items():
+        shown.add_row(part, *(f"{100 * found[key]:.2f} %" if key in found else "" for key in keys))
+    out.print(shown)
+
+
+def outcome_as_json(outcome: Outcome) -> dict[str, Any]:
+    """What --json prints of a finished experiment."""
+    return {
+        "dataset": str(outcome.experiment.source),
+        "recipe": outcome.experiment.recipe,
+        "settings": outcome.settings,
+        "seed": outcome.experiment.seed,
+        "epochs": outcome.epochs,
+        **outcome.scores,
+        "wall_s": round(outcome.wall_s, 4),
+        "cpu_s": round(outcome.cpu_s, 4),
+    }

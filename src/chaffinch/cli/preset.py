@@ -1,0 +1,57 @@
+"""chaffinch preset."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli.console import err, out, print_json, progress_bar
+from chaffinch.cli.lab_flags import FolderFlag, JsonFlag, ThreadsFlag, outcome_as_json, show_scores
+from chaffinch.lab import dataset, presets, records, run
+
+EXAMPLES = """\
+[bold]Examples[/bold]
+
+  chaffinch train -d reviews -j baseline        writes presets/baseline.json\n
+  chaffinch preset baseline                     runs it again: the same scores, the same bytes\n
+  chaffinch preset best.toml --save best.chaff  keeps the model
+"""
+
+
+def command(
+    file: Annotated[str, typer.Argument(help="A preset's file, or its name in presets/.", metavar="FILE")],
+    record: Annotated[
+        str | None, typer.Option("--output", "-o", help="Add a record: NAME is records/NAME.md.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(help="Write the model.")] = None,
+    data_folder: FolderFlag = None,
+    threads: ThreadsFlag = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Run a preset again and say whether everything came out the same: data, scores, and the model's bytes."""
+    before = presets.read(presets.preset_path(file))
+    experiment = before.experiment
+    parts = experiment.parts(dataset(experiment.source, data_folder))
+    scored = [part for part in ("train", "dev", "test") if part in parts or part in before.scores]
+    watched = ["train", *(p for p in ("test", "dev") if p in scored)][:2]
+    with progress_bar() as listener:
+        outcome = run(experiment, parts, scored=scored, watched=watched, threads=threads, on_epoch=listener)
+    again = presets.Preset.of(outcome, parts, before.name)
+    differences = before.differences(again)
+    if record is not None:
+        records.append(records.record_path(record), records.record(outcome, before.name, datetime.now()))
+    if save is not None:
+        outcome.estimator.save(save)
+    if json:
+        print_json({**outcome_as_json(outcome), "model": again.model, "differences": differences})
+    else:
+        show_scores(outcome)
+        if not differences:
+            out.print(
+                f"{before.name}: the same scores, the same model to the byte ({again.model_bytes:,} bytes)"
+            )
+        for sentence in differences:
+            err.print(f"{before.name}: {sentence}")
+    if differences:
+        raise typer.Exit(1)

@@ -1,0 +1,194 @@
+"""chaffinch tune."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.lab_flags import (
+    FeaturesFlag,
+    FolderFlag,
+    JsonFlag,
+    LabelFlag,
+    ScoreFlag,
+    TextFlag,
+    ThreadsFlag,
+    with_settings,
+)
+from chaffinch.errors import ConfigError
+from chaffinch.lab import Source, Tuned, bench, presets, tune
+from chaffinch.lab.spaces import space_of, written_space
+from chaffinch.lab.tuning import Trial
+
+EXAMPLES = """\
+[bold]Examples[/bold]
+
+  chaffinch tune -d reviews --time 60s -o best.toml\n
+  chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml\n
+  chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json\n
+  chaffinch preset best.toml --save best.chaff
+"""
+
+SHOWN = 12
+_UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+@with_settings
+def command(
+    data: Annotated[
+        list[str] | None, typer.Argument(help="Training files, instead of -d.", metavar="DATA...")
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", "-d", help="A dataset by name, folder or files; its test part is not looked at."
+        ),
+    ] = None,
+    dev: Annotated[
+        str | None, typer.Option(help="Held-out file; else the dataset's dev part, else a fifth of the data.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--out", "-o", help="Where the preset goes: .toml or .json.", metavar="PRESET"),
+    ] = None,
+    time: Annotated[str | None, typer.Option(help="How long to go on: 60s, 5m, 1h.")] = None,
+    trials: Annotated[
+        int | None, typer.Option(help="How many settings to draw; the same number, the same answer.", min=1)
+    ] = None,
+    recipe: Annotated[
+        list[str] | None, typer.Option(help="The recipe to tune; several are compared.", metavar="NAME")
+    ] = None,
+    features: FeaturesFlag = None,
+    param: Annotated[
+        list[str] | None, typer.Option("--param", "-p", help="A setting to draw, instead of the usual ones.")
+    ] = None,
+    value: Annotated[
+        list[str] | None, typer.Option("--value", "-v", help="Its values: a,b,c or LOW..HIGH; one -v per -p.")
+    ] = None,
+    score: ScoreFlag = None,
+    seed: Annotated[int, typer.Option(help="Decides what is drawn, and the models' own chance.", min=0)] = 0,
+    name: Annotated[str, typer.Option("--name", "-n", help="A name for the preset.")] = "tuned",
+    label: LabelFlag = None,
+    text: TextFlag = None,
+    data_folder: FolderFlag = None,
+    threads: ThreadsFlag = 0,
+    json: JsonFlag = False,
+    settings: dict[str, Any] | None = None,
+) -> None:
+    """Find settings on held-out data within a time or a number of trials, and write them as a preset.
+
+    Settings given as flags stay as they are; the others that matter are drawn.
+    """
+    if len(param or []) != len(value or []):
+        raise ConfigError("every -p needs its -v")
+    source = _source(data, dataset, dev, label, text)
+    path = None if output is None else presets.preset_path(output, writing=True)
+    if path is not None and path.suffix not in presets.SUFFIXES:
+        raise ConfigError(f"{path}: a preset's name ends in .json or .toml")
+    named: list[str | None] = [*recipe] if recipe else [None]
+    laid = [
+        bench(
+            source,
+            data_folder,
+            recipe=one,
+            settings=settings,
+            features=features,
+            seed=seed,
+            dev_needed=True,
+            from_baseline=False,
+        )
+        for one in named
+    ]
+    task, parts = laid[0].task, laid[0].parts
+    spaces = []
+    for b in laid:
+        chosen = task.recipes.by_name(b.experiment.recipe)
+        written = dict(written_space(p, v, chosen) for p, v in zip(param or [], value or [], strict=True))
+        spaces.append(written or space_of(chosen, fixed=list(b.experiment.settings)))
+        if not spaces[-1]:
+            raise ConfigError(
+                f"nothing is left to tune in recipe {chosen.name}: name a setting with -p and -v"
+            )
+    seconds = None if time is None else _seconds(time)
+    with progress_bar() as listener:
+        found = tune(
+            [b.experiment for b in laid],
+            spaces,
+            parts,
+            task,
+            trials=trials if trials is not None or seconds is not None else 9,
+            seconds=seconds,
+            name=name,
+            score=score,
+            seed=seed,
+            threads=threads,
+            listener=listener,
+        )
+    if path is not None:
+        presets.write(found.preset, path)
+    if json:
+        print_json(_as_json(found, path))
+        return
+    _show(found, str(source))
+    if path is not None:
+        out.print(f"preset: {path}")
+
+
+def _source(
+    data: list[str] | None, dataset: str | None, dev: str | None, label: str | None, text: str | None
+) -> Source:
+    if bool(data) == bool(dataset):
+        raise ConfigError("tune a dataset, -d NAME, or training files: one of the two")
+    if dataset:
+        if dev is not None:
+            raise ConfigError("--dev goes with training files; a dataset (-d) has its own parts")
+        return Source.parsed(dataset, label=label, text=text)
+    return Source(train=tuple(data or ()), dev=() if dev is None else (dev,), label=label, text=text)
+
+
+def _seconds(text: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|)", text.strip())
+    if found is None or float(found[1]) == 0:
+        raise ConfigError(f"--time: expected a time such as 60s, 5m or 1h, got {text!r}")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _show(found: Tuned, dataset: str) -> None:
+    """The best trials on all the data, then what was dropped on the way."""
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("trial", "data", found.score, "seconds", "recipe and what was drawn"):
+        shown.add_column(name, justify="left" if name.startswith("recipe") else "right")
+    ranked = sorted(found.trials, key=lambda t: (-t.share, -t.score, t.number))
+    for trial in ranked[:SHOWN]:
+        shown.add_row(
+            str(trial.number),
+            f"{100 * trial.share:.0f} %",
+            f"{100 * trial.score:.2f} %",
+            f"{trial.seconds:.2f}",
+            _told(trial),
+        )
+    out.print(shown)
+    if len(ranked) > SHOWN:
+        out.print(f"and {len(ranked) - SHOWN} more on less of the data", style="dim")
+    out.print(
+        f"best of {len(found.trials)} runs on held-out data of {dataset}: "
+        f"{found.score} {100 * found.best.score:.2f} % by {_told(found.best)}"
+    )
+
+
+def _told(trial: Trial) -> str:
+    drawn = ", ".join(f"{k}={v}" for k, v in trial.settings.items())
+    return f"{trial.recipe}: {drawn}" if drawn else f"{trial.recipe} as it is"
+
+
+def _as_json(found: Tuned, path: Path | None) -> dict[str, Any]:
+    return {
+        "score": found.score,
+        "best": {"trial": found.best.number, found.score: found.best.score, **found.best.settings},
+        "recipe": found.best.recipe,
+        "trials": [vars(t) for t in found.trials],
+        "preset": None if path is None else str(path),
+    }

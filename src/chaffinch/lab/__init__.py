@@ -1,0 +1,27 @@
+"""The laboratory: experiments on datasets by name, their records and presets, ablations and tuning."""
+
+from chaffinch.lab.ablation import Ablation, Axis, ablate
+from chaffinch.lab.bench import Bench, bench, scored_part
+from chaffinch.lab.datasets import Dataset, Source, dataset
+from chaffinch.lab.experiment import Experiment, Outcome, Parts, run
+from chaffinch.lab.presets import Preset
+from chaffinch.lab.tuning import Tuned, tune
+
+__all__ = [
+    "Ablation",
+    "Axis",
+    "Bench",
+    "Dataset",
+    "Experiment",
+    "Outcome",
+    "Parts",
+    "Preset",
+    "Source",
+    "Tuned",
+    "ablate",
+    "bench",
+    "dataset",
+    "run",
+    "scored_part",
+    "tune",
+]

@@ -1,0 +1,207 @@
+"""Ablation: the same experiment with some settings varied, over several seeds; resumable cell by cell."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from pathlib import Path
+
+from chaffinch import __version__
+from chaffinch.errors import ConfigError
+from chaffinch.lab.baseline import read_value, turned
+from chaffinch.lab.experiment import Experiment, Parts, main_score, run
+from chaffinch.lab.parts import fingerprint
+from chaffinch.lab.seeds import SeedScores
+from chaffinch.lab.tasks import Task
+from chaffinch.progress import Listener, Progress, keep_going
+
+# Parameters that belong to the experiment and not to its recipe.
+OWN = ("recipe", "features")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A parameter and the values it takes, as the user wrote them."""
+
+    param: str
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One setting of all parameters: what was varied, and the experiment that it makes."""
+
+    point: dict[str, str]
+    experiment: Experiment
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """A cell with one seed: its scores, the interval of the main one by resampling the scored part, its passes."""
+
+    key: str
+    seed: int
+    scores: dict[str, float]
+    low: float
+    high: float
+    epochs: list[float]
+    wall_s: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A cell over all seeds."""
+
+    point: dict[str, str]
+    runs: list[CellRun]
+    score: str
+
+    @property
+    def over_seeds(self) -> SeedScores:
+        """Mean and interval of the score over the seeds."""
+        return SeedScores.of([r.scores[self.score] for r in self.runs])
+
+    @property
+    def over_data(self) -> tuple[float, float]:
+        """The interval by resampling the scored part, averaged over the seeds."""
+        return _mean([r.low for r in self.runs]), _mean([r.high for r in self.runs])
+
+    @property
+    def seconds(self) -> float:
+        """Training time of one run."""
+        return _mean([r.wall_s for r in self.runs])
+
+    @property
+    def label(self) -> str:
+        """What was varied, in a line."""
+        return ", ".join(f"{k}={v}" for k, v in self.point.items()) or "as it is"
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """What is varied, on which part it is scored, and the rows that came of it."""
+
+    base: Experiment
+    axes: tuple[Axis, ...]
+    part: str
+    score: str
+    rows: list[Row] = field(default_factory=list)
+
+
+def cells(base: Experiment, axes: Sequence[Axis], task: Task, grid: bool = True) -> list[Cell]:
+    """Every combination of the values; or, one at a time, the base and each value by itself."""
+    if not axes:
+        raise ConfigError("nothing to vary: name a parameter with -p and its values with -v")
+    names = [axis.param for axis in axes]
+    if len(set(names)) < len(names):
+        raise ConfigError(f"a parameter is named twice: {', '.join(names)}")
+    if grid:
+        points = [dict(zip(names, values, strict=True)) for values in product(*(a.values for a in axes))]
+    else:
+        points = [{}, *({axis.param: value} for axis in axes for value in axis.values)]
+    return [Cell(point, varied(base, point, task)) for point in points]
+
+
+def varied(base: Experiment, point: Mapping[str, str], task: Task) -> Experiment:
+    """The base with the values of a point, which are checked."""
+    made = replace(
+        base, recipe=point.get("recipe", base.recipe), features=point.get("features", base.features)
+    )
+    if made.recipe != base.recipe:
+        made = replace(made, settings={})
+    recipe = task.recipes.by_name(made.recipe)
+    values = {k: read_value(k, text, recipe) for k, text in point.items() if k not in OWN}
+    made = made.with_settings(turned(values, recipe))
+    made.config(task)
+    return made
+
+
+def ablate(
+    base: Experiment,
+    axes: Sequence[Axis],
+    parts: Parts,
+    task: Task,
+    *,
+    seeds: Sequence[int],
+    part: str,
+    grid: bool = True,
+    score: str | None = None,
+    journal: Path | None = None,
+    threads: int = 0,
+    listener: Listener = keep_going,
+) -> Ablation:
+    """Run every cell with every seed and score it on ``part``.
+
+    journal: a file to which each finished run is added at once; what it holds already is not run again.
+    """
+    made = cells(base, axes, task, grid)
+    data = {name: fingerprint(parts[name]) for name in ("train", part)}
+    finished = {} if journal is None else dict(_journalled(journal))
+    rows: list[Row] = []
+    done, total = 0, len(made) * len(seeds)
+    chosen = score
+    for cell in made:
+        runs = []
+        for seed in seeds:
+            experiment = replace(cell.experiment, seed=seed)
+            key = _key(experiment, task, data, part, score)
+            if key not in finished:
+                outcome = run(experiment, parts, scored=(part,), watched=(part,), threads=threads)
+                chosen = main_score(outcome, part, score)
+                interval = outcome.interval(part, chosen)
+                epochs = [e[part] for e in outcome.epochs]
+                finished[key] = CellRun(
+                    key, seed, outcome.scores[part], interval.low, interval.high, epochs, outcome.wall_s
+                )
+                if journal is not None:
+                    _add(journal, finished[key])
+            runs.append(finished[key])
+            chosen = chosen or next(iter(finished[key].scores))
+            done += 1
+            if not listener(Progress("ablation", done, total, {chosen: finished[key].scores[chosen]})):
+                raise KeyboardInterrupt
+        rows.append(Row(cell.point, runs, chosen or ""))
+    return Ablation(base, tuple(axes), part, chosen or "", rows)
+
+
+def _key(experiment: Experiment, task: Task, data: dict[str, str], part: str, score: str | None) -> str:
+    """A name for a run: everything that decides its result."""
+    told = {
+        "version": __version__,
+        "recipe": experiment.recipe,
+        "settings": asdict(experiment.config(task)),
+        "features": experiment.features,
+        "seed": experiment.seed,
+        "stop_on_dev": experiment.stop_on_dev,
+        "data": data,
+        "part": part,
+        "score": score,
+    }
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _journalled(path: Path) -> Iterator[tuple[str, CellRun]]:
+    """The finished runs; half a last line, left by an interruption, is cut off and its cell run again."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if whole != content:
+        path.write_bytes(whole)
+    for number, line in enumerate(whole.splitlines(), start=1):
+        try:
+            found = CellRun(**json.loads(line))
+        except (ValueError, TypeError):
+            raise ConfigError(f"{path}:{number}: is not a line of this journal; delete the file") from None
+        yield found.key, found
+
+
+def _add(path: Path, finished: CellRun) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(finished)) + "\n")
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

@@ -1,0 +1,118 @@
+"""The baseline: a log-linear classifier's settings under short names, and the knobs that they turn.
+
+Unigrams and bigrams, the 20,000 most frequent, lemmatised, stop words out; stochastic gradient descent with a
+fixed rate, a document at a time. Every experiment may be told its settings by these names, where its recipe
+has such a knob.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import Knob, knob, knobs
+
+RECIPE = "loglinear"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """The short names, with the baseline's values."""
+
+    epoch: int = knob(10, "passes over the training data", low=1)
+    batch: int = knob(500, "examples of a batch", low=1)
+    iteration: int = knob(1, "times that a batch is gone through before the next", low=1)
+    feature_size: int = knob(20000, "most features to keep", low=1)
+    rand_lr: bool = knob(False, "draw the learning rate of each step by chance")
+    lr: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
+    trigram: bool = knob(False, "trigrams beside unigrams and bigrams")
+    stopword: bool = knob(True, "drop n-grams of nothing but stop words")
+    lemmatize: bool = knob(True, "replace words by their lemmas")
+    penalty: float = knob(0.0, "pull of every weight towards zero, by its size", low=0.0)
+    feature_pick: str = knob(
+        "top", "how features are picked: the most frequent, or drawn by frequency", choices=("top", "freq")
+    )
+    feature_drop: float = knob(0.0, "share of each label's features dropped by chance", low=0.0, high=1.0)
+
+
+# The letters of the short names that have one.
+LETTERS = {"epoch": "-e", "batch": "-b", "iteration": "-i", "feature_size": "-f", "rand_lr": "-r", "lr": "-l"}
+
+# What a short name says to the first of the named knobs that a recipe has.
+_TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
+    "epoch": (("epochs", "passes"), int),
+    "batch": (("batch",), int),
+    "iteration": (("iterations",), int),
+    "feature_size": (("feature_size",), int),
+    "rand_lr": (("schedule",), lambda on: "random" if on else "fixed"),
+    "lr": (("rate",), float),
+    "trigram": (("ngram_high",), lambda on: 3 if on else 2),
+    "stopword": (("stopwords",), lambda on: "english" if on else "none"),
+    "lemmatize": (("stemming",), lambda on: "lemma" if on else "none"),
+    "penalty": (("l2", "c2"), float),
+    "feature_pick": (("feature_pick",), lambda how: {"freq": "sample"}.get(how, how)),
+    "feature_drop": (("feature_drop",), float),
+}
+
+
+def short_names() -> dict[str, Knob]:
+    """Every short name."""
+    return {k.name: k for k in knobs(Baseline)}
+
+
+def baseline_settings(recipe: Any) -> dict[str, Any]:
+    """The knobs of the baseline recipe with the baseline's values."""
+    return turned(asdict(Baseline()), recipe)
+
+
+def turned(settings: Mapping[str, Any], recipe: Any) -> dict[str, Any]:
+    """Settings by short name or by knob, as knobs of the recipe.
+
+    >>> from chaffinch.recipes import TAGGERS
+    >>> turned({"epoch": 5}, TAGGERS.by_name("crf"))
+    {'passes': 5}
+    >>> turned({"epoch": 5}, TAGGERS.by_name("hmm"))
+    Traceback (most recent call last):
+    chaffinch.errors.ConfigError: recipe hmm has no knob for 'epoch'; it has emission_amount, ...
+    """
+    known = {k.name for k in knobs(recipe.config)}
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        key = name.replace("-", "_")
+        candidates, turn = _TURNS.get(key, ((), _unchanged))
+        target = next((c for c in (key, *candidates) if c in known), None)
+        if target is None:
+            raise ConfigError(
+                f"recipe {recipe.name} has no knob for {name!r}; it has {', '.join(sorted(known))}"
+            )
+        found[target] = turn(value)
+    return found
+
+
+def read_value(name: str, text: str, recipe: Any) -> Any:
+    """The value that a user wrote for a short name or a knob, as its type wants it.
+
+    >>> from chaffinch.recipes import TAGGERS
+    >>> read_value("order", "2", TAGGERS.by_name("hmm")), read_value("trigram", "true", TAGGERS.by_name("hmm"))
+    (2, True)
+    """
+    key = name.replace("-", "_")
+    own = {k.name: k for k in knobs(recipe.config)}
+    k = own.get(key) or short_names().get(key)
+    if k is None:
+        raise ConfigError(f"recipe {recipe.name} has no knob {name!r}; it has {', '.join(sorted(own))}")
+    if k.optional and text.lower() == "none":
+        return None
+    try:
+        if k.type is bool:
+            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
+                text.lower()
+            ]
+        return int(text) if k.type is int else float(text) if k.type is float else text
+    except (KeyError, ValueError):
+        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[k.type]
+        raise ConfigError(f"{name}: expected {wanted}, got {text!r}") from None
+
+
+def _unchanged(value: Any) -> Any:
+    return value

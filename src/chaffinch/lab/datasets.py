@@ -1,0 +1,161 @@
+"""Datasets by name, folder or files; a part is read when it is asked for, so that none is met by accident."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from chaffinch import samples
+from chaffinch.corpus import detect, read, read_table
+from chaffinch.corpus.registry import TABLES
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.lab.parts import Part, joined, part_of
+from chaffinch.text.document import LABEL
+
+PARTS = ("train", "dev", "test")
+
+# Public corpora: the folders that they are usually kept in, with the columns of their files.
+KNOWN: dict[str, dict[str, dict[str, str]]] = {
+    "sst5": {"sst5": {}, "SST5": {}},
+    "20news": {"newsgroups20": {"label": "group"}, "20news": {}},
+    "trec": {"trec_qc": {"label": "coarse"}, "trec": {"label": "coarse"}},
+    "trec-fine": {"trec_qc": {"label": "fine"}, "trec": {"label": "fine"}},
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its parts.
+
+    label, text: the columns of the label and the text, where their names do not say so
+    """
+
+    name: str = ""
+    train: tuple[str, ...] = ()
+    dev: tuple[str, ...] = ()
+    test: tuple[str, ...] = ()
+    label: str | None = None
+    text: str | None = None
+
+    @classmethod
+    def parsed(cls, written: str, *, label: str | None = None, text: str | None = None) -> "Source":
+        """From what a user writes: NAME, FOLDER, TRAIN, TRAIN,TEST or TRAIN,DEV,TEST.
+
+        >>> Source.parsed("a.csv,b.csv").test
+        ('b.csv',)
+        >>> Source.parsed("sst5").name
+        'sst5'
+        """
+        files = [piece for piece in written.split(",") if piece]
+        if not files or len(files) > len(PARTS):
+            raise ConfigError(f"expected a dataset's name, a folder, or up to three files, got {written!r}")
+        if len(files) == 1 and not Path(written).is_file():
+            return cls(name=written, label=label, text=text)
+        dev, test = files[1:-1], files[1:][-1:]
+        return cls(train=(files[0],), dev=tuple(dev), test=tuple(test), label=label, text=text)
+
+    def __str__(self) -> str:
+        return self.name or ",".join(file for part in PARTS for file in getattr(self, part))
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named dataset, its parts read on first use and kept."""
+
+    name: str
+    readers: Mapping[str, Callable[[], Part]]
+    _read: dict[str, Part] = field(default_factory=dict, repr=False)
+
+    def __contains__(self, part: str) -> bool:
+        return part in self.readers
+
+    def part(self, name: str) -> Part:
+        """A part of the dataset; DataError says which there are."""
+        if name not in self.readers:
+            raise DataError(f"{self.name}: has no part {name!r}; it has {', '.join(self.readers)}")
+        if name not in self._read:
+            self._read[name] = self.readers[name]()
+        return self._read[name]
+
+
+def dataset(source: Source, folder: Path | None = None) -> Dataset:
+    """The dataset that a source means; named corpora are looked for in ``folder``.
+
+    A name means, in this order: a known corpus, an embedded sample, a folder at this path, a folder in ``folder``.
+
+    >>> dataset(Source(name="reviews")).part("dev").labels[:3]
+    ['2', '4', '4']
+    """
+    options = {k: v for k, v in (("label", source.label), ("text", source.text)) if v is not None}
+    if not source.name:
+        files = {part: getattr(source, part) for part in PARTS if getattr(source, part)}
+        readers = {part: partial(_files, paths, options) for part, paths in files.items()}
+        if "train" not in readers:
+            raise ConfigError("a dataset of files needs a training file")
+        return Dataset(str(source), readers)
+    name = source.name
+    if name.lower() in KNOWN:
+        where, usual = _known_folder(name.lower(), folder)
+        return _folder(name.lower(), where, usual | options)
+    if name in samples.SAMPLES:
+        chosen = samples.sample(name)
+        return Dataset(name, {split: partial(_sample, name, split) for split in chosen.splits})
+    for candidate in (Path(name), *([] if folder is None else [folder / name])):
+        if candidate.is_dir():
+            return _folder(name, candidate, options)
+    if Path(name).suffix:
+        raise DataError(f"{name}: no such file")
+    raise DataError(
+        f"there is no dataset {name!r}: expected {', '.join(KNOWN)}, a sample ({', '.join(samples.SAMPLES)}), "
+        "a folder with train and test files, or files"
+    )
+
+
+def _known_folder(name: str, folder: Path | None) -> tuple[Path, dict[str, str]]:
+    if folder is None:
+        raise DataError(
+            f"the corpus {name} is not part of this package: say where corpora are kept, "
+            "with --data-folder DIR or the environment variable CHAFFINCH_DATA"
+        )
+    for candidate, usual in KNOWN[name].items():
+        if (folder / candidate).is_dir():
+            return folder / candidate, usual
+    wanted = " or ".join(KNOWN[name])
+    raise DataError(f"{folder}: has no folder {wanted}, which dataset {name} is read from")
+
+
+def _folder(name: str, folder: Path, options: dict[str, str]) -> Dataset:
+    """The files whose names say train, dev and test, such as train.csv.gz or en_ewt-ud-train.conllu."""
+    readers = {}
+    for part in PARTS:
+        found = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0] == part]
+        found = found or [
+            f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0].endswith(f"-{part}")
+        ]
+        if len(found) > 1:
+            names = ", ".join(f.name for f in found)
+            raise DataError(f"{folder}: which of {names} is the {part} part? Name the files: -d TRAIN,TEST")
+        if found:
+            readers[part] = partial(_files, (str(found[0]),), options)
+    if "train" not in readers:
+        raise DataError(f"{folder}: has no file called train, such as train.csv or train.conll")
+    return Dataset(name, readers)
+
+
+def _files(paths: tuple[str, ...], options: dict[str, str]) -> Part:
+    return joined([_file(path, options) for path in paths])
+
+
+def _file(path: str, options: dict[str, Any]) -> Part:
+    form = detect(path)
+    if form.name in TABLES:
+        table = read_table(path, form.name, **{k: v for k, v in options.items() if k == "label"})
+        if LABEL not in table.columns:
+            raise DataError(f"{path}: has one column only, expected words and tags")
+        return table
+    return part_of(read(path, form.name, **options), path)
+
+
+def _sample(name: str, split: str) -> Part:
+    return part_of(samples.load(name, split), f"sample {name}")

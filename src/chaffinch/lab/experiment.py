@@ -1,0 +1,168 @@
+"""An experiment: what is trained, on what, from which seed; and what came of it."""
+
+import hashlib
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from chaffinch.errors import ConfigError
+from chaffinch.evaluate import Interval, Tally, intervals
+from chaffinch.lab.datasets import Dataset, Source
+from chaffinch.lab.parts import Part, held_out
+from chaffinch.lab.tasks import Task, task_of
+from chaffinch.progress import Listener, Progress, keep_going
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experiment:
+    """Everything that decides a result: the same experiment on the same data gives the same bytes.
+
+    settings:    the recipe's knobs that are set; the others have their defaults
+    hold_out:    share of the training part that is held out as the dev part; 0: the dataset's own, if any
+    stop_on_dev: show the dev part to the learner, to stop on
+    """
+
+    source: Source
+    recipe: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    features: str | None = None
+    seed: int = 0
+    hold_out: float = 0.0
+    stop_on_dev: bool = False
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Experiment":
+        """The same with further settings."""
+        return replace(self, settings={**self.settings, **settings})
+
+    def parts(self, data: Dataset) -> "Parts":
+        """The parts it works on: read when asked for."""
+        return Parts(data, self.hold_out)
+
+    def config(self, task: Task) -> Any:
+        """The recipe's config, checked."""
+        return task.recipes.by_name(self.recipe).configured(dict(self.settings))
+
+
+class PartsByName(Protocol):
+    """Parts that are read when they are asked for."""
+
+    def __getitem__(self, name: str) -> Part:
+        """The part."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A dataset's parts as an experiment sees them: with ``hold_out``, dev is a share of the training part."""
+
+    data: Dataset
+    hold_out: float
+
+    @cached_property
+    def _cut(self) -> tuple[Part, Part]:
+        return held_out(self.data.part("train"), self.hold_out, seed=0)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.data or (name == "dev" and self.hold_out > 0)
+
+    def __getitem__(self, name: str) -> Part:
+        if self.hold_out > 0 and name in ("train", "dev"):
+            return self._cut[name == "dev"]
+        return self.data.part(name)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What an experiment gave.
+
+    epochs: accuracy after each pass, by part; empty where a recipe does not learn by passes
+    scores: every reported score of the finished model, by part
+    """
+
+    experiment: Experiment
+    task: Task
+    estimator: Any
+    epochs: list[dict[str, float]]
+    tallies: dict[str, Tally] = field(repr=False)
+    wall_s: float
+    cpu_s: float
+
+    @cached_property
+    def scores(self) -> dict[str, dict[str, float]]:
+        """Each reported score, by part."""
+        found = {}
+        for part, tally in self.tallies.items():
+            values = tally.score(tally.sums())
+            found[part] = {key: float(values[key]) for key in self.task.scores if key in values}
+        return found
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Every knob of the recipe, defaults included."""
+        return asdict(self.experiment.config(self.task))
+
+    def interval(self, part: str, key: str) -> Interval:
+        """How sure a score is, by resampling the part's sentences or texts."""
+        return intervals(self.tallies[part])[key]
+
+    def model_digest(self) -> tuple[str, int]:
+        """SHA-256 and size of the model file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.chaff"
+            self.estimator.save(path)
+            content = path.read_bytes()
+        return f"sha256:{hashlib.sha256(content).hexdigest()}", len(content)
+
+
+def run(
+    experiment: Experiment,
+    parts: PartsByName,
+    *,
+    scored: Sequence[str] = ("train", "test"),
+    watched: Sequence[str] = (),
+    threads: int = 0,
+    on_epoch: Listener = keep_going,
+) -> Outcome:
+    """Train and score. ``watched`` parts are scored after every pass too, which decides nothing.
+
+    >>> from chaffinch.lab.datasets import dataset
+    >>> trial = Experiment(source=Source(name="ingredients"), recipe="hmm", settings={"order": 1})
+    >>> outcome = run(trial, trial.parts(dataset(trial.source)))
+    >>> 0.9 < outcome.scores["test"]["token_accuracy"] < 1.0
+    True
+    """
+    train = parts["train"]
+    task = task_of(train)
+    dev = parts["dev"] if experiment.stop_on_dev else None
+    estimator = task.estimator(experiment.config(task), experiment.features, experiment.seed, threads)
+    epochs: list[dict[str, float]] = []
+    aside = [0.0, 0.0]  # time spent on watching is not time spent on training
+
+    def listen(progress: Progress) -> bool:
+        if not watched or progress.model is None:
+            return on_epoch(progress)
+        wall, cpu = time.perf_counter(), time.process_time()
+        model = progress.model()
+        epochs.append({part: task.accuracy(model, parts[part], threads) for part in watched})
+        aside[0] += time.perf_counter() - wall
+        aside[1] += time.process_time() - cpu
+        return on_epoch(replace(progress, scores={**progress.scores, **epochs[-1]}))
+
+    wall, cpu = time.perf_counter(), time.process_time()
+    task.fit(estimator, train, dev, listen)
+    wall, cpu = time.perf_counter() - wall - aside[0], time.process_time() - cpu - aside[1]
+    tallies = {part: task.tally(estimator, parts[part]) for part in scored}
+    return Outcome(experiment, task, estimator, epochs, tallies, wall, cpu)
+
+
+def main_score(outcome: Outcome, part: str, wanted: str | None = None) -> str:
+    """The key of the score that counts: the wanted one, else the task's first that the part has."""
+    found = outcome.scores[part]
+    if wanted is None:
+        return next(iter(found))
+    if wanted not in found:
+        raise ConfigError(f"there is no score {wanted!r}; there are {', '.join(found)}")
+    return wanted

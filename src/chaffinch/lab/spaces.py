@@ -1,0 +1,113 @@
+"""Where tuning looks: for each knob worth trying, the values or the range that settings are drawn from."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knobs
+from chaffinch.lab.baseline import read_value, turned
+
+
+class Space(Protocol):
+    """Values to draw from."""
+
+    def draw(self, chance: random.Random) -> Any:
+        """One of them."""
+
+
+@dataclass(frozen=True)
+class Among:
+    """One of a few values, each as likely as another."""
+
+    values: tuple[Any, ...]
+
+    def draw(self, chance: random.Random) -> Any:
+        """One of them."""
+        return self.values[int(chance.random() * len(self.values))]
+
+
+@dataclass(frozen=True)
+class Between:
+    """A number between two, every order of magnitude as likely as another; rounded to two digits."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    def draw(self, chance: random.Random) -> Any:
+        """One of them."""
+        value = math.exp(math.log(self.low) + chance.random() * (math.log(self.high) - math.log(self.low)))
+        return max(1, round(value)) if self.whole else float(f"{value:.2g}")
+
+
+# By the name of the knob; a recipe is tuned over those that it has.
+SPACES: dict[str, Space] = {
+    # how hard the weights are held
+    "c1": Among((0.0, 0.0, 0.03, 0.1, 0.3)),
+    "c2": Between(0.03, 10.0),
+    "C": Between(0.02, 20.0),
+    "l2": Between(1e-7, 1e-3),
+    "alpha": Between(0.01, 3.0),
+    "aggressiveness": Between(0.01, 1.0),
+    # how far and how fast
+    "epochs": Among((5, 10, 20, 30)),
+    "rate": Between(0.003, 1.0),
+    # what is counted
+    "order": Among((1, 2)),
+    "unknown": Among(("suffix", "classes")),
+    "transition_smoothing": Among(("deleted", "add-k", "witten-bell", "kneser-ney")),
+    "min_count": Among((1, 1, 2, 3)),
+    # what a text is taken for
+    "ngram_high": Among((1, 2, 2, 3)),
+    "stopwords": Among(("none", "none", "english")),
+    "stemming": Among(("none", "none", "stem")),
+    "sublinear": Among((False, True)),
+    "idf": Among((False, True)),
+    "min_df": Among((1, 1, 2, 3)),
+}
+
+
+def space_of(recipe: Any, fixed: Sequence[str] = ()) -> dict[str, Space]:
+    """What is tuned of a recipe: its knobs in the table, without those that the user fixed.
+
+    >>> from chaffinch.recipes import TAGGERS
+    >>> list(space_of(TAGGERS.by_name("hmm"), fixed=["order"]))
+    ['unknown', 'transition_smoothing']
+    """
+    found: dict[str, Space] = {}
+    for k in knobs(recipe.config):
+        if k.name not in SPACES or k.name in fixed:
+            continue
+        space = SPACES[k.name]
+        if k.choices is not None and isinstance(space, Among):
+            space = Among(tuple(v for v in space.values if v in k.choices))
+        found[k.name] = space
+    return found
+
+
+def written_space(param: str, text: str, recipe: Any) -> tuple[str, Space]:
+    """The knob and the space that a user wrote: ``0.01..10`` for a range, ``a,b,c`` for a few values.
+
+    >>> from chaffinch.recipes import TAGGERS
+    >>> written_space("c2", "0.1..10", TAGGERS.by_name("crf"))
+    ('c2', Between(low=0.1, high=10.0, whole=False))
+    """
+    if ".." in text:
+        low, _, high = text.partition("..")
+        ends = [turned({param: read_value(param, end, recipe)}, recipe) for end in (low, high)]
+        name = next(iter(ends[0]))
+        a, b = ends[0][name], ends[1][name]
+        if isinstance(a, str | bool) or not 0 < a < b:
+            raise ConfigError(f"{param}: a range goes from a number above 0 to a larger one, got {text!r}")
+        return name, Between(float(a), float(b), isinstance(a, int))
+    values = [turned({param: read_value(param, v, recipe)}, recipe) for v in text.split(",")]
+    name = next(iter(values[0]))
+    return name, Among(tuple(v[name] for v in values))
+
+
+def drawn(spaces: Mapping[str, Space], chance: random.Random) -> dict[str, Any]:
+    """One setting of every knob."""
+    return {name: space.draw(chance) for name, space in spaces.items()}
