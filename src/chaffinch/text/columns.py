@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from chaffinch.errors import ConfigError
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
@@ -149,6 +150,7 @@ def _check_name(name: str) -> None:
         raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
 
 
+@cache
 def code_point_kinds(page: int) -> bytes:
     """What kind each of 256 code points is: 0 other, 1 upper, 2 lower, 3 digit, 4 another letter."""
     return bytes(_kind(chr(page * 256 + i)) for i in range(256))
