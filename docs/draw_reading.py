@@ -36,7 +36,9 @@ def drawn(k: int = 3) -> Html:
         marks.append(_text(word, x, TOP - 16, size=16, weight="600"))
         bar = 28 * float(certainty[t])
         y = TOP + ROW * k + 42
-        marks.append(tag("rect", x=x - 14, y=y - bar, width=28, height=bar, rx=3, fill="#3b6fb6", opacity=0.75))
+        marks.append(
+            tag("rect", x=x - 14, y=y - bar, width=28, height=bar, rx=3, fill="#3b6fb6", opacity=0.75)
+        )
         marks.append(_text(f"{certainty[t]:.2f}", x, y + 14, size=11, fill="#555555"))
     for row, (score, labels) in enumerate(readings):
         y = TOP + ROW * row
@@ -62,9 +64,7 @@ def drawn(k: int = 3) -> Html:
 
 
 def _text(content: str, x: float, y: float, size: int, fill: str = "#222222", weight: str = "400") -> Html:
-    return tag(
-        "text", content, x=x, y=y, text_anchor="middle", font_size=size, font_weight=weight, fill=fill
-    )
+    return tag("text", content, x=x, y=y, text_anchor="middle", font_size=size, font_weight=weight, fill=fill)
 
 
 if __name__ == "__main__":

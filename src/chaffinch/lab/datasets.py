@@ -85,7 +85,7 @@ def dataset(source: Source, folder: Path | None = None) -> Dataset:
     A name means, in this order: a known corpus, an embedded sample, a folder at this path, a folder in ``folder``.
 
     >>> dataset(Source(name="reviews")).part("dev").labels[:3]
-    ['2', '4', '4']
+    ['0', '4', '1']
     """
     options = {k: v for k, v in (("label", source.label), ("text", source.text)) if v is not None}
     if not source.name:

@@ -25,7 +25,7 @@ def dots(ablation: Ablation) -> Html:
     """One row per cell: the mean over seeds as a dot, its interval as a line, every seed as a small mark."""
     labels = [row.label for row in ablation.rows]
     found = [row.over_seeds for row in ablation.rows]
-    low, high = _padded([v for s in found for v in (s.low, s.high)] + _points(ablation))
+    low, high = _padded([100 * v for v in [v for s in found for v in (s.low, s.high)] + _points(ablation)])
     left = round(20 + 6.6 * max(min(len(label), _CHARACTERS) for label in labels))
     top, step = 34, 26
     bottom = top + step * len(labels)
@@ -39,7 +39,7 @@ def dots(ablation: Ablation) -> Html:
     for i, (row, s) in enumerate(zip(ablation.rows, found, strict=True)):
         y = top + step * i + step / 2
         seeds = [
-            tag("circle", cx=x(r.scores[row.score]), cy=y, r=2, fill="var(--soft)", fill_opacity=0.6)
+            tag("circle", cx=x(100 * r.scores[row.score]), cy=y, r=2, fill="var(--soft)", fill_opacity=0.6)
             for r in row.runs
         ]
         told = f"{row.label}: {100 * s.mean:.2f} % ({100 * s.low:.2f} to {100 * s.high:.2f})"
@@ -48,13 +48,21 @@ def dots(ablation: Ablation) -> Html:
                 "g",
                 tag("title", told),
                 tag("text", clipped(row.label, _CHARACTERS), x=left - 8, y=y + 4, text_anchor="end"),
-                tag("line", x1=x(s.low), x2=x(s.high), y1=y, y2=y, stroke=series_colour(0), stroke_width=2),
+                tag(
+                    "line",
+                    x1=x(100 * s.low),
+                    x2=x(100 * s.high),
+                    y1=y,
+                    y2=y,
+                    stroke=series_colour(0),
+                    stroke_width=2,
+                ),
                 *seeds,
-                tag("circle", cx=x(s.mean), cy=y, r=5, fill=series_colour(0)),
+                tag("circle", cx=x(100 * s.mean), cy=y, r=5, fill=series_colour(0)),
                 tag("text", f"{100 * s.mean:.2f} %", x=WIDTH - 76, y=y + 4),
             )
         )
-    title = f"{ablation.score} on {ablation.part}, {_seeds(ablation)}"
+    title = f"{ablation.score} on {ablation.part}, per cent, {_seeds(ablation)}"
     return chart(title, bottom + 30, marks)
 
 
@@ -156,5 +164,5 @@ def _product(ablation: Ablation) -> int:
 
 def _padded(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
-    room = (high - low) * 0.06 or 0.01
+    room = (high - low) * 0.06 or 1.0
     return low - room, high + room

@@ -70,6 +70,10 @@ SPACES: dict[str, Space] = {
 }
 
 
+# What the table would draw in vain: a recipe that looks at the knob only in some other of its ways.
+IDLE = {"crf": ("rate",)}
+
+
 def space_of(recipe: Any, fixed: Sequence[str] = ()) -> dict[str, Space]:
     """What is tuned of a recipe: its knobs in the table, without those that the user fixed.
 
@@ -79,7 +83,7 @@ def space_of(recipe: Any, fixed: Sequence[str] = ()) -> dict[str, Space]:
     """
     found: dict[str, Space] = {}
     for k in knobs(recipe.config):
-        if k.name not in SPACES or k.name in fixed:
+        if k.name not in SPACES or k.name in fixed or k.name in IDLE.get(recipe.name, ()):
             continue
         space = SPACES[k.name]
         if k.choices is not None and isinstance(space, Among):

@@ -123,6 +123,7 @@ class _Search:
         self.trials: list[Trial] = []
         self.best: Trial | None = None
         self.outcome: Outcome | None = None
+        self._longest = 0.0  # of the runs on everything
         self._order = shuffled(parts["train"], seed=1)
         self._cut: dict[float, Part] = {1.0: parts["train"]}
 
@@ -132,6 +133,7 @@ class _Search:
             count = round(share * len(self._order))
             self._cut[share] = taken(self.parts["train"], sorted(self._order[:count]))
         self._check_time()
+        started = time.monotonic()
         outcome = run(
             candidate.experiment,
             _Shared(self.parts, self._cut[share]),
@@ -140,6 +142,8 @@ class _Search:
             on_epoch=self._in_time,
         )
         self._check_time()
+        if share == 1.0:
+            self._longest = max(self._longest, time.monotonic() - started)
         self.score = main_score(outcome, "dev", self.wanted)
         value = outcome.scores["dev"][self.score]
         trial = Trial(
@@ -157,6 +161,10 @@ class _Search:
         if not self.listener(Progress("tuning", len(self.trials), self.expected, shown)):
             raise KeyboardInterrupt
         return trial
+
+    def last_call(self) -> bool:
+        """Whether there is time for about one more run on everything."""
+        return self.deadline is not None and self.deadline - time.monotonic() < 2.0 * self._longest
 
     def _in_time(self, _: Progress) -> bool:
         return self.deadline is None or time.monotonic() < self.deadline
@@ -180,12 +188,24 @@ class _Shared:
 
 
 def _halve(search: _Search, bracket: Sequence[Candidate], rungs: Sequence[float]) -> None:
+    """Rung by rung; when time is nearly up, the best so far goes straight to the last."""
     left = list(bracket)
-    for rung, share in enumerate(rungs):
-        scored = [(search.run(candidate, share).score, candidate) for candidate in left]
-        if rung + 1 < len(rungs):
-            best_first = sorted(scored, key=lambda pair: (-pair[0], pair[1].number))
-            left = [candidate for _, candidate in best_first[: -(-len(left) // KEEP)]]
+    for share in rungs[:-1]:
+        scored: list[tuple[float, Candidate]] = []
+        for candidate in left:
+            if search.last_call():
+                best = min(scored, key=_best_first)[1] if scored else left[0]
+                search.run(best, 1.0)
+                raise _OutOfTime
+            scored.append((search.run(candidate, share).score, candidate))
+        left = [candidate for _, candidate in sorted(scored, key=_best_first)[: -(-len(left) // KEEP)]]
+    for candidate in left:
+        search.run(candidate, rungs[-1])
+
+
+def _best_first(scored: tuple[float, Candidate]) -> tuple[float, int]:
+    score, candidate = scored
+    return -score, candidate.number
 
 
 def _brackets(

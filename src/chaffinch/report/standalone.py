@@ -7,6 +7,7 @@ from chaffinch.errors import missing_extra
 from chaffinch.report.html import Html
 
 _FONT = "Helvetica, Arial, 'DejaVu Sans', sans-serif"
+_MARGIN = 16
 
 
 def svg_file(chart: Html) -> str:
@@ -25,7 +26,11 @@ def svg_file(chart: Html) -> str:
         f".axis {{ stroke: {colours['soft']}; fill: none; }}"
     )
     head, body = str(chart).split(">", 1)
-    ground = '<rect width="100%" height="100%" fill="#ffffff"/>'
+    width, height = map(float, re.findall(r' (?:width|height)="([0-9.]+)"', head))
+    head = re.sub(r' viewBox="[^"]*" width="[^"]*" height="[^"]*"', "", head)
+    wide, tall = width + 2 * _MARGIN, height + 2 * _MARGIN
+    head += f' viewBox="{-_MARGIN} {-_MARGIN} {wide:g} {tall:g}" width="{wide:g}" height="{tall:g}"'
+    ground = f'<rect x="{-_MARGIN}" y="{-_MARGIN}" width="{wide:g}" height="{tall:g}" fill="#ffffff"/>'
     drawn = re.sub(r"var\(--([a-z0-9-]+)\)", lambda m: colours[m[1]], body)
     font = _FONT.replace("'", "&#x27;")
     return f'{head} font-family="{font}" font-size="12"><style>{style}</style>{ground}{drawn}\n'
