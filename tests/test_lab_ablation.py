@@ -86,7 +86,8 @@ def test_a_line_that_is_no_run_is_refused(laid, tmp_path):
 def test_recipes_may_be_compared(laid):
     made = ablation.cells(laid.experiment, [Axis("recipe", ("hmm", "perceptron"))], laid.task)
     assert [cell.experiment.recipe for cell in made] == ["hmm", "perceptron"]
-    assert made[0].experiment.settings == {} and made[1].experiment.settings == {"epochs": 2}
+    assert made[0].experiment.settings == {}
+    assert made[1].experiment.settings == {"epochs": 2}
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ def finished():
 def test_watching_scores_every_pass_and_changes_nothing(finished):
     laid, watched = finished
     blind = run(laid.experiment, laid.parts)
-    assert len(watched.epochs) == 2 and blind.epochs == []
+    assert len(watched.epochs) == 2
+    assert blind.epochs == []
     assert watched.model_digest() == blind.model_digest()
 
 
@@ -60,10 +61,12 @@ def test_a_record_has_the_settings_every_pass_and_the_best_so_far(finished):
     _, outcome = finished
     text = records.record(outcome, "n", WHEN)
     settings = json.loads(text.split("```json\n")[1].split("\n")[0])
-    assert settings["dataset"] == "ingredients" and settings["epochs"] == 2
+    assert settings["dataset"] == "ingredients"
+    assert settings["epochs"] == 2
     best = [float(b) for b in re.findall(r"best \*\*([\d.]+)\*\*", text)]
     seen = [float(a) for a in re.findall(r"test_acc _([\d.]+)_", text)]
-    assert best == [max(seen[: i + 1]) for i in range(len(seen))] and len(seen) == 2
+    assert best == [max(seen[: i + 1]) for i in range(len(seen))]
+    assert len(seen) == 2
 
 
 def test_records_collect_in_one_file(tmp_path):
@@ -128,4 +131,5 @@ def test_students_quantile_is_scipys(p, freedom):
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
 def test_the_interval_over_seeds_holds_the_mean(scores):
     found = SeedScores.of(scores)
-    assert found.low <= found.mean + 1e-12 and found.mean <= found.high + 1e-12
+    assert found.low <= found.mean + 1e-12
+    assert found.mean <= found.high + 1e-12

@@ -59,7 +59,8 @@ def test_tuning_never_reads_the_test_part(tmp_path):
     poisoned, spaces = hmm(Source(name=str(tmp_path)))
     found = tune([poisoned.experiment], spaces, poisoned.parts, poisoned.task, trials=3)
     assert [t.score for t in found.trials] == [t.score for t in expected.trials]
-    assert "test" not in found.preset.data and "test" not in found.preset.scores
+    assert "test" not in found.preset.data
+    assert "test" not in found.preset.scores
 
 
 def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_path):
