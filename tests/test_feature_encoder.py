@@ -156,6 +156,19 @@ def test_ids_fall_with_frequency():
     assert encoder.names([0, 1]) == ["w[0]=a", "w[0]=b"]
 
 
+def test_pruned_features_are_gone_and_the_others_close_ranks():
+    encoder = FeatureEncoder(["w[0]", "suffix1[0]"])
+    rows = encoder.fit(TokenTable.from_lists({"w": [["ab", "cb"]]}))
+    names = encoder.names(range(encoder.n_features))
+    keep = np.array([name.startswith("w") for name in names])
+    encoder.prune(keep)
+    assert encoder.names(range(encoder.n_features)) == [n for n in names if n.startswith("w")]
+    assert named(encoder, encoder.transform([["ab", "cb"]])) == [["w[0]=ab"], ["w[0]=cb"]]
+    assert len(rows.ids) == 4
+    with pytest.raises(ConfigError, match="one answer per feature: 2, got 3"):
+        encoder.prune(np.ones(3, bool))
+
+
 def test_unseen_words_share_the_features_of_their_parts_and_have_no_others():
     encoder = FeatureEncoder(["w[0]", "suffix3[0]", "shape[0]", "w[-1]|w[0]"])
     encoder.fit(TokenTable.from_lists({"w": [["the", "walking", "dog"]]}))

@@ -3,6 +3,8 @@
 
 NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
+    // What a user's own module keeps alive until the interpreter ends is no fault worth a message.
+    nanobind::set_leak_warnings(false);
     m.doc() = "The native core of Chaffinch.";
     bind_chain(m);
     bind_corpus(m);

@@ -1,25 +1,27 @@
 // Word classes learned from plain text.
+#include "word_classes.hpp"
 #include "areas.hpp"
 #include "arrays.hpp"
-#include "word_classes.hpp"
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 namespace chaffinch::bindings {
 
-void bind_word_classes(nb::module_& m) {
-    nb::class_<WordClasses>(m, "WordClasses", "The exchange algorithm over a text of ids, most frequent id first.")
+void bind_word_classes(nb::module_ &m) {
+    nb::class_<WordClasses>(m, "WordClasses",
+                            "The exchange algorithm over a text of ids, most frequent id first.")
         .def(
             "__init__",
-            [](WordClasses* self, In<std::int64_t> ptr, In<std::int32_t> ids, std::int32_t types,
+            [](WordClasses *self, In<std::int64_t> ptr, In<std::int32_t> ids, std::int32_t types,
                std::int32_t classes) {
                 if (classes < 1 || types < classes) throw nb::value_error("need 1 <= classes <= types");
                 if (ptr.size() == 0 || ptr.data()[0] != 0 ||
                     ptr.data()[ptr.size() - 1] != static_cast<std::int64_t>(ids.size()))
                     throw nb::value_error("sentence bounds do not fit the ids");
                 for (std::size_t i = 1; i < ptr.size(); ++i)
-                    if (ptr.data()[i] < ptr.data()[i - 1]) throw nb::value_error("sentence bounds must not fall");
+                    if (ptr.data()[i] < ptr.data()[i - 1])
+                        throw nb::value_error("sentence bounds must not fall");
                 for (const std::int32_t id : span(ids))
                     if (id < -1 || id >= types) throw nb::value_error("id out of range");
                 new (self) WordClasses(span(ptr), span(ids), types, classes);
@@ -30,14 +32,15 @@ void bind_word_classes(nb::module_& m) {
              "One round over all words: how many changed class.")
         .def(
             "shrink",
-            [](WordClasses& self, std::int32_t classes) {
+            [](WordClasses &self, std::int32_t classes) {
                 if (classes < 1) throw nb::value_error("classes must be >= 1");
                 self.shrink(classes);
             },
-            nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>(), "Joins classes until so many are left.")
+            nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>(),
+            "Joins classes until so many are left.")
         .def("score", &WordClasses::score, "Log likelihood of the text's classes, up to a constant.")
         .def("classes",
-             [](const WordClasses& self) {
+             [](const WordClasses &self) {
                  return given(std::vector<std::int32_t>(self.classes().begin(), self.classes().end()));
              })
         .def("paths", &WordClasses::paths, nb::call_guard<nb::gil_scoped_release>(),

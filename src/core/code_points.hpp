@@ -21,7 +21,9 @@ inline Kind ascii_kind(unsigned char c) {
 
 // The code point that starts at text[at], and how many bytes it takes; text is valid UTF-8.
 inline std::pair<std::uint32_t, std::size_t> code_point(std::string_view text, std::size_t at) {
-    const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+    const auto byte = [&](std::size_t i) {
+        return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i]));
+    };
     const std::uint32_t b = byte(at);
     const std::size_t n = b < 0x80 ? 1 : b < 0xE0 ? 2 : b < 0xF0 ? 3 : 4;
     if (n == 1 || at + n > text.size()) return {b, 1};
@@ -40,7 +42,7 @@ class CodePoints {
 
     Kind kind(std::uint32_t c) {
         if (c < 0x80) return ascii_kind(static_cast<unsigned char>(c));
-        std::unique_ptr<Page>& page = pages_[(c >> 8) % pages_.size()];
+        std::unique_ptr<Page> &page = pages_[(c >> 8) % pages_.size()];
         if (!page) page = std::make_unique<Page>(source_(c >> 8));
         return (*page)[c & 0xFF];
     }

@@ -11,41 +11,45 @@ namespace {
 constexpr std::size_t batch = 128; // tokens whose keys are in flight together
 using Keys = std::array<std::uint64_t, batch>;
 
-// keys[i] = sum over the digits of values[column][cell + offset] * stride, plus the carry; no_key if any is -1.
-void make_keys(const Stage& stage, const Frame& frame, std::size_t first, std::size_t n,
-               const std::int32_t* carry, Keys& keys) {
-    const std::int32_t* cell = frame.cell.data() + first;
+// keys[i] = sum over the digits of values[column][cell + offset] * stride, plus the carry; no_key if any is
+// -1.
+void make_keys(const Stage &stage, const Frame &frame, std::size_t first, std::size_t n,
+               const std::int32_t *carry, Keys &keys) {
+    const std::int32_t *cell = frame.cell.data() + first;
     if (carry != nullptr) {
         for (std::size_t i = 0; i < n; ++i)
-            keys[i] = carry[i] < 0 ? KeyTable::no_key : static_cast<std::uint64_t>(carry[i]) * stage.carry_stride;
+            keys[i] =
+                carry[i] < 0 ? KeyTable::no_key : static_cast<std::uint64_t>(carry[i]) * stage.carry_stride;
     } else {
         std::fill_n(keys.begin(), n, 0);
     }
-    for (const Stage::Digit& digit : stage.digits) {
-        const std::int32_t* value = frame.column(digit.column).data() + digit.offset;
+    for (const Stage::Digit &digit : stage.digits) {
+        const std::int32_t *value = frame.column(digit.column).data() + digit.offset;
         for (std::size_t i = 0; i < n; ++i) {
             const std::int32_t v = value[cell[i]];
             const bool missing = (v < 0) | (keys[i] == KeyTable::no_key);
-            const std::uint64_t key = keys[i] + static_cast<std::uint64_t>(static_cast<std::uint32_t>(v)) * digit.stride;
+            const std::uint64_t key =
+                keys[i] + static_cast<std::uint64_t>(static_cast<std::uint32_t>(v)) * digit.stride;
             keys[i] = missing ? KeyTable::no_key : key;
         }
     }
 }
 
 // The keys of one offset of a window: a value inside the sentence that no offset before it had.
-void make_window_keys(const TemplateTables& t, std::size_t slot, const Frame& frame, std::size_t first,
-                      std::size_t n, Keys& keys) {
-    const std::int32_t* value = frame.column(t.atoms[0].column).data();
+void make_window_keys(const TemplateTables &t, std::size_t slot, const Frame &frame, std::size_t first,
+                      std::size_t n, Keys &keys) {
+    const std::int32_t *value = frame.column(t.atoms[0].column).data();
     for (std::size_t i = 0; i < n; ++i) {
-        const std::int32_t* here = value + frame.cell[first + i];
+        const std::int32_t *here = value + frame.cell[first + i];
         const std::int32_t v = here[t.atoms[slot].offset];
         bool fresh = v >= 0 && v < t.n_values;
-        for (std::size_t before = 0; fresh && before < slot; ++before) fresh = here[t.atoms[before].offset] != v;
+        for (std::size_t before = 0; fresh && before < slot; ++before)
+            fresh = here[t.atoms[before].offset] != v;
         keys[i] = fresh ? static_cast<std::uint64_t>(v) : KeyTable::no_key;
     }
 }
 
-void look_up(const KeyTable& table, const Keys& keys, std::size_t n, std::int32_t* out) {
+void look_up(const KeyTable &table, const Keys &keys, std::size_t n, std::int32_t *out) {
     if (table.dense()) {
         for (std::size_t i = 0; i < n; ++i) out[i] = table.find_dense(keys[i]);
         return;
@@ -54,7 +58,7 @@ void look_up(const KeyTable& table, const Keys& keys, std::size_t n, std::int32_
     for (std::size_t i = 0; i < n; ++i) out[i] = table.find_hashed(keys[i]);
 }
 
-void look_up(KeyTable& table, const Keys& keys, std::size_t n, std::int32_t* out) {
+void look_up(KeyTable &table, const Keys &keys, std::size_t n, std::int32_t *out) {
     if (table.dense()) {
         for (std::size_t i = 0; i < n; ++i) out[i] = table.count_dense(keys[i]);
         return;
@@ -64,7 +68,7 @@ void look_up(KeyTable& table, const Keys& keys, std::size_t n, std::int32_t* out
 }
 
 // Self is TemplateTables, const (look up) or not (count).
-template <class Self> void extract(Self& t, const Frame& frame, std::span<std::int32_t> out) {
+template <class Self> void extract(Self &t, const Frame &frame, std::span<std::int32_t> out) {
     Keys keys;
     const std::size_t T = frame.size();
     for (std::size_t first = 0; first < T; first += batch) {
@@ -76,7 +80,7 @@ template <class Self> void extract(Self& t, const Frame& frame, std::span<std::i
             }
             continue;
         }
-        std::int32_t* ids = out.data() + first;
+        std::int32_t *ids = out.data() + first;
         for (std::size_t s = 0; s < t.stages.size(); ++s) {
             make_keys(t.stages[s], frame, first, n, s == 0 ? nullptr : ids, keys);
             look_up(t.tables[s], keys, n, ids);
@@ -86,7 +90,7 @@ template <class Self> void extract(Self& t, const Frame& frame, std::span<std::i
 
 } // namespace
 
-void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margins& margins, Frame& frame) {
+void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margins &margins, Frame &frame) {
     const std::size_t N = ptr.size() - 1;
     const std::int64_t base = ptr[0];
     frame.bounds.resize(N + 1);
@@ -103,37 +107,40 @@ void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margi
     frame.values.resize(columns * frame.cells);
 }
 
-void fill_margins(std::size_t c, std::int32_t n, const Margins& margins, Frame& frame) {
-    std::int32_t* at = frame.column(c).data();
+void fill_margins(std::size_t c, std::int32_t n, const Margins &margins, Frame &frame) {
+    std::int32_t *at = frame.column(c).data();
     for (std::size_t s = 0; s + 1 < frame.bounds.size(); ++s) {
         for (std::int32_t d = margins.left; d > 0; --d) *at++ = margins.marked ? n + d - 1 : -1;
         at += frame.bounds[s + 1] - frame.bounds[s];
-        for (std::int32_t d = 1; d <= margins.right; ++d) *at++ = margins.marked ? n + margins.left + d - 1 : -1;
+        for (std::int32_t d = 1; d <= margins.right; ++d)
+            *at++ = margins.marked ? n + margins.left + d - 1 : -1;
     }
 }
 
 void Rows::reserve(std::size_t n) {
-    ids.reset(static_cast<std::int32_t*>(std::malloc(std::max<std::size_t>(n, 1) * sizeof(std::int32_t))));
+    ids.reset(static_cast<std::int32_t *>(std::malloc(std::max<std::size_t>(n, 1) * sizeof(std::int32_t))));
     if (!ids) throw std::bad_alloc();
 }
 
 void Rows::shrink(std::size_t n) {
-    void* kept = std::realloc(ids.get(), std::max<std::size_t>(n, 1) * sizeof(std::int32_t));
+    void *kept = std::realloc(ids.get(), std::max<std::size_t>(n, 1) * sizeof(std::int32_t));
     if (kept == nullptr) return; // what is there is still whole
     (void)ids.release();
-    ids.reset(static_cast<std::int32_t*>(kept));
+    ids.reset(static_cast<std::int32_t *>(kept));
 }
 
-TemplateTables::TemplateTables(const Template& pattern, std::span<const std::uint64_t> radix,
+TemplateTables::TemplateTables(const Template &pattern, std::span<const std::uint64_t> radix,
                                std::int32_t n_values_)
     : stages(chaffinch::stages(pattern, radix)), window(pattern.window), atoms(pattern.atoms),
       n_values(n_values_) {
-    for (const Stage& stage : stages)
+    for (const Stage &stage : stages)
         tables.emplace_back(stage.span, stage.digits.size() == 1 && stage.carry_stride == 0);
 }
 
-void TemplateTables::count(const Frame& frame, std::span<std::int32_t> out) { extract(*this, frame, out); }
+void TemplateTables::count(const Frame &frame, std::span<std::int32_t> out) { extract(*this, frame, out); }
 
-void TemplateTables::find(const Frame& frame, std::span<std::int32_t> out) const { extract(*this, frame, out); }
+void TemplateTables::find(const Frame &frame, std::span<std::int32_t> out) const {
+    extract(*this, frame, out);
+}
 
 } // namespace chaffinch

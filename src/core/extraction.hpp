@@ -18,9 +18,9 @@ namespace chaffinch {
 //
 // so that an atom is values[column][cell + offset] with no test for the sentence's end.
 struct Frame {
-    std::vector<std::int32_t> cell;    // [T] where each token is
-    std::vector<std::int64_t> bounds;  // [N+1] sentences, in tokens of this frame
-    std::vector<std::int32_t> values;  // [C][cells]
+    std::vector<std::int32_t> cell;   // [T] where each token is
+    std::vector<std::int64_t> bounds; // [N+1] sentences, in tokens of this frame
+    std::vector<std::int32_t> values; // [C][cells]
     std::size_t cells = 0;
 
     std::size_t size() const { return cell.size(); }
@@ -45,10 +45,10 @@ struct Margins {
 };
 
 // Lays out cells for sentences of these lengths (bounds of the frame) and makes room for C columns.
-void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margins& margins, Frame& frame);
+void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margins &margins, Frame &frame);
 
 // Fills the margins of column c, which has n values.
-void fill_margins(std::size_t c, std::int32_t n, const Margins& margins, Frame& frame);
+void fill_margins(std::size_t c, std::int32_t n, const Margins &margins, Frame &frame);
 
 // Rows of ids, as many as there are, in memory that can shrink without a copy.
 struct Rows {
@@ -67,15 +67,15 @@ struct TemplateTables {
     std::vector<Atom> atoms;
     std::int32_t n_values = 0; // window: marks of the boundary start here
 
-    TemplateTables(const Template& pattern, std::span<const std::uint64_t> radix, std::int32_t n_values);
+    TemplateTables(const Template &pattern, std::span<const std::uint64_t> radix, std::int32_t n_values);
 
     std::size_t slots() const { return window ? atoms.size() : 1; }
-    KeyTable& features() { return tables.back(); }
-    const KeyTable& features() const { return tables.back(); }
+    KeyTable &features() { return tables.back(); }
+    const KeyTable &features() const { return tables.back(); }
 
     // out[slot][t] = id or absent, for all tokens of the frame; `count` gives ids to what is new.
-    void count(const Frame& frame, std::span<std::int32_t> out);
-    void find(const Frame& frame, std::span<std::int32_t> out) const;
+    void count(const Frame &frame, std::span<std::int32_t> out);
+    void find(const Frame &frame, std::span<std::int32_t> out) const;
 };
 
 } // namespace chaffinch

@@ -60,11 +60,20 @@ struct Words {
 struct Tokens {
     std::span<const std::int64_t> ptr; // [N+1]
     std::vector<std::span<const std::int32_t>> ids;
-    std::vector<const Words*> words;
+    std::vector<const Words *> words;
     std::span<const std::int32_t> groups; // [N] or empty
 
     std::size_t sentences() const { return ptr.size() - 1; }
     std::size_t size() const { return static_cast<std::size_t>(ptr.back()); }
+
+    // The sentence after `from` up to which there are about `most` tokens; a document is not cut in two.
+    std::size_t stretch(std::size_t from, std::int64_t most) const {
+        std::size_t to = from + 1;
+        while (to < sentences() &&
+               (ptr[to + 1] - ptr[from] <= most || (!groups.empty() && groups[to] == groups[to - 1])))
+            ++to;
+        return to;
+    }
 };
 
 // What an index is made of, enough to build it anew.
@@ -81,8 +90,8 @@ class FeatureEngine {
   public:
     explicit FeatureEngine(Design design);
 
-    const Design& design() const { return design_; }
-    CodePoints& code_points() { return points_; }
+    const Design &design() const { return design_; }
+    CodePoints &code_points() { return points_; }
 
     std::int32_t n_features() const { return static_cast<std::int32_t>(state_.feature_key.size()); }
     std::size_t n_labelled() const { return labelled_.size(); }
@@ -90,7 +99,7 @@ class FeatureEngine {
         return static_cast<std::int32_t>(state_.observation_ptr[l + 1] - state_.observation_ptr[l]);
     }
     std::span<const std::int32_t> counts() const { return counts_; }
-    const IndexState& state() const { return state_; }
+    const IndexState &state() const { return state_; }
     std::size_t index_bytes() const;
 
     // Words ---------------------------------------------------------------------------------------------
@@ -99,28 +108,29 @@ class FeatureEngine {
     // The number of a word in `words`, described now if it is new: every native column gets its value. While
     // `growing`, values that are new get ids; afterwards they are -1. `lower` is for words beyond ASCII.
     std::int32_t describe(std::int32_t source, std::string_view text, std::string_view lower, bool growing,
-                          Words& words);
+                          Words &words);
 
     // The value of an external column for a word, or none.
-    void set_external(std::size_t column, std::int32_t word, const std::string_view* value, bool growing,
-                      Words& words);
+    void set_external(std::size_t column, std::int32_t word, const std::string_view *value, bool growing,
+                      Words &words);
 
-    const Interner& values(std::size_t column) const { return values_[column]; }
-    const Interner& runs() const { return runs_; }
+    const Interner &values(std::size_t column) const { return values_[column]; }
+    const Interner &runs() const { return runs_; }
     std::int32_t n_values(std::size_t column) const;
 
     // Features ------------------------------------------------------------------------------------------
 
     // Builds the index. Observations [T][label templates] are written beside the rows.
-    Rows fit(const Tokens& tokens, std::int32_t min_count, std::size_t threads,
-             std::vector<std::int32_t>& observations);
+    Rows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
+             std::vector<std::int32_t> &observations);
 
     // Looks up with the frozen index.
-    Rows find(const Tokens& tokens, std::size_t threads, std::vector<std::int32_t>& observations) const;
+    Rows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
 
     // The two halves of `find`, for a run of sentences: only the first reads Words.
-    void fill(const Tokens& tokens, std::size_t first, std::size_t last, Frame& frame) const;
-    std::size_t find(const Frame& frame, std::int64_t* lengths, std::int32_t* ids, std::int32_t* observations) const;
+    void fill(const Tokens &tokens, std::size_t first, std::size_t last, Frame &frame) const;
+    std::size_t find(const Frame &frame, std::int64_t *lengths, std::int32_t *ids,
+                     std::int32_t *observations) const;
 
     // Most features a token can have.
     std::size_t slots() const { return slots_; }
@@ -130,16 +140,16 @@ class FeatureEngine {
     std::string observation_name(std::size_t l, std::int32_t observation) const;
 
     // Takes over a saved index; throws std::invalid_argument if any key or number is out of range.
-    void restore(std::vector<std::vector<std::string>> values, const std::vector<std::string>& runs,
+    void restore(std::vector<std::vector<std::string>> values, const std::vector<std::string> &runs,
                  IndexState state);
 
   private:
-    bool value(const WordColumn& column, std::string_view text, std::string& out) const;
+    bool value(const WordColumn &column, std::string_view text, std::string &out) const;
     void open_tables();
-    void freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>>& renumbered);
+    void freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>> &renumbered);
     void rebuild_tables();
-    std::string name(const TemplateTables& t, std::uint64_t key) const;
-    void append_value(std::size_t column, std::int32_t offset, std::int32_t value, std::string& out) const;
+    std::string name(const TemplateTables &t, std::uint64_t key) const;
+    void append_value(std::size_t column, std::int32_t offset, std::int32_t value, std::string &out) const;
 
     Design design_;
     CodePoints points_;
@@ -153,7 +163,7 @@ class FeatureEngine {
     Interner prepositions_;
     Interner triggers_;
     std::vector<Phrases::Lists> combinations_;
-    std::vector<std::vector<std::string>> fixed_; // [sentence columns]
+    std::vector<std::vector<std::string>> fixed_;     // [sentence columns]
     std::vector<std::vector<std::size_t>> of_source_; // [sources] its word columns
     bool reads_runs_ = false, reads_elsewhere_ = false, reads_phrases_ = false, reads_traits_ = false;
 

@@ -46,7 +46,7 @@ class KeyTable {
 
     std::int32_t count_dense(std::uint64_t key) {
         if (key >= span_) return absent;
-        std::int32_t& id = ids_[key];
+        std::int32_t &id = ids_[key];
         if (id == absent) {
             id = size_++;
             keys_.push_back(key);
@@ -79,7 +79,7 @@ class KeyTable {
             return {std::exchange(keys_, {}), std::exchange(counts_, {})};
         }
         std::pair<std::vector<std::uint64_t>, std::vector<std::int32_t>> out(size_, size_);
-        for (const Slot& slot : slots_)
+        for (const Slot &slot : slots_)
             if (slot.key != no_key) {
                 out.first[slot.id] = slot.key;
                 out.second[slot.id] = slot.count;
@@ -143,7 +143,7 @@ class KeyTable {
         std::vector<Slot> old(n, Slot{no_key, absent, 0});
         old.swap(slots_);
         const std::size_t mask = n - 1;
-        for (const Slot& slot : old) {
+        for (const Slot &slot : old) {
             if (slot.key == no_key) continue;
             std::size_t i = place(slot.key) & mask;
             while (slots_[i].key != no_key) i = (i + 1) & mask;

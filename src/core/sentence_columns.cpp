@@ -20,9 +20,12 @@ std::vector<std::string> bucket_names() {
     std::vector<std::string> out;
     for (std::size_t i = 0; i < starts.size(); ++i) {
         const std::string low = std::to_string(starts[i]);
-        if (i + 1 == starts.size()) out.push_back(low + "+");
-        else if (starts[i + 1] == starts[i] + 1) out.push_back(low);
-        else out.push_back(low + "-" + std::to_string(starts[i + 1] - 1));
+        if (i + 1 == starts.size())
+            out.push_back(low + "+");
+        else if (starts[i + 1] == starts[i] + 1)
+            out.push_back(low);
+        else
+            out.push_back(low + "-" + std::to_string(starts[i + 1] - 1));
     }
     return out;
 }
@@ -38,7 +41,7 @@ template <class Take> void each_run(std::span<const std::uint32_t> traits, Take 
     }
 }
 
-void join(std::span<const std::int32_t> words, const Interner& strings, std::string& out) {
+void join(std::span<const std::int32_t> words, const Interner &strings, std::string &out) {
     out.clear();
     for (const std::int32_t w : words) {
         if (!out.empty()) out += ' ';
@@ -47,7 +50,7 @@ void join(std::span<const std::int32_t> words, const Interner& strings, std::str
 }
 
 // out[t] = how many of the tokens before t have the trait, at most 3.
-void count_so_far(std::span<const std::uint32_t> traits, std::uint32_t trait, std::int32_t* out) {
+void count_so_far(std::span<const std::uint32_t> traits, std::uint32_t trait, std::int32_t *out) {
     std::int32_t n = 0;
     for (std::size_t t = 0; t < traits.size(); ++t) {
         out[t] = n;
@@ -55,8 +58,8 @@ void count_so_far(std::span<const std::uint32_t> traits, std::uint32_t trait, st
     }
 }
 
-void mark_phrases(std::span<const std::int32_t> ids, const Phrases& phrases, Phrases::Lists wanted,
-                  std::span<const Phrases::Lists> combinations, std::int32_t* out) {
+void mark_phrases(std::span<const std::int32_t> ids, const Phrases &phrases, Phrases::Lists wanted,
+                  std::span<const Phrases::Lists> combinations, std::int32_t *out) {
     std::fill_n(out, ids.size(), -1);
     for (std::size_t t = 0; t < ids.size();) {
         const auto [length, lists] = phrases.longest(ids.subspan(t), wanted);
@@ -66,7 +69,8 @@ void mark_phrases(std::span<const std::int32_t> ids, const Phrases& phrases, Phr
         }
         std::int32_t base = 0;
         if (wanted == Phrases::all_lists)
-            base = 2 * static_cast<std::int32_t>(std::ranges::find(combinations, lists) - combinations.begin());
+            base =
+                2 * static_cast<std::int32_t>(std::ranges::find(combinations, lists) - combinations.begin());
         for (std::size_t i = 0; i < length; ++i) out[t + i] = base + (i > 0);
         t += length;
     }
@@ -74,16 +78,16 @@ void mark_phrases(std::span<const std::int32_t> ids, const Phrases& phrases, Phr
 
 } // namespace
 
-void fill_sentence_column(std::size_t c, const SentenceColumn& column, std::int32_t n_argument,
-                          const Sentences& input, Frame& frame) {
+void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int32_t n_argument,
+                          const Sentences &input, Frame &frame) {
     const auto values = frame.column(c);
     for (std::size_t s = 0; s + 1 < frame.bounds.size(); ++s) {
         const auto first = static_cast<std::size_t>(frame.bounds[s]);
         const auto T = static_cast<std::size_t>(frame.bounds[s + 1]) - first;
         if (T == 0) continue;
         const auto traits = input.traits.subspan(first, T);
-        std::int32_t* out = values.data() + frame.cell[first];
-        const std::int32_t* argument =
+        std::int32_t *out = values.data() + frame.cell[first];
+        const std::int32_t *argument =
             n_argument >= 0 ? frame.column(column.argument).data() + frame.cell[first] : nullptr;
         switch (column.function) {
         case SentenceFunction::bos:
@@ -103,8 +107,12 @@ void fill_sentence_column(std::size_t c, const SentenceColumn& column, std::int3
             }
             break;
         }
-        case SentenceFunction::commas: count_so_far(traits, is_comma, out); break;
-        case SentenceFunction::numbers: count_so_far(traits, is_number, out); break;
+        case SentenceFunction::commas:
+            count_so_far(traits, is_comma, out);
+            break;
+        case SentenceFunction::numbers:
+            count_so_far(traits, is_number, out);
+            break;
         case SentenceFunction::position:
             for (std::size_t t = 0; t < T; ++t) out[t] = bucket(static_cast<std::int64_t>(t));
             break;
@@ -120,8 +128,12 @@ void fill_sentence_column(std::size_t c, const SentenceColumn& column, std::int3
             std::fill_n(out, T, upper > lower);
             break;
         }
-        case SentenceFunction::first_word: std::fill_n(out, T, argument[0]); break;
-        case SentenceFunction::last_word: std::fill_n(out, T, argument[T - 1]); break;
+        case SentenceFunction::first_word:
+            std::fill_n(out, T, argument[0]);
+            break;
+        case SentenceFunction::last_word:
+            std::fill_n(out, T, argument[T - 1]);
+            break;
         case SentenceFunction::last_punctuation:
         case SentenceFunction::last_preposition: {
             const std::uint32_t trait =
@@ -183,18 +195,25 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
                                       std::span<const Phrases::Lists> combinations) {
     switch (function) {
     case SentenceFunction::bos:
-    case SentenceFunction::eos: return {"yes"};
+    case SentenceFunction::eos:
+        return {"yes"};
     case SentenceFunction::brackets:
-    case SentenceFunction::mostly_capitals: return {"no", "yes"};
+    case SentenceFunction::mostly_capitals:
+        return {"no", "yes"};
     case SentenceFunction::commas:
     case SentenceFunction::numbers:
-    case SentenceFunction::run_place: return {"0", "1", "2", "3+"};
-    case SentenceFunction::run_length: return {"0", "1", "2", "3", "4+"};
+    case SentenceFunction::run_place:
+        return {"0", "1", "2", "3+"};
+    case SentenceFunction::run_length:
+        return {"0", "1", "2", "3", "4+"};
     case SentenceFunction::position:
     case SentenceFunction::remaining:
-    case SentenceFunction::sentence_length: return bucket_names();
-    case SentenceFunction::elsewhere: return {"capitalised", "lower", "both"};
-    case SentenceFunction::phrases_list: return {"B", "I"};
+    case SentenceFunction::sentence_length:
+        return bucket_names();
+    case SentenceFunction::elsewhere:
+        return {"capitalised", "lower", "both"};
+    case SentenceFunction::phrases_list:
+        return {"B", "I"};
     case SentenceFunction::seen: {
         std::vector<std::string> out(std::size_t{1} << triggers.size());
         for (std::size_t mask = 0; mask < out.size(); ++mask)
@@ -217,7 +236,8 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
     case SentenceFunction::last_word:
     case SentenceFunction::last_punctuation:
     case SentenceFunction::last_preposition:
-    case SentenceFunction::run: return {};
+    case SentenceFunction::run:
+        return {};
     }
     return {};
 }
@@ -241,20 +261,23 @@ void find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std::int3
     };
     for (std::size_t from = 0, to = 0; from < N; from = to) {
         for (to = from + 1; to < N && !groups.empty() && groups[to] == groups[from];) ++to;
-        each(from, to, [](std::int64_t, Uses& u, bool capital, bool small) {
+        each(from, to, [](std::int64_t, Uses &u, bool capital, bool small) {
             u.capitalised += capital;
             u.lower += small;
         });
-        each(from, to, [&](std::int64_t t, const Uses& u, bool capital, bool small) {
+        each(from, to, [&](std::int64_t t, const Uses &u, bool capital, bool small) {
             const bool capitalised = u.capitalised > capital, lowered = u.lower > small;
-            out[t] = static_cast<std::int8_t>(capitalised && lowered ? 2 : lowered ? 1 : capitalised ? 0 : -1);
+            out[t] = static_cast<std::int8_t>(capitalised && lowered ? 2
+                                              : lowered              ? 1
+                                              : capitalised          ? 0
+                                                                     : -1);
         });
-        each(from, to, [](std::int64_t, Uses& u, bool, bool) { u = {}; });
+        each(from, to, [](std::int64_t, Uses &u, bool, bool) { u = {}; });
     }
 }
 
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,
-                 std::span<const std::uint32_t> traits, const Interner& strings, Interner& runs) {
+                 std::span<const std::uint32_t> traits, const Interner &strings, Interner &runs) {
     std::string text;
     for (std::size_t s = 0; s + 1 < ptr.size(); ++s) {
         const auto first = static_cast<std::size_t>(ptr[s]);

@@ -46,31 +46,31 @@ struct Sentences {
     std::span<const std::uint32_t> traits;    // [T] of the frame's tokens
     std::span<const std::int8_t> elsewhere;   // [T], or empty
     std::span<const std::int32_t> phrase_ids; // [T], or empty: words of the phrases
-    const Phrases* phrases = nullptr;
+    const Phrases *phrases = nullptr;
     std::span<const Phrases::Lists> combinations;
-    std::span<const std::int32_t> words;      // [T] ids into strings
-    const Interner* strings = nullptr;
-    const Interner* runs = nullptr; // the runs that have ids
+    std::span<const std::int32_t> words; // [T] ids into strings
+    const Interner *strings = nullptr;
+    const Interner *runs = nullptr; // the runs that have ids
 };
 
 // Fills column c of the frame. n_argument: values of the argument's column, whose "none so far" follows them.
-void fill_sentence_column(std::size_t c, const SentenceColumn& column, std::int32_t n_argument,
-                          const Sentences& input, Frame& frame);
+void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int32_t n_argument,
+                          const Sentences &input, Frame &frame);
 
 // The fixed values of a function, in order of id; empty if they come from a column or from the text.
 std::vector<std::string> fixed_values(SentenceFunction function, std::span<const std::string> triggers,
                                       std::span<const std::string> lists,
                                       std::span<const Phrases::Lists> combinations);
 
-// For every token: -1, or whether its word occurs at another token of the same document capitalised (not first
-// in its sentence) = 0, only lower-cased = 1, both = 2. groups [N]: sentences of equal number in a row are one
-// document; empty: each sentence is.
+// For every token: -1, or whether its word occurs at another token of the same document capitalised (not
+// first in its sentence) = 0, only lower-cased = 1, both = 2. groups [N]: sentences of equal number in a row
+// are one document; empty: each sentence is.
 void find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std::int32_t> lower,
                     std::span<const std::uint32_t> traits, std::span<const std::int32_t> groups,
                     std::span<std::int8_t> out);
 
 // Gives an id to the text of every run of capitalised words.
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,
-                 std::span<const std::uint32_t> traits, const Interner& strings, Interner& runs);
+                 std::span<const std::uint32_t> traits, const Interner &strings, Interner &runs);
 
 } // namespace chaffinch

@@ -12,16 +12,16 @@ constexpr std::int64_t tabled = 1 << 16;
 
 struct Pair {
     std::int32_t word, other;
-    auto operator<=>(const Pair&) const = default;
+    auto operator<=>(const Pair &) const = default;
 };
 
 } // namespace
 
-WordClasses::WordClasses(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int32_t types,
-                         std::int32_t classes)
+WordClasses::WordClasses(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
+                         std::int32_t types, std::int32_t classes)
     : types_(types), classes_n_(classes), wide_(static_cast<std::size_t>(classes) + 1), f_(tabled, 0.0),
-      class_(types, -1), twice_(types, 0), rows_(wide_ * wide_, 0), columns_(wide_ * wide_, 0), left_(wide_, 0),
-      right_(wide_, 0), next_(wide_, 0), previous_(wide_, 0), gain_(classes) {
+      class_(types, -1), twice_(types, 0), rows_(wide_ * wide_, 0), columns_(wide_ * wide_, 0),
+      left_(wide_, 0), right_(wide_, 0), next_(wide_, 0), previous_(wide_, 0), gain_(classes) {
     for (std::int64_t n = 2; n < tabled; ++n)
         f_[n] = static_cast<double>(n) * std::log(static_cast<double>(n));
 
@@ -36,9 +36,9 @@ WordClasses::WordClasses(std::span<const std::int64_t> ptr, std::span<const std:
         }
         if (last != types) pairs.push_back({last, types});
     }
-    const auto count = [&](bool forward, std::vector<std::int64_t>& bounds, std::vector<Neighbour>& out) {
+    const auto count = [&](bool forward, std::vector<std::int64_t> &bounds, std::vector<Neighbour> &out) {
         if (!forward)
-            for (Pair& p : pairs) std::swap(p.word, p.other);
+            for (Pair &p : pairs) std::swap(p.word, p.other);
         std::ranges::sort(pairs);
         bounds.assign(1, 0);
         std::size_t i = 0;
@@ -47,8 +47,10 @@ WordClasses::WordClasses(std::span<const std::int64_t> ptr, std::span<const std:
                 std::size_t j = i;
                 while (j < pairs.size() && pairs[j] == pairs[i]) ++j;
                 const auto n = static_cast<std::int32_t>(j - i);
-                if (pairs[i].other == w) twice_[w] = n;
-                else out.push_back({pairs[i].other, n});
+                if (pairs[i].other == w)
+                    twice_[w] = n;
+                else
+                    out.push_back({pairs[i].other, n});
                 i = j;
             }
             bounds.push_back(static_cast<std::int64_t>(out.size()));
@@ -83,18 +85,19 @@ void WordClasses::gather(std::int32_t word) {
     for (const std::int32_t c : previous_in_) previous_[c] = 0;
     next_in_.clear();
     previous_in_.clear();
-    const auto collect = [&](std::span<const Neighbour> neighbours, std::vector<std::int64_t>& counts,
-                             std::vector<std::int32_t>& in) {
-        for (const Neighbour& n : neighbours) {
+    const auto collect = [&](std::span<const Neighbour> neighbours, std::vector<std::int64_t> &counts,
+                             std::vector<std::int32_t> &in) {
+        for (const Neighbour &n : neighbours) {
             const std::int32_t c = n.word == types_ ? classes_n_ : class_[n.word];
             if (c < 0) continue;
             if (counts[c] == 0) in.push_back(c);
             counts[c] += n.count;
         }
     };
-    collect(std::span(after_).subspan(after_ptr_[word], after_ptr_[word + 1] - after_ptr_[word]), next_, next_in_);
-    collect(std::span(before_).subspan(before_ptr_[word], before_ptr_[word + 1] - before_ptr_[word]), previous_,
-            previous_in_);
+    collect(std::span(after_).subspan(after_ptr_[word], after_ptr_[word + 1] - after_ptr_[word]), next_,
+            next_in_);
+    collect(std::span(before_).subspan(before_ptr_[word], before_ptr_[word + 1] - before_ptr_[word]),
+            previous_, previous_in_);
     self_ = twice_[word];
 }
 
@@ -149,12 +152,12 @@ double WordClasses::score() const {
     return out;
 }
 
-// Joins classes two by two, always the pair whose union costs L least. cost(i, j), what joining i and j adds to
-// L (never more than 0), is kept for all pairs: after a join only the terms with the joined class change, so
-// that each join takes O(C^2).
+// Joins classes two by two, always the pair whose union costs L least. cost(i, j), what joining i and j adds
+// to L (never more than 0), is kept for all pairs: after a join only the terms with the joined class change,
+// so that each join takes O(C^2).
 class WordClasses::Joiner {
   public:
-    explicit Joiner(const WordClasses& from)
+    explicit Joiner(const WordClasses &from)
         : from_(from), C_(static_cast<std::size_t>(from.classes_n_)), wide_(from.wide_), N_(from.rows_),
           left_(from.left_), right_(from.right_), alive_(wide_, true), cost_(C_ * C_, 0.0) {
         for (std::size_t i = 0; i < C_; ++i)
@@ -167,7 +170,8 @@ class WordClasses::Joiner {
         each_pair(C_, C_, [&](std::size_t i, std::size_t j) {
             if (a == C_ || cost_[i * C_ + j] > cost_[a * C_ + b]) a = i, b = j;
         });
-        each_pair(a, b, [&](std::size_t i, std::size_t j) { cost_[i * C_ + j] -= with(i, j, a) + with(i, j, b); });
+        each_pair(a, b,
+                  [&](std::size_t i, std::size_t j) { cost_[i * C_ + j] -= with(i, j, a) + with(i, j, b); });
         alive_[b] = false;
         for (std::size_t k = 0; k < wide_; ++k) N_[a * wide_ + k] += N_[b * wide_ + k];
         for (std::size_t k = 0; k < wide_; ++k) N_[k * wide_ + a] += N_[k * wide_ + b];
@@ -196,11 +200,13 @@ class WordClasses::Joiner {
 
     // The part of cost(i, j) that comes from their neighbour k.
     double with(std::size_t i, std::size_t j, std::size_t k) const {
-        return f(n(i, k) + n(j, k)) - f(n(i, k)) - f(n(j, k)) + f(n(k, i) + n(k, j)) - f(n(k, i)) - f(n(k, j));
+        return f(n(i, k) + n(j, k)) - f(n(i, k)) - f(n(j, k)) + f(n(k, i) + n(k, j)) - f(n(k, i)) -
+               f(n(k, j));
     }
 
     double whole(std::size_t i, std::size_t j) const {
-        double out = f(n(i, i) + n(i, j) + n(j, i) + n(j, j)) - f(n(i, i)) - f(n(i, j)) - f(n(j, i)) - f(n(j, j));
+        double out =
+            f(n(i, i) + n(i, j) + n(j, i) + n(j, j)) - f(n(i, i)) - f(n(i, j)) - f(n(j, i)) - f(n(j, j));
         out -= f(left_[i] + left_[j]) - f(left_[i]) - f(left_[j]);
         out -= f(right_[i] + right_[j]) - f(right_[i]) - f(right_[j]);
         for (std::size_t k = 0; k < wide_; ++k)
@@ -208,10 +214,10 @@ class WordClasses::Joiner {
         return out;
     }
 
-    const WordClasses& from_;
+    const WordClasses &from_;
     std::size_t C_, wide_;
     std::vector<std::int64_t> N_, left_, right_;
-    std::vector<bool> alive_; // [C+1], the boundary always
+    std::vector<bool> alive_;  // [C+1], the boundary always
     std::vector<double> cost_; // [C][C], i < j
 };
 
@@ -222,14 +228,14 @@ void WordClasses::shrink(std::int32_t classes) {
     Joiner joiner(*this);
     for (std::int32_t left_over = classes_n_; left_over > classes; --left_over) {
         const auto [a, b] = joiner.join();
-        for (std::int32_t& c : stands_for)
+        for (std::int32_t &c : stands_for)
             if (c == static_cast<std::int32_t>(b)) c = static_cast<std::int32_t>(a);
     }
     std::vector<std::int32_t> number(classes_n_, -1);
     std::int32_t next = 0;
     for (std::int32_t c = 0; c < classes_n_; ++c)
         if (stands_for[c] == c) number[c] = next++;
-    for (std::int32_t& c : class_)
+    for (std::int32_t &c : class_)
         if (c >= 0) c = number[stands_for[c]];
     recount(classes);
 }
@@ -249,7 +255,8 @@ void WordClasses::recount(std::int32_t classes) {
     gain_.assign(classes_n_, 0.0);
     std::vector<std::int32_t> final_class(types_, -1);
     final_class.swap(class_);
-    for (std::int32_t word = 0; word < types_; ++word) { // each pair is counted when its second word is put in
+    for (std::int32_t word = 0; word < types_;
+         ++word) { // each pair is counted when its second word is put in
         gather(word);
         class_[word] = final_class[word];
         if (class_[word] >= 0) change(class_[word], +1);
@@ -269,7 +276,7 @@ std::vector<std::string> WordClasses::paths() const {
         members[a].insert(members[a].end(), members[b].begin(), members[b].end());
         members[b] = {};
     }
-    for (std::string& p : path) {
+    for (std::string &p : path) {
         std::ranges::reverse(p);
         if (p.empty()) p.push_back('0');
     }

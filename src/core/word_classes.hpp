@@ -14,9 +14,9 @@ namespace chaffinch {
 //     L = sum over c, d of f(N(c, d)) - sum over c of f(Nl(c)) - sum over d of f(Nr(d)),   f(n) = n log n
 //
 // where N counts neighbouring classes, Nl and Nr its row and column sums. Words are first put, the most
-// frequent first, where L grows most (the first C words have a class each); then each word in turn is taken out
-// and put back where it fits best, until none moves (the exchange algorithm of Martin, Liermann and Ney 1998).
-// Sentence boundaries are a class of their own that nothing joins.
+// frequent first, where L grows most (the first C words have a class each); then each word in turn is taken
+// out and put back where it fits best, until none moves (the exchange algorithm of Martin, Liermann and Ney
+// 1998). Sentence boundaries are a class of their own that nothing joins.
 class WordClasses {
   public:
     // ids [tokens] in [0, types), -1 for words that have no class and are stepped over; the most frequent
@@ -51,12 +51,14 @@ class WordClasses {
     std::int32_t best_class();
     void recount(std::int32_t classes);
     void change(std::int32_t c, std::int32_t sign);
-    std::int64_t& at(std::int32_t c, std::int32_t d) { return rows_[static_cast<std::size_t>(c) * wide_ + d]; }
+    std::int64_t &at(std::int32_t c, std::int32_t d) {
+        return rows_[static_cast<std::size_t>(c) * wide_ + d];
+    }
 
     std::int32_t types_;
-    std::int32_t classes_n_;   // C, without the boundary
-    std::size_t wide_;         // C + 1
-    std::vector<double> f_;    // f(n) for small n
+    std::int32_t classes_n_;          // C, without the boundary
+    std::size_t wide_;                // C + 1
+    std::vector<double> f_;           // f(n) for small n
     std::vector<std::int32_t> class_; // [types], -1: none yet
 
     std::vector<std::int64_t> after_ptr_, before_ptr_; // [types+1]
@@ -67,7 +69,7 @@ class WordClasses {
     std::vector<std::int64_t> left_, right_;   // [C+1]: row and column sums
 
     // The word at hand: its neighbours by class.
-    std::vector<std::int64_t> next_, previous_;      // [C+1] counts
+    std::vector<std::int64_t> next_, previous_;       // [C+1] counts
     std::vector<std::int32_t> next_in_, previous_in_; // classes with a count
     std::int64_t self_ = 0;
     std::vector<double> gain_; // [C]

@@ -11,7 +11,7 @@ bool is_ascii(std::string_view text) {
     return all < 0x80;
 }
 
-void Word::read(std::string_view text, std::string_view lower, CodePoints& points) {
+void Word::read(std::string_view text, std::string_view lower, CodePoints &points) {
     text_ = text;
     starts_.clear();
     kinds_.clear();
@@ -20,7 +20,8 @@ void Word::read(std::string_view text, std::string_view lower, CodePoints& point
     kinds_.reserve(text.size());
     const bool ascii = is_ascii(text);
     for (std::size_t at = 0; at < text.size();) {
-        const auto [c, bytes] = ascii ? std::pair(std::uint32_t(text[at]), std::size_t{1}) : code_point(text, at);
+        const auto [c, bytes] =
+            ascii ? std::pair(std::uint32_t(text[at]), std::size_t{1}) : code_point(text, at);
         const Kind kind = points.kind(c);
         starts_.push_back(static_cast<std::uint32_t>(at));
         kinds_.push_back(kind);
@@ -33,16 +34,20 @@ void Word::read(std::string_view text, std::string_view lower, CodePoints& point
     starts_.push_back(static_cast<std::uint32_t>(text.size()));
     lower_ = ascii ? text : lower;
     if (ascii && uppers_ > 0)
-        for (char& c : lower_)
+        for (char &c : lower_)
             if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
 }
 
-bool Word::value(WordFunction function, std::int32_t parameter, std::string& out) const {
+bool Word::value(WordFunction function, std::int32_t parameter, std::string &out) const {
     const std::size_t n = kinds_.size();
     const auto wanted = static_cast<std::size_t>(parameter);
     switch (function) {
-    case WordFunction::identity: out = text_; return true;
-    case WordFunction::lower: out = lower_; return true;
+    case WordFunction::identity:
+        out = text_;
+        return true;
+    case WordFunction::lower:
+        out = lower_;
+        return true;
     case WordFunction::shape:
     case WordFunction::long_shape: {
         out.clear();
@@ -50,11 +55,19 @@ bool Word::value(WordFunction function, std::int32_t parameter, std::string& out
         for (std::size_t i = 0; i < n; ++i) {
             const std::size_t before = out.size();
             switch (kinds_[i]) {
-            case Kind::upper: out += 'X'; break;
+            case Kind::upper:
+                out += 'X';
+                break;
             case Kind::lower:
-            case Kind::letter: out += 'x'; break;
-            case Kind::digit: out += 'd'; break;
-            case Kind::other: out += text_.substr(starts_[i], starts_[i + 1] - starts_[i]); break;
+            case Kind::letter:
+                out += 'x';
+                break;
+            case Kind::digit:
+                out += 'd';
+                break;
+            case Kind::other:
+                out += text_.substr(starts_[i], starts_[i + 1] - starts_[i]);
+                break;
             }
             if (function == WordFunction::shape && before > 0 &&
                 std::string_view(out).substr(last, before - last) == std::string_view(out).substr(before))
@@ -72,7 +85,9 @@ bool Word::value(WordFunction function, std::int32_t parameter, std::string& out
         if (n < wanted) return false;
         out = text_.substr(starts_[n - wanted]);
         return true;
-    case WordFunction::caps: caps(out); return true;
+    case WordFunction::caps:
+        caps(out);
+        return true;
     case WordFunction::digit:
         if (digits_ == 0) return false;
         out = digits_ == n ? "all" : "some";
@@ -89,8 +104,10 @@ bool Word::value(WordFunction function, std::int32_t parameter, std::string& out
         bool inside = false;
         for (const char c : lower_) {
             const bool digit = c >= '0' && c <= '9';
-            if (!digit) out += c;
-            else if (!inside) out += '0';
+            if (!digit)
+                out += c;
+            else if (!inside)
+                out += '0';
             inside = digit;
         }
         return true;
@@ -105,17 +122,23 @@ bool Word::value(WordFunction function, std::int32_t parameter, std::string& out
         return true;
     case WordFunction::preposition:
     case WordFunction::cluster:
-    case WordFunction::external: return false; // these need a list, a file or Python
+    case WordFunction::external:
+        return false; // these need a list, a file or Python
     }
     return false;
 }
 
-void Word::caps(std::string& out) const {
-    if (letters_ == 0) out = "none";
-    else if (uppers_ == 0) out = "lower";
-    else if (kinds_[0] == Kind::upper && uppers_ == 1) out = "initial";
-    else if (lowers_ == 0) out = "upper";
-    else out = "mixed";
+void Word::caps(std::string &out) const {
+    if (letters_ == 0)
+        out = "none";
+    else if (uppers_ == 0)
+        out = "lower";
+    else if (kinds_[0] == Kind::upper && uppers_ == 1)
+        out = "initial";
+    else if (lowers_ == 0)
+        out = "upper";
+    else
+        out = "mixed";
     if (letters_ == kinds_.size()) return;
     if (digits_ > 0) out += "+digit";
     if (has('-')) out += "+hyphen";
@@ -128,9 +151,12 @@ std::uint32_t Word::traits() const {
     static constexpr std::array<std::string_view, 6> open{"(", "[", "{", "-LRB-", "-LSB-", "-LCB-"};
     static constexpr std::array<std::string_view, 6> close{")", "]", "}", "-RRB-", "-RSB-", "-RCB-"};
     std::uint32_t traits = 0;
-    if (std::ranges::find(open, text_) != open.end()) traits |= opens_bracket | is_punctuation;
-    else if (std::ranges::find(close, text_) != close.end()) traits |= closes_bracket | is_punctuation;
-    else if (letters_ == 0 && digits_ == 0) traits |= is_punctuation;
+    if (std::ranges::find(open, text_) != open.end())
+        traits |= opens_bracket | is_punctuation;
+    else if (std::ranges::find(close, text_) != close.end())
+        traits |= closes_bracket | is_punctuation;
+    else if (letters_ == 0 && digits_ == 0)
+        traits |= is_punctuation;
     else {
         if (letters_ == 0) traits |= is_number;
         if (!kinds_.empty() && kinds_[0] == Kind::upper) traits |= is_capitalised;

@@ -46,25 +46,25 @@ enum Trait : std::uint32_t {
 class Word {
   public:
     // `lower` is only looked at for words beyond ASCII; ASCII is lowered here. `text` must outlive the use.
-    void read(std::string_view text, std::string_view lower, CodePoints& points);
+    void read(std::string_view text, std::string_view lower, CodePoints &points);
 
     std::string_view text() const { return text_; }
     std::string_view lower() const { return lower_; }
 
     // Writes the value to out; false if the word has none.
-    bool value(WordFunction function, std::int32_t parameter, std::string& out) const;
+    bool value(WordFunction function, std::int32_t parameter, std::string &out) const;
 
     // All traits but prepositions and triggers, which are word lists.
     std::uint32_t traits() const;
 
   private:
-    void caps(std::string& out) const;
+    void caps(std::string &out) const;
     bool has(char c) const { return text_.find(c) != std::string_view::npos; }
 
     std::string_view text_;
     std::string lower_;
-    std::vector<std::uint32_t> starts_; // [code points + 1] bytes
-    std::vector<Kind> kinds_;           // [code points]
+    std::vector<std::uint32_t> starts_;                                // [code points + 1] bytes
+    std::vector<Kind> kinds_;                                          // [code points]
     std::uint32_t uppers_ = 0, lowers_ = 0, digits_ = 0, letters_ = 0; // letters of any kind
 };
 

@@ -147,6 +147,16 @@ class FeatureEncoder:
         """How often each feature occurred in training, falling; empty for an encoder that was loaded."""
         return self._fitted()[0].counts()
 
+    def prune(self, keep: NDArray[np.bool_]) -> None:
+        """Forget the features that are not kept (bool [F]); the others keep their order and close ranks."""
+        engine, plan = self._fitted()
+        if keep.shape != (self.n_features,):
+            raise ConfigError(f"prune needs one answer per feature: {self.n_features}, got {len(keep)}")
+        index: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
+        for name in ("feature_template", "feature_key"):
+            index[name] = np.ascontiguousarray(index[name][keep])
+        engine.restore([engine.values(c) for c in range(len(plan.words))], engine.runs(), *index.values())
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
         """All that :meth:`from_state` needs: a header that JSON can hold, arrays, and lists of strings."""
         engine, plan = self._fitted()

@@ -1,0 +1,43 @@
+#include "feature_inputs.hpp"
+
+namespace chaffinch::bindings {
+
+Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &columns,
+                 const std::optional<In<std::int32_t>> &groups, const nb::callable &external, bool growing) {
+    const auto S = static_cast<std::size_t>(self.core.design().sources);
+    if (nb::len(columns) != S) throw nb::value_error("one column per source");
+    if (ptr.size() == 0 || ptr.data()[0] != 0) throw nb::value_error("sentence bounds must start at 0");
+    for (std::size_t i = 1; i < ptr.size(); ++i)
+        if (ptr.data()[i] < ptr.data()[i - 1]) throw nb::value_error("sentence bounds must not fall");
+    const auto T = static_cast<std::size_t>(ptr.data()[ptr.size() - 1]);
+    Table out;
+    out.words.reserve(S);
+    for (std::size_t s = 0; s < S; ++s) {
+        const auto [types, ids] = nb::cast<std::pair<nb::list, In<std::int32_t>>>(columns[s]);
+        if (ids.size() != T) throw nb::value_error("one id per token");
+        out.words.push_back(self.core.words());
+        Words &words = out.words.back();
+        self.add(static_cast<std::int32_t>(s), types, external, growing, words);
+        std::vector<std::int32_t> id_of; // of each type; types should be distinct, but need not be
+        for (nb::handle type : types) id_of.push_back(words.texts.find(utf8(type)));
+        out.ids.emplace_back(T);
+        for (std::size_t t = 0; t < T; ++t) {
+            const std::int32_t id = ids.data()[t];
+            if (id < -1 || id >= static_cast<std::int64_t>(id_of.size()))
+                throw nb::value_error("a token's id is none of its column's types");
+            out.ids.back()[t] = id < 0 ? -1 : id_of[id];
+        }
+    }
+    out.tokens.ptr = span(ptr);
+    for (std::size_t s = 0; s < S; ++s) {
+        out.tokens.ids.emplace_back(out.ids[s]);
+        out.tokens.words.push_back(&out.words[s]);
+    }
+    if (groups) {
+        if (groups->size() + 1 != ptr.size()) throw nb::value_error("one group per sentence");
+        out.tokens.groups = span(*groups);
+    }
+    return out;
+}
+
+} // namespace chaffinch::bindings
