@@ -8,10 +8,13 @@
 #include "score.hpp"
 
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <memory>
 #include <optional>
+#include <tuple>
 
 namespace chaffinch::bindings {
 
@@ -27,11 +30,11 @@ class Problem {
     Problem(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> y,
             std::int64_t F, std::int64_t Y, int order, Maybe<float, 2> soft, Maybe<std::uint8_t, 2> allowed,
             Maybe<float, 1> weight, Maybe<float, 2> offset, Maybe<std::int32_t, 2> observed,
-            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable)
+            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), y_(std::move(y)),
           soft_(std::move(soft)), allowed_(std::move(allowed)), weight_(std::move(weight)),
           offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)) {
-        shape = {.F = F, .Y = Y, .order = order, .observations = std::move(observations)};
+        shape = {.F = F, .Y = Y, .order = order, .local = local, .observations = std::move(observations)};
         data = {.sentences = span(sentences_), .ptr = span(ptr_), .ids = span(ids_), .y = span(y_)};
         data.soft = pointer(soft_), data.allowed = pointer(allowed_), data.weight = pointer(weight_);
         data.offset = pointer(offset_), data.observed = pointer(observed_);
@@ -57,6 +60,8 @@ class Problem {
         const std::int64_t Y = shape.Y;
         expect(shape.F >= 0 && Y >= 1 && Y < 32768, "CrfProblem: F must be >= 0 and 1 <= Y < 32768");
         expect(shape.order == 1 || shape.order == 2, "CrfProblem: order must be 1 or 2");
+        expect(!shape.local || (shape.order == 1 && !data.soft && !data.allowed),
+               "CrfProblem: local normalisation needs order 1 and hard labels");
         expect(rising(data.sentences) && rising(data.ptr), "CrfProblem: bounds must start at 0 and not fall");
         const std::int64_t T = data.T();
         expect(data.sentences.back() == T, "CrfProblem: sentences must end at the last token");
@@ -99,6 +104,21 @@ class Problem {
     Maybe<std::uint8_t, 1> trainable_;
 };
 
+bool permutes(std::span<const std::int64_t> order, std::int64_t N) {
+    std::vector<bool> seen(static_cast<std::size_t>(N), false);
+    if (static_cast<std::int64_t>(order.size()) != N) return false;
+    for (const std::int64_t n : order) {
+        if (n < 0 || n >= N || seen[static_cast<std::size_t>(n)]) return false;
+        seen[static_cast<std::size_t>(n)] = true;
+    }
+    return true;
+}
+
+template <class Array> auto copied(const Array& a) {
+    const auto values = span(a);
+    return std::vector<std::remove_const_t<typename decltype(values)::element_type>>(values.begin(), values.end());
+}
+
 template <class Real> void bind_objective(nb::module_& m, const char* name) {
     using Objective = std::pair<Problem*, CrfObjective<Real>>;
     nb::class_<Objective>(m, name, "f(w) = -log-likelihood + c2 |w|^2 over a CrfProblem, and its gradient.")
@@ -130,13 +150,13 @@ void bind_crf(nb::module_& m) {
     nb::class_<Problem>(m, "CrfProblem", "Sentences of feature rows with labels, as the CRF's learners read them.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t>, std::int64_t,
                       std::int64_t, int, Maybe<float, 2>, Maybe<std::uint8_t, 2>, Maybe<float, 1>, Maybe<float, 2>,
-                      Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>>(),
+                      Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>, bool>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("y").noconvert(), nb::arg("F"), nb::arg("Y"), nb::arg("order") = 1,
              nb::arg("soft").noconvert() = nb::none(), nb::arg("allowed").noconvert() = nb::none(),
              nb::arg("weight").noconvert() = nb::none(), nb::arg("offset").noconvert() = nb::none(),
              nb::arg("observed").noconvert() = nb::none(), nb::arg("observations") = std::vector<std::int64_t>{},
-             nb::arg("trainable").noconvert() = nb::none())
+             nb::arg("trainable").noconvert() = nb::none(), nb::arg("local") = false)
         .def_prop_ro("size", [](const Problem& p) { return p.shape.size(); }, "How many weights, padding included.")
         .def_prop_ro("stride", [](const Problem& p) { return p.shape.S(); }, "The row length of unary and pair weights.")
         .def_prop_ro(
@@ -174,7 +194,29 @@ void bind_crf(nb::module_& m) {
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
-            "One shuffled pass; w must be what the last pass left, zeros before the first.");
+            "One shuffled pass; w must be what the last pass left, zeros before the first.")
+        .def(
+            "state",
+            [](const Sdca& self) {
+                CrfSdca::State s = self.second.state();
+                return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)),
+                                  given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
+            },
+            "What restore() takes, to go on exactly from here.")
+        .def(
+            "restore",
+            [](Sdca& self, const In<float>& nodes, const In<float>& pairs, const In<float>& change,
+               const In<std::int64_t>& order, const In<std::int64_t>& counts, double mean_change) {
+                const Problem& p = *self.first;
+                const std::int64_t S = p.shape.S(), N = p.data.N();
+                const auto sized = [](const auto& a, std::int64_t n) { return static_cast<std::int64_t>(a.size()) == n; };
+                if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) ||
+                    !sized(counts, N + 2) || !permutes(span(order), N))
+                    throw nb::value_error("this state belongs to another problem");
+                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(order), copied(counts), mean_change});
+            },
+            nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
+            nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
 
     using Sgd = std::pair<Problem*, CrfSgd>;
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
@@ -189,7 +231,19 @@ void bind_crf(nb::module_& m) {
         .def(
             "run", [](Sgd& self, const Out<float>& w) { return self.second.epoch(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
-            "One shuffled epoch; the sum of the losses met.");
+            "One shuffled epoch; the sum of the losses met.")
+        .def(
+            "state", [](const Sgd& self) { return given(self.second.state()); },
+            "What restore() takes, to go on exactly from here.")
+        .def(
+            "restore",
+            [](Sgd& self, const In<std::int64_t>& state) {
+                const std::int64_t N = self.first->data.N();
+                if (static_cast<std::int64_t>(state.size()) != N + 2 || !permutes(span(state).first(state.size() - 2), N))
+                    throw nb::value_error("this state belongs to another problem");
+                self.second.restore(span(state));
+            },
+            nb::arg("state").noconvert());
 
     using Batch = std::pair<Problem*, std::unique_ptr<CrfBatch>>;
     nb::class_<Batch>(m, "CrfBatch", "L-BFGS, or OWL-QN where c1 > 0, over a CrfProblem.")

@@ -3,6 +3,8 @@
 #include "score.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 namespace chaffinch {
 
@@ -68,7 +70,9 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
         }
 }
 
-template <class Real> double CrfOracle<Real>::log_z(CrfParts<Real>* expected) { return summed(expected, nullptr); }
+template <class Real> double CrfOracle<Real>::log_z(CrfParts<Real>* expected) {
+    return shape_.local ? summed_locally(expected) : summed(expected, nullptr);
+}
 
 template <class Real> double CrfOracle<Real>::gold(CrfParts<Real>* expected) {
     if (data_.allowed) return summed(expected, data_.allowed + data_.begin(n_) * shape_.Y);
@@ -100,6 +104,37 @@ template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, c
     return value;
 }
 
+// One softmax per position, each given the gold label before it.
+template <class Real> double CrfOracle<Real>::summed_locally(CrfParts<Real>* expected) {
+    const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
+    const std::int32_t* y = data_.y.data() + data_.begin(n_);
+    if (expected) clear(*expected);
+    double sum = 0;
+    for (std::int64_t t = 0; t < T; ++t) {
+        const std::int64_t at = t == 0 ? shape_.start() : shape_.pair() + y[t - 1] * S;
+        const Real* into = chain_.data() + (at - shape_.pair());
+        const std::int64_t bigrams = t == 0 || shape_.observations.empty() ? -1 : ((t - 1) * Y + y[t - 1]) * Y;
+        Real* row = scores_.data() + t * S;
+        Real* p = room(local_, S);
+        Real top = -std::numeric_limits<Real>::infinity();
+        for (std::int64_t b = 0; b < Y; ++b) {
+            p[b] = row[b] + into[b] + (bigrams < 0 ? Real(0) : bigram_scores_[bigrams + b]);
+            top = std::max(top, p[b]);
+        }
+        Real z = 0;
+        for (std::int64_t b = 0; b < Y; ++b) z += p[b] = std::exp(p[b] - top);
+        sum += static_cast<double>(top) + std::log(static_cast<double>(z));
+        if (!expected) continue;
+        for (std::int64_t b = 0; b < Y; ++b) {
+            p[b] /= z;
+            expected->nodes[t * S + b] = p[b];
+            expected->chain[at - shape_.pair() + b] += p[b];
+            if (bigrams >= 0) expected->bigrams[bigrams + b] = p[b];
+        }
+    }
+    return sum;
+}
+
 template <class Real> double CrfOracle<Real>::hard_gold(CrfParts<Real>* expected) {
     const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
     if (T == 0) return 0;
@@ -124,7 +159,7 @@ template <class Real> double CrfOracle<Real>::hard_gold(CrfParts<Real>* expected
         if (shape_.order == 2 && t >= 2) chain(shape_.triple() + (y[t - 2] * Y + y[t - 1]) * Y + y[t]);
     }
     chain(shape_.start() + y[0]);
-    chain(shape_.end() + y[T - 1]);
+    if (!shape_.local) chain(shape_.end() + y[T - 1]);
     if (shape_.order == 2 && T > 1) {
         chain(shape_.first() + y[0] * Y + y[1]);
         chain(shape_.last() + y[T - 2] * Y + y[T - 1]);

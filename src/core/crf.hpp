@@ -4,6 +4,10 @@
 //           + sum_t sum_l  bigram_l[o_l(t)][y_{t-1}][y_t]        l: templates that observe the input on a label pair
 //   log p(y | x) = s(x, y) - log Z(x)
 //
+// or, normalised locally (a maximum-entropy Markov model; no end weights), with the gold label before:
+//
+//   log p(y | x) = sum_t  s_t(y_{t-1}, y_t) - log sum_b exp s_t(y_{t-1}, b)
+//
 // All weights are one flat array w; CrfShape says where its blocks begin. The unary rows come first, with stride
 // S = padded(Y); what follows them is the chain block, small and dense, and after it the bigram rows.
 #pragma once
@@ -20,6 +24,7 @@ namespace chaffinch {
 struct CrfShape {
     std::int64_t F = 0, Y = 0;
     int order = 1;
+    bool local = false; // first order, hard labels
     std::vector<std::int64_t> observations; // [L]  how many rows each bigram template has
 
     std::int64_t S() const { return padded(Y); }
@@ -88,6 +93,7 @@ template <class Real> class CrfOracle {
     double hard_gold(CrfParts<Real>* expected);
     double soft_gold(CrfParts<Real>* expected);
     double summed(CrfParts<Real>* expected, const std::uint8_t* allowed);
+    double summed_locally(CrfParts<Real>* expected);
     void clear(CrfParts<Real>& parts);
 
     const CrfShape& shape_;
@@ -95,7 +101,7 @@ template <class Real> class CrfOracle {
     const Real* w_ = nullptr;
     Real scale_ = 1;
     std::int64_t n_ = 0;
-    AlignedVector<Real> chain_, scores_, bigram_scores_, bigram_expected_;
+    AlignedVector<Real> chain_, scores_, bigram_scores_, local_;
     ChainMarginals<Real> marginals_;
 };
 

@@ -5,6 +5,7 @@
 #include "log.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace chaffinch {
@@ -78,6 +79,32 @@ CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings&
 
 std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
     return static_cast<std::int64_t>(sizeof(float)) * shape.S() * (data.T() + data.N() * shape.Y);
+}
+
+CrfSdca::State CrfSdca::state() const {
+    State s;
+    s.nodes.assign(nodes_.begin(), nodes_.end());
+    s.pairs.assign(pairs_.begin(), pairs_.end());
+    s.order = order_;
+    for (const Memory& m : memory_) {
+        s.change.push_back(m.change);
+        s.counts.push_back(m.met ? m.skipped : -1);
+    }
+    s.counts.push_back(passes_);
+    s.counts.push_back(std::bit_cast<std::int64_t>(random_.state()));
+    s.mean_change = mean_change_;
+    return s;
+}
+
+void CrfSdca::restore(const State& s) {
+    std::ranges::copy(s.nodes, nodes_.begin());
+    std::ranges::copy(s.pairs, pairs_.begin());
+    order_ = s.order;
+    for (std::size_t n = 0; n < memory_.size(); ++n)
+        memory_[n] = {s.change[n], static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
+    passes_ = s.counts[memory_.size()];
+    random_ = Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
+    mean_change_ = s.mean_change;
 }
 
 void CrfSdca::start_at_gold() {

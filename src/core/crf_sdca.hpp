@@ -49,6 +49,17 @@ class CrfSdca {
     // One shuffled pass over the sentences; w [size] must be what the last pass left (zero before the first).
     SdcaPass pass(float* w);
 
+    // All that a later run needs to go on exactly where this one is, besides w.
+    struct State {
+        std::vector<float> nodes, pairs;     // m
+        std::vector<float> change;           // [N]
+        std::vector<std::int64_t> order;     // [N]
+        std::vector<std::int64_t> counts;    // [N] skipped, -1 if never met; then passes and the generator's state
+        double mean_change = 0;
+    };
+    State state() const;
+    void restore(const State& state); // sizes must be those of state()
+
     static std::int64_t bytes_needed(const CrfShape& shape, const CrfData& data);
 
   private:

@@ -4,6 +4,7 @@
 #include "crf_update.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace chaffinch {
 
@@ -24,6 +25,19 @@ CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& se
     : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
       order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
+}
+
+std::vector<std::int64_t> CrfSgd::state() const {
+    std::vector<std::int64_t> s(order_);
+    s.push_back(met_);
+    s.push_back(std::bit_cast<std::int64_t>(random_.state()));
+    return s;
+}
+
+void CrfSgd::restore(std::span<const std::int64_t> s) {
+    std::copy_n(s.begin(), order_.size(), order_.begin());
+    met_ = s[order_.size()];
+    random_ = Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
 }
 
 double CrfSgd::epoch(float* w) {

@@ -27,6 +27,11 @@ class CrfSgd {
     // (scale 1) when it returns.
     double epoch(float* w);
 
+    // What a later run needs to go on exactly where this one is, besides w: the order, then sentences met and the
+    // generator's state.
+    std::vector<std::int64_t> state() const;
+    void restore(std::span<const std::int64_t> state);
+
   private:
     const CrfShape& shape_;
     const CrfData& data_;

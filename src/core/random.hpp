@@ -38,6 +38,9 @@ class Random {
     // A number in [0, 1) with 53 random bits.
     double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
+    // Random(r.state()) goes on as r would.
+    std::uint64_t state() const { return state_; }
+
   private:
     std::uint64_t state_;
 };

@@ -1,8 +1,10 @@
 #include "score.hpp"
 
 #include "clones.hpp"
+#include "exp.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
@@ -10,27 +12,62 @@ namespace chaffinch {
 
 namespace {
 
-// Rows of w lie far apart: ask for those of a few features ahead, one request per cache line.
-inline void prefetch_row(const float* row, std::int64_t S) {
+// Rows of w lie far apart: ask for those of some features ahead, one request per cache line.
+CHAFFINCH_INLINE void prefetch_row(const float* row, std::int64_t S) {
     for (std::int64_t y = 0; y < S; y += 16) __builtin_prefetch(row + y);
 }
 
-constexpr std::int64_t ahead = 12;
+constexpr std::int64_t ahead = 32;
+constexpr std::int64_t most_packs = 8; // of a row that are summed in registers at a time
+
+// out[0 .. P lanes) = the sum of the rows' first P packs. Asks for the rows that come `ahead` of each.
+template <std::int64_t P>
+CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
+                                std::int64_t S, float* out) {
+    Pack<float> sum[P] = {};
+    for (std::int64_t k = 0; k < n; ++k) {
+        if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * lanes);
+        const float* row = w + ids[k] * S;
+        for (std::int64_t p = 0; p < P; ++p) {
+            Pack<float> part;
+            std::memcpy(&part, row + p * lanes, sizeof part);
+            sum[p] += part;
+        }
+    }
+    for (std::int64_t p = 0; p < P; ++p) std::memcpy(out + p * lanes, &sum[p], sizeof sum[p]);
+}
+
+// `more` ids follow, n of them are summed.
+CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
+                              std::int64_t S, float* out) {
+    std::int64_t y = 0;
+    for (; y + most_packs * lanes <= S; y += most_packs * lanes) sum_packs<most_packs>(ids, n, more, w + y, S, out + y);
+    switch ((S - y) / lanes) {
+    case 1: sum_packs<1>(ids, n, more, w + y, S, out + y); break;
+    case 2: sum_packs<2>(ids, n, more, w + y, S, out + y); break;
+    case 3: sum_packs<3>(ids, n, more, w + y, S, out + y); break;
+    case 4: sum_packs<4>(ids, n, more, w + y, S, out + y); break;
+    case 5: sum_packs<5>(ids, n, more, w + y, S, out + y); break;
+    case 6: sum_packs<6>(ids, n, more, w + y, S, out + y); break;
+    case 7: sum_packs<7>(ids, n, more, w + y, S, out + y); break;
+    default: break;
+    }
+    y += (S - y) / lanes * lanes;
+    for (std::int64_t rest = y; rest < S; ++rest) { // a stride that is no whole number of packs
+        out[rest] = 0;
+        for (std::int64_t k = 0; k < n; ++k) out[rest] += w[ids[k] * S + rest];
+    }
+}
 
 } // namespace
 
 CHAFFINCH_HOT void score_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w,
                               std::int64_t S, float* out) {
-    const std::int64_t end = ptr.empty() ? 0 : ptr.back();
-    for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
-        float* __restrict here = out + static_cast<std::int64_t>(t) * S;
-        std::fill_n(here, S, 0.0f);
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
-            if (k + ahead < end) prefetch_row(w + ids[k + ahead] * S, S);
-            const float* row = w + ids[k] * S;
-            for (std::int64_t y = 0; y < S; ++y) here[y] += row[y];
-        }
-    }
+    if (ptr.empty()) return;
+    const std::int64_t end = ptr.back();
+    for (std::int64_t k = ptr.front(); k < std::min(end, ptr.front() + ahead); ++k) prefetch_row(w + ids[k] * S, S);
+    for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
+        sum_row(ids.data() + ptr[t], ptr[t + 1] - ptr[t], end - ptr[t], w, S, out + static_cast<std::int64_t>(t) * S);
 }
 
 CHAFFINCH_HOT void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta,

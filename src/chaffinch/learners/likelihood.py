@@ -6,14 +6,16 @@ A learner goes over a problem pass by pass and yields what each pass met; ``w`` 
 could be made of. Whoever iterates decides when to stop early.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import CrfBatch, CrfProblem, CrfSdca, CrfSgd
+
+SDCA_STATE = ("nodes", "pairs", "change", "order", "counts", "mean")
 
 # The duals of all sentences may take this much memory; beyond it dual coordinate ascent is not chosen.
 MOST_DUAL_BYTES = 2 << 30
@@ -32,11 +34,30 @@ class Pass:
     gap: float | None = None
 
 
+class Journal(Protocol):
+    """Where a learner notes after each pass what it needs to go on from there."""
+
+    def load(self) -> Mapping[str, NDArray[Any]] | None:
+        """What was saved last, if anything was."""
+        ...
+
+    def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take the place of what was saved before."""
+        ...
+
+
 class LikelihoodLearner(Protocol):
     """What the learners below have in common."""
 
-    def passes(self, problem: CrfProblem, w: NDArray[np.float32], seed: int, threads: int) -> Iterator[Pass]:
-        """Move ``w`` in place, a pass at a time."""
+    def passes(
+        self,
+        problem: CrfProblem,
+        w: NDArray[np.float32],
+        seed: int,
+        threads: int,
+        journal: Journal | None = None,
+    ) -> Iterator[Pass]:
+        """Move ``w`` in place, a pass at a time; with a journal that holds a state, go on from that."""
         ...
 
 
@@ -53,12 +74,30 @@ class Sdca:
     tolerance: float = 0.02
     still: float = 0.001
 
-    def passes(self, problem: CrfProblem, w: NDArray[np.float32], seed: int, threads: int) -> Iterator[Pass]:
+    def passes(
+        self,
+        problem: CrfProblem,
+        w: NDArray[np.float32],
+        seed: int,
+        threads: int,
+        journal: Journal | None = None,
+    ) -> Iterator[Pass]:
         """``w`` must be zero: the duals start at the gold labels."""
         still = self.still * min(1.0, self.c2)
         learner = CrfSdca(problem, self.c2, still=still, skip_quiet=True, seed=seed)
-        for number in range(1, self.passes_at_most + 1):
+        done = 0
+        if (saved := _saved(journal, w)) is not None:
+            nodes, pairs, change, order, counts, mean = (saved[name] for name in SDCA_STATE)
+            learner.restore(nodes, pairs, change, order, counts, float(mean[0]))
+            done = int(saved["done"][0])
+        for number in range(done + 1, self.passes_at_most + 1):
             met = learner.run(w)
+            if journal is not None:
+                *state, average = learner.state()
+                noted: dict[str, NDArray[Any]] = dict(
+                    zip(SDCA_STATE, [*state, np.array([average])], strict=True)
+                )
+                journal.save({"w": w, "done": np.array([number]), **noted})
             yield Pass(number, met.loss + met.penalty, met.gap)
             if met.gap < self.tolerance:
                 return
@@ -72,11 +111,24 @@ class Sgd:
     epochs: int = 5
     rate: float = 0.2
 
-    def passes(self, problem: CrfProblem, w: NDArray[np.float32], seed: int, threads: int) -> Iterator[Pass]:
+    def passes(
+        self,
+        problem: CrfProblem,
+        w: NDArray[np.float32],
+        seed: int,
+        threads: int,
+        journal: Journal | None = None,
+    ) -> Iterator[Pass]:
         """``w`` may be anything: training goes on from there."""
         learner = CrfSgd(problem, self.c2, self.rate, self.epochs, seed)
-        for number in range(1, self.epochs + 1):
+        done = 0
+        if (saved := _saved(journal, w)) is not None:
+            learner.restore(saved["state"])
+            done = int(saved["done"][0])
+        for number in range(done + 1, self.epochs + 1):
             loss = learner.run(w)
+            if journal is not None:
+                journal.save({"w": w, "done": np.array([number]), "state": learner.state()})
             yield Pass(number, loss + self.c2 * float(np.vdot(w, w)))
 
 
@@ -93,19 +145,39 @@ class Lbfgs:
     tolerance: float = 1e-4
     start: Sgd | None = None
 
-    def passes(self, problem: CrfProblem, w: NDArray[np.float32], seed: int, threads: int) -> Iterator[Pass]:
-        """``w`` may be anything: training goes on from there."""
+    def passes(
+        self,
+        problem: CrfProblem,
+        w: NDArray[np.float32],
+        seed: int,
+        threads: int,
+        journal: Journal | None = None,
+    ) -> Iterator[Pass]:
+        """``w`` may be anything: training goes on from there; so it does, with a fresh memory, from a journal."""
         started = 0
-        for met in self.start.passes(problem, w, seed, threads) if self.start else ():
-            started = met.number
-            yield met
+        if (saved := _saved(journal, w)) is not None:
+            started = int(saved["done"][0])
+        elif self.start is not None:
+            for met in self.start.passes(problem, w, seed, threads):
+                started = met.number
+                yield met
         learner = CrfBatch(problem, self.c1, self.c2, w, fisher=self.start is not None, threads=threads)
         before, small = learner.value, 0
         for number in range(started + 1, started + self.steps_at_most + 1):
             moved = learner.run(w)
             fall = (before - learner.value) / max(abs(learner.value), 1e-300)
             before = learner.value
+            if journal is not None:
+                journal.save({"w": w, "done": np.array([number])})
             yield Pass(number, before, fall)
             small = small + 1 if fall < self.tolerance else 0
             if not moved or small == 2:
                 return
+
+
+def _saved(journal: Journal | None, w: NDArray[np.float32]) -> Mapping[str, NDArray[Any]] | None:
+    """What a journal holds, its weights put into ``w``."""
+    saved = None if journal is None else journal.load()
+    if saved is not None:
+        w[:] = saved["w"]
+    return saved

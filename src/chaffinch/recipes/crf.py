@@ -6,16 +6,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLearner, Pass, Sdca, Sgd
-from chaffinch.model import TaggingModel
-from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model import LabelSet, TaggingModel
+from chaffinch.model.bigram_chain import BigramChainModel
+from chaffinch.model.chain import ChainModel
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
+from chaffinch.recipes.checkpoint import Checkpoint
+from chaffinch.recipes.crf_problem import FixedWeights, Shape, made_problem, sentence_weights
 from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.held_out import HeldOut
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
@@ -47,6 +49,18 @@ class Crf:
     )
     inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
+    class_weight: str | None = knob(
+        None, "how much sentences count, by the mean of their labels: balanced, or such as 'B-PER=3, O=0.5'"
+    )
+    unknown: str | None = knob(
+        None, "the label of tokens whose label is not known: all labels are summed over there"
+    )
+    fixed: str | None = knob(
+        None, "file of weights that are given, not trained: feature, label, weight, separated by tabs"
+    )
+    checkpoint: str | None = knob(
+        None, "file written after every pass; a run that finds one of its own goes on from there"
+    )
     min_count: int = knob(1, "features seen fewer times are left out", low=1)
     language: str = knob("english", "of stems and prepositions, for the templates that use them")
     clusters: str | None = knob(None, "file of word clusters: path, word")
@@ -55,130 +69,139 @@ class Crf:
 
 def train(task: TaggingTask, config: Crf) -> Trained:
     """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
-    inner = inner_labels(task, config.inside)
-    encoder, rows = encoded(
-        task,
-        preset=suggested_preset(task, inner),
-        min_count=config.min_count,
-        language=config.language,
-        clusters=config.clusters,
-        gazetteers=config.gazetteers,
+    inner, encoder, rows = _read(task, config)
+    shape = Shape(
+        encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
-    shape = Shape(encoder.n_features, len(inner.labels.inner), config.order)
-    problem = CrfProblem(
-        rows.sentences,
-        rows.ptr,
-        rows.ids,
-        inner.y,
-        shape.F,
-        shape.Y,
-        shape.order,
-        trainable=shape.observed(rows, inner.y) if config.states == "observed" else None,
+    fixed = None if config.fixed is None else FixedWeights.read(config.fixed, encoder, inner.labels)
+    weight = sentence_weights(task.table.ptr, inner.labels, inner.y, config.class_weight)
+    if task.weight is not None:
+        weight = task.weight if weight is None else weight * task.weight
+    problem = made_problem(
+        shape,
+        rows,
+        inner,
+        observed_only=config.states == "observed",
+        fixed=fixed,
+        weight=weight,
+        soft=_soft(task, inner),
     )
     w = np.zeros(problem.size, np.float32)
+    if isinstance(task.start, ChainModel):
+        w = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
 
-    def model() -> ChainModel:
-        return ChainModel(encoder, shape.weights(w, inner if config.constraints else None), inner.labels)
+    def model() -> TaggingModel:
+        weights = shape.split(w, inner.legal if config.constraints else None)
+        if fixed is not None:
+            weights.unary[fixed.features, fixed.labels] = fixed.values
+        if shape.observations:
+            return BigramChainModel(encoder, weights, shape.bigrams(w), inner.labels)
+        return ChainModel(encoder, weights, inner.labels)
 
-    passes = chosen_learner(config, problem).passes(problem, w, task.seed, task.threads)
-    history = _run(passes, w, model, task, config)
+    dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
+    learner = chosen_learner(config, problem.dual_bytes if dual else None, goes_on=task.start is not None)
+    checkpoint = None
+    if config.checkpoint is not None:
+        asked = fingerprint([repr(config), str(task.seed)], inner.y, rows.ids)
+        checkpoint = Checkpoint(config.checkpoint, asked)
+    history = _run(learner.passes(problem, w, task.seed, task.threads, checkpoint), w, model, task, config)
+    if checkpoint is not None:
+        checkpoint.remove()
+    del problem
     return Trained(model(), history)
 
 
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
-    return ChainModel.loaded(file, TemplateEncoder.loaded(file))
+    encoder = TemplateEncoder.loaded(file)
+    kind = BigramChainModel if encoder.features.label_templates else ChainModel
+    return kind.loaded(file, encoder)
 
 
-def chosen_learner(config: Crf, problem: CrfProblem) -> LikelihoodLearner:
-    """The learner that the config asks for, or the one that fits."""
-    dual = config.c1 == 0 and config.c2 > 0 and config.order == 1
-    if config.optimiser == "sdca" and not dual:
-        raise ConfigError(
-            "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0 and order 1; use 'auto', 'sgd' or 'lbfgs'"
-        )
-    if config.optimiser in ("fast", "sgd") and config.c1 > 0:
-        raise ConfigError(f"Crf.optimiser {config.optimiser!r} needs c1 = 0; use 'auto' or 'lbfgs'")
-    sgd = Sgd(config.c2, config.passes or 5, config.rate)
+def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -> LikelihoodLearner:
+    """The learner that the config asks for, or the one that fits.
+
+    dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
+    goes_on:    training starts from weights that are not zero
+    """
     name = config.optimiser
+    dual = dual_bytes is not None and config.c1 == 0 and config.c2 > 0
+    if name == "sdca" and not dual:
+        raise ConfigError(
+            "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
+            "to go on from; use 'auto', 'sgd' or 'lbfgs'"
+        )
+    if name in ("fast", "sgd") and config.c1 > 0:
+        raise ConfigError(f"Crf.optimiser {name!r} needs c1 = 0; use 'auto' or 'lbfgs'")
     precise = name == "precise"
     if name in ("auto", "precise"):
-        fits = dual and problem.dual_bytes <= MOST_DUAL_BYTES
+        fits = dual and dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES
         name = "sdca" if fits else "lbfgs" if precise or config.c1 > 0 or config.c2 == 0 else "sgd"
     if name == "sdca":
-        tolerance = 0.001 if precise else 0.02
         return Sdca(
-            config.c2,
-            config.passes or (100 if precise else 20),
-            tolerance if config.tolerance is None else config.tolerance,
-            0.0 if precise else 0.001,
+            c2=config.c2,
+            passes_at_most=config.passes or (100 if precise else 20),
+            tolerance=config.tolerance if config.tolerance is not None else 0.001 if precise else 0.02,
+            still=0.0 if precise else 0.001,
         )
     if name == "lbfgs":
-        tolerance = 1e-6 if precise else 1e-4
         return Lbfgs(
-            config.c1,
-            config.c2,
-            config.passes or 500,
-            tolerance if config.tolerance is None else config.tolerance,
-            Sgd(config.c2, 5, config.rate),
+            c1=config.c1,
+            c2=config.c2,
+            steps_at_most=config.passes or 500,
+            tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
+            start=None if goes_on else Sgd(c2=config.c2, rate=config.rate),
         )
-    return sgd
+    return Sgd(c2=config.c2, epochs=config.passes or 5, rate=config.rate)
 
 
-@dataclass(frozen=True)
-class Shape:
-    """Where the weights of a problem lie in its flat array: unary rows first, then the chain's blocks."""
+def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]:
+    """The rows of each template that observes the input on y[-1] and y[0]."""
+    templates = encoder.features.label_templates
+    for template in templates:
+        if template.offsets != (-1,) or order == 2:
+            raise ConfigError(
+                f"template {template.text!r}: a chain of order 1 reads y[-1] beside the input, and no other label"
+            )
+    return tuple(template.n_observations for template in templates)
 
-    F: int
-    Y: int
-    order: int
 
-    @property
-    def S(self) -> int:
-        """The length of a row: Y rounded up to whole lanes."""
-        return (self.Y + 7) // 8 * 8
+def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder, FeatureRows]:
+    """The labels and the features; those of the model to go on from, if there is one."""
+    inside = "as given" if task.soft is not None else config.inside
+    inner = inner_labels(task, inside, config.unknown if task.unknown is None else task.unknown)
+    if task.soft is not None:
+        inner = inner.with_labels_of(LabelSet.plain(task.soft[0]))
+    if task.start is None:
+        encoder, rows = encoded(
+            task,
+            preset=suggested_preset(task, inner),
+            min_count=config.min_count,
+            language=config.language,
+            clusters=config.clusters,
+            gazetteers=config.gazetteers,
+        )
+        return inner, encoder, rows
+    start = task.start
+    if not isinstance(start, ChainModel) or not isinstance(start.encoder, TemplateEncoder):
+        raise ConfigError("a crf can go on from a crf that has no template with y[-1], and from nothing else")
+    return inner.with_labels_of(start.labels), start.encoder, start.encoder.rows(task.table, task.threads)
 
-    def weights(self, w: NDArray[np.float32], legal: InnerLabels | None) -> ChainWeights:
-        """The weights by part; transitions that ``legal`` forbids are minus infinity."""
-        F, Y, S = self.F, self.Y, self.S
-        rows = w[: (F + Y + 2) * S].reshape(-1, S)[:, :Y]
-        pair, start, end = rows[F : F + Y].copy(), rows[F + Y].copy(), rows[F + Y + 1].copy()
-        if legal is not None and legal.legal is not None:
-            follows, starts, ends = legal.legal
-            pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
-        second = {}
-        if self.order == 2:
-            at = (F + Y + 2) * S
-            triple, first, last = np.split(w[at : at + Y**3 + 2 * Y**2], [Y**3, Y**3 + Y**2])
-            second = {
-                "triple": triple.reshape(Y, Y, Y).copy(),
-                "first": first.reshape(Y, Y).copy(),
-                "last": last.reshape(Y, Y).copy(),
-            }
-        return ChainWeights(np.ascontiguousarray(rows[:F]), start, end, pair, **second)
 
-    def observed(self, rows: FeatureRows, y: NDArray[np.int32]) -> NDArray[np.uint8]:
-        """1 where training has the (feature, label) pair, transition, first or last label."""
-        F, Y, S = self.F, self.Y, self.S
-        if self.order == 2:
-            raise ConfigError("Crf.states 'observed' needs order 1")
-        seen = np.zeros((F + Y + 2, S), np.uint8)
-        seen[rows.ids, np.repeat(y, np.diff(rows.ptr))] = 1
-        filled = np.flatnonzero(np.diff(rows.sentences))
-        starts, ends = rows.sentences[filled], rows.sentences[filled + 1] - 1
-        seen[F + Y, y[starts]] = 1
-        seen[F + Y + 1, y[ends]] = 1
-        inside = np.ones(len(y), bool)
-        inside[starts] = False
-        after = np.flatnonzero(inside)
-        seen[F + y[after - 1], y[after]] = 1
-        return seen.ravel()
+def _soft(task: TaggingTask, inner: InnerLabels) -> NDArray[np.float32] | None:
+    """Soft labels in the order of the inner ones."""
+    if task.soft is None:
+        return None
+    names, p = task.soft
+    soft = np.zeros((len(p), len(inner.labels.inner)), np.float32)
+    soft[:, inner.labels.ids(names)] = p
+    return soft
 
 
 def _run(
     passes: Iterator[Pass],
     w: NDArray[np.float32],
-    model: Callable[[], ChainModel],
+    model: Callable[[], TaggingModel],
     task: TaggingTask,
     config: Crf,
 ) -> list[Progress]:
@@ -201,4 +224,11 @@ def _run(
     return history
 
 
-RECIPE = Recipe("crf", "conditional random field on the linear chain", Crf, train, load)
+RECIPE = Recipe(
+    "crf",
+    "conditional random field on the linear chain",
+    Crf,
+    train,
+    load,
+    options=("weight", "soft", "unknown", "start"),
+)

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.presets import feature_set
 from chaffinch.features.templates import parse_all
@@ -21,11 +22,13 @@ from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import (
     BIO,
     BIOES,
+    Scheme,
     convert_column,
     detect_column,
     legal_transitions,
     validate_column,
 )
+from chaffinch.text.schemes.table import parts as tag_parts
 from chaffinch.text.table import Column, TokenTable
 
 INSIDE = ("auto", "as given")
@@ -66,39 +69,81 @@ def encoded(
     return TemplateEncoder(encoder), rows
 
 
+Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+
+
 @dataclass(frozen=True)
 class InnerLabels:
     """Labels as the model learns them.
 
-    labels: inner and outer
-    y:      int32 [tokens], inner ids
-    legal:  which inner label may follow which [Y, Y], start a sentence [Y] and end one [Y]; None: any may
+    labels:  inner and outer
+    y:       int32 [tokens], inner ids
+    scheme:  the tag scheme of the inner labels; None: they are plain, or break their scheme
+    allowed: bool [tokens, Y], which labels a token may have; None: the one it is given
     """
 
     labels: LabelSet
     y: NDArray[np.int32]
-    legal: tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]] | None
+    scheme: Scheme | None = None
+    allowed: NDArray[np.bool_] | None = None
 
     @classmethod
-    def of(cls, column: Column, ptr: NDArray[np.int64], inside: str) -> "InnerLabels":
+    def of(
+        cls, column: Column, ptr: NDArray[np.int64], inside: str, unknown: str | None = None
+    ) -> "InnerLabels":
         """Labels in BIO are learnt as BIOES, unless ``inside`` says to keep them as given.
 
         Only labels without a fault are recoded or constrained: tags that break their scheme stay as they are.
+        A token with the label ``unknown`` may have any label; then nothing is recoded.
 
         >>> column = Column(["B-NP", "I-NP", "O"], np.array([0, 1, 2, 0], np.int32))
         >>> InnerLabels.of(column, np.array([0, 4]), "auto").labels.inner
         ('B-NP', 'E-NP', 'O', 'S-NP')
         """
+        if unknown is not None and unknown in column.types:
+            return cls._partial(column, unknown)
         scheme = detect_column(column, ptr)
-        if scheme is None or validate_column(column, ptr, scheme):
-            labels = LabelSet.plain(column.types)
-            return cls(labels, labels.column_ids(column), None)
+        if scheme is not None and validate_column(column, ptr, scheme):
+            scheme = None
         if scheme is BIO and inside == "auto":
             inner = convert_column(column, ptr, BIO, BIOES)
             labels = LabelSet.recoded(column.types, {tag: _as_bio(tag) for tag in inner.types})
-            return cls(labels, labels.column_ids(inner), legal_transitions(labels.inner, BIOES))
+            return cls(labels, labels.column_ids(inner), BIOES)
         labels = LabelSet.plain(column.types)
-        return cls(labels, labels.column_ids(column), legal_transitions(labels.inner, scheme))
+        return cls(labels, labels.column_ids(column), scheme)
+
+    @classmethod
+    def _partial(cls, column: Column, unknown: str) -> "InnerLabels":
+        known = [label for label in column.types if label != unknown]
+        if not known:
+            raise DataError(f"every label is {unknown!r}, which stands for labels that are not known")
+        labels = LabelSet.plain(known)
+        place = {label: i for i, label in enumerate(labels.inner)}
+        y = np.array([place.get(label, -1) for label in column.types], np.int32)[column.ids]
+        allowed = (y[:, None] == np.arange(len(labels.inner))) | (y < 0)[:, None]
+        spans = any(label != "O" for label in known) and all(tag_parts(label, BIO) for label in known)
+        return cls(labels, np.maximum(y, 0), BIO if spans else None, allowed)
+
+    @cached_property
+    def legal(self) -> Legal | None:
+        """Which label may follow which [Y, Y], start a sentence [Y] and end one [Y]; None: any may."""
+        return None if self.scheme is None else legal_transitions(self.labels.inner, self.scheme)
+
+    def with_labels_of(self, other: LabelSet) -> "InnerLabels":
+        """The same tokens, with the labels of another set besides."""
+        outer = {
+            inner: labels.outer[o]
+            for labels in (other, self.labels)
+            for inner, o in zip(labels.inner, labels.outer_of.tolist(), strict=True)
+        }
+        labels = LabelSet.recoded([*other.outer, *self.labels.outer], outer)
+        place = labels.ids(self.labels.inner)
+        allowed = None
+        if self.allowed is not None:
+            allowed = np.zeros((len(self.y), len(labels.inner)), bool)
+            allowed[:, place] = self.allowed
+            allowed[self.allowed.all(axis=1)] = True
+        return InnerLabels(labels, place[self.y], self.scheme, allowed)
 
 
 def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
@@ -108,9 +153,9 @@ def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
     return "pos" if "pos" not in task.columns else "default"
 
 
-def inner_labels(task: TaggingTask, inside: str) -> InnerLabels:
+def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> InnerLabels:
     """The inner labels of a task."""
-    return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside)
+    return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside, unknown)
 
 
 def _as_bio(tag: str) -> str:

@@ -4,12 +4,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, configured
 from chaffinch.model import TaggingModel
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.text.table import TokenTable
+
+OPTIONS = {
+    "weight": "weights of sentences",
+    "soft": "soft labels",
+    "unknown": "labels that are not known",
+    "start": "a model to go on from",
+}
 
 
 @dataclass(frozen=True)
@@ -20,6 +30,11 @@ class TaggingTask:
     columns:  the columns that features may read, the word first
     dev:      held-out sentences with labels, for stopping and choosing; or None
     features: a preset's name, a file or templates; None leaves it to the recipe
+    weight:   float32 [sentences], how much each counts; None: all alike
+    soft:     labels in alphabetical order and, instead of one label for each token, how likely each is
+              (float32 [tokens, labels]); ``y`` then holds the likeliest
+    unknown:  the label that stands for "not known" in ``y``, if any token has it
+    start:    a trained model of the same recipe to go on from
     """
 
     table: TokenTable
@@ -29,6 +44,10 @@ class TaggingTask:
     seed: int = 0
     threads: int = 0
     on_epoch: Listener = keep_going
+    weight: NDArray[np.float32] | None = None
+    soft: tuple[tuple[str, ...], NDArray[np.float32]] | None = None
+    unknown: str | None = None
+    start: TaggingModel | None = None
 
 
 @dataclass(frozen=True)
@@ -41,13 +60,21 @@ class Trained:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One row of the table of recipes."""
+    """One row of the table of recipes. options: those of the task, of OPTIONS, that it can use."""
 
     name: str
     summary: str
     config: type
     train: Callable[[TaggingTask, Any], Trained]
     load: Callable[[ModelFile], TaggingModel]
+    options: tuple[str, ...] = ()
+
+    def trained(self, task: TaggingTask, config: Any) -> Trained:
+        """Train; options of the task that the recipe does not have are refused."""
+        for name, meaning in OPTIONS.items():
+            if name not in self.options and getattr(task, name) is not None:
+                raise ConfigError(f"recipe {self.name} cannot use {meaning}; recipe crf can")
+        return self.train(task, config)
 
     def configured(self, settings: Mapping[str, Any]) -> Any:
         """The config with these settings, checked."""

@@ -1,0 +1,231 @@
+"""From a tagging task to the CRF's problem: where weights lie, which are trained, and how much sentences count."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import CrfProblem, padded
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.token_rows import FeatureRows
+from chaffinch.files import display_name, reading
+from chaffinch.model import LabelSet
+from chaffinch.model.chain import ChainWeights
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.recipes.encoding import InnerLabels, Legal
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Where the weights of a problem lie in its flat array: unary rows first, then the chain, then bigram rows.
+
+    observations: for each template that observes the input on a pair of labels, how many rows it has
+    """
+
+    F: int
+    Y: int
+    order: int = 1
+    observations: tuple[int, ...] = ()
+
+    @property
+    def S(self) -> int:
+        """The length of a row: Y rounded up to whole vectors."""
+        return padded(self.Y)
+
+    @property
+    def chain_end(self) -> int:
+        """Where the bigram rows begin."""
+        second = self.Y**3 + 2 * self.Y**2 if self.order == 2 else 0
+        return padded((self.F + self.Y + 2) * self.S + second)
+
+    @property
+    def size(self) -> int:
+        """All weights, padding included."""
+        return self.chain_end + sum(self.observations) * padded(self.Y**2)
+
+    def split(self, w: NDArray[np.float32], legal: Legal | None = None) -> ChainWeights:
+        """The weights by part; transitions that ``legal`` forbids are minus infinity."""
+        F, Y, S = self.F, self.Y, self.S
+        rows = w[: (F + Y + 2) * S].reshape(-1, S)[:, :Y]
+        pair, start, end = rows[F : F + Y].copy(), rows[F + Y].copy(), rows[F + Y + 1].copy()
+        if legal is not None:
+            follows, starts, ends = legal
+            pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
+        second = {}
+        if self.order == 2:
+            at = (F + Y + 2) * S
+            triple, first, last = np.split(w[at : at + Y**3 + 2 * Y**2], [Y**3, Y**3 + Y**2])
+            second = {
+                "triple": triple.reshape(Y, Y, Y).copy(),
+                "first": first.reshape(Y, Y).copy(),
+                "last": last.reshape(Y, Y).copy(),
+            }
+        return ChainWeights(np.ascontiguousarray(rows[:F]), start, end, pair, **second)
+
+    def bigrams(self, w: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+        """The rows [observations, Y, Y] of each bigram template."""
+        Y, stride = self.Y, padded(self.Y**2)
+        rows = w[self.chain_end :].reshape(-1, stride)[:, : Y * Y].reshape(-1, Y, Y)
+        return tuple(np.ascontiguousarray(part) for part in np.split(rows, np.cumsum(self.observations)[:-1]))
+
+    def joined(self, weights: ChainWeights, place: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The flat array of weights by part, whose labels have the ids ``place`` here; the rest is zero."""
+        F, Y, S = self.F, self.Y, self.S
+        w = np.zeros(self.size, np.float32)
+        rows = w[: (F + Y + 2) * S].reshape(-1, S)
+        rows[: len(weights.unary), place] = weights.unary
+        for at, part in ((F + Y, weights.start), (F + Y + 1, weights.end)):
+            rows[at, place] = _finite(part)
+        rows[F + place[:, None], place[None, :]] = _finite(weights.pair)
+        if self.order == 2 and weights.triple is not None:
+            at = (F + Y + 2) * S
+            w[at : at + Y**3].reshape(Y, Y, Y)[np.ix_(place, place, place)] = _finite(weights.triple)
+            for k, edge in enumerate((weights.first, weights.last)):
+                begin = at + Y**3 + k * Y**2
+                if edge is not None:
+                    w[begin : begin + Y**2].reshape(Y, Y)[np.ix_(place, place)] = _finite(edge)
+        return w
+
+    def observed(self, rows: FeatureRows, y: NDArray[np.int32]) -> NDArray[np.uint8]:
+        """1 where training has the (feature, label) pair, transition, first or last label."""
+        F, Y, S = self.F, self.Y, self.S
+        if self.order == 2 or self.observations:
+            raise ConfigError("Crf.states 'observed' needs order 1 and no templates with y[-1]")
+        seen = np.zeros((F + Y + 2, S), np.uint8)
+        seen[rows.ids, np.repeat(y, np.diff(rows.ptr))] = 1
+        filled = np.flatnonzero(np.diff(rows.sentences))
+        starts, ends = rows.sentences[filled], rows.sentences[filled + 1] - 1
+        seen[F + Y, y[starts]] = 1
+        seen[F + Y + 1, y[ends]] = 1
+        inside = np.ones(len(y), bool)
+        inside[starts] = False
+        after = np.flatnonzero(inside)
+        seen[F + y[after - 1], y[after]] = 1
+        flat = np.zeros(self.size, np.uint8)
+        flat[: seen.size] = seen.ravel()
+        return flat
+
+
+@dataclass(frozen=True)
+class FixedWeights:
+    """Weights given by hand: (feature, label) pairs that are not trained."""
+
+    features: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def read(cls, path: str, encoder: TemplateEncoder, labels: LabelSet) -> "FixedWeights":
+        """Lines of feature, label and weight, separated by tabs, such as ``w[0]=the``, ``DET``, ``5``."""
+        ids = {name: f for f, name in enumerate(encoder.features.names(range(encoder.n_features)))}
+        inner: dict[str, list[int]] = {}
+        for i, o in enumerate(labels.outer_of.tolist()):
+            inner.setdefault(labels.outer[o], []).append(i)
+        found: list[tuple[int, int, float]] = []
+        with reading(path) as stream:
+            lines = stream.read().decode("utf-8").splitlines()
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            where = f"{display_name(Path(path))}:{number}"
+            fields = line.split("\t")
+            if len(fields) != 3:
+                raise DataError(f"{where}: expected a feature, a label and a weight, found {line[:60]!r}")
+            feature, label, text = fields
+            if feature not in ids:
+                raise DataError(f"{where}: training has no feature {feature!r}")
+            if label not in inner:
+                raise DataError(f"{where}: training has no label {label!r}")
+            try:
+                value = float(text)
+            except ValueError:
+                raise DataError(f"{where}: expected a number, found {text!r}") from None
+            found += [(ids[feature], i, value) for i in inner[label]]
+        features, places, values = zip(*found, strict=True) if found else ((), (), ())
+        return cls(np.array(features, np.int64), np.array(places, np.int64), np.array(values, np.float32))
+
+    def offset(self, rows: FeatureRows, Y: int) -> NDArray[np.float32]:
+        """What they add to the scores of each token: float32 [tokens, Y]."""
+        table = np.zeros((int(rows.ids.max(initial=0)) + 1, Y), np.float32)
+        table[self.features, self.labels] = self.values
+        token = np.repeat(np.arange(rows.n_tokens), np.diff(rows.ptr))
+        used = np.isin(rows.ids, self.features)
+        offset = np.zeros((rows.n_tokens, Y), np.float32)
+        np.add.at(offset, token[used], table[rows.ids[used]])
+        return offset
+
+
+def sentence_weights(
+    ptr: NDArray[np.int64], labels: LabelSet, y: NDArray[np.int32], class_weight: str | None
+) -> NDArray[np.float32] | None:
+    """How much each sentence counts: the mean weight of its labels.
+
+    balanced: a label's weight is tokens / (labels * tokens with it); else a list such as ``B-PER=3, O=0.5``,
+    where labels that are not named weigh 1.
+    """
+    if class_weight is None:
+        return None
+    outer = labels.outer_of[y]
+    weight = np.ones(len(labels.outer))
+    if class_weight == "balanced":
+        count = np.bincount(outer, minlength=len(weight))
+        weight = len(outer) / (np.count_nonzero(count) * np.maximum(count, 1))
+    else:
+        for part in class_weight.split(","):
+            name, sign, text = part.strip().rpartition("=")
+            try:
+                value = float(text)
+            except ValueError:
+                value = -1.0
+            if not sign or name not in labels.outer or not value > 0:
+                raise ConfigError(
+                    f"class_weight must be 'balanced' or a list such as '{labels.outer[0]}=2', got {part.strip()!r}"
+                )
+            weight[labels.outer.index(name)] = value
+    sums = np.concatenate([[0.0], np.cumsum(weight[outer])])
+    lengths = np.maximum(np.diff(ptr), 1)
+    means = (sums[ptr[1:]] - sums[ptr[:-1]]) / lengths
+    return np.where(np.diff(ptr) > 0, means, 1.0).astype(np.float32)
+
+
+def made_problem(
+    shape: Shape,
+    rows: FeatureRows,
+    inner: InnerLabels,
+    *,
+    observed_only: bool = False,
+    fixed: FixedWeights | None = None,
+    weight: NDArray[np.float32] | None = None,
+    soft: NDArray[np.float32] | None = None,
+    local: bool = False,
+) -> CrfProblem:
+    """The problem that the learners read."""
+    trainable = shape.observed(rows, inner.y) if observed_only else None
+    offset = None
+    if fixed is not None:
+        offset = fixed.offset(rows, shape.Y)
+        trainable = np.ones(shape.size, np.uint8) if trainable is None else trainable
+        trainable[fixed.features * shape.S + fixed.labels] = 0
+    return CrfProblem(
+        rows.sentences,
+        rows.ptr,
+        rows.ids,
+        inner.y,
+        shape.F,
+        shape.Y,
+        shape.order,
+        soft=soft,
+        allowed=None if inner.allowed is None else inner.allowed.astype(np.uint8),
+        weight=weight,
+        offset=offset,
+        observed=rows.observations if shape.observations else None,
+        observations=list(shape.observations),
+        trainable=trainable,
+        local=local,
+    )
+
+
+def _finite(part: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Minus infinity is a constraint, not a weight to start from."""
+    return np.where(np.isfinite(part), part, np.float32(0))

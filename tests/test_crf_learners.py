@@ -1,0 +1,163 @@
+"""The CRF's learners: all find the optimum of one objective, which SciPy and python-crfsuite find as well."""
+
+import itertools
+
+import numpy as np
+import pycrfsuite
+import pytest
+from scipy.optimize import minimize
+
+from chaffinch import _core
+from chaffinch.learners.likelihood import Lbfgs, Sdca, Sgd
+from test_crf_objective import problem, used
+
+Y, F = 4, 40
+SIZES = {"Y": Y, "F": F, "lengths": [5, 3, 8, 1, 6] * 8}
+
+
+def value(p, w, c2: float) -> float:
+    return float(_core.CrfObjective64(p, c2, 1)(w.astype(np.float64), np.empty(p.size)))
+
+
+def run(learner, p, seed: int = 1, threads: int = 1):
+    w = np.zeros(p.size, np.float32)
+    history = list(learner.passes(p, w, seed, threads))
+    return w, history
+
+
+def scipy_optimum(p, c2: float) -> tuple[float, np.ndarray]:
+    f, gradient = _core.CrfObjective64(p, c2, 1), np.empty(p.size)
+
+    def both(w):
+        v = f(w, gradient)
+        return v, gradient.copy()
+
+    found = minimize(
+        both, np.zeros(p.size), jac=True, method="L-BFGS-B", options={"maxiter": 2000, "ftol": 1e-14}
+    )
+    return float(found.fun), found.x
+
+
+LEARNERS = {
+    "sdca": Sdca(c2=0.5, passes_at_most=200, tolerance=1e-7, still=0.0),
+    "sgd": Sgd(c2=0.5, epochs=400, rate=0.1),
+    "lbfgs": Lbfgs(c2=0.5, tolerance=1e-9),
+    "sgd, then lbfgs": Lbfgs(c2=0.5, tolerance=1e-9, start=Sgd(0.5, 5, 0.1)),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("kind", [{}, {"soft": True}, {"weighted": True, "offset": True}], ids=str)
+def test_every_learner_reaches_the_optimum_that_scipy_finds(name, kind):
+    p, _ = problem(1, **SIZES, **kind)
+    best, _ = scipy_optimum(p, 0.5)
+    w, _ = run(LEARNERS[name], p)
+    assert best * (1 - 1e-6) <= value(p, w, 0.5) <= best * (1.001 if name == "sgd" else 1.00001)
+
+
+@pytest.mark.parametrize("kind", [{"order": 2}, {"bigrams": True}], ids=str)
+@pytest.mark.parametrize("name", ["sgd", "lbfgs"])
+def test_richer_chains_have_their_optimum_too(name, kind):
+    p, _ = problem(2, **SIZES, **kind)
+    best, _ = scipy_optimum(p, 0.5)
+    w, _ = run(LEARNERS[name], p)
+    assert value(p, w, 0.5) <= best * (1.002 if name == "sgd" else 1.00001)
+
+
+def test_partial_labels_are_learnt_from_by_summing_over_what_is_allowed():
+    p, _ = problem(3, **SIZES, partial=True)
+    w, history = run(Lbfgs(c2=0.5, tolerance=1e-9), p)
+    gradient = np.empty(p.size)
+    _core.CrfObjective64(p, 0.5, 1)(w.astype(np.float64), gradient)
+    assert np.abs(gradient).max() < 0.01
+    assert history[-1].objective < history[0].objective
+
+
+def test_optimal_weights_are_those_of_scipy():
+    p, _ = problem(4, **SIZES)
+    _, best = scipy_optimum(p, 0.5)
+    for name in ("sdca", "lbfgs"):
+        w, _ = run(LEARNERS[name], p)
+        np.testing.assert_allclose(w, best, atol=2e-3)
+
+
+def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_most_weights_zero():
+    c1, c2 = 1.5, 0.1
+    p, _ = problem(5, **SIZES)
+    w, _ = run(Lbfgs(c1=c1, c2=c2, tolerance=1e-10, steps_at_most=2000), p)
+    gradient = np.empty(p.size)
+    _core.CrfObjective64(p, c2, 1)(w.astype(np.float64), gradient)
+    on = used(p, Y)
+    zero, rest = on & (w == 0), on & (w != 0)
+    assert np.abs(gradient[zero]).max() <= c1 + 0.02
+    assert np.abs(gradient[rest] + c1 * np.sign(w[rest])).max() < 0.02
+    assert zero.sum() > rest.sum()
+
+
+def test_without_a_penalty_the_likelihood_itself_is_maximised():
+    p, _ = problem(6, **SIZES)
+    best, _ = scipy_optimum(p, 0.0)
+    w, _ = run(Lbfgs(c2=0.0, tolerance=1e-9), p)
+    assert value(p, w, 0.0) <= best * 1.001
+    assert np.isfinite(w).all()
+
+
+def test_the_gap_of_dual_ascent_falls_and_bounds_the_distance_to_the_optimum():
+    p, _ = problem(7, **SIZES)
+    best, _ = scipy_optimum(p, 1.0)
+    w = np.zeros(p.size, np.float32)
+    for met in Sdca(c2=1.0, tolerance=1e-4).passes(p, w, 1, 1):
+        if met.number > 1:
+            assert met.gap >= (value(p, w, 1.0) - best) / best
+    assert met.gap < 1e-4
+
+
+@pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)
+def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads(learner):
+    p, _ = problem(8, **SIZES)
+    results = {run(learner, p, threads=threads)[0].tobytes() for threads in (1, 2, 2, 3)}
+    assert len(results) == 1
+
+
+def test_weights_that_are_not_trained_stay_zero_under_every_learner():
+    p, (sentences, ptr, ids, y, _) = problem(9, **SIZES)
+    trainable = (np.random.default_rng(1).random(p.size) < 0.5).astype(np.uint8)
+    p = _core.CrfProblem(sentences, ptr, ids, y, F, Y, trainable=trainable)
+    best, _ = scipy_optimum(p, 0.5)
+    for name, learner in LEARNERS.items():
+        w, _ = run(learner, p)
+        assert not w[trainable == 0].any()
+        assert value(p, w, 0.5) <= best * (1.001 if name == "sgd" else 1.00001)
+
+
+def test_the_weights_are_those_of_crfsuite_on_the_same_objective(tmp_path):
+    p, (sentences, ptr, ids, y, _) = problem(10, **SIZES)
+    trainer = pycrfsuite.Trainer("lbfgs", verbose=False)
+    trainer.set_params({"c1": 0.0, "c2": 0.5, "max_iterations": 1000, "epsilon": 1e-9, "delta": 1e-12})
+    observed = np.zeros(p.size, np.uint8)
+    S, (pair, *_) = p.stride, p.blocks
+    for a, b in itertools.pairwise(sentences.tolist()):
+        rows = []
+        for t in range(a, b):
+            row: dict[str, float] = {}
+            for f in ids[ptr[t] : ptr[t + 1]].tolist():
+                row[f"f{f}"] = row.get(f"f{f}", 0.0) + 1.0
+                observed[f * S + y[t]] = 1
+            rows.append(row)
+            if t > a:
+                observed[pair + y[t - 1] * S + y[t]] = 1
+        trainer.append(rows, [str(label) for label in y[a:b]])
+    trainer.train(str(tmp_path / "model"))
+    tagger = pycrfsuite.Tagger()
+    tagger.open(str(tmp_path / "model"))
+    theirs = np.zeros(p.size)
+    for (feature, label), weight in tagger.info().state_features.items():
+        theirs[int(feature[1:]) * S + int(label)] = weight
+    for (before, after), weight in tagger.info().transitions.items():
+        theirs[pair + int(before) * S + int(after)] = weight
+
+    p = _core.CrfProblem(sentences, ptr, ids, y, F, Y, trainable=observed)
+    for name in ("sdca", "lbfgs"):
+        w, _ = run(LEARNERS[name], p)
+        np.testing.assert_allclose(w, theirs, atol=5e-3)
+        assert value(p, w, 0.5) == pytest.approx(value(p, theirs, 0.5), rel=1e-5)
