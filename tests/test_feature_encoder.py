@@ -261,7 +261,7 @@ def test_bad_input_is_refused_in_one_sentence():
         encoder.transform({"w": ["a"], "pos": ["N"]})
     with pytest.raises(DataError, match="expected strings, found"):
         encoder.transform({"w": [[1]], "pos": [["N"]]})
-    with pytest.raises(ConfigError, match="no feature preset 'nosuch'"):
+    with pytest.raises(ConfigError, match="no feature preset and no file 'nosuch'"):
         FeatureEncoder("nosuch").fit(TokenTable.from_lists({"w": [["a"]]}))
 
 

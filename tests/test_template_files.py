@@ -4,7 +4,7 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.encoder import FeatureEncoder
-from chaffinch.features.files import chosen_features, read_features
+from chaffinch.features.files import read_features
 from chaffinch.features.presets import PRESETS, feature_set
 from chaffinch.features.templates import parse
 from chaffinch.text.clusters import Clusters
@@ -149,8 +149,13 @@ def test_wapiti_patterns_become_ours(tmp_path):
 
 
 def test_features_are_chosen_by_preset_or_file(tmp_path):
-    assert chosen_features("ner", ["w"]) == "ner"
-    (tmp_path / "mine").write_text("w[0]\n")
-    assert len(chosen_features(str(tmp_path / "mine"), ["w"]).templates) == 1
-    with pytest.raises(ConfigError, match="neither a file nor a preset; presets are default, chunking"):
-        chosen_features("nowhere", ["w"])
+    assert feature_set("ner", ["w"]) == feature_set("ner", ["w", "y"])
+    (tmp_path / "mine").write_text("w[0]\n@preset chunking\n")
+    clusters = Clusters.from_pairs([("01", "dog")])
+    made = [str(t) for t in feature_set(str(tmp_path / "mine"), ["w", "pos"], clusters).templates]
+    assert "w[0]|pos[0]" in made
+    assert "cluster4[0]" in made
+    with pytest.raises(
+        ConfigError, match="no feature preset and no file 'nowhere'; presets are default, chunk"
+    ):
+        feature_set("nowhere", ["w"])

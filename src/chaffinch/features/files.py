@@ -2,20 +2,30 @@
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.crfpp import is_crfpp, parse_crfpp
-from chaffinch.features.presets import PRESETS, feature_set
+from chaffinch.features.presets import preset
 from chaffinch.features.templates import FeatureSet, Pattern, parse, parse_all
 from chaffinch.files import display_name, reading
+from chaffinch.text.clusters import Clusters
 from chaffinch.text.document import LABEL, WORD
+from chaffinch.text.gazetteers import Gazetteers
+
+Base = Callable[[str], FeatureSet]
 
 
-def read_features(path: str | Path, columns: Sequence[str]) -> FeatureSet:
+def read_features(
+    path: str | Path,
+    columns: Sequence[str],
+    clusters: Clusters | None = None,
+    gazetteers: Gazetteers | None = None,
+) -> FeatureSet:
     """The feature set that a file describes; ``columns`` are the corpus's, in the order of its file.
 
     A file whose name ends in .toml is TOML; a file of lines such as ``U00:%x[-1,0]`` is CRF++'s or
@@ -28,28 +38,18 @@ def read_features(path: str | Path, columns: Sequence[str]) -> FeatureSet:
             text = raw.read().decode("utf-8")
         except UnicodeDecodeError as e:
             raise ConfigError(f"{name}: is not UTF-8: {e.reason}") from None
+    base = partial(preset, columns=columns, clusters=clusters, gazetteers=gazetteers)
     if str(path).endswith(".toml"):
-        return parse_toml(text, name, columns)
+        return parse_toml(text, name, base)
     if is_crfpp(text):
         return parse_crfpp(text, name, [c for c in columns if c != LABEL])
-    return parse_lines(text, name, columns)
+    return parse_lines(text, name, base)
 
 
-def chosen_features(chosen: str, columns: Sequence[str]) -> str | FeatureSet:
-    """What ``--features`` names: a preset, left as it is, or a file, read."""
-    if chosen in PRESETS:
-        return chosen
-    if not Path(chosen).exists():
-        raise ConfigError(
-            f"--features {chosen}: neither a file nor a preset; presets are {', '.join(PRESETS)}"
-        )
-    return read_features(chosen, columns)
+def parse_lines(text: str, name: str, base: Base) -> FeatureSet:
+    """Our own format, one template per line; ``base`` finds presets by name.
 
-
-def parse_lines(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
-    """Our own format, one template per line.
-
-    >>> made = parse_lines("w[-1..1]   # words\\n@boundary none\\nsuffix3", "demo", ["w"])
+    >>> made = parse_lines("w[-1..1]   # words\\n@boundary none\\nsuffix3", "demo", lambda name: preset(name, ["w"]))
     >>> [str(t) for t in made.templates], made.boundary
     (['w[-1]', 'w[0]', 'w[1]', 'suffix3[0]'], False)
     """
@@ -60,7 +60,7 @@ def parse_lines(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
             line = raw.strip()  # a regular expression may hold a '#'
         try:
             if line.startswith("@"):
-                made = _directive(line, made, columns)
+                made = _directive(line, made, base)
             elif line:
                 made = replace(made, templates=_joined(made, parse(line)))
         except ConfigError as e:
@@ -68,7 +68,7 @@ def parse_lines(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
     return _complete(made, name)
 
 
-def parse_toml(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
+def parse_toml(text: str, name: str, base: Base) -> FeatureSet:
     """The same as TOML: ``preset``, ``templates``, ``boundary`` and a table ``[patterns]``."""
     try:
         table = tomllib.loads(text)
@@ -81,7 +81,7 @@ def parse_toml(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
         if not isinstance(value, known[key]):
             raise ConfigError(f"{name}: {key} must be {known[key].__name__}, found {value!r}")
     try:
-        made = feature_set(table["preset"], columns) if "preset" in table else FeatureSet(())
+        made = base(table["preset"]) if "preset" in table else FeatureSet(())
         made = replace(made, templates=_joined(made, parse_all(table.get("templates", []))))
         made = replace(made, boundary=table.get("boundary", made.boundary))
         return _complete(replace(made, patterns=_patterns(table.get("patterns", {}))), name)
@@ -89,12 +89,12 @@ def parse_toml(text: str, name: str, columns: Sequence[str]) -> FeatureSet:
         raise ConfigError(f"{name}: {e}") from None
 
 
-def _directive(line: str, made: FeatureSet, columns: Sequence[str]) -> FeatureSet:
+def _directive(line: str, made: FeatureSet, base: Base) -> FeatureSet:
     word, _, rest = line.partition(" ")
     rest = rest.strip()
     if word == "@preset":
-        base = feature_set(rest, columns)
-        return replace(base, templates=_joined(made, base.templates), patterns=made.patterns)
+        found = base(rest)
+        return replace(found, templates=_joined(made, found.templates), patterns=made.patterns)
     if word == "@boundary" and rest in ("marks", "none"):
         return replace(made, boundary=rest == "marks")
     if word == "@boundary":

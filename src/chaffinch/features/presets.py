@@ -1,6 +1,7 @@
 """Presets: sets of templates by name, chosen on held-out data for the task that they are named after."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.templates import FeatureSet, parse_all
@@ -17,7 +18,7 @@ def feature_set(
     clusters: Clusters | None = None,
     gazetteers: Gazetteers | None = None,
 ) -> FeatureSet:
-    """The set that a preset's name, templates or a ready set stand for, given what there is to read.
+    """The set that a preset's name, a file, templates or a ready set stand for, given what there is to read.
 
     >>> len(feature_set("chunking", ["w", "pos"]).templates)
     37
@@ -26,10 +27,24 @@ def feature_set(
         return features
     if not isinstance(features, str):
         return FeatureSet(parse_all(features))
-    if features not in PRESETS:
-        raise ConfigError(f"no feature preset {features!r}; there are {', '.join(PRESETS)}")
-    texts = PRESETS[features](columns)
-    if features in PLAIN:
+    if features not in PRESETS and Path(features).is_file():
+        from chaffinch.features.files import read_features
+
+        return read_features(features, columns, clusters, gazetteers)
+    return preset(features, columns, clusters, gazetteers)
+
+
+def preset(
+    name: str,
+    columns: Sequence[str],
+    clusters: Clusters | None = None,
+    gazetteers: Gazetteers | None = None,
+) -> FeatureSet:
+    """A preset by name, with templates over clusters and gazetteers where these are given."""
+    if name not in PRESETS:
+        raise ConfigError(f"no feature preset and no file {name!r}; presets are {', '.join(PRESETS)}")
+    texts = PRESETS[name](columns)
+    if name in PLAIN:
         return FeatureSet(parse_all(texts), boundary=False)
     if clusters is not None:
         texts = [*texts, *CLUSTERS]
