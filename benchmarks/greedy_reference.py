@@ -38,11 +38,11 @@ def native(given: Any) -> Any:
     import numpy as np
 
     from chaffinch import _core
-    from chaffinch.model.incremental import native_templates
+    from chaffinch.model.incremental import native_templates, observations
 
     encoder, rows, labels, y = given
     trainer = _core.IncrementalTrainer(
-        rows.sentences, rows.ptr, rows.ids, rows.observations, y,
+        rows.sentences, rows.ptr, rows.ids, observations(encoder, rows), y,
         F=encoder.n_features, Y=len(labels), templates=native_templates(encoder), search="left-to-right",
     )  # fmt: skip
     return trainer, np.arange(SENTENCES)

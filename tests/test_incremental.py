@@ -20,7 +20,7 @@ class Sentences:
 
     def __init__(self, rng, F, Y, lengths, templates):
         self.F, self.Y, self.templates = F, Y, templates
-        self.native_templates = [(list(o), OBSERVATIONS[c]) for o, c in templates]
+        self.native_templates = [(list(o), OBSERVATIONS[c], c - 1) for o, c in templates]
         self.xs, self.gold = [], []
         for T in lengths:
             ids = [sorted(rng.choice(F, size=rng.integers(0, 4), replace=False).tolist()) for _ in range(T)]
@@ -32,9 +32,7 @@ class Sentences:
         self.ptr = np.cumsum([0, *map(len, rows)]).astype(np.int64)
         self.ids = np.array([f for row in rows for f in row], np.int32)
         by_token = [o for _, observed in self.xs for o in observed]
-        self.observations = np.array([[o[c] for _, c in templates] for o in by_token], np.int32).reshape(
-            len(by_token), len(templates)
-        )
+        self.observations = np.array([[o[1]] for o in by_token], np.int32).reshape(-1, 1)
         self.y = np.array([y for g in self.gold for y in g], np.int32)
 
     @property

@@ -9,6 +9,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <limits>
 #include <memory>
 #include <variant>
 
@@ -18,13 +19,14 @@ namespace {
 
 using namespace online;
 
-using Offsets = std::vector<std::pair<std::vector<std::int32_t>, std::int64_t>>; // offsets, observations
+using Offsets = std::vector<std::tuple<std::vector<std::int32_t>, std::int64_t, std::int32_t>>; // ..., observations, column
 using Needs = std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>>;
 
 std::vector<LabelContext::Template> templates_of(const Offsets& given_in, std::int64_t Y, bool forward) {
     std::vector<LabelContext::Template> out;
-    for (const auto& [offsets, observations] : given_in) {
-        out.push_back({offsets, observations});
+    for (const auto& [offsets, observations, column] : given_in) {
+        out.push_back({offsets, observations, column});
+        expect(column >= -1 && column < 1000, "a label template's column is out of range");
         expect(observations >= 1 && !offsets.empty() && std::ranges::is_sorted(offsets), "a label template is malformed");
         expect(std::ranges::all_of(offsets, [](std::int32_t o) { return o != 0 && o > -1000 && o < 1000; }),
                "label templates look at other positions, less than 1000 away");
@@ -55,12 +57,15 @@ std::optional<LabelAutomaton> automaton_of(std::int64_t Y, const Maybe<std::uint
 
 void check_observations(const In<std::int32_t, 2>& observations, std::int64_t tokens, const LabelContext& context) {
     expect(static_cast<std::int64_t>(observations.shape(0)) == tokens &&
-               static_cast<std::int64_t>(observations.shape(1)) == context.size(),
-           "observations must be [tokens, label templates]");
-    const std::int64_t L = context.size();
-    for (std::int64_t i = 0; i < tokens * L; ++i) {
+               static_cast<std::int64_t>(observations.shape(1)) == context.columns(),
+           "observations must be [tokens, columns of the label templates]");
+    const std::int64_t D = context.columns();
+    std::vector<std::int64_t> most(static_cast<std::size_t>(D), std::numeric_limits<std::int32_t>::max());
+    for (std::int64_t l = 0; l < context.size(); ++l)
+        if (const auto& t = context.at(l); t.column >= 0) most[t.column] = std::min(most[t.column], t.observations);
+    for (std::int64_t i = 0; i < tokens * D; ++i) {
         const std::int32_t o = observations.data()[i];
-        expect(o >= -1 && o < context.at(i % L).observations, "an observation is out of range");
+        expect(o >= -1 && o < most[i % D], "an observation is out of range");
     }
 }
 

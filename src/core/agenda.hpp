@@ -9,10 +9,30 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <vector>
 
 namespace chaffinch {
+
+struct Top {
+    float value;
+    std::int32_t place;
+};
+
+// The highest of eight numbers and the first place where it stands, without a branch.
+inline Top first_highest(const float* p) {
+    typedef float Four __attribute__((vector_size(16)));
+    Four a, b;
+    std::memcpy(&a, p, sizeof a);
+    std::memcpy(&b, p + 4, sizeof b);
+    a = a > b ? a : b;
+    const float left = a[0] > a[2] ? a[0] : a[2], right = a[1] > a[3] ? a[1] : a[3];
+    const float top = left > right ? left : right;
+    std::int32_t place = 7;
+    for (std::int32_t i = 6; i >= 0; --i) place = p[i] == top ? i : place;
+    return {top, place};
+}
 
 class Agenda {
   public:
@@ -40,8 +60,7 @@ class Agenda {
             first /= lanes, last /= lanes;
             const float* children = nodes_.data() + bounds_[level];
             float* parents = nodes_.data() + bounds_[level + 1];
-            for (std::int64_t i = first; i <= last; ++i)
-                parents[i] = *std::max_element(children + i * lanes, children + (i + 1) * lanes);
+            for (std::int64_t i = first; i <= last; ++i) parents[i] = first_highest(children + i * lanes).value;
         }
     }
 
@@ -49,11 +68,9 @@ class Agenda {
     std::int64_t best() const {
         std::int64_t at = 0;
         for (std::size_t level = bounds_.size() - 1; level-- > 0;) {
-            const float* children = nodes_.data() + bounds_[level] + at * lanes;
-            const std::int64_t width = std::min(lanes, bounds_[level + 1] - bounds_[level] - at * lanes);
-            const float* top = std::max_element(children, children + width);
-            if (*top == never) return -1;
-            at = at * lanes + (top - children);
+            const Top top = first_highest(nodes_.data() + bounds_[level] + at * lanes);
+            if (top.value == never) return -1;
+            at = at * lanes + top.place;
         }
         return at;
     }

@@ -52,7 +52,7 @@ class Beam {
 
     bool known(std::int64_t t) const { return x_.known && x_.known[from_ + t] >= 0; }
     std::int32_t observation(std::int64_t t, std::int64_t l) const {
-        return x_.observations[(from_ + t) * context_.size() + l];
+        return context_.observed(l, x_.observations + (from_ + t) * context_.columns());
     }
 
   private:

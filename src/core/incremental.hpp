@@ -67,9 +67,15 @@ class Frontier {
         agenda_.refresh(first, last);
     }
 
+    // Before a rescore.
+    void decide_unseen(std::int64_t t, std::int32_t y) {
+        agenda_.priorities()[t] = Agenda::never;
+        state_.decide_unseen(t, y);
+    }
+
   private:
     void choose(std::int64_t t) {
-        choices_[t] = state_.best(t);
+        choices_[t] = ease_ == Ease::score ? state_.best(t) : state_.best_by_margin(t);
         agenda_.priorities()[t] = ease_ == Ease::score ? choices_[t].score : choices_[t].margin;
     }
 
@@ -137,7 +143,7 @@ class IncrementalSearch {
             }
             state_.look(t);
             const Choice choice = state_.best(t);
-            const std::int32_t rival = Rule::augmented ? state_.best(t, y[t]).label : choice.label;
+            const std::int32_t rival = Rule::augmented ? state_.best_by_margin(t, y[t]).label : choice.label;
             if (rival != y[t]) {
                 correct(t, y[t], t, rival, weights, rule, tally);
                 state_.gather(t + 1, T - 1, weights.w());
@@ -153,7 +159,7 @@ class IncrementalSearch {
         int tries = 0;
         for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
             const Choice choice = frontier_.choice(t);
-            const std::int32_t rival = Rule::augmented ? state_.best(t, y[t]).label : choice.label;
+            const std::int32_t rival = Rule::augmented ? state_.best_by_margin(t, y[t]).label : choice.label;
             std::int64_t right = t; // where the correct label is rewarded, and fixed if need be
             if (settings_.global && choice.label != y[t]) right = best_correct(y, t);
             const bool moved = rival != y[t];
@@ -190,9 +196,12 @@ class IncrementalSearch {
     }
 
     void fix(std::int64_t t, std::int32_t y, bool moved, const OnlineWeights& weights) {
-        if (moved) state_.weigh(weights.w());
-        frontier_.decide(t, y);
-        if (moved) rescore(weights);
+        if (!moved) {
+            frontier_.decide(t, y);
+        } else {
+            frontier_.decide_unseen(t, y);
+            rescore(weights);
+        }
     }
 
     // The weights have moved: the undecided positions score anew.

@@ -27,6 +27,7 @@ class ContextIndex {
     }
 
     std::uint64_t span() const { return span_; }
+    const std::int32_t* plain() const { return plain_ ? rows_.data() : nullptr; } // [span] rows by key
 
     std::int32_t find(std::uint64_t key) const {
         if (plain_) return rows_[key];
@@ -86,6 +87,7 @@ class LabelContext {
     struct Template {
         std::vector<std::int32_t> offsets; // rising, 0 excluded
         std::int64_t observations = 1;     // how many different ones training had
+        std::int32_t column = -1;          // where they are; templates may share one. -1: it observes nothing but labels
     };
 
     LabelContext(std::int64_t F, std::int64_t Y, std::vector<Template> templates)
@@ -95,12 +97,15 @@ class LabelContext {
             for (const std::int32_t o : templates_[l].offsets) {
                 left_ = std::max<std::int64_t>(left_, -o);
                 right_ = std::max<std::int64_t>(right_, o);
+                const auto at = std::ranges::find(by_offset_, o, &Readers::offset);
+                Readers& readers = at == by_offset_.end() ? by_offset_.emplace_back(o, std::vector<Reader>()) : *at;
+                readers.templates.push_back({static_cast<std::int32_t>(l), power});
+                reads_.push_back({o, power});
                 power *= base();
-                const auto at = std::ranges::find(by_offset_, o, &std::pair<std::int32_t, std::vector<std::int32_t>>::first);
-                auto& readers = at == by_offset_.end() ? by_offset_.emplace_back(o, std::vector<std::int32_t>()) : *at;
-                readers.second.push_back(static_cast<std::int32_t>(l));
             }
             powers_.push_back(power);
+            columns_ = std::max<std::int64_t>(columns_, templates_[l].column + 1);
+            reads_begin_.push_back(reads_.size());
             index_.emplace_back(power * static_cast<std::uint64_t>(templates_[l].observations), zero_);
         }
     }
@@ -122,23 +127,62 @@ class LabelContext {
     std::int64_t right() const { return right_; } // and to the right
     std::int64_t size() const { return static_cast<std::int64_t>(templates_.size()); }
     std::int64_t rows() const { return rows_; } // F + 1 + contexts
+    std::int64_t columns() const { return columns_; } // of observations
     std::int32_t zero() const { return zero_; }
+
+    // What template l observes, of the observations of one token. [columns]
+    std::int32_t observed(std::int64_t l, const std::int32_t* observations) const {
+        return templates_[l].column < 0 ? 0 : observations[templates_[l].column];
+    }
+
     const Template& at(std::int64_t l) const { return templates_[l]; }
     const ContextIndex& index(std::int64_t l) const { return index_[l]; }
 
-    // For each offset that occurs, the templates that read there.
-    std::span<const std::pair<std::int32_t, std::vector<std::int32_t>>> by_offset() const { return by_offset_; }
+    // For each offset that occurs, the templates that read there, and by how much their keys grow with the label.
+    struct Reader {
+        std::int32_t number;
+        std::uint64_t stride;
+    };
+    struct Readers {
+        std::int32_t offset;
+        std::vector<Reader> templates;
+    };
+    std::span<const Readers> by_offset() const { return by_offset_; }
+
+    // The key of a template that observes nothing; it stays one when labels are added to it.
+    static constexpr std::uint64_t blind = std::uint64_t{1} << 63;
 
     // here: the codes c, pointing at position t; observation >= 0.
     std::uint64_t key(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
-        std::uint64_t code = 0;
-        for (auto o = templates_[l].offsets.rbegin(); o != templates_[l].offsets.rend(); ++o)
-            code = code * base() + static_cast<std::uint64_t>(here[*o]);
-        return static_cast<std::uint64_t>(observation) * powers_[l] + code;
+        std::uint64_t k = static_cast<std::uint64_t>(observation) * powers_[l];
+        for (std::size_t i = reads_begin_[l]; i < reads_begin_[l + 1]; ++i)
+            k += static_cast<std::uint64_t>(here[reads_[i].offset]) * reads_[i].stride;
+        return k;
     }
+
+    std::int32_t find(std::int64_t l, std::uint64_t k) const { return k & blind ? zero_ : index_[l].find(k); }
 
     std::int32_t find(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
         return observation < 0 ? zero_ : index_[l].find(key(l, observation, here));
+    }
+
+    // Keys and rows of all templates at once. observations [columns]; keys, rows [L]
+    void find_all(const std::int32_t* __restrict observations, const std::int32_t* __restrict here,
+                  std::uint64_t* __restrict keys, std::int32_t* __restrict rows) const {
+        const Read* read = reads_.data();
+        const std::size_t* begin = reads_begin_.data();
+        const std::uint64_t* powers = powers_.data();
+        const ContextIndex* index = index_.data();
+        const std::int32_t zero = zero_;
+        const std::size_t L = templates_.size();
+        for (std::size_t l = 0; l < L; ++l) {
+            const std::int32_t o = observed(static_cast<std::int64_t>(l), observations);
+            std::uint64_t k = static_cast<std::uint64_t>(o) * powers[l];
+            for (std::size_t i = begin[l]; i < begin[l + 1]; ++i)
+                k += static_cast<std::uint64_t>(here[read[i].offset]) * read[i].stride;
+            keys[l] = o < 0 ? blind : k;
+            rows[l] = o < 0 ? zero : index[l].find(k);
+        }
     }
 
     // The row, made now if there is none; zero() where nothing is observed.
@@ -160,10 +204,17 @@ class LabelContext {
     std::int32_t zero_;
     std::int64_t rows_;
     std::vector<Template> templates_;
-    std::vector<std::uint64_t> powers_; // B^k
+    struct Read {
+        std::int32_t offset;
+        std::uint64_t stride;
+    };
+
+    std::vector<std::uint64_t> powers_;         // B^k
+    std::vector<Read> reads_;                   // of all templates
+    std::vector<std::size_t> reads_begin_{0};   // [L+1]
     std::vector<ContextIndex> index_;
-    std::vector<std::pair<std::int32_t, std::vector<std::int32_t>>> by_offset_;
-    std::int64_t left_ = 0, right_ = 0;
+    std::vector<Readers> by_offset_;
+    std::int64_t left_ = 0, right_ = 0, columns_ = 0;
 };
 
 } // namespace chaffinch

@@ -1,5 +1,6 @@
 #include "label_state.hpp"
 
+#include "agenda.hpp"
 #include "clones.hpp"
 #include "score.hpp"
 
@@ -34,7 +35,7 @@ void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
     std::fill_n(codes_.begin() + left, T_, context_.undecided());
     std::fill_n(codes_.begin() + left + T_, right, context_.end());
     if (static_cast<std::int64_t>(rows_.size()) < T_ * context_.size())
-        rows_.resize(static_cast<std::size_t>(T_ * context_.size()));
+        rows_.resize(static_cast<std::size_t>(T_ * context_.size())), keys_.resize(rows_.size());
     room(features_, T_ * S_);
     room(scores_, T_ * S_);
     if (legal_.constrained()) room(masks_, T_ * S_);
@@ -47,10 +48,13 @@ void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
     if (last < first) return;
     score_rows(x_.examples.ptr.subspan(static_cast<std::size_t>(from_ + first), static_cast<std::size_t>(last - first + 2)),
                x_.examples.ids, w, S_, features_.data() + first * S_);
+    for (std::int64_t t = first; t <= last && Y_ < S_; ++t)
+        std::fill(features_.data() + t * S_ + Y_, features_.data() + (t + 1) * S_, Agenda::never);
 }
 
 void LabelState::look(std::int64_t t) {
-    for (std::int64_t l = 0; l < context_.size(); ++l) find(t, l);
+    const std::int64_t L = context_.size();
+    context_.find_all(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L, rows_.data() + t * L);
     sum(t);
     if (legal_.constrained()) legal_.mask(t, masks_.data() + t * S_);
 }
@@ -60,7 +64,17 @@ void LabelState::sum(std::int64_t t) {
     sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_);
 }
 
-Choice LabelState::best(std::int64_t t, std::int32_t gold) const {
+Choice LabelState::best(std::int64_t t) const {
+    if (legal_.constrained()) return best_by_margin(t);
+    const float* row = scores(t);
+    Top top = first_highest(row);
+    for (std::int64_t at = lanes; at < S_; at += lanes)
+        if (const Top next = first_highest(row + at); next.value > top.value)
+            top = {next.value, static_cast<std::int32_t>(at) + next.place};
+    return {top.place, top.value, 0};
+}
+
+Choice LabelState::best_by_margin(std::int64_t t, std::int32_t gold) const {
     constexpr float never = -std::numeric_limits<float>::infinity();
     const float* row = scores(t);
     const float* mask = legal_.constrained() ? masks_.data() + t * S_ : nullptr;
@@ -94,12 +108,16 @@ void LabelState::settle(std::int64_t t, std::int32_t y) {
     if (legal_.constrained()) std::fill_n(masks_.data() + t * S_, Y_, 0.0f);
 }
 
+void LabelState::decide_unseen(std::int64_t t, std::int32_t y) {
+    codes_[context_.left() + t] = y;
+    legal_.decide(t, y, false);
+}
+
 void LabelState::decide_known() {
     if (!x_.known) return;
     for (std::int64_t t = 0; t < T_; ++t)
         if (const std::int32_t y = known(t); y >= 0) {
-            codes_[context_.left() + t] = y;
-            legal_.decide(t, y, false);
+            decide_unseen(t, y);
             settle(t, y);
         }
 }

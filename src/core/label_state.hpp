@@ -19,7 +19,7 @@ namespace chaffinch {
 // Sentences as rows of features and observations.
 struct Observed {
     Examples examples;
-    const std::int32_t* observations = nullptr; // [tokens][L]
+    const std::int32_t* observations = nullptr; // [tokens][columns of the label templates]
     const std::int32_t* known = nullptr;        // [tokens] a label that needs no search, or -1; null: none is known
 };
 
@@ -27,7 +27,7 @@ struct Observed {
 struct Choice {
     std::int32_t label = -1;
     float score = 0;
-    float margin = 0; // above the next best legal label; +inf if there is none
+    float margin = 0; // above the next best legal label, +inf if there is none; 0 where nobody asked
 };
 
 class LabelState {
@@ -44,7 +44,7 @@ class LabelState {
     std::int32_t label(std::int64_t t) const { return codes(t)[0]; }
     const std::int32_t* codes(std::int64_t t) const { return codes_.data() + context_.left() + t; }
     std::int32_t observation(std::int64_t t, std::int64_t l) const {
-        return x_.observations[(from_ + t) * context_.size() + l];
+        return context_.observed(l, x_.observations + (from_ + t) * context_.columns());
     }
 
     // The features of positions first .. last are scored again: w has moved, or lies elsewhere.
@@ -56,17 +56,17 @@ class LabelState {
     // All known labels are decided at once, before any position is looked at.
     void decide_known();
 
-    // w lies elsewhere.
-    void weigh(const float* w) { w_ = w; }
-
     // All context rows of t and what is legal there, then its scores.
     void look(std::int64_t t);
 
-    const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y]
+    const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y], then -inf up to S
     bool legal(std::int64_t t, std::int64_t y) const { return !legal_.constrained() || masks_[t * S_ + y] == 0; }
 
-    // The best legal label; of equals the smallest. `gold` >= 0: every other label scores one more.
-    Choice best(std::int64_t t, std::int32_t gold = -1) const;
+    // The best legal label; of equals the smallest.
+    Choice best(std::int64_t t) const;
+
+    // The same with its margin. `gold` >= 0: every other label scores one more.
+    Choice best_by_margin(std::int64_t t, std::int32_t gold = -1) const;
 
     // p(y) of the legal labels at t by softmax, the scores divided by `temperature`. out [Y]
     void softmax(std::int64_t t, float temperature, float* out) const;
@@ -77,13 +77,22 @@ class LabelState {
     // For search from left to right: labels right of t have no scores yet.
     void decide_forward(std::int64_t t, std::int32_t y);
 
+    // For when all undecided positions will be looked at again anyway.
+    void decide_unseen(std::int64_t t, std::int32_t y);
+
     // Calls changed(p) for every undecided position whose scores or legal labels are others now.
     template <class Changed> void decide(std::int64_t t, std::int32_t y, Changed&& changed) {
         codes_[context_.left() + t] = y;
+        const auto more = static_cast<std::uint64_t>(y - context_.undecided());
         for (const auto& [offset, readers] : context_.by_offset()) {
             const std::int64_t p = t - offset;
             if (p < 0 || p >= T_ || !undecided(p)) continue;
-            for (const std::int32_t l : readers) find(p, l);
+            std::uint64_t* keys = keys_.data() + p * context_.size();
+            std::int32_t* rows = rows_.data() + p * context_.size();
+            for (const auto& [l, stride] : readers) {
+                keys[l] = keys[l] & LabelContext::blind ? LabelContext::blind : keys[l] + more * stride;
+                rows[l] = context_.find(l, keys[l]);
+            }
             sum(p);
             if (!legal_.constrained()) changed(p);
         }
@@ -98,9 +107,6 @@ class LabelState {
     }
 
   private:
-    void find(std::int64_t t, std::int64_t l) {
-        rows_[t * context_.size() + l] = context_.find(l, observation(t, l), codes(t));
-    }
     void sum(std::int64_t t);
 
     const LabelContext& context_;
@@ -110,6 +116,7 @@ class LabelState {
     const float* w_ = nullptr;
     std::int64_t from_ = 0, T_ = 0;
     std::vector<std::int32_t> codes_;  // [left + T + right]
+    std::vector<std::uint64_t> keys_;  // [T][L]
     std::vector<std::int32_t> rows_;   // [T][L]
     AlignedVector<float> features_;    // [T][S]
     AlignedVector<float> scores_;      // [T][S]

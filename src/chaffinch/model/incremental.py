@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.features.templates import parse
+from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -220,7 +222,7 @@ class IncrementalModel:
             table.ptr,
             rows.ptr,
             rows.ids,
-            rows.observations,
+            observations(self.encoder, rows),
             direction=self.search.kind,
             ease=ease,
             temperature=self.temperature,
@@ -237,7 +239,7 @@ class IncrementalModel:
             table.ptr,
             rows.ptr,
             rows.ids,
-            rows.observations,
+            observations(self.encoder, rows),
             width=width,
             k=k,
             threads=threads,
@@ -248,9 +250,38 @@ class IncrementalModel:
         return self._kernel  # type: ignore[attr-defined]
 
 
-def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int]]:
-    """Offsets and number of observations of each label template, as the core reads them."""
-    return [(list(t.offsets), max(1, t.n_observations)) for t in encoder.features.label_templates]
+def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int, int]]:
+    """Of each label template its offsets, how many observations it knows, and their column (-1: none)."""
+    columns = _observed(encoder)
+    return [
+        (list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
+        for t, seen in zip(
+            encoder.features.label_templates, map(_observed_part, _texts(encoder)), strict=True
+        )
+    ]
+
+
+def observations(encoder: TemplateEncoder, rows: FeatureRows) -> NDArray[np.int32]:
+    """What label templates observe, each column once: templates that differ in labels alone share theirs."""
+    return np.ascontiguousarray(rows.observations[:, list(_observed(encoder).values())])
+
+
+def _observed(encoder: TemplateEncoder) -> dict[str, int]:
+    """Distinct observed parts of label templates, with the first template that has each."""
+    first: dict[str, int] = {}
+    for number, text in enumerate(_texts(encoder)):
+        if seen := _observed_part(text):
+            first.setdefault(seen, number)
+    return first
+
+
+def _texts(encoder: TemplateEncoder) -> list[str]:
+    return [t.text for t in encoder.features.label_templates]
+
+
+def _observed_part(text: str) -> str:
+    """A label template without its labels: ``stem[0]`` of ``y[-1]|stem[0]``."""
+    return "|".join(map(str, parse(text)[0].observed))
 
 
 def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:

@@ -18,7 +18,7 @@ from chaffinch.learners.problem import Problem, SentenceExamples
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.dictionary import LabelDictionary
-from chaffinch.model.incremental import IncrementalModel, IncrementalWeights, native_templates
+from chaffinch.model.incremental import IncrementalModel, IncrementalWeights, native_templates, observations
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
@@ -242,7 +242,7 @@ def _train_incremental(
         rows.sentences,
         rows.ptr,
         rows.ids,
-        rows.observations,
+        observations(encoder, rows),
         inner.y,
         F=encoder.n_features,
         Y=len(labels),
