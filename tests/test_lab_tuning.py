@@ -10,12 +10,12 @@ from chaffinch.errors import ConfigError
 from chaffinch.lab import Source, bench, dataset, run, tune
 from chaffinch.lab.datasets import Dataset
 from chaffinch.lab.spaces import Among, Between, drawn, space_of, written_space
-from chaffinch.recipes import TAGGERS
+from chaffinch.lab.tasks import TASKS, Tagging
 
 
 def hmm(source):
     laid = bench(source, recipe="hmm", dev_needed=True)
-    return laid, [space_of(laid.task.recipes.by_name("hmm"))]
+    return laid, [space_of("hmm", laid.task.knobs("hmm"))]
 
 
 def test_the_same_number_of_trials_finds_the_same_settings():
@@ -103,22 +103,23 @@ def test_a_small_space_is_tried_once_and_no_more():
 
 def test_every_drawn_setting_is_one_that_its_recipe_accepts():
     chance = random.Random(0)
-    for recipe in TAGGERS:
-        spaces = space_of(recipe)
-        for _ in range(30):
-            recipe.configured(drawn(spaces, chance))
+    for task in TASKS:
+        for recipe in task.recipes:
+            spaces = space_of(recipe.name, task.knobs(recipe.name))
+            for _ in range(30):
+                task.settled(recipe.name, drawn(spaces, chance))
 
 
 def test_ranges_are_drawn_between_their_ends_and_lists_from_their_values():
-    crf = TAGGERS.by_name("crf")
+    known = Tagging().knobs("crf")
     chance = random.Random(1)
-    name, space = written_space("penalty", "0.1..10", crf)
+    name, space = written_space("penalty", "0.1..10", "crf", known)
     assert name == "c2"
     assert all(0.1 <= space.draw(chance) <= 10 for _ in range(100))
     assert isinstance(Between(1, 9, whole=True).draw(chance), int)
-    assert written_space("order", "1,2", crf) == ("order", Among((1, 2)))
+    assert written_space("order", "1,2", "crf", known) == ("order", Among((1, 2)))
     with pytest.raises(ConfigError, match="a range goes from"):
-        written_space("c2", "5..1", crf)
+        written_space("c2", "5..1", "crf", known)
 
 
 def test_a_dataset_is_asked_for_train_and_dev_alone():

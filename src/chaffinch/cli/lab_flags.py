@@ -11,7 +11,7 @@ from chaffinch.cli.console import out
 from chaffinch.cli.flags import with_knobs
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.experiment import Outcome
-from chaffinch.lab.tasks import known_recipes
+from chaffinch.lab.tasks import known_configs
 
 DatasetFlag = Annotated[
     str,
@@ -41,8 +41,8 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the short names with their letters, and every knob of every recipe."""
-    panels = ((f"Knobs of recipe {r.name}", r.config) for r in known_recipes())
-    return with_knobs(("Settings by their short names", Baseline), *panels, letters=LETTERS)(command)
+    panels = [("Settings by their short names", Baseline), *known_configs()]
+    return with_knobs(*panels, letters=LETTERS)(command)
 
 
 def show_scores(outcome: Outcome) -> None:

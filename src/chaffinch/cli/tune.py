@@ -105,13 +105,13 @@ def command(
     task, parts = laid[0].task, laid[0].parts
     spaces = []
     for b in laid:
-        chosen = task.recipes.by_name(b.experiment.recipe)
-        written = dict(written_space(p, v, chosen) for p, v in zip(param or [], value or [], strict=True))
-        spaces.append(written or space_of(chosen, fixed=list(b.experiment.settings)))
+        chosen = b.experiment.recipe
+        known = task.knobs(chosen)
+        pairs = zip(param or [], value or [], strict=True)
+        written = dict(written_space(p, v, chosen, known) for p, v in pairs)
+        spaces.append(written or space_of(chosen, known, fixed=b.experiment.settings))
         if not spaces[-1]:
-            raise ConfigError(
-                f"nothing is left to tune in recipe {chosen.name}: name a setting with -p and -v"
-            )
+            raise ConfigError(f"nothing is left to tune in recipe {chosen}: name a setting with -p and -v")
     seconds = None if time is None else _seconds(time)
     with progress_bar() as listener:
         found = tune(

@@ -110,10 +110,10 @@ def varied(base: Experiment, point: Mapping[str, str], task: Task) -> Experiment
     )
     if made.recipe != base.recipe:
         made = replace(made, settings={})
-    recipe = task.recipes.by_name(made.recipe)
-    values = {k: read_value(k, text, recipe) for k, text in point.items() if k not in OWN}
-    made = made.with_settings(turned(values, recipe))
-    made.config(task)
+    known = task.knobs(made.recipe)
+    values = {k: read_value(k, text, made.recipe, known) for k, text in point.items() if k not in OWN}
+    made = made.with_settings(turned(values, made.recipe, known))
+    made.settled(task)
     return made
 
 
@@ -170,7 +170,7 @@ def _key(experiment: Experiment, task: Task, data: dict[str, str], part: str, sc
     told = {
         "version": __version__,
         "recipe": experiment.recipe,
-        "settings": asdict(experiment.config(task)),
+        "settings": experiment.settled(task),
         "features": experiment.features,
         "seed": experiment.seed,
         "stop_on_dev": experiment.stop_on_dev,

@@ -5,14 +5,15 @@ fixed rate, a document at a time. Every experiment may be told its settings by t
 has such a knob.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import Knob, knob, knobs
 
 RECIPE = "loglinear"
+FEATURES = "top-20000"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,47 +61,36 @@ def short_names() -> dict[str, Knob]:
     return {k.name: k for k in knobs(Baseline)}
 
 
-def baseline_settings(recipe: Any) -> dict[str, Any]:
-    """The knobs of the baseline recipe with the baseline's values."""
-    return turned(asdict(Baseline()), recipe)
+def turned(settings: Mapping[str, Any], recipe: str, known: Collection[str]) -> dict[str, Any]:
+    """Settings by short name or by knob, as knobs of the recipe, which are ``known``.
 
-
-def turned(settings: Mapping[str, Any], recipe: Any) -> dict[str, Any]:
-    """Settings by short name or by knob, as knobs of the recipe.
-
-    >>> from chaffinch.recipes import TAGGERS
-    >>> turned({"epoch": 5}, TAGGERS.by_name("crf"))
+    >>> turned({"epoch": 5}, "crf", ["c1", "passes"])
     {'passes': 5}
-    >>> turned({"epoch": 5}, TAGGERS.by_name("hmm"))
+    >>> turned({"epoch": 5}, "hmm", ["order", "emission_amount"])
     Traceback (most recent call last):
     chaffinch.errors.ConfigError: recipe hmm has no knob for 'epoch'; it has emission_amount, ...
     """
-    known = {k.name for k in knobs(recipe.config)}
     found: dict[str, Any] = {}
     for name, value in settings.items():
         key = name.replace("-", "_")
         candidates, turn = _TURNS.get(key, ((), _unchanged))
         target = next((c for c in (key, *candidates) if c in known), None)
         if target is None:
-            raise ConfigError(
-                f"recipe {recipe.name} has no knob for {name!r}; it has {', '.join(sorted(known))}"
-            )
+            raise ConfigError(f"recipe {recipe} has no knob for {name!r}; it has {', '.join(sorted(known))}")
         found[target] = turn(value)
     return found
 
 
-def read_value(name: str, text: str, recipe: Any) -> Any:
+def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> Any:
     """The value that a user wrote for a short name or a knob, as its type wants it.
 
-    >>> from chaffinch.recipes import TAGGERS
-    >>> read_value("order", "2", TAGGERS.by_name("hmm")), read_value("trigram", "true", TAGGERS.by_name("hmm"))
-    (2, True)
+    >>> read_value("lr", "2", "loglinear", {}), read_value("trigram", "true", "loglinear", {})
+    (2.0, True)
     """
     key = name.replace("-", "_")
-    own = {k.name: k for k in knobs(recipe.config)}
-    k = own.get(key) or short_names().get(key)
+    k = known.get(key) or short_names().get(key)
     if k is None:
-        raise ConfigError(f"recipe {recipe.name} has no knob {name!r}; it has {', '.join(sorted(own))}")
+        raise ConfigError(f"recipe {recipe} has no knob {name!r}; it has {', '.join(sorted(known))}")
     if k.optional and text.lower() == "none":
         return None
     try:

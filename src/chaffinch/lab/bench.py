@@ -1,7 +1,7 @@
 """The bench: a dataset opened, its task seen from the data, the experiment laid out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,19 +44,18 @@ def bench(
     task = task_of(data.part("train"))
     basic = recipe is None and from_baseline and task.name == "classification"
     name = recipe or (baseline.RECIPE if basic else task.default)
-    chosen = task.recipes.by_name(name)
-    start = baseline.baseline_settings(chosen) if basic else {}
+    start = asdict(baseline.Baseline()) if basic else {}
     hold_out = HOLD_OUT if (dev_needed or stop_on_dev) and "dev" not in data else 0.0
     experiment = Experiment(
         source=source,
         recipe=name,
-        settings={**start, **baseline.turned(settings or {}, chosen)},
-        features=features,
+        settings=baseline.turned({**start, **(settings or {})}, name, task.knobs(name)),
+        features=features or (baseline.FEATURES if basic else None),
         seed=seed,
         hold_out=hold_out,
         stop_on_dev=stop_on_dev,
     )
-    experiment.config(task)
+    experiment.settled(task)
     return Bench(experiment, experiment.parts(data), task)
 
 

@@ -4,7 +4,7 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,9 +42,9 @@ class Experiment:
         """The parts it works on: read when asked for."""
         return Parts(data, self.hold_out)
 
-    def config(self, task: Task) -> Any:
-        """The recipe's config, checked."""
-        return task.recipes.by_name(self.recipe).configured(dict(self.settings))
+    def settled(self, task: Task) -> dict[str, Any]:
+        """The settings checked, the recipe's defaults written out."""
+        return task.settled(self.recipe, self.settings)
 
 
 class PartsByName(Protocol):
@@ -102,7 +102,7 @@ class Outcome:
     @property
     def settings(self) -> dict[str, Any]:
         """Every knob of the recipe, defaults included."""
-        return asdict(self.experiment.config(self.task))
+        return self.experiment.settled(self.task)
 
     def interval(self, part: str, key: str) -> Interval:
         """How sure a score is, by resampling the part's sentences or texts."""
@@ -137,7 +137,9 @@ def run(
     train = parts["train"]
     task = task_of(train)
     dev = parts["dev"] if experiment.stop_on_dev else None
-    estimator = task.estimator(experiment.config(task), experiment.features, experiment.seed, threads)
+    estimator = task.estimator(
+        experiment.recipe, experiment.settings, experiment.features, experiment.seed, threads
+    )
     epochs: list[dict[str, float]] = []
     aside = [0.0, 0.0]  # time spent on watching is not time spent on training
 

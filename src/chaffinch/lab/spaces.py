@@ -2,12 +2,12 @@
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import knobs
+from chaffinch.knobs import Knob
 from chaffinch.lab.baseline import read_value, turned
 
 
@@ -70,44 +70,48 @@ SPACES: dict[str, Space] = {
 }
 
 
+# Where a recipe means something else by a knob's name.
+SPACES_OF: dict[str, dict[str, Space]] = {"maxent": {"l2": Between(0.003, 10.0)}}
+
 # What the table would draw in vain: a recipe that looks at the knob only in some other of its ways.
 IDLE = {"crf": ("rate",)}
 
 
-def space_of(recipe: Any, fixed: Sequence[str] = ()) -> dict[str, Space]:
+def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()) -> dict[str, Space]:
     """What is tuned of a recipe: its knobs in the table, without those that the user fixed.
 
-    >>> from chaffinch.recipes import TAGGERS
-    >>> list(space_of(TAGGERS.by_name("hmm"), fixed=["order"]))
+    >>> from chaffinch.lab.tasks import Tagging
+    >>> list(space_of("hmm", Tagging().knobs("hmm"), fixed=["order"]))
     ['unknown', 'transition_smoothing']
     """
     found: dict[str, Space] = {}
-    for k in knobs(recipe.config):
-        if k.name not in SPACES or k.name in fixed or k.name in IDLE.get(recipe.name, ()):
+    table = SPACES | SPACES_OF.get(recipe, {})
+    for k in known.values():
+        if k.name not in table or k.name in fixed or k.name in IDLE.get(recipe, ()):
             continue
-        space = SPACES[k.name]
+        space = table[k.name]
         if k.choices is not None and isinstance(space, Among):
             space = Among(tuple(v for v in space.values if v in k.choices))
         found[k.name] = space
     return found
 
 
-def written_space(param: str, text: str, recipe: Any) -> tuple[str, Space]:
+def written_space(param: str, text: str, recipe: str, known: Mapping[str, Knob]) -> tuple[str, Space]:
     """The knob and the space that a user wrote: ``0.01..10`` for a range, ``a,b,c`` for a few values.
 
-    >>> from chaffinch.recipes import TAGGERS
-    >>> written_space("c2", "0.1..10", TAGGERS.by_name("crf"))
+    >>> from chaffinch.lab.tasks import Tagging
+    >>> written_space("c2", "0.1..10", "crf", Tagging().knobs("crf"))
     ('c2', Between(low=0.1, high=10.0, whole=False))
     """
     if ".." in text:
         low, _, high = text.partition("..")
-        ends = [turned({param: read_value(param, end, recipe)}, recipe) for end in (low, high)]
+        ends = [turned({param: read_value(param, end, recipe, known)}, recipe, known) for end in (low, high)]
         name = next(iter(ends[0]))
         a, b = ends[0][name], ends[1][name]
         if isinstance(a, str | bool) or not 0 < a < b:
             raise ConfigError(f"{param}: a range goes from a number above 0 to a larger one, got {text!r}")
         return name, Between(float(a), float(b), isinstance(a, int))
-    values = [turned({param: read_value(param, v, recipe)}, recipe) for v in text.split(",")]
+    values = [turned({param: read_value(param, v, recipe, known)}, recipe, known) for v in text.split(",")]
     name = next(iter(values[0]))
     return name, Among(tuple(v[name] for v in values))
 

@@ -1,5 +1,7 @@
 """Tasks: how an experiment trains and scores, for sentences with tags and for texts with labels."""
 
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
 from chaffinch.evaluate import TagPair, TagScorer, Tally
+from chaffinch.knobs import Knob, knobs
 from chaffinch.lab.parts import Part, Texts
 from chaffinch.model import TaggingModel
 from chaffinch.progress import Listener
@@ -34,8 +37,16 @@ class Task(Protocol):
     def scores(self) -> tuple[str, ...]:
         """The keys that are reported, the one that counts first."""
 
-    def estimator(self, config: Any, features: str | None, seed: int, threads: int) -> Any:
-        """An estimator of this recipe, not trained yet."""
+    def knobs(self, recipe: str) -> dict[str, Knob]:
+        """Every setting that an experiment with this recipe has."""
+
+    def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings checked, the recipe's defaults written out."""
+
+    def estimator(
+        self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
+    ) -> Any:
+        """An estimator, not trained yet."""
 
     def fit(self, estimator: Any, train: Part, dev: Part | None, on_epoch: Listener) -> None:
         """Train it."""
@@ -55,8 +66,19 @@ class Tagging:
     default = DEFAULT_TAGGER
     scores = ("span.micro.f1", "token_accuracy", "sentence_accuracy")
 
-    def estimator(self, config: Any, features: str | None, seed: int, threads: int) -> Tagger:
+    def knobs(self, recipe: str) -> dict[str, Knob]:
+        """The recipe's."""
+        return {k.name: k for k in knobs(TAGGERS.by_name(recipe).config)}
+
+    def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The recipe's config as plain values."""
+        return asdict(TAGGERS.by_name(recipe).configured(settings))
+
+    def estimator(
+        self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
+    ) -> Tagger:
         """A tagger."""
+        config = TAGGERS.by_name(recipe).configured(settings)
         return Tagger(config, features=features, seed=seed, threads=threads)
 
     def fit(self, estimator: Tagger, train: Part, dev: Part | None, on_epoch: Listener) -> None:
@@ -87,9 +109,9 @@ def task_of(part: Part) -> Task:
     return TASKS[0]
 
 
-def known_recipes() -> list[Any]:
-    """Every recipe of every task."""
-    return [recipe for task in TASKS for recipe in task.recipes]
+def known_configs() -> list[tuple[str, type]]:
+    """Every class of settings of every task, under a heading."""
+    return [(f"Knobs of recipe {recipe.name}", recipe.config) for task in TASKS for recipe in task.recipes]
 
 
 def _table(part: Part) -> TokenTable:
