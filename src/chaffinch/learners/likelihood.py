@@ -93,10 +93,9 @@ class Sdca:
         for number in range(done + 1, self.passes_at_most + 1):
             met = learner.run(w)
             if journal is not None:
-                *state, average = learner.state()
-                noted: dict[str, NDArray[Any]] = dict(
-                    zip(SDCA_STATE, [*state, np.array([average])], strict=True)
-                )
+                nodes, pairs, change, order, counts, average = learner.state()
+                state = (nodes, pairs, change, order, counts, np.array([average]))
+                noted: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, state, strict=True))
                 journal.save({"w": w, "done": np.array([number]), **noted})
             yield Pass(number, met.loss + met.penalty, met.gap)
             if met.gap < self.tolerance:

@@ -1,0 +1,66 @@
+"""How fast is the optimum reached? The same model as CRFsuite's: weights for observed pairs only, c2 = 1."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks import crfsuite_rival as rival
+from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.crf_conll2000 import TOKENS, TRAIN, files
+
+# Dual ascent stops here, at less than 0.1 % above the optimum.
+TOLERANCE = 0.004
+
+
+def prepared(given: Any) -> Any:
+    import chaffinch.corpus
+    from chaffinch import _core
+    from chaffinch.features.encoder import FeatureEncoder
+    from chaffinch.learners.likelihood import Sdca
+    from chaffinch.recipes.crf_problem import Shape, made_problem
+    from chaffinch.recipes.encoding import InnerLabels
+
+    return given, chaffinch.corpus.read_table, FeatureEncoder, InnerLabels, Shape, made_problem, Sdca, _core
+
+
+def ours(ready: Any) -> Any:
+    (train, _, seed), read_table, FeatureEncoder, InnerLabels, Shape, made_problem, Sdca, core = ready
+    table = read_table(train)
+    encoder = FeatureEncoder("chunking19", threads=1)
+    rows = encoder.fit(table)
+    inner = InnerLabels.of(table.columns["y"], table.ptr, "as given")
+    shape = Shape(encoder.n_features, len(inner.labels.inner))
+    problem = made_problem(shape, rows, inner, observed_only=True)
+    w = np.zeros(problem.size, np.float32)
+    for _ in Sdca(c2=1.0, tolerance=TOLERANCE, passes_at_most=50).passes(problem, w, seed, 1):
+        pass
+    return core.CrfObjective, problem, w
+
+
+def crfsuite(given: Any) -> Any:
+    _, lines = rival.trained(
+        rival.read_columns(given[0]), rival.chunking_features, {"c1": 0.0, "c2": 1.0, "max_iterations": 1000}
+    )
+    return rival.objective(lines)
+
+
+def scores(_given: Any, output: Any) -> dict[str, float]:
+    if isinstance(output, float):
+        return {"objective": output}
+    objective, problem, w = output
+    return {"objective": objective(problem, 1.0, 1)(w, np.empty_like(w))}
+
+
+BENCHMARK = Benchmark(
+    name="crf_objective",
+    question="CoNLL-2000, CRFsuite's own model, c2 = 1: how long to its optimum within 0.1 %?",
+    input=files,
+    work=lambda _: (TOKENS, "tokens"),
+    ours=Contender(name="chaffinch sdca", prepare=prepared, run=ours),
+    rivals=(Contender(name="python-crfsuite lbfgs", run=crfsuite, package="python-crfsuite"),),
+    scores=scores,
+    bar=25.0,
+    needs=(TRAIN,),
+    repeats=1,
+    timeout=1800.0,
+)
