@@ -199,24 +199,24 @@ void bind_crf(nb::module_& m) {
             "state",
             [](const Sdca& self) {
                 CrfSdca::State s = self.second.state();
-                return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)),
+                return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)), given(std::move(s.loss)),
                                   given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
             "What restore() takes, to go on exactly from here.")
         .def(
             "restore",
-            [](Sdca& self, const In<float>& nodes, const In<float>& pairs, const In<float>& change,
+            [](Sdca& self, const In<float>& nodes, const In<float>& pairs, const In<float>& change, const In<float>& loss,
                const In<std::int64_t>& order, const In<std::int64_t>& counts, double mean_change) {
                 const Problem& p = *self.first;
                 const std::int64_t S = p.shape.S(), N = p.data.N();
                 const auto sized = [](const auto& a, std::int64_t n) { return static_cast<std::int64_t>(a.size()) == n; };
-                if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) ||
+                if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(order), copied(counts), mean_change});
+                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
-            nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
+            nb::arg("loss").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
 
     using Sgd = std::pair<Problem*, CrfSgd>;
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")

@@ -88,6 +88,7 @@ CrfSdca::State CrfSdca::state() const {
     s.order = order_;
     for (const Memory& m : memory_) {
         s.change.push_back(m.change);
+        s.loss.push_back(m.loss);
         s.counts.push_back(m.met ? m.skipped : -1);
     }
     s.counts.push_back(passes_);
@@ -101,7 +102,7 @@ void CrfSdca::restore(const State& s) {
     std::ranges::copy(s.pairs, pairs_.begin());
     order_ = s.order;
     for (std::size_t n = 0; n < memory_.size(); ++n)
-        memory_[n] = {s.change[n], static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
+        memory_[n] = {s.change[n], s.loss[n], static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
     passes_ = s.counts[memory_.size()];
     random_ = Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
     mean_change_ = s.mean_change;
@@ -140,10 +141,11 @@ SdcaPass CrfSdca::pass(float* w) {
             ++memory.skipped;
         } else {
             memory.skipped = 0;
-            memory.change = static_cast<float>(visit(n, w, record));
+            memory.change = static_cast<float>(visit(n, w));
             ++record.visited;
         }
         change += static_cast<double>(memory.change);
+        record.loss += static_cast<double>(memory.loss);
     }
     ++passes_;
     mean_change_ = change / static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
@@ -152,12 +154,12 @@ SdcaPass CrfSdca::pass(float* w) {
     return record;
 }
 
-double CrfSdca::visit(std::int64_t n, float* w, SdcaPass& record) {
+double CrfSdca::visit(std::int64_t n, float* w) {
     const std::int64_t S = shape_.S(), T = data_.length(n), begin = data_.begin(n);
     const double k_n = static_cast<double>(data_.importance(n));
     oracle_.weigh(w);
     oracle_.score(n);
-    record.loss += k_n * (oracle_.log_z(&expected_) - oracle_.gold(nullptr));
+    memory_[n].loss = static_cast<float>(k_n * (oracle_.log_z(&expected_) - oracle_.gold(nullptr)));
 
     float* m = nodes_.data() + begin * S;
     float* m_pairs = pairs_.data() + n * shape_.Y * S;

@@ -32,7 +32,7 @@ struct SdcaSettings {
 };
 
 struct SdcaPass {
-    double loss = 0;   // sum of the losses met, each under the w of its moment
+    double loss = 0;   // sum of the losses, each as it was met last, under the w of that moment
     double moved = 0;  // sum of K / 2 over the sentences: an upper guess of the distance to the optimum
     double penalty = 0; // c2 |w|^2 at the end of the pass
     std::int64_t visited = 0;
@@ -52,7 +52,7 @@ class CrfSdca {
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
         std::vector<float> nodes, pairs;     // m
-        std::vector<float> change;           // [N]
+        std::vector<float> change, loss;     // [N]
         std::vector<std::int64_t> order;     // [N]
         std::vector<std::int64_t> counts;    // [N] skipped, -1 if never met; then passes and the generator's state
         double mean_change = 0;
@@ -64,13 +64,14 @@ class CrfSdca {
 
   private:
     struct Memory { // what a sentence remembers
-        float change = 0;   // K of the last visit
+        float change = 0; // K of the last visit
+        float loss = 0;   // met at the last visit
         std::int8_t skipped = 0;
         bool met = false;
     };
 
     void start_at_gold();
-    double visit(std::int64_t n, float* w, SdcaPass& record);
+    double visit(std::int64_t n, float* w);
 
     const CrfShape& shape_;
     const CrfData& data_;

@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
+from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
+from chaffinch.model.bigram_chain import BigramChainModel
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.text.document import LABEL
@@ -54,14 +58,43 @@ class Tagger:
     def fit(
         self,
         X: Sentences,
-        y: Sequence[Sequence[str]] | None = None,
+        y: Sequence[Sequence[Any]] | None = None,
         *,
         dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None = None,
+        sample_weight: Sequence[float] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
-        """Learn from sentences and their labels; a token table may hold the labels as its column ``y``."""
+        """Learn from sentences and their labels; a token table may hold the labels as its column ``y``.
+
+        Where the recipe can use it, a label may be None (not known) or a mapping from labels to probabilities,
+        and ``sample_weight`` says how much each sentence counts.
+        """
+        return self._learn(X, y, dev, sample_weight, on_epoch, None)
+
+    def partial_fit(
+        self,
+        X: Sentences,
+        y: Sequence[Sequence[Any]] | None = None,
+        *,
+        sample_weight: Sequence[float] | None = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Tagger":
+        """Go on learning from further sentences; new labels are added, features stay those of the first data."""
+        start = self.model_ if hasattr(self, "model_") else None
+        return self._learn(X, y, None, sample_weight, on_epoch, start)
+
+    def _learn(
+        self,
+        X: Sentences,
+        y: Sequence[Sequence[Any]] | None,
+        dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None,
+        sample_weight: Sequence[float] | None,
+        on_epoch: Listener,
+        start: TaggingModel | None,
+    ) -> "Tagger":
         config = self._config()
-        train = _labelled(X, y)
+        given = None if y is None else given_labels(y)
+        train = _labelled(X, None if given is None else given.y)
         columns = [name for name in train.columns if name != LABEL]
         held_out = (
             None if dev is None else (_labelled(dev) if isinstance(dev, TokenTable) else _labelled(*dev))
@@ -74,8 +107,12 @@ class Tagger:
             seed=self.seed,
             threads=self.threads,
             on_epoch=on_epoch,
+            weight=_weights(sample_weight, train),
+            soft=None if given is None else given.soft,
+            unknown=None if given is None else given.unknown,
+            start=start,
         )
-        trained = TAGGERS.by_config(config).train(task, config)
+        trained = TAGGERS.by_config(config).trained(task, config)
         self.model_ = trained.model
         self.columns_ = tuple(columns)
         self.config_ = config
@@ -112,6 +149,15 @@ class Tagger:
         p = model.marginals(table, self.threads)
         bounds = table.ptr.tolist()
         return [p[a:b] for a, b in pairwise(bounds)]
+
+    def distributions(self, X: Sentences) -> list[SentenceDistribution]:
+        """All that the model thinks possible, sentence by sentence: probabilities of labels, pairs, spans, samples."""
+        model, table = self._fitted(), self._table(X)
+        if not isinstance(model, ChainModel | BigramChainModel):
+            raise ConfigError(
+                f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
+            )
+        return list(distributions(model, table, self.threads))
 
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
         """The share of tokens labelled right."""
@@ -226,6 +272,17 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
     if table.n_tokens == 0:
         raise DataError("there is no token to learn from")
     return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups)
+
+
+def _weights(sample_weight: Sequence[float] | None, table: TokenTable) -> NDArray[np.float32] | None:
+    if sample_weight is None:
+        return None
+    weights = np.asarray(sample_weight, np.float32)
+    if weights.shape != (table.n_sentences,):
+        raise DataError(f"sample_weight has {weights.size} weights, X has {table.n_sentences} sentences")
+    if not (weights > 0).all():
+        raise DataError(f"sample_weight must be greater than 0, got {weights.min():g}")
+    return weights
 
 
 def _length_difference(table: TokenTable, labels: TokenTable) -> str:

@@ -7,7 +7,7 @@ could be made of. Whoever iterates decides when to stop early.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfBatch, CrfProblem, CrfSdca, CrfSgd
 
-SDCA_STATE = ("nodes", "pairs", "change", "order", "counts", "mean")
+SDCA_STATE = ("nodes", "pairs", "change", "loss", "order", "counts", "mean")
+
+# Dual ascent is far off where its gap is this many times its tolerance.
+FAR = 5
 
 # The duals of all sentences may take this much memory; beyond it dual coordinate ascent is not chosen.
 MOST_DUAL_BYTES = 2 << 30
@@ -66,6 +69,7 @@ class Sdca:
     """Dual coordinate ascent: one sentence's marginals at a time, steps in closed form, no rate to choose.
 
     Stops when its gap, which halves with each pass and is some five times the true one, is below ``tolerance``.
+    A small c2 makes it slow: where it is still far off after its last pass, ``finish`` goes on from there.
     still: tokens whose marginals change by less are left alone.
     """
 
@@ -73,6 +77,7 @@ class Sdca:
     passes_at_most: int = 20
     tolerance: float = 0.02
     still: float = 0.001
+    finish: "Lbfgs | None" = None
 
     def passes(
         self,
@@ -85,21 +90,26 @@ class Sdca:
         """``w`` must be zero: the duals start at the gold labels."""
         still = self.still * min(1.0, self.c2)
         learner = CrfSdca(problem, self.c2, still=still, skip_quiet=True, seed=seed)
-        done = 0
+        done, gap = 0, np.inf
         if (saved := _saved(journal, w)) is not None:
-            nodes, pairs, change, order, counts, mean = (saved[name] for name in SDCA_STATE)
-            learner.restore(nodes, pairs, change, order, counts, float(mean[0]))
             done = int(saved["done"][0])
+            if "nodes" in saved:
+                nodes, pairs, change, loss, order, counts, mean = (saved[name] for name in SDCA_STATE)
+                learner.restore(nodes, pairs, change, loss, order, counts, float(mean[0]))
         for number in range(done + 1, self.passes_at_most + 1):
             met = learner.run(w)
             if journal is not None:
-                nodes, pairs, change, order, counts, average = learner.state()
-                state = (nodes, pairs, change, order, counts, np.array([average]))
+                nodes, pairs, change, loss, order, counts, average = learner.state()
+                state = (nodes, pairs, change, loss, order, counts, np.array([average]))
                 noted: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, state, strict=True))
                 journal.save({"w": w, "done": np.array([number]), **noted})
-            yield Pass(number, met.loss + met.penalty, met.gap)
-            if met.gap < self.tolerance:
+            done, gap = number, met.gap
+            yield Pass(number, met.loss + met.penalty, gap)
+            if gap < self.tolerance:
                 return
+        if self.finish is not None and gap > FAR * self.tolerance:
+            del learner
+            yield from replace(self.finish, number=done).passes(problem, w, seed, threads, journal)
 
 
 @dataclass(frozen=True)
@@ -136,6 +146,8 @@ class Lbfgs:
     """L-BFGS from a start that SGD made, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
 
     Stops when the relative fall of f over a step is below ``tolerance`` twice running.
+    fisher: the Fisher diagonal at w as first curvature, which a start by SGD implies
+    number: of the pass before
     """
 
     c1: float = 0.0
@@ -143,6 +155,8 @@ class Lbfgs:
     steps_at_most: int = 500
     tolerance: float = 1e-4
     start: Sgd | None = None
+    fisher: bool = False
+    number: int = 0
 
     def passes(
         self,
@@ -153,14 +167,15 @@ class Lbfgs:
         journal: Journal | None = None,
     ) -> Iterator[Pass]:
         """``w`` may be anything: training goes on from there; so it does, with a fresh memory, from a journal."""
-        started = 0
+        started = self.number
         if (saved := _saved(journal, w)) is not None:
             started = int(saved["done"][0])
         elif self.start is not None:
             for met in self.start.passes(problem, w, seed, threads):
                 started = met.number
                 yield met
-        learner = CrfBatch(problem, self.c1, self.c2, w, fisher=self.start is not None, threads=threads)
+        fisher = self.fisher or self.start is not None
+        learner = CrfBatch(problem, self.c1, self.c2, w, fisher=fisher, threads=threads)
         before, small = learner.value, 0
         for number in range(started + 1, started + self.steps_at_most + 1):
             moved = learner.run(w)

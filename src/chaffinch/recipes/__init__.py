@@ -1,12 +1,13 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm, perceptron
+from chaffinch.recipes import crf, hmm, memm, perceptron
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
     crf.RECIPE,
     hmm.RECIPE,
     hmm.EMISSION,
+    memm.RECIPE,
     perceptron.PERCEPTRON,
     perceptron.MIRA,
     perceptron.GREEDY,
@@ -14,6 +15,6 @@ TAGGERS = Recipes(
     perceptron.BEAM,
 )
 
-DEFAULT_TAGGER = "hmm"
+DEFAULT_TAGGER = "crf"
 
 __all__ = ["DEFAULT_TAGGER", "TAGGERS", "Recipe", "Recipes", "TaggingTask", "Trained"]

@@ -1,7 +1,6 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,17 +8,16 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
-from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLearner, Pass, Sdca, Sgd
+from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLearner, Sdca, Sgd
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, fingerprint
-from chaffinch.progress import Progress
 from chaffinch.recipes.checkpoint import Checkpoint
 from chaffinch.recipes.crf_problem import FixedWeights, Shape, made_problem, sentence_weights
+from chaffinch.recipes.driving import driven
 from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
-from chaffinch.recipes.held_out import HeldOut
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
@@ -104,7 +102,8 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     if config.checkpoint is not None:
         asked = fingerprint([repr(config), str(task.seed)], inner.y, rows.ids)
         checkpoint = Checkpoint(config.checkpoint, asked)
-    history = _run(learner.passes(problem, w, task.seed, task.threads, checkpoint), w, model, task, config)
+    passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
+    history = driven(passes, w, model, task, config.patience)
     if checkpoint is not None:
         checkpoint.remove()
     del problem
@@ -140,9 +139,12 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
     if name == "sdca":
         return Sdca(
             c2=config.c2,
-            passes_at_most=config.passes or (100 if precise else 20),
+            passes_at_most=config.passes or (40 if precise else 20),
             tolerance=config.tolerance if config.tolerance is not None else 0.001 if precise else 0.02,
             still=0.0 if precise else 0.001,
+            finish=Lbfgs(c2=config.c2, tolerance=1e-6 if precise else 1e-4, fisher=True)
+            if not config.passes
+            else None,
         )
     if name == "lbfgs":
         return Lbfgs(
@@ -196,32 +198,6 @@ def _soft(task: TaggingTask, inner: InnerLabels) -> NDArray[np.float32] | None:
     soft = np.zeros((len(p), len(inner.labels.inner)), np.float32)
     soft[:, inner.labels.ids(names)] = p
     return soft
-
-
-def _run(
-    passes: Iterator[Pass],
-    w: NDArray[np.float32],
-    model: Callable[[], TaggingModel],
-    task: TaggingTask,
-    config: Crf,
-) -> list[Progress]:
-    """Drive the passes; with dev data ``w`` ends as the best of them left it."""
-    history: list[Progress] = []
-    held_out = None if task.dev is None else HeldOut(task.dev, model().labels, task.threads)
-    best, best_score, best_number = None, -np.inf, 0
-    for met in passes:
-        scores = {"objective": met.objective} | ({} if met.gap is None else {"gap": met.gap})
-        if held_out is not None:
-            scores["dev"] = held_out.score(model())
-            if scores["dev"] > best_score:
-                best, best_score, best_number = w.copy(), scores["dev"], met.number
-        history.append(Progress("pass", met.number, config.passes, scores))
-        patient = held_out is None or met.number - best_number < config.patience
-        if not (task.on_epoch(replace(history[-1], model=model)) and patient):
-            break
-    if best is not None:
-        w[:] = best
-    return history
 
 
 RECIPE = Recipe(

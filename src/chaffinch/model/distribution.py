@@ -1,0 +1,166 @@
+"""What a chain thinks possible: the distribution over all labellings of one sentence, to be asked."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import score_rows
+from chaffinch.errors import DataError
+from chaffinch.model.bigram_chain import BigramChainModel
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.labels import LabelSet
+from chaffinch.structures import Chain, Parts
+from chaffinch.text.table import TokenTable
+
+
+@dataclass(frozen=True, eq=False)
+class SentenceDistribution:
+    """p(y|x) = exp(s(x, y)) / Z(x) over the labellings of a sentence x, in terms of the labels that users see.
+
+    A labelling of outer labels stands for all inner ones that look like it from outside; its probability is
+    the sum of theirs.
+    """
+
+    chain: Chain
+    potentials: Parts
+    labels: LabelSet
+
+    @property
+    def T(self) -> int:
+        """Tokens."""
+        return len(self.potentials["unary"])
+
+    @cached_property
+    def log_z(self) -> float:
+        """The logarithm of the sum of exp(score) over all labellings."""
+        return self.chain.logsum(self.potentials)[0]
+
+    @cached_property
+    def marginals(self) -> NDArray[np.floating]:
+        """p(y_t|x): [T, labels]."""
+        return self.labels.collapsed(self._inner_marginals)
+
+    @cached_property
+    def pair_marginals(self) -> NDArray[np.floating]:
+        """p(y_t, y_{t+1}|x): [T-1, labels, labels]."""
+        Y = self.chain.Y
+        if self.chain.order == 2:
+            raise DataError("pair marginals are those of a chain of order 1")
+        pair = self.potentials["pair"]
+        by_position = np.broadcast_to(pair, (max(self.T - 1, 0), Y, Y))
+        parts = {**dict(self.potentials.items()), "pair": np.ascontiguousarray(by_position)}
+        if self.T < 2:
+            return np.zeros((0, len(self.labels.outer), len(self.labels.outer)))
+        joint = self.chain.logsum(Parts(**parts))[1]["pair"]
+        onto = np.eye(len(self.labels.outer))[self.labels.outer_of]
+        return onto.T @ joint @ onto
+
+    def posterior(self) -> list[str]:
+        """Each token's likeliest label: the labelling with the most labels expected to be right."""
+        return [self.labels.outer[i] for i in self.marginals.argmax(axis=1).tolist()]
+
+    def best(self) -> list[str]:
+        """The likeliest labelling (Viterbi)."""
+        return self._outer(self.chain.argmax(self.potentials))
+
+    def kbest(self, k: int) -> list[tuple[float, list[str]]]:
+        """The k likeliest labellings with their probabilities exp(score - log Z), best first."""
+        found = self.chain.kbest(self.potentials, k)
+        return [(exp(score - self.log_z), self._outer(y)) for score, y in found]
+
+    def probability(self, labels: Sequence[str]) -> float:
+        """p(labels|x) of a whole sentence's labels."""
+        if len(labels) != self.T:
+            raise DataError(f"the sentence has {self.T} tokens, there are {len(labels)} labels")
+        return self.probability_of(dict(enumerate(labels)))
+
+    def probability_of(self, fixed: Mapping[int, str]) -> float:
+        """The probability that these tokens have these labels, whatever the others have."""
+        return self._mass({t: [label] for t, label in fixed.items()})
+
+    def span_probability(self, start: int, end: int, label: str) -> float:
+        """The probability that tokens start .. end-1 are a span of this kind, exactly.
+
+        With labels in BIO that is B, then I, and no I after it; labels without a scheme are runs of the label
+        with another label, or nothing, on either side.
+        """
+        if not 0 <= start < end <= self.T:
+            raise DataError(f"span {start}..{end} does not lie in a sentence of {self.T} tokens")
+        begin, inside = f"B-{label}", f"I-{label}"
+        if begin in self.labels.outer:
+            wanted = {start: [begin]} | {t: [inside] for t in range(start + 1, end)}
+            barred = {end: inside}
+        else:
+            wanted = {t: [label] for t in range(start, end)}
+            barred = {start - 1: label, end: label}
+        for t, bar in barred.items():
+            if 0 <= t < self.T:
+                wanted[t] = [other for other in self.labels.outer if other != bar]
+        return self._mass(wanted)
+
+    @cached_property
+    def entropy(self) -> float:
+        """- sum_y p(y|x) log p(y|x), over inner labellings: log Z - E[score]."""
+        log_z, expected = self.chain.logsum(self.potentials)
+        total = 0.0
+        for name, p in expected.items():
+            s = self.potentials[name]
+            total += float((p[p > 0].astype(np.float64) * s[p > 0]).sum())
+        return max(0.0, log_z - total)
+
+    def sample(self, n: int, seed: int) -> list[list[str]]:
+        """n labellings drawn from p(y|x)."""
+        return [self._outer(y) for y in self.chain.sample(self.potentials, n=n, seed=seed)]
+
+    @cached_property
+    def _inner_marginals(self) -> NDArray[np.float32]:
+        return self.chain.logsum(self.potentials)[1]["unary"].astype(np.float32)
+
+    def _mass(self, wanted: Mapping[int, Sequence[str]]) -> float:
+        """The probability that each of these tokens has one of its labels."""
+        allowed = np.ones((self.T, self.chain.Y), bool)
+        for t, names in wanted.items():
+            unknown = [name for name in names if name not in self.labels.outer]
+            if unknown or not 0 <= t < self.T:
+                known = ", ".join(self.labels.outer[:12])
+                raise DataError(f"token {t}, label {(unknown or names)[0]!r}: labels are {known}")
+            places = [self.labels.outer.index(name) for name in names]
+            allowed[t] = np.isin(self.labels.outer_of, places)
+        try:
+            return exp(min(0.0, self.chain.logsum(self.potentials, allowed=allowed)[0] - self.log_z))
+        except DataError:  # no labelling at all is allowed
+            return 0.0
+
+    def _outer(self, y: NDArray[np.int32]) -> list[str]:
+        return [self.labels.outer[i] for i in self.labels.outer_of[y].tolist()]
+
+
+def distributions(
+    model: ChainModel | BigramChainModel, table: TokenTable, threads: int
+) -> Iterator[SentenceDistribution]:
+    """The distribution of each sentence of a table, in order."""
+    w = model.weights
+    chain = Chain(len(model.labels.inner), order=1 if w.triple is None else 2)
+    if isinstance(model, BigramChainModel):
+        for parts, bounds in model.potentials(table, threads):
+            steps = 0
+            for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+                pairs = parts["pair"][steps : steps + max(b - a - 1, 0)]
+                steps += len(pairs)
+                one = Parts(unary=parts["unary"][a:b], pair=pairs, start=w.start, end=w.end)
+                yield SentenceDistribution(chain, _double(one), model.labels)
+        return
+    rows = model.encoder.rows(table, threads)
+    unary = np.zeros((len(rows.ptr) - 1, chain.Y), np.float32)
+    score_rows(rows.ptr, rows.ids, w.unary, unary)
+    shared = {name: block for name, block in w.arrays().items() if name != "unary"}
+    for a, b in zip(table.ptr[:-1].tolist(), table.ptr[1:].tolist(), strict=True):
+        yield SentenceDistribution(chain, _double(Parts(unary=unary[a:b], **shared)), model.labels)
+
+
+def _double(parts: Parts) -> Parts:
+    return Parts(**{name: block.astype(np.float64) for name, block in parts.items()})

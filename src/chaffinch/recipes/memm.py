@@ -1,0 +1,74 @@
+"""The maximum-entropy Markov model: the CRF's features and penalty, normalised label by label."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.likelihood import Lbfgs, LikelihoodLearner, Sgd
+from chaffinch.model import TaggingModel
+from chaffinch.model.memm import MemmModel
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.modelfile import ModelFile
+from chaffinch.recipes.crf_problem import Shape, made_problem
+from chaffinch.recipes.driving import driven
+from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class Memm:
+    """p(y|x) = product of p(y_t | y_{t-1}, x); trained with the gold label before, decoded by Viterbi."""
+
+    c1: float = knob(0.0, "L1 penalty c1 |w|_1", low=0.0)
+    c2: float = knob(1.0, "L2 penalty c2 |w|^2", low=0.0)
+    optimiser: str = knob("sgd", "SGD, or L-BFGS run to the optimum", choices=("sgd", "lbfgs"))
+    passes: int = knob(5, "SGD: passes over the training data", low=1)
+    rate: float = knob(0.2, "SGD: the first step size", low=0.0)
+    patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
+    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
+    min_count: int = knob(1, "features seen fewer times are left out", low=1)
+    language: str = knob("english", "of stems and prepositions, for the templates that use them")
+    clusters: str | None = knob(None, "file of word clusters: path, word")
+    gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
+
+
+def train(task: TaggingTask, config: Memm) -> Trained:
+    """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
+    if config.optimiser == "sgd" and config.c1 > 0:
+        raise ConfigError("Memm.optimiser 'sgd' needs c1 = 0; use 'lbfgs'")
+    inner = inner_labels(task, config.inside)
+    encoder, rows = encoded(
+        task,
+        preset=suggested_preset(task, inner),
+        min_count=config.min_count,
+        language=config.language,
+        clusters=config.clusters,
+        gazetteers=config.gazetteers,
+    )
+    if encoder.features.label_templates:
+        raise ConfigError("recipe memm has no templates with y[...]; recipe crf reads y[-1]")
+    shape = Shape(encoder.n_features, len(inner.labels.inner))
+    problem = made_problem(shape, rows, inner, weight=task.weight, local=True)
+    w = np.zeros(problem.size, np.float32)
+    sgd = Sgd(c2=config.c2, epochs=config.passes, rate=config.rate)
+    learner: LikelihoodLearner = sgd
+    if config.optimiser == "lbfgs":
+        learner = Lbfgs(c1=config.c1, c2=config.c2, start=sgd)
+
+    def model() -> MemmModel:
+        return MemmModel(encoder, shape.split(w, inner.legal if config.constraints else None), inner.labels)
+
+    passes = learner.passes(problem, w, task.seed, task.threads)
+    history = driven(passes, w, model, task, config.patience)
+    return Trained(model(), history)
+
+
+def load(file: ModelFile) -> TaggingModel:
+    """The model of a file."""
+    return MemmModel.loaded(file, TemplateEncoder.loaded(file))
+
+
+RECIPE = Recipe("memm", "maximum-entropy Markov model", Memm, train, load, options=("weight",))

@@ -1,0 +1,343 @@
+"""The crf recipe as users meet it: knobs, uncertain labels, going on, checkpoints, and every question to a model."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+
+import chaffinch
+from chaffinch import _core, samples
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Tagger
+from chaffinch.progress import Progress
+from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.memm import Memm
+from chaffinch.text.table import TokenTable
+from test_crf_objective import problem, used, weights
+
+X = [
+    ["the", "dog", "barks"],
+    ["a", "cat", "sees", "the", "dog"],
+    ["dogs", "bark"],
+    ["the", "cat", "sleeps", "here"],
+    ["Rome"],
+] * 4
+TAGS = {"the": "DT", "a": "DT", "dog": "NN", "cat": "NN", "dogs": "NN", "Rome": "NN", "here": "RB"}
+y = [[TAGS.get(word, "VB") for word in sentence] for sentence in X]
+SPANS = [
+    ["B-NP" if w in ("the", "a", "dogs", "Rome") else "I-NP" if w in ("dog", "cat") else "O" for w in s]
+    for s in X
+]
+PLAIN = ["w[0]", "w[-1]"]
+
+
+def tagger(features=PLAIN, **knobs) -> Tagger:
+    return Tagger(Crf(**knobs), features=features, seed=1, threads=1)
+
+
+@pytest.mark.parametrize("optimiser", ["auto", "precise", "fast", "sdca", "sgd", "lbfgs"])
+@pytest.mark.parametrize("labels", [y, SPANS], ids=["tags", "spans"])
+def test_every_optimiser_learns_the_training_data(optimiser, labels):
+    assert tagger(optimiser=optimiser, c2=0.1, passes=30).fit(X, labels).predict(X) == labels
+
+
+@pytest.mark.parametrize("knobs", [{"order": 2}, {"c1": 0.05}, {"c2": 0.0}, {"states": "observed"}], ids=str)
+def test_other_models_learn_it_too(knobs):
+    assert tagger(**{"c2": 0.1, "passes": 60, **knobs}).fit(X, y).predict(X) == y
+
+
+def test_templates_may_look_at_the_input_on_a_pair_of_labels(tmp_path):
+    # B after A where the word is u, else A after A: no unary feature and no plain pair can tell.
+    texts = [["x", "u", "v", "u"], ["x", "v", "v", "u"], ["x", "u", "u", "v"]] * 5
+    labels = []
+    for words in texts:
+        row = ["A"]
+        for word in words[1:]:
+            row.append(("B" if row[-1] == "A" else "A") if word == "u" else row[-1])
+        labels.append(row)
+    plain = tagger(["w[0]"], c2=0.01, passes=60, optimiser="sgd").fit(texts, labels)
+    paired = tagger(["w[0]", "y[-1]|w[0]"], c2=0.01, passes=60).fit(texts, labels)
+    assert plain.predict(texts) != labels
+    assert paired.predict(texts) == labels
+    paired.save(tmp_path / "pairs.chaff")
+    again = chaffinch.load(tmp_path / "pairs.chaff")
+    assert again.predict(texts) == labels
+    for a, b in zip(again.predict_marginals(texts), paired.predict_marginals(texts), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert again.predict_kbest(texts[:1], 3)[0][0][1] == labels[0]
+
+
+def test_a_crf_cannot_read_labels_further_back():
+    with pytest.raises(ConfigError, match=r"reads y\[-1\]"):
+        tagger(["w[0]", "y[-2]"]).fit(X, y)
+
+
+def test_spans_are_bioes_inside_and_never_break_their_scheme():
+    noisy = np.random.default_rng(1)
+    words = [[f"w{noisy.integers(5)}" for _ in range(6)] for _ in range(60)]
+    tags = [[("B-A", "I-A", "O")[noisy.integers(3)] for _ in s] for s in words]
+    tags = [
+        ["B-A" if t == "I-A" and (i == 0 or s[i - 1] == "O") else t for i, t in enumerate(s)] for s in tags
+    ]
+    model = tagger().fit(words, tags)
+    assert set(model.model_.labels.inner) == {"B-A", "I-A", "E-A", "S-A", "O"}
+    for sentence in model.predict(words):
+        for before, after in zip(["O", *sentence], sentence, strict=False):
+            assert not (after == "I-A" and before == "O")
+
+
+def test_the_model_has_the_same_bytes_for_any_number_of_threads_and_after_saving(tmp_path):
+    files = []
+    for threads in (1, 2):
+        for optimiser in ("auto", "lbfgs"):
+            path = tmp_path / f"{optimiser}{threads}.chaff"
+            Tagger(Crf(optimiser=optimiser), features=PLAIN, seed=1, threads=threads).fit(X, y).save(path)
+            files.append(path)
+    assert files[0].read_bytes() == files[2].read_bytes()
+    assert files[1].read_bytes() == files[3].read_bytes()
+    assert chaffinch.load(files[0]).predict(X) == tagger().fit(X, y).predict(X)
+
+
+# -- uncertain labels, weights ------------------------------------------------------------------------------------
+
+
+def test_tokens_without_a_label_are_summed_over():
+    half = [[None if (n + t) % 3 == 0 else label for t, label in enumerate(s)] for n, s in enumerate(y)]
+    found = tagger(c2=0.1, passes=40).fit(X, half).predict(X)
+    assert np.mean([a == b for s, g in zip(found, y, strict=True) for a, b in zip(s, g, strict=True)]) > 0.9
+    named = [["?" if label is None else label for label in s] for s in half]
+    assert tagger(c2=0.1, passes=40, unknown="?").fit(X, named).predict(X) == found
+
+
+def test_soft_labels_that_are_certain_are_labels():
+    certain = [[{label: 1.0} for label in s] for s in y]
+    a, b = tagger().fit(X, y), tagger().fit(X, certain)
+    np.testing.assert_allclose(
+        np.vstack(a.predict_marginals(X)), np.vstack(b.predict_marginals(X)), atol=1e-5
+    )
+
+
+def test_soft_labels_are_what_the_model_comes_to_believe():
+    texts, labels = [["u"]] * 200, [[{"A": 0.8, "B": 0.2}]] * 200
+    p = tagger(c2=0.01, optimiser="precise").fit(texts, labels).predict_marginals([["u"]])[0]
+    assert p[0, 0] == pytest.approx(0.8, abs=0.02)
+
+
+def test_a_sentence_that_weighs_three_counts_as_three():
+    texts, labels = [["u"], ["u"]], [["A"], ["B"]]
+    weighted = tagger(optimiser="precise").fit(texts, labels, sample_weight=[3, 1])
+    repeated = tagger(optimiser="precise").fit([["u"]] * 4, [["A"], ["A"], ["A"], ["B"]])
+    np.testing.assert_allclose(
+        weighted.predict_marginals([["u"]])[0], repeated.predict_marginals([["u"]])[0], atol=5e-3
+    )
+
+
+def test_class_weights_move_the_decision():
+    texts, labels = [["u"]] * 10, [["A"]] * 7 + [["B"]] * 3
+    assert tagger(c2=0.01).fit(texts, labels).predict([["u"]]) == [["A"]]
+    assert tagger(c2=0.01, class_weight="B=5").fit(texts, labels).predict([["u"]]) == [["B"]]
+    even = tagger(c2=0.01, class_weight="balanced", optimiser="precise").fit(texts, labels)
+    assert even.predict_marginals([["u"]])[0][0, 0] == pytest.approx(0.5, abs=0.02)
+    with pytest.raises(ConfigError, match="class_weight"):
+        tagger(class_weight="C=2").fit(texts, labels)
+
+
+def test_a_weight_given_by_hand_is_kept(tmp_path):
+    path = tmp_path / "fixed.tsv"
+    path.write_text("w[0]=dog\tVB\t50\n")
+    assert tagger(fixed=str(path)).fit(X, y).predict([["dog"]]) == [["VB"]]
+    path.write_text("w[0]=unicorn\tVB\t50\n")
+    with pytest.raises(DataError, match=r"fixed.tsv:1: training has no feature 'w\[0\]=unicorn'"):
+        tagger(fixed=str(path)).fit(X, y)
+
+
+@pytest.mark.parametrize("option", [{"sample_weight": [1.0] * len(X)}, {}], ids=["weights", "unknown labels"])
+def test_recipes_without_these_options_refuse_them(option):
+    labels = y if option else [[None, *s[1:]] for s in y]
+    with pytest.raises(ConfigError, match="recipe hmm cannot use"):
+        Tagger("hmm").fit(X, labels, **option)
+
+
+# -- going on --------------------------------------------------------------------------------------------------------
+
+
+def test_partial_fit_goes_on_and_adds_labels():
+    model = tagger(c2=0.1, passes=10).fit(X, y)
+    more, labels = [["dog", "the"]] * 10, [["XX", "DT"]] * 10
+    model.partial_fit(more, labels)
+    assert "XX" in model.classes_
+    assert model.predict(more[:1]) == [["XX", "DT"]]
+    assert model.predict([["a", "cat", "sleeps"]]) == [["DT", "NN", "VB"]]
+
+
+@pytest.mark.parametrize("optimiser", ["sdca", "sgd"])
+def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path, optimiser):
+    path = tmp_path / "run.chaff"
+    knobs = {"optimiser": optimiser, "passes": 6, "tolerance": 0.0}
+    whole = tagger(**knobs).fit(X, y)
+
+    def stop(progress: Progress) -> bool:
+        if progress.done == 3:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        tagger(**knobs, checkpoint=str(path)).fit(X, y, on_epoch=stop)
+    assert path.exists()
+    resumed = tagger(**knobs, checkpoint=str(path)).fit(X, y)
+    assert [p.done for p in resumed.history_] == [4, 5, 6]
+    np.testing.assert_array_equal(resumed.model_.weights.unary, whole.model_.weights.unary)
+    assert not path.exists()
+
+
+def test_another_trainings_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "run.chaff"
+
+    def stop(_: Progress) -> bool:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tagger(checkpoint=str(path)).fit(X, y, on_epoch=stop)
+    with pytest.raises(ConfigError, match="not a checkpoint of this training"):
+        tagger(checkpoint=str(path), c2=2.0).fit(X, y)
+
+
+def test_with_dev_data_the_best_pass_is_kept_and_training_stops_soon_after():
+    wrong = [["DT"] * len(s) for s in X]
+    model = tagger(passes=50, tolerance=0.0, patience=2).fit(X, y, dev=(X, wrong))
+    scores = [p.scores["dev"] for p in model.history_]
+    assert len(scores) == scores.index(max(scores)) + 3
+    assert model.score(X, wrong) == max(scores)
+
+
+def test_knobs_that_do_not_go_together_are_refused():
+    with pytest.raises(ConfigError, match="'sdca' needs"):
+        tagger(optimiser="sdca", c1=1.0).fit(X, y)
+    with pytest.raises(ConfigError, match="needs c1 = 0"):
+        tagger(optimiser="fast", c1=1.0).fit(X, y)
+
+
+# -- questions to a model ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("knobs", [{}, {"order": 2}, {"inside": "as given"}], ids=str)
+def test_a_distribution_agrees_with_the_list_of_all_labellings(knobs):
+    model = tagger(**knobs).fit(X, SPANS)
+    d = model.distributions([["the", "cat", "barks"]])[0]
+    labels = list(model.classes_)
+    everything = {s: d.probability(s) for s in product(labels, repeat=3)}
+    assert sum(everything.values()) == pytest.approx(1.0, abs=1e-6)
+    best = max(everything, key=everything.__getitem__)
+    if knobs.get("inside"):
+        assert tuple(d.best()) == best
+        assert d.kbest(2)[0][0] == pytest.approx(everything[best])
+        entropy = -sum(p * np.log(p) for p in everything.values() if p > 0)
+        assert d.entropy == pytest.approx(entropy, abs=1e-5)
+    for t, label in product(range(3), labels):
+        p = sum(p for s, p in everything.items() if s[t] == label)
+        assert d.marginals[t, labels.index(label)] == pytest.approx(p, abs=1e-5)
+        assert d.probability_of({t: label}) == pytest.approx(p, abs=1e-6)
+    if not knobs.get("order"):
+        for t, a, b in product(range(2), labels, labels):
+            p = sum(p for s, p in everything.items() if (s[t], s[t + 1]) == (a, b))
+            assert d.pair_marginals[t, labels.index(a), labels.index(b)] == pytest.approx(p, abs=1e-6)
+    span = sum(p for s, p in everything.items() if s[:2] == ("B-NP", "I-NP") and s[2] != "I-NP")
+    assert d.span_probability(0, 2, "NP") == pytest.approx(span, abs=1e-6)
+    assert d.posterior() == [labels[i] for i in d.marginals.argmax(axis=1)]
+
+
+def test_samples_are_drawn_as_often_as_they_are_likely():
+    model = tagger(c2=3.0, inside="as given").fit(X, SPANS)
+    d = model.distributions([["the", "cat"]])[0]
+    drawn = [tuple(s) for s in d.sample(4000, seed=1)]
+    for labelling in product(model.classes_, repeat=2):
+        assert drawn.count(labelling) / 4000 == pytest.approx(d.probability(labelling), abs=0.03)
+
+
+def test_a_question_about_an_unknown_label_or_place_is_refused():
+    d = tagger().fit(X, y).distributions([["the", "cat"]])[0]
+    with pytest.raises(DataError, match="labels are DT"):
+        d.probability(["DT", "XX"])
+    with pytest.raises(DataError, match="2 tokens"):
+        d.probability(["DT"])
+    with pytest.raises(DataError, match="does not lie"):
+        d.span_probability(1, 3, "NN")
+
+
+# -- real corpora ---------------------------------------------------------------------------------------------------
+
+
+def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
+    from chaffinch.corpus import read_table
+    from chaffinch.evaluate import score_tags
+    from chaffinch.features.encoder import FeatureEncoder
+    from chaffinch.learners.likelihood import Sdca
+    from chaffinch.recipes.crf_problem import Shape, made_problem
+    from chaffinch.recipes.encoding import InnerLabels
+
+    train, test = read_table(data / "conll2000/train.tsv"), read_table(data / "conll2000/test.tsv")
+    model = Tagger(Crf(optimiser="fast", inside="as given"), features="chunking19", seed=1).fit(train)
+    found = score_tags(test.lists("y"), model.predict(test))
+    assert found.span.micro.f1 >= 0.936
+
+    encoder = FeatureEncoder("chunking19")
+    rows = encoder.fit(train)
+    inner = InnerLabels.of(train.columns["y"], train.ptr, "as given")
+    problem = made_problem(
+        Shape(encoder.n_features, len(inner.labels.inner)), rows, inner, observed_only=True
+    )
+    w = np.zeros(problem.size, np.float32)
+    for _ in Sdca(tolerance=0.004).passes(problem, w, 1, 1):
+        pass
+    objective = _core.CrfObjective(problem, 1.0)(w, np.empty_like(w))
+    assert objective == pytest.approx(13139.36, rel=1e-3)  # where CRFsuite's L-BFGS ends
+
+
+def test_the_samples_are_learnt_from_their_table():
+    table = TokenTable.from_documents(samples.load("ingredients", n=200))
+    assert Tagger(Crf(passes=5)).fit(table).score(table) > 0.9
+
+
+# -- the MEMM beside it ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("optimiser", ["sgd", "lbfgs"])
+@pytest.mark.parametrize("labels", [y, SPANS], ids=["tags", "spans"])
+def test_a_memm_learns_the_training_data_and_is_the_same_after_saving(tmp_path, optimiser, labels):
+    model = Tagger(Memm(c2=0.05, optimiser=optimiser, passes=30), features=PLAIN, seed=1).fit(X, labels)
+    assert model.predict(X) == labels
+    model.save(tmp_path / "memm.chaff")
+    assert chaffinch.load(tmp_path / "memm.chaff").predict(X) == labels
+
+
+def test_the_scores_of_a_memm_are_log_probabilities_that_sum_to_one():
+    model = Tagger(Memm(inside="as given", constraints=False), features=PLAIN, seed=1).fit(X, SPANS)
+    readings = model.predict_kbest([["the", "cat", "barks"]], 27)[0]
+    assert len(readings) == 27
+    assert sum(np.exp(score) for score, _ in readings) == pytest.approx(1.0, abs=1e-5)
+    p = model.predict_marginals([["the", "cat", "barks"]])[0]
+    for t, label in product(range(3), range(3)):
+        mass = sum(np.exp(s) for s, r in readings if r[t] == model.classes_[label])
+        assert p[t, label] == pytest.approx(mass, abs=1e-5)
+
+
+def test_the_memm_objective_is_local_and_its_gradient_is_its_derivative():
+    p, (sentences, ptr, ids, gold, _) = problem(1)
+    p = _core.CrfProblem(sentences, ptr, ids, gold, 7, 3, local=True)
+    f, w = _core.CrfObjective64(p, 0.5, 1), weights(2, p, 3)
+    gradient, scratch = np.empty(p.size), np.empty(p.size)
+    value = f(w, gradient)
+    for k in np.flatnonzero(used(p, 3)):
+        step = np.zeros(p.size)
+        step[k] = 1e-5
+        assert gradient[k] == pytest.approx((f(w + step, scratch) - f(w - step, scratch)) / 2e-5, abs=2e-7)
+    S, (pair, start, *_) = p.stride, p.blocks
+    loss = 0.0
+    for a, b in zip(sentences[:-1].tolist(), sentences[1:].tolist(), strict=True):
+        for t in range(a, b):
+            into = start if t == a else pair + gold[t - 1] * S
+            s = w[into : into + 3] + sum(
+                (w[f * S : f * S + 3] for f in ids[ptr[t] : ptr[t + 1]]), np.zeros(3)
+            )
+            loss += np.logaddexp.reduce(s) - s[gold[t]]
+    assert value == pytest.approx(loss + 0.5 * float(w @ w))
