@@ -98,6 +98,24 @@ def test_the_model_has_the_same_bytes_for_any_number_of_threads_and_after_saving
     assert chaffinch.load(files[0]).predict(X) == tagger().fit(X, y).predict(X)
 
 
+@pytest.mark.parametrize(
+    "knobs", [{"c1": 0.3}, {"min_weight": 0.2}, {"bits": 4}, {"bits": 8, "min_weight": 0.1}], ids=str
+)
+def test_small_models_forget_weights_and_features_and_are_the_same_after_saving(tmp_path, knobs):
+    whole = tagger(c2=0.1).fit(X, y)
+    small = tagger(**{"c2": 0.1, **knobs}).fit(X, y)
+    assert small.predict(X) == y
+    before, after = whole.model_.weights.unary, small.model_.weights.unary
+    assert np.count_nonzero(after) < np.count_nonzero(before)
+    assert small.model_.encoder.n_features == len(after)
+    paths = tmp_path / "a.chaff", tmp_path / "b.chaff"
+    small.save(paths[0])
+    again = chaffinch.load(paths[0])
+    np.testing.assert_array_equal(again.model_.weights.unary, after)
+    again.save(paths[1])
+    assert paths[0].read_bytes() == paths[1].read_bytes()
+
+
 # -- uncertain labels, weights ------------------------------------------------------------------------------------
 
 

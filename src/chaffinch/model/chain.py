@@ -11,10 +11,14 @@ from chaffinch.errors import ModelFileError
 from chaffinch.model.encoders import Encoder
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.text.table import TokenTable
 
 SECOND_ORDER = ("triple", "first", "last")
+
+# Unary weights of which more than this share are zero are stored without their zeros.
+SPARSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,8 @@ class ChainWeights:
 class ChainModel:
     """score(x, y) = start[y_1] + sum of unary[features at t][y_t] + sum of pair[y_{t-1}][y_t] + end[y_T].
 
+    bits: unary weights are multiples of a scale and a file stores them as whole numbers of so many bits
+
     A sentence that no labelling can produce gets the labels of its longest possible beginning, and from there
     on the first label; finite weights never lead there.
     """
@@ -48,6 +54,7 @@ class ChainModel:
     encoder: Encoder
     weights: ChainWeights
     labels: LabelSet
+    bits: int | None = None
 
     def __post_init__(self) -> None:
         w = self.weights
@@ -97,9 +104,13 @@ class ChainModel:
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
         encoder = self.encoder.packed()
+        weights: dict[str, NDArray[Any]] = dict(self.weights.arrays())
+        zeros = weights["unary"].size - np.count_nonzero(weights["unary"])
+        if self.bits is not None or zeros > SPARSE * weights["unary"].size:
+            weights |= SparseWeights.of(weights.pop("unary"), self.bits).arrays("unary")
         return Packed(
             details=encoder.details,
-            arrays={**encoder.arrays, **self.weights.arrays()},
+            arrays={**encoder.arrays, **weights},
             strings=encoder.strings,
             templates=encoder.templates,
             droppable=encoder.droppable,
@@ -125,11 +136,18 @@ class ChainModel:
         }
         if "triple" not in file.arrays:
             shapes = {name: shape for name, shape in shapes.items() if name not in SECOND_ORDER}
+        sparse = None
+        if "unary" not in file.arrays:
+            sparse = SparseWeights.loaded(file, "unary", encoder.n_features, len(inner))
+            del shapes["unary"]
         weights = {name: need.array(name, np.float32, shape) for name, shape in shapes.items()}
+        if sparse is not None:
+            weights["unary"] = sparse.dense(len(inner))
         for name, w in weights.items():
             if np.isnan(w).any() or np.isposinf(w).any():
                 raise ModelFileError(f"{file.source}: array {name!r} holds NaN or +infinity")
-        return cls(encoder, ChainWeights(**weights), LabelSet(tuple(outer), inner, outer_of))
+        labels = LabelSet(tuple(outer), inner, outer_of)
+        return cls(encoder, ChainWeights(**weights), labels, None if sparse is None else sparse.bits)
 
     def _native(self) -> Any:
         return self._kernel  # type: ignore[attr-defined]

@@ -42,6 +42,17 @@ class SparseWeights:
             scale,
         )
 
+    @property
+    def bits(self) -> int | None:
+        """How many bits the whole numbers need; None where the weights are floats.
+
+        >>> SparseWeights.of(np.array([[0.5, -3.0]], np.float32), bits=6).bits
+        6
+        """
+        if self.values.dtype == np.float32:
+            return None
+        return int(np.abs(self.values.astype(np.int32)).max(initial=1)).bit_length() + 1
+
     def dense(self, Y: int) -> NDArray[np.float32]:
         """The rows with their zeros: float32 [R, Y]."""
         w = np.zeros((len(self.counts), Y), np.float32)

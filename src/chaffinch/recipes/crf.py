@@ -1,6 +1,6 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLear
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
+from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.recipes.checkpoint import Checkpoint
@@ -58,6 +59,12 @@ class Crf:
     )
     checkpoint: str | None = knob(
         None, "file written after every pass; a run that finds one of its own goes on from there"
+    )
+    min_weight: float = knob(
+        0.0, "weights that are smaller than this in the end become zero, features without weights go", low=0.0
+    )
+    bits: int | None = knob(
+        None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
     )
     min_count: int = knob(1, "features seen fewer times are left out", low=1)
     language: str = knob("english", "of stems and prepositions, for the templates that use them")
@@ -107,7 +114,10 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     if checkpoint is not None:
         checkpoint.remove()
     del problem
-    return Trained(model(), history)
+    made = model()
+    if isinstance(made, ChainModel) and (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
+        made = smaller(made, config.min_weight, config.bits)
+    return Trained(made, history)
 
 
 def load(file: ModelFile) -> TaggingModel:
@@ -115,6 +125,22 @@ def load(file: ModelFile) -> TaggingModel:
     encoder = TemplateEncoder.loaded(file)
     kind = BigramChainModel if encoder.features.label_templates else ChainModel
     return kind.loaded(file, encoder)
+
+
+def smaller(model: ChainModel, min_weight: float, bits: int | None) -> ChainModel:
+    """The model without small weights and without features that have none left, rounded to ``bits``.
+
+    The encoder forgets those features for good.
+    """
+    unary = np.where(np.abs(model.weights.unary) < min_weight, np.float32(0), model.weights.unary)
+    if bits is not None:
+        unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
+    keep = np.asarray(unary.any(axis=1))
+    if isinstance(model.encoder, TemplateEncoder) and not keep.all():
+        model.encoder.features.prune(keep)
+        unary = unary[keep]
+    weights = replace(model.weights, unary=np.ascontiguousarray(unary))
+    return replace(model, weights=weights, bits=bits)
 
 
 def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -> LikelihoodLearner:
