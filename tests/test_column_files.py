@@ -285,7 +285,7 @@ def naive(content: bytes) -> list[list[list[str]]] | None:
         except UnicodeDecodeError:
             return None
         cells = text.split("\t")
-        if "\0" in text:
+        if "\0" in text or "\r" in text:
             return None
         if not text.strip(" \t") or text == "-DOCSTART-" or text.startswith(("-DOCSTART- ", "-DOCSTART-\t")):
             sentences.append([])
@@ -297,7 +297,7 @@ def naive(content: bytes) -> list[list[list[str]]] | None:
 
 
 PIECES = rb"""a\tX\n b\tY\n \n \r\n \x20\n #\tX\n #\x20c\n #\x20 -DOCSTART-\n -DOCSTART-\tO\n -DOCSTART-x\tO\n
-    \xc3\xa9\t\n \xe2\x80\xa8\tX\r\n \tX\n \xff \0 a \t"""
+    \rc\tX\n \xc3\xa9\t\n \xe2\x80\xa8\tX\r\n \tX\n \xff \0 a \t"""
 pieces = st.sampled_from([p.decode("unicode_escape").encode("latin-1") for p in PIECES.split()])
 
 

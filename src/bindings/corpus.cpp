@@ -28,6 +28,7 @@ const char* fault_name(ColumnFault::Kind kind) {
     case ColumnFault::Kind::long_line: return "long line";
     case ColumnFault::Kind::nul: return "nul";
     case ColumnFault::Kind::utf8: return "utf-8";
+    case ColumnFault::Kind::carriage_return: return "carriage return";
     case ColumnFault::Kind::none: break;
     }
     return "";

@@ -1,12 +1,16 @@
 """Knobs: settings declared once, from which flags, TOML keys, file headers and documentation are derived."""
 
 import dataclasses
+import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from chaffinch.errors import ConfigError
+
+NONE = "none"  # in files and flags, that an optional setting has no value
 
 
 def knob(
@@ -49,6 +53,18 @@ class Knob:
         """The command line's spelling."""
         return f"--{self.name.replace('_', '-')}"
 
+    @property
+    def clearable(self) -> bool:
+        """Whether ``none`` takes the default away."""
+        return self.optional and self.default is not None
+
+    def value(self, given: Any) -> Any:
+        """What a flag or a file gives, as the config holds it: ``none`` is None, a whole number may be a float."""
+        if self.clearable and given == NONE:
+            return None
+        widened = self.type is float and isinstance(given, int) and not isinstance(given, bool)
+        return float(given) if widened else given
+
 
 def knobs(config: Any) -> list[Knob]:
     """The knobs of a config class or instance, in order of declaration."""
@@ -66,35 +82,52 @@ def knobs(config: Any) -> list[Knob]:
 def check(config: Any) -> None:
     """Raise ConfigError if any knob of ``config`` is out of its declared range or of another type."""
     for k in knobs(config):
-        _check_value(f"{type(config).__name__}.{k.name}", k, getattr(config, k.name))
+        check_value(f"{type(config).__name__}.{k.name}", k, getattr(config, k.name))
+
+
+def check_value(where: str, k: Knob, value: Any) -> None:
+    """Raise ConfigError, which begins with ``where``, if a knob does not take this value."""
+    if value is None and k.optional:
+        return
+    accepted: tuple[type, ...] = (int, float) if k.type is float else (k.type,)
+    plain = get_origin(k.type) is None
+    if plain and (not isinstance(value, accepted) or (isinstance(value, bool) and k.type is not bool)):
+        raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
+    if isinstance(value, float) and math.isnan(value):
+        raise ConfigError(f"{where} must be a number, got {value!r}")
+    if k.choices is not None and value not in k.choices:
+        raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
+    if k.low is not None and not value >= k.low:
+        raise ConfigError(f"{where} must be >= {k.low:g}, got {value!r}")
+    if k.high is not None and not value <= k.high:
+        raise ConfigError(f"{where} must be <= {k.high:g}, got {value!r}")
 
 
 def configured(config: type, settings: Mapping[str, Any], source: str = "settings") -> Any:
     """An instance of ``config`` from plain values, such as the keys of a TOML table.
 
-    Unknown names are refused with the known ones in the message; values are checked.
+    Unknown names are refused with the known ones in the message; values are checked. "none" is no value where a
+    setting may have none.
     """
     known = {k.name: k for k in knobs(config)}
     values = {}
-    for name, value in settings.items():
+    for name, given in settings.items():
         key = name.replace("-", "_")
         if key not in known:
             raise ConfigError(
                 f"{source}: {config.__name__} has no setting {name!r}; it has {', '.join(sorted(known))}"
             )
-        k = known[key]
-        widened = k.type is float and isinstance(value, int) and not isinstance(value, bool)
-        values[key] = float(value) if widened else value
-    made = config(**values)
-    check(made)
-    return made
+        values[key] = known[key].value(given)
+        check_value(f"{source}: {name}", known[key], values[key])
+    return config(**values)
 
 
 def table(config: type) -> str:
     """The knobs of a config class as a Markdown table, for the documentation."""
     rows = ["| setting | default | meaning |", "|---|---|---|"]
     for k in knobs(config):
-        rows.append(f"| `{k.name}` | `{k.default}` | {k.help}{_range_text(k)} |")
+        meaning = f"{k.help}{_range_text(k)}".replace("|", "\\|")
+        rows.append(f"| `{k.name}` | {_toml_text(k.default)} | {meaning} |")
     return "\n".join(rows)
 
 
@@ -107,21 +140,6 @@ def _unwrapped(hint: Any) -> tuple[type, bool]:
     return hint, False
 
 
-def _check_value(where: str, k: Knob, value: Any) -> None:
-    if value is None and k.optional:
-        return
-    accepted: tuple[type, ...] = (int, float) if k.type is float else (k.type,)
-    plain = get_origin(k.type) is None
-    if plain and (not isinstance(value, accepted) or (isinstance(value, bool) and k.type is not bool)):
-        raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
-    if k.choices is not None and value not in k.choices:
-        raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
-    if k.low is not None and not value >= k.low:
-        raise ConfigError(f"{where} must be >= {k.low:g}, got {value!r}")
-    if k.high is not None and not value <= k.high:
-        raise ConfigError(f"{where} must be <= {k.high:g}, got {value!r}")
-
-
 def _range_text(k: Knob) -> str:
     if k.choices:
         return f" ({', '.join(k.choices)})"
@@ -130,6 +148,11 @@ def _range_text(k: Knob) -> str:
     if k.low is not None:
         return f" (at least {k.low:g})"
     return f" (at most {k.high:g})" if k.high is not None else ""
+
+
+def _toml_text(value: Any) -> str:
+    """A default as a TOML file would have it; nothing for None."""
+    return "" if value is None else f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
 def _type_name(kind: type) -> str:

@@ -102,6 +102,7 @@ SentenceBlock ColumnText::take() {
 // `block` is whole lines, each with its newline.
 bool ColumnText::read_lines(std::string_view block) {
     const std::size_t sound = sound_prefix(block);
+    const bool returns = block.find('\r') != std::string_view::npos;
     for (std::size_t start = 0; start < block.size();) {
         const std::size_t end = block.find('\n', start);
         std::string_view line = block.substr(start, end - start);
@@ -109,6 +110,8 @@ bool ColumnText::read_lines(std::string_view block) {
         if (static_cast<std::int64_t>(line.size()) > rules_.longest)
             return fail(ColumnFault::Kind::long_line, line);
         if (end > sound) return fail(block[sound] ? ColumnFault::Kind::utf8 : ColumnFault::Kind::nul, line);
+        if (returns && line.find('\r') != std::string_view::npos)
+            return fail(ColumnFault::Kind::carriage_return, line);
         if (!read_line(line)) return false;
         ++line_;
         start = end + 1;

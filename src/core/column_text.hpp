@@ -34,7 +34,7 @@ struct ColumnRules {
 
 // The first thing wrong with the input; reading stops there.
 struct ColumnFault {
-    enum class Kind { none, columns, empty_word, row_number, long_line, nul, utf8 };
+    enum class Kind { none, columns, empty_word, row_number, long_line, nul, utf8, carriage_return };
     Kind kind = Kind::none;
     std::int64_t line = 0;  // 1-based
     std::int32_t found = 0; // cells, for Kind::columns

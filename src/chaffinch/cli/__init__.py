@@ -1,10 +1,14 @@
 """The command line: one file per command, loaded when it is called; no numerics here."""
 
+import os
 import sys
+from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from types import ModuleType
+from typing import Any, NoReturn
 
 import typer
+from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from chaffinch.errors import ChaffinchError
@@ -24,6 +28,8 @@ COMMANDS = {
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 
+BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for the answer "no"
+
 
 class LazyGroup(TyperGroup):
     """A group that lists its commands without importing any, and imports the one that is called."""
@@ -42,6 +48,16 @@ class LazyGroup(TyperGroup):
         """The real command."""
         name, stand_in, rest = super().resolve_command(ctx, args)
         return name, (None if name is None or stand_in is None else _load(name)), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; a reader that has seen enough, as in ``| head``, ends it like other Unix tools."""
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError:
+            _abandon_stdout()
+            raise typer.Exit(CLOSED_PIPE) from None
 
 
 app = typer.Typer(
@@ -72,11 +88,33 @@ def root(
 
 def main() -> None:
     """The entry point: what is wrong with the input is one sentence on stderr and exit code 2."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None where the caller closed it)
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
         typer.main.get_command(app)(prog_name="chaffinch")
     except ChaffinchError as e:
-        sys.stderr.write(f"chaffinch: {e}\n")
-        raise SystemExit(2) from None
+        _fail(str(e))
+    except OSError as e:
+        _fail(f"{e.filename}: {e.strerror}" if e.filename and e.strerror else str(e))
+    except MemoryError:
+        _fail("there is not enough memory for this")
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+
+
+def _fail(sentence: str) -> NoReturn:
+    _abandon_stdout()
+    sys.stderr.write(f"chaffinch: {sentence}\n")
+    raise SystemExit(BAD_INPUT) from None
+
+
+def _abandon_stdout() -> None:
+    """Let what could not be written be forgotten, or Python would try again on its way out."""
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _load(name: str) -> Any:
@@ -87,10 +125,16 @@ def _load(name: str) -> Any:
         rich_markup_mode="rich",
     )
     module = import_module(f"chaffinch.cli.{name.replace('-', '_')}")
-    single.command(name, epilog=getattr(module, "EXAMPLES", None))(module.command)
+    single.command(name, epilog=_examples(module))(module.command)
     return typer.main.get_command(single)
 
 
 def _dashed(flag: str) -> str:
     """Flags may be written with underscores: --feature_size is --feature-size."""
     return flag.replace("_", "-")
+
+
+def _examples(module: ModuleType) -> str | None:
+    """The module's EXAMPLES, one command per line, as the end of its help."""
+    lines = [line.strip() for line in getattr(module, "EXAMPLES", "").splitlines() if line.strip()]
+    return "\n".join(["[bold]Examples[/bold]\n", *(f"  {escape(line)}" for line in lines)]) if lines else None

@@ -9,13 +9,9 @@ import typer
 from chaffinch.cli.console import err, print_json, progress_bar
 
 EXAMPLES = """
-[bold]Examples[/bold]
-
-  chaffinch cluster news.txt -o clusters.tsv
-
-  chaffinch cluster part1.txt part2.txt.gz --classes 800 --min-count 10 --lower -o clusters.tsv
-
-  zcat tokenised.gz | chaffinch cluster - --split spaces -o clusters.tsv
+chaffinch cluster news.txt -o clusters.tsv
+chaffinch cluster part1.txt part2.txt.gz --classes 800 --min-count 10 --lower -o clusters.tsv
+zcat tokenised.gz | chaffinch cluster - --split spaces -o clusters.tsv
 """
 
 

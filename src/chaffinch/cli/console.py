@@ -1,6 +1,9 @@
 """What the terminal shows: results on stdout, progress on stderr and only when it is a terminal."""
 
+import errno
 import json
+import math
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +15,30 @@ from rich.progress import Progress as Bar
 
 from chaffinch.progress import Listener, Progress, keep_going
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
+
+class Screen(Console):
+    """A console that leaves a closed pipe to the command line, which knows the exit code."""
+
+    def on_broken_pipe(self) -> None:
+        """Pass the error on."""
+        raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+out = Screen(highlight=False)
+err = Screen(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout, keys in the order given."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    """One JSON object on stdout, keys in the order given; numbers that JSON has not, such as -inf, are null."""
+    sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 @contextmanager

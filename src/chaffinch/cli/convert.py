@@ -13,15 +13,10 @@ from chaffinch.files import STDIO
 from chaffinch.text.alignment import Choice
 
 EXAMPLES = """
-[bold]Examples[/bold]
-
-  chaffinch convert reviews.csv reviews.jsonl --text body --label stars
-
-  chaffinch convert export.json train.conll --scheme bioes --misaligned widen
-
-  chaffinch convert ner.conll.gz tasks.json --to label-studio
-
-  zcat trees.mrg.gz | chaffinch convert - words.conll --from brackets --strip
+chaffinch convert reviews.csv reviews.jsonl --text body --label stars
+chaffinch convert export.json train.conll --scheme bioes --misaligned widen
+chaffinch convert ner.conll.gz tasks.json --to label-studio
+zcat trees.mrg.gz | chaffinch convert - words.conll --from brackets --strip
 """
 
 # One panel of flags per class of options, named after the formats that share it; the most general first.

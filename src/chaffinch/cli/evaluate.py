@@ -15,12 +15,11 @@ from chaffinch.evaluate.wording import description, p_text, per_class, title_of,
 from chaffinch.files import display_name, writing_text
 
 EXAMPLES = """
-[bold]Examples[/bold]\n
-  chaffinch evaluate dev.conll out.conll\n
-  chaffinch evaluate out.conll                 (last two columns: gold, prediction)\n
-  chaffinch evaluate dev.out dev.pred --convention hmm-project\n
-  chaffinch evaluate dev.conll new.conll --against old.conll --html report.html\n
-  chaffinch evaluate gold.csv predicted.csv --json
+chaffinch evaluate dev.conll out.conll
+chaffinch evaluate out.conll                 (last two columns: gold, prediction)
+chaffinch evaluate dev.out dev.pred --convention hmm-project
+chaffinch evaluate dev.conll new.conll --against old.conll --html report.html
+chaffinch evaluate gold.csv predicted.csv --json
 """
 
 SHOWN_CLASSES = 60

@@ -1,18 +1,24 @@
-"""Flags derived from knobs: a command declares its own parameters, and the config's fields join them."""
+"""Flags derived from knobs, and the TOML file that may hold any of a command's flags."""
 
 import inspect
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from chaffinch.knobs import knobs
+from chaffinch.errors import ConfigError
+from chaffinch.files import reading
+from chaffinch.knobs import NONE, Knob, check_value, knobs
+
+FILE_HELP = "TOML file of settings, named as the flags are; flags win over it."
 
 
 def with_knobs(
     *configs: tuple[str, type], letters: Mapping[str, str] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command one optional flag per knob of the configs, each under its panel in the help.
+    """Give a command ``--config`` and one optional flag per knob, each config's under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
     configs share is one flag; its help names the first. ``letters`` gives shorthands such as -e to some.
@@ -20,28 +26,30 @@ def with_knobs(
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
+        taken = {p.name for p in own}
+        shared: dict[str, list[Knob]] = {}
         derived: dict[str, inspect.Parameter] = {}
         for panel, config in configs:
             for k in knobs(config):
-                if k.name in derived or any(p.name == k.name for p in own):
-                    continue
-                default = "" if k.default is None else f" [dim]\\[default: {k.default}][/dim]"
-                names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
-                names += [letters[k.name]] if letters and k.name in letters else []
-                choices = f" ({'|'.join(k.choices)})" if k.choices else ""
-                option = typer.Option(*names, help=f"{k.help}{choices}{default}", rich_help_panel=panel)
-                derived[k.name] = inspect.Parameter(
-                    k.name,
-                    inspect.Parameter.KEYWORD_ONLY,
-                    default=None,
-                    annotation=Annotated[k.type | None, option],
-                )
+                if k.name not in taken:
+                    shared.setdefault(k.name, []).append(k)
+                    letter = (letters or {}).get(k.name)
+                    derived.setdefault(k.name, _parameter(k.name, _flag(k, panel, letter)))
+
+        def from_file(ctx: typer.Context, path: Path | None) -> None:
+            if path is not None and not ctx.resilient_parsing:
+                ctx.default_map = _file_settings(path, ctx, shared)
+
+        option = typer.Option("--config", metavar="FILE", help=FILE_HELP, is_eager=True, callback=from_file)
+        file = _parameter("config", Annotated[Path | None, option])
 
         def wrapper(**arguments: Any) -> None:
+            del arguments["config"]
             settings = {name: arguments.pop(name) for name in derived}
             function(**arguments, settings={k: v for k, v in settings.items() if v is not None})
 
-        parameters = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own] + list(derived.values())
+        own = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
+        parameters = [*own, file, *derived.values()]
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
         wrapper.__doc__ = function.__doc__
@@ -49,3 +57,61 @@ def with_knobs(
         return wrapper
 
     return decorate
+
+
+def _parameter(name: str, annotation: Any) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _flag(k: Knob, panel: str, letter: str | None) -> Any:
+    """The option of one knob; where a value may be taken away, the word none is one more value."""
+    names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
+    names += [letter] if letter else []
+    choices = f" ({', '.join(k.choices)})" if k.choices else ""
+    default = "" if k.default is None else f" [dim]\\[default: {k.default}][/dim]"
+    option = typer.Option(*names, help=f"{k.help}{choices}{default}", rich_help_panel=panel)
+    if k.clearable and k.type is not bool:
+        option.parser = lambda text: text if text == NONE else k.type(text)
+        option.metavar = f"<{k.type.__name__}|{NONE}>"
+    return Annotated[k.type | None, option]
+
+
+def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]) -> dict[str, Any]:
+    """The values of a TOML file by parameter, each of them checked."""
+    with reading(path) as stream:
+        try:
+            file = tomllib.load(stream)
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
+            raise ConfigError(f"{path}: is not TOML: {e}") from None
+    known = {_key(max(p.opts, key=len)): p for p in ctx.command.params if p.param_type_name == "option"}
+    settings = {}
+    for name, value in file.items():
+        parameter = known.get(_key(name))
+        if parameter is None or parameter.name in ("config", "help"):
+            there = ", ".join(sorted(known.keys() - {"config", "help"}))
+            raise ConfigError(f"{path}: {ctx.command.name} has no setting {name!r}; it has {there}")
+        if parameter.name in shared:
+            _check_any(f"{path}: {name}", shared[parameter.name], value)
+        else:
+            try:
+                parameter.process_value(ctx, value)
+            except typer.BadParameter as e:
+                raise ConfigError(f"{path}: {name}: {e.message}") from None
+        settings[str(parameter.name)] = value
+    return settings
+
+
+def _key(name: str) -> str:
+    return name.lstrip("-").replace("-", "_")
+
+
+def _check_any(where: str, candidates: Sequence[Knob], value: Any) -> None:
+    """Raise unless one of the recipes that have the knob takes the value; the chosen one checks again."""
+    faults = []
+    for k in candidates:
+        try:
+            check_value(where, k, k.value(value))
+            return
+        except ConfigError as e:
+            faults.append(e)
+    raise faults[0]

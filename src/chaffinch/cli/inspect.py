@@ -17,12 +17,10 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch inspect model.chaff\n
-  chaffinch inspect model.chaff --top 20 --label NOUN\n
-  chaffinch inspect model.chaff --html model.html
+EXAMPLES = """
+chaffinch inspect model.chaff
+chaffinch inspect model.chaff --top 20 --label NOUN
+chaffinch inspect model.chaff --html model.html
 """
 
 

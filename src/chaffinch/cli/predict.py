@@ -12,13 +12,11 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.text.table import TokenTable
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch predict model.chaff new.conll -o tagged.conll\n
-  cat dev.in | chaffinch predict model.chaff --kbest 3\n
-  chaffinch predict model.chaff dev.in --nth 3\n
-  chaffinch predict model.chaff dev.in --marginals
+EXAMPLES = """
+chaffinch predict model.chaff new.conll -o tagged.conll
+cat dev.in | chaffinch predict model.chaff --kbest 3
+chaffinch predict model.chaff dev.in --nth 3
+chaffinch predict model.chaff dev.in --marginals
 """
 
 

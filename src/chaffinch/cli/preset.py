@@ -10,12 +10,10 @@ from chaffinch.cli.console import err, out, print_json, progress_bar
 from chaffinch.cli.lab_flags import FolderFlag, JsonFlag, ThreadsFlag, outcome_as_json, show_scores
 from chaffinch.lab import dataset, presets, records, run
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch train -d reviews -j baseline        writes presets/baseline.json\n
-  chaffinch preset baseline                     runs it again: the same scores, the same bytes\n
-  chaffinch preset best.toml --save best.chaff  keeps the model
+EXAMPLES = """
+chaffinch train -d reviews -j baseline        writes presets/baseline.json
+chaffinch preset baseline                     runs it again: the same scores, the same bytes
+chaffinch preset best.toml --save best.chaff  keeps the model
 """
 
 

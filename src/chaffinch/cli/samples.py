@@ -17,11 +17,11 @@ from chaffinch.errors import ConfigError
 from chaffinch.samples.letters import image
 from chaffinch.text.document import LABEL, Document, Tree
 
-EXAMPLES = """Examples:\n
-  chaffinch samples                               every sample, its task and its size\n
-  chaffinch samples posts                         a few documents to look at\n
-  chaffinch samples ingredients --out recipes/    train.conll, dev.conll and test.conll in a folder\n
-  chaffinch samples topics --out t/ --size 20000 --seed 7    more of them, and others
+EXAMPLES = """
+chaffinch samples                               every sample, its task and its size
+chaffinch samples posts                         a few documents to look at
+chaffinch samples ingredients --out recipes/    train.conll, dev.conll and test.conll in a folder
+chaffinch samples topics --out t/ --size 20000 --seed 7    more of them, and others
 """
 
 COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red", "bright_cyan", "bright_green")

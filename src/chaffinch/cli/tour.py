@@ -23,11 +23,9 @@ from chaffinch.evaluate import TagPair, TagScorer, intervals, score_tags
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch tour\n
-  chaffinch tour --yes --folder my-tour
+EXAMPLES = """
+chaffinch tour
+chaffinch tour --yes --folder my-tour
 """
 
 

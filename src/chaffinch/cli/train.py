@@ -3,7 +3,6 @@
 import resource
 import sys
 import time
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,12 +21,10 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, Recipe
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch train train.conll -o model.chaff\n
-  chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll\n
-  chaffinch train data.conllu -o pos.chaff --label xpos --json
+EXAMPLES = """
+chaffinch train train.conll -o model.chaff
+chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll
+chaffinch train data.conllu -o pos.chaff --label xpos --json
 """
 
 
@@ -46,7 +43,6 @@ def command(
     label: Annotated[
         str | None, typer.Option(help="The column to learn, by number or name; else the last.")
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of settings; flags win over it.")] = None,
     seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
     threads: Annotated[
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
@@ -55,7 +51,7 @@ def command(
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Train a model on a file of sentences in columns and write it to one file."""
-    chosen, made = _configured(recipe, config, settings or {})
+    chosen, made = _configured(recipe, settings or {})
     options = {} if label is None else {"label": label}
     table = concatenated([_labelled(path, options) for path in data])
     held_out = None if dev is None else _labelled(dev, options)
@@ -88,8 +84,8 @@ def command(
         _show(record, scores)
 
 
-def _configured(name: str, path: Path | None, flags: dict[str, Any]) -> tuple[Recipe, Any]:
-    """The recipe and its config, from the TOML file and the flags."""
+def _configured(name: str, flags: dict[str, Any]) -> tuple[Recipe, Any]:
+    """The recipe and its config, as set by flags."""
     recipe = TAGGERS.by_name(name)
     known = {k.name for k in knobs(recipe.config)}
     for flag in flags:
@@ -98,15 +94,7 @@ def _configured(name: str, path: Path | None, flags: dict[str, Any]) -> tuple[Re
             raise ConfigError(
                 f"recipe {name} has no knob --{flag.replace('_', '-')}; recipes with it: {', '.join(takers)}"
             )
-    file: dict[str, Any] = {}
-    if path is not None:
-        try:
-            file = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as e:
-            raise ConfigError(f"{path}: cannot be read: {e.strerror}") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
-            raise ConfigError(f"{path}: is not TOML: {e}") from None
-    return recipe, recipe.configured({**file, **flags})
+    return recipe, recipe.configured(flags)
 
 
 def _labelled(path: Path, options: dict[str, Any]) -> TokenTable:

@@ -23,13 +23,11 @@ from chaffinch.lab import Source, Tuned, bench, presets, tune
 from chaffinch.lab.spaces import space_of, written_space
 from chaffinch.lab.tuning import Trial
 
-EXAMPLES = """\
-[bold]Examples[/bold]
-
-  chaffinch tune -d reviews --time 60s -o best.toml\n
-  chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml\n
-  chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json\n
-  chaffinch preset best.toml --save best.chaff
+EXAMPLES = """
+chaffinch tune -d reviews --time 60s -o best.toml
+chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml
+chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json
+chaffinch preset best.toml --save best.chaff
 """
 
 SHOWN = 12

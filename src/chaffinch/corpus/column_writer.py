@@ -88,7 +88,7 @@ def _group_line(group: str | None, ordinal: int, number: int, columns: int, sepa
         raise DataError(f"sentence {number}: belongs to no document, but follows one that does")
     if group == str(ordinal):
         return separator.join([DOCSTART, *["-X-"] * (columns - 2), *["O"] * (columns > 1)]) + "\n\n"
-    if not group or "\n" in group or "\0" in group:
+    if not group or any(sign in group for sign in "\n\r\0"):
         raise DataError(f"sentence {number}: its document's name {shown(group)} does not fit on a line")
     return f"{DOCSTART} ({group})\n\n"
 
@@ -98,6 +98,7 @@ def _unfit(line: str, cells: tuple[str, ...], separator: str, names: list[str]) 
     for name, cell in zip(names, cells, strict=True):
         for sign, spoken in (
             ("\n", "a line end"),
+            ("\r", "a carriage return"),
             ("\0", "a NUL"),
             (separator, f"the separator {separator!r}"),
         ):
@@ -113,8 +114,6 @@ def _unfit(line: str, cells: tuple[str, ...], separator: str, names: list[str]) 
         return f"a file of one column cannot hold spaces: {shown(line)}"
     if not line.strip(" \t"):
         return "its line would be blank"
-    if line.endswith("\r"):
-        return f"its line would end in a carriage return: {shown(line)}"
     if (
         line.startswith(DOCSTART) and line[len(DOCSTART) :].startswith((" ", "\t", separator))
     ) or line == DOCSTART:

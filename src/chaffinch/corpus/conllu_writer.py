@@ -45,7 +45,7 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
             except _Unfit as e:
                 raise DataError(f"sentence {number}{e}") from None
             for line in lines:
-                if "\n" in line or "\0" in line or line.endswith("\r"):
+                if any(sign in line for sign in "\n\r\0"):
                     raise DataError(f"sentence {number}: a line end or a NUL inside a line: {shown(line)}")
             stream.write(encoded("\n".join(lines) + "\n\n", number))
 
@@ -84,7 +84,7 @@ def _rows(document: Document) -> list[tuple[str, ...]]:
     rows = list(zip(*(columns[name] for name in CELLS), strict=True))
     for t, row in enumerate(rows, 1):
         for name, cell in zip(CELLS, row, strict=True):
-            if not cell or "\t" in cell or "\n" in cell or "\0" in cell or cell.endswith("\r"):
+            if not cell or any(sign in cell for sign in "\t\n\r\0"):
                 why = "is empty" if not cell else "holds a tab, a line end or a NUL"
                 raise _Unfit(f", token {t} {shown(row[FORM])}: column {name!r} {why}: {shown(cell)}")
     return rows

@@ -5,7 +5,6 @@ The source is read twice, first to see what it holds; standard input is held in 
 
 import inspect
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from chaffinch.corpus.losses import Loss, Losses
 from chaffinch.corpus.registry import FORMATS, detect, named, with_extension, written_as
 from chaffinch.corpus.survey import ANNOTATIONS, Survey, survey
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import STDIO, display_name
+from chaffinch.files import STDIO, display_name, is_stream, writing
 from chaffinch.knobs import knobs
 from chaffinch.text.alignment import Choice
 from chaffinch.text.document import LABEL, Document
@@ -76,7 +75,7 @@ def convert(
 
     A source whose annotations the target cannot carry at all is refused, with the formats that could.
     """
-    if str(target) != STDIO and Path(target).exists() and not force:
+    if Path(target).exists() and not is_stream(target) and not force:
         raise ConfigError(f"{target}: is there already; --force replaces it")
     losses = Losses()
     read_as = named(from_format) if from_format is not None else _source_format(source, reading)
@@ -131,8 +130,8 @@ Pass = Callable[[Losses], Iterable[Document]]
 
 
 def _passes(source: str | Path, read: Pass) -> tuple[Pass, Pass]:
-    """Two readings of the source; standard input, which comes once, is kept."""
-    if str(source) != STDIO:
+    """Two readings of the source; standard input or a pipe, which comes once, is kept."""
+    if not is_stream(source):
         return read, read
     kept: list[Document] = []
 
@@ -226,6 +225,5 @@ def _write_whole(
         format.write(documents, path, **options)
         if path.is_dir():
             raise DataError(f"{format.name} is a folder of files and does not go to standard output")
-        with path.open("rb") as made:
-            shutil.copyfileobj(made, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
+        with path.open("rb") as made, writing(STDIO) as out:
+            shutil.copyfileobj(made, out)

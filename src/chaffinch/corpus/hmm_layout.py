@@ -91,7 +91,7 @@ def _plain_name(path: str | Path) -> str:
 
 def _unfit(line: str, word: str, tag: str | None) -> str | None:
     """Why a reader would not get this line back, or None."""
-    if "\n" in line or "\0" in line:
+    if any(sign in line for sign in "\n\r\0"):
         return "holds a line end or a NUL"
     if not word:
         return "is empty"
@@ -99,8 +99,6 @@ def _unfit(line: str, word: str, tag: str | None) -> str | None:
         return f"its tag holds a space: {shown(tag)}"
     if not line.strip(" \t"):
         return "its line would be blank"
-    if line.endswith("\r"):
-        return "its line would end in a carriage return"
     return None
 
 

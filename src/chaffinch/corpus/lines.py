@@ -17,8 +17,8 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
     r"""The lines of a UTF-8 file (plain, .gz or '-') with their numbers, from 1, without their ends.
 
     Lines end at ``\n`` or ``\r\n`` and nowhere else: U+0085, U+2028 and the like are part of the text. A byte
-    order mark at the start is dropped. NUL bytes, broken UTF-8, a line over 8 MiB and an empty file are
-    refused.
+    order mark at the start is dropped. NUL bytes, broken UTF-8, a carriage return inside a line, a line over 8 MiB
+    and an empty file are refused.
     """
     number = 0
     with reading(path) as stream:
@@ -26,7 +26,10 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
             number += 1
             if number == 1:
                 line = line.removeprefix(BOM)
-            yield number, decoded(path, number, line)
+            text = decoded(path, number, line)
+            if "\r" in text:
+                raise carriage_return(path, number, text)
+            yield number, text
     if number == 0:
         raise empty_file(path)
 
@@ -121,6 +124,12 @@ def broken_utf8(path: str | Path, number: int, content: bytes) -> DataError:
     return fault(
         path, number, f"not UTF-8: {shown(content)}; convert the file, for example with iconv -t utf-8"
     )
+
+
+def carriage_return(path: str | Path, number: int, content: str | bytes) -> DataError:
+    """The error for a carriage return that ends no line."""
+    what = "carriage return inside the line, expected lines to end in LF or CR LF"
+    return fault(path, number, f"{what}: {shown(content)}")
 
 
 def shown(content: str | bytes) -> str:

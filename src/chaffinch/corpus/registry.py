@@ -1,6 +1,5 @@
 """The table of formats, and the choice of one by a file's name and first bytes."""
 
-import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +23,7 @@ from chaffinch.corpus import (
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import STDIO, display_name, reading
+from chaffinch.files import STDIO, display_name, head
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
 
@@ -60,8 +59,6 @@ TABLES = {
 
 # What decides between formats that share an extension, the rarest ability first.
 WEIGHTIEST = ("tree", "links", "spans", "labels", "columns")
-
-_HEAD = 1 << 16
 
 
 def read(path: str | Path, format: str | None = None, **options: Any) -> Iterator[Document]:
@@ -113,12 +110,12 @@ def detect(path: str | Path) -> Format:
     candidates = with_extension(path)
     if len(candidates) == 1:
         return candidates[0]
-    head = _head(path)
-    if not head:
+    start = head(path)
+    if not start:
         raise empty_file(path)
     name = Path(path).name.removesuffix(".gz")
     for chosen in [*candidates, *FORMATS.values()]:
-        if chosen.looks_like is not None and chosen.looks_like(name, head):
+        if chosen.looks_like is not None and chosen.looks_like(name, start):
             return chosen
     raise DataError(
         f"{display_name(path)}: has none of the known formats by its name or its start; "
@@ -152,10 +149,3 @@ def present(document: Document | None = None) -> frozenset[str]:
         return frozenset()
     found = {part for part in WEIGHTIEST if getattr(document, part)}
     return frozenset(found | {"columns"} if document.tokens else found)
-
-
-def _head(path: str | Path) -> bytes:
-    if str(path) == STDIO:
-        return sys.stdin.buffer.peek(_HEAD)[:_HEAD] if hasattr(sys.stdin.buffer, "peek") else b""
-    with reading(path) as stream:
-        return stream.read(_HEAD)

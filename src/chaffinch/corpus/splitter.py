@@ -8,7 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import ColumnText
-from chaffinch.corpus.lines import LONGEST_LINE, Lookahead, broken_utf8, fault, long_line, nul_byte, shown
+from chaffinch.corpus.lines import (
+    LONGEST_LINE,
+    Lookahead,
+    broken_utf8,
+    carriage_return,
+    fault,
+    long_line,
+    nul_byte,
+    shown,
+)
 from chaffinch.errors import DataError
 from chaffinch.files import display_name
 
@@ -110,4 +119,10 @@ def _error(path: str | Path, text: ColumnText, rules: Rules) -> DataError:
         return fault(path, line, f"no token in column {rules.word + 1}: {shown(content)}")
     if kind == "row number":
         return fault(path, line, f"expected a token number in column 1: {shown(content)}")
-    return {"long line": long_line, "nul": nul_byte, "utf-8": broken_utf8}[kind](path, line, content)
+    faults = {
+        "long line": long_line,
+        "nul": nul_byte,
+        "utf-8": broken_utf8,
+        "carriage return": carriage_return,
+    }
+    return faults[kind](path, line, content)

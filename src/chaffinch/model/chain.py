@@ -99,7 +99,12 @@ class ChainModel:
         """Potentials of label pairs [Y, Y]; second order: the log of the mean over the label before them."""
         w = self.weights
         pair = w.pair.astype(np.float64)
-        return pair if w.triple is None else pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
+        if w.triple is None:
+            return pair
+        with np.errstate(
+            divide="ignore"
+        ):  # a pair that nothing may precede is as impossible as its -inf says
+            return pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

@@ -1,0 +1,85 @@
+"""The documentation: pages derived from the code are written, and every page is rendered to docs/_build."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from markdown_it import MarkdownIt
+
+from chaffinch import recipes
+from chaffinch.corpus import FORMATS
+from chaffinch.files import writing_text
+from chaffinch.knobs import knobs, table
+from chaffinch.report.html import Html, Page
+
+HERE = Path(__file__).resolve().parent
+SETTINGS = HERE / "settings.md"
+
+INTRODUCTION = """\
+# Settings
+
+Each setting is declared once, with its default, its range and a line of help. Flags, keys of a TOML file, the
+header of a model file and this page are derived from that declaration; `make docs` writes the page anew.
+
+    chaffinch train train.conll -o model.chaff --recipe hmm --order 1
+    chaffinch train train.conll -o model.chaff --recipe hmm --config run.toml
+
+with the same setting in `run.toml`, where `_` and `-` are the same:
+
+    order = 1
+
+A flag wins over the file. What is unknown, of another type or out of range is refused with exit code 2, and the
+message names the file and the key. The word `none` stands for no value where a setting may have none.
+"""
+
+
+def settings_page() -> str:
+    """docs/settings.md, as it should be."""
+    return "\n".join([INTRODUCTION, "## Recipes", "", *_recipes(), "## Readers of files", "", *_readers()])
+
+
+def main() -> None:
+    """Write the derived page and render all of them."""
+    with writing_text(SETTINGS) as out:
+        out.write(settings_page())
+    rendered = HERE / "_build"
+    rendered.mkdir(exist_ok=True)
+    pages = [HERE.parent / "README.md", *sorted(HERE.glob("*.md"))]
+    for source in pages:
+        target = rendered / f"{source.stem.lower()}.html"
+        with writing_text(target) as out:
+            out.write(_rendered(source))
+    sys.stdout.write(f"{len(pages)} pages in {rendered.relative_to(HERE.parent)}\n")
+
+
+def _recipes() -> Iterator[str]:
+    for task in vars(recipes).values():
+        if isinstance(task, recipes.Recipes):
+            for recipe in task:
+                yield f"### {recipe.name}\n\n{recipe.summary}\n\n{table(recipe.config)}\n"
+
+
+def _readers() -> Iterator[str]:
+    shared: dict[type, list[str]] = {}
+    for f in FORMATS.values():
+        if f.options is not None and knobs(f.options):
+            shared.setdefault(f.options, []).append(f"`{f.name}`")
+    yield from (f"### {', '.join(names)}\n\n{table(options)}\n" for options, names in shared.items())
+
+
+def _rendered(source: Path) -> str:
+    """A Markdown page as HTML in the look of the reports, links between pages kept."""
+    markdown = MarkdownIt().enable("table")
+    title, _, text = source.read_text("utf-8").partition("\n")
+    page = Page(title.lstrip("# "), "Chaffinch")
+    before, *sections = text.split("\n## ")
+    if before.strip():
+        page.add("", Html(markdown.render(before)))
+    for section in sections:
+        heading, _, content = section.partition("\n")
+        page.add(heading, Html(markdown.render(content)))
+    return page.render().replace('.md"', '.html"').replace('href="docs/', 'href="')
+
+
+if __name__ == "__main__":
+    main()

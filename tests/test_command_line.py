@@ -1,0 +1,440 @@
+"""Every command under bad input and bad circumstances: one sentence, the right exit code, nothing half-written."""
+
+import gzip
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from chaffinch.cli import COMMANDS
+from commandline import Runner, run
+
+__all__ = ["run"]
+
+GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
+CLEAN = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+MAIN = [sys.executable, "-c", "from chaffinch.cli import main; main()"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "good.conll").write_bytes(GOOD)
+    command = [*MAIN, "train", folder / "good.conll", "-o", folder / "m.chaff", "--recipe", "hmm"]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "m.chaff"
+
+
+# Every way in which a command reads a column file; OUT must not exist afterwards.
+READERS = {
+    "train": "train FILE -o OUT",
+    "train, dev": "train GOOD --dev FILE -o OUT",
+    "predict": "predict MODEL FILE -o OUT",
+    "evaluate, gold": "evaluate FILE GOOD --html OUT",
+    "evaluate, output": "evaluate GOOD FILE --html OUT",
+    "evaluate, other output": "evaluate GOOD GOOD --against FILE --html OUT",
+    "evaluate, training file": "evaluate GOOD GOOD --train FILE --html OUT",
+    "evaluate, one file": "evaluate FILE --html OUT",
+    "convert": "convert FILE OUT --to columns",
+}
+
+# file name, content, what is said behind the file's name
+FAULTS = {
+    "wrong column count": ("f.conll", b"a X\nb\n", r":2: expected 2 columns as on line 1, found 1: 'b'"),
+    "broken UTF-8": ("f.conll", b"a X\ncaf\xe9 Y\n", r":2: not UTF-8: .*"),
+    "UTF-16": ("f.conll", GOOD.decode().encode("utf-16"), r":1: (NUL byte|not UTF-8).*"),
+    "NUL byte": ("f.conll", b"a X\nb\0 Y\n", r":2: NUL byte, so this is not a text file: .*"),
+    "line ends of carriage returns": (
+        "f.conll",
+        GOOD.replace(b"\n", b"\r"),
+        r":1: carriage return inside the line.*",
+    ),
+    "empty file": ("f.conll", b"", r": is empty"),
+    "blank lines only": ("f.conll", b"\n\n", r": holds no sentence"),
+    "a line of 10 MB": ("f.conll", b"x" * 10_000_000, r":1: line of more than 8 MiB.*"),
+    "truncated gzip": ("f.conll.gz", gzip.compress(GOOD * 50)[:-20], r": is not a whole gzip file: .*"),
+    "no gzip": ("f.conll.gz", GOOD, r": is not a whole gzip file: .*"),
+    "duplicate header": (
+        "f.csv",
+        b"text,label,text\na,b,c\n",
+        r":1: the header has the column 'text' twice.*|: has no column of tags beside the words",
+    ),
+    "missing file": ("f.conll", None, r": no such file"),
+    "folder": ("f.conll", "folder", r": is a (folder|directory).*"),
+    "no permission": ("f.conll", "secret", r": no permission to read it"),
+}
+
+
+def arguments(pattern: str, **paths: Path) -> list[str]:
+    return [str(paths[word]) if word in paths else word for word in pattern.split()]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("reader", READERS)
+def test_bad_input_is_one_sentence_and_writes_nothing(
+    reader: str, fault: str, model: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, content, said = FAULTS[fault]
+    file, good = tmp_path / name, tmp_path / "good.conll"
+    good.write_bytes(GOOD)
+    if content == "folder":
+        file.mkdir()
+    elif content == "secret":
+        file.write_bytes(GOOD)
+        refuse_to_open(file, monkeypatch)
+    elif isinstance(content, bytes):
+        file.write_bytes(content)
+    before = set(tmp_path.iterdir())
+    command = arguments(READERS[reader], FILE=file, GOOD=good, MODEL=model, OUT=tmp_path / "out")
+    outcome = run(*command)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.fullmatch(rf"chaffinch: {re.escape(str(file))}({said})\n", outcome.err), outcome.err
+    assert set(tmp_path.iterdir()) == before
+
+
+def refuse_to_open(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a user without permission; root, who may run the tests, would be allowed everything."""
+    opened = Path.open
+
+    def refuse(self: Path, *arguments: object, **options: object) -> object:
+        if self == path:
+            raise PermissionError(13, "Permission denied", str(path))
+        return opened(self, *arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_windows_line_ends_and_a_byte_order_mark_change_nothing(
+    reader: str, model: Path, tmp_path: Path, run: Runner
+) -> None:
+    content = re.sub(rb"( \w+)\n", rb"\1\1\n", GOOD) if reader == "evaluate, one file" else GOOD
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    written = set()
+    for changed in (content, b"\xef\xbb\xbf" + content.replace(b"\n", b"\r\n")):
+        (tmp_path / "f.conll").write_bytes(changed)
+        paths = {"FILE": "f.conll", "GOOD": "good.conll", "OUT": "out"}
+        places = {word: tmp_path / name for word, name in paths.items()}
+        outcome = run(*arguments(READERS[reader], **places, MODEL=model))
+        assert outcome.code == 0, outcome.err
+        written.add((tmp_path / "out").read_bytes())
+        (tmp_path / "out").unlink()
+    assert len(written) == 1
+
+
+WRITERS = {
+    "train": "train GOOD -o OUT",
+    "predict": "predict MODEL GOOD -o OUT",
+    "evaluate": "evaluate GOOD GOOD --html OUT",
+    "convert": "convert GOOD OUT --to columns --force",
+    "cluster": "cluster GOOD -o OUT",
+    "inspect": "inspect MODEL --html OUT",
+    "samples": "samples posts --out OUT",
+}
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_what_cannot_be_written_is_one_sentence(
+    writer: str, model: Path, tmp_path: Path, run: Runner
+) -> None:
+    good, folder = tmp_path / "good.conll", tmp_path / "folder"
+    good.write_bytes(GOOD)
+    folder.mkdir()
+    places = {
+        "inside a file": good / "out",
+        "in no folder": tmp_path / "none" / "out",
+        "a folder": folder,
+    }
+    if writer == "samples":  # which makes its folder
+        places = {"inside a file": good / "out", "a file": good}
+    for out in places.values():
+        outcome = run(*arguments(WRITERS[writer], GOOD=good, MODEL=model, OUT=out))
+        assert outcome.code == 2
+        assert re.fullmatch(rf"chaffinch: {re.escape(str(out))}[^\n]*\n", outcome.err), outcome.err
+        assert sorted(tmp_path.iterdir()) == [folder, good]
+        assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("writer", [w for w in WRITERS if w != "samples"])
+def test_devices_are_written_to_and_stay_what_they_are(
+    writer: str, model: Path, tmp_path: Path, run: Runner
+) -> None:
+    good, out = tmp_path / "good.conll", tmp_path / "pipe"
+    good.write_bytes(GOOD)
+    os.mkfifo(out)
+    received: list[bytes] = []
+    reader = threading.Thread(target=lambda: received.append(out.read_bytes()), daemon=True)
+    reader.start()
+    outcome = run(*arguments(WRITERS[writer], GOOD=good, MODEL=model, OUT=out))
+    assert outcome.code == 0, outcome.err
+    reader.join(timeout=60)
+    assert received[0]
+    assert out.is_fifo()
+
+
+def test_a_link_stays_a_link_and_a_mode_stays_a_mode(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "real.conll").write_bytes(b"old X\n")
+    (tmp_path / "kept" / "real.conll").chmod(0o600)
+    (tmp_path / "link.conll").symlink_to(tmp_path / "kept" / "real.conll")
+    assert run("convert", tmp_path / "good.conll", tmp_path / "link.conll", "--force").code == 0
+    assert (tmp_path / "link.conll").is_symlink()
+    assert (tmp_path / "kept" / "real.conll").read_bytes() == GOOD.replace(b" ", b"\t")
+    assert (tmp_path / "kept" / "real.conll").stat().st_mode & 0o777 == 0o600
+
+
+SHOWN = {
+    "evaluate": "evaluate GOOD GOOD",
+    "predict": "predict MODEL GOOD",
+    "convert": "convert GOOD - --to columns",
+    "samples": "samples posts --json",
+}
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_full_disk_is_one_sentence(command: str, model: Path) -> None:
+    good = model.with_name("good.conll")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*MAIN, *arguments(SHOWN[command], GOOD=good, MODEL=model)],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=CLEAN,
+        )
+    assert done.returncode == 2
+    assert re.fullmatch(r"chaffinch: [^\n]*No space left on device\n", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_a_reader_who_has_seen_enough_ends_the_command_quietly(command: str, model: Path) -> None:
+    good = model.with_name("good.conll")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [*MAIN, *arguments(SHOWN[command], GOOD=good, MODEL=model)],
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=CLEAN,
+    )
+    os.close(write_end)
+    assert (done.returncode, [line for line in done.stderr.splitlines() if "documents:" not in line]) == (
+        141,
+        [],
+    )
+
+
+@pytest.mark.parametrize(
+    "pattern", ["train FILE -o OUT", "convert FILE OUT --force", "predict MODEL FILE -o OUT"]
+)
+def test_ctrl_c_leaves_the_old_file_and_no_other(pattern: str, model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.conll"
+    out.write_bytes(b"old X\n")
+    os.mkfifo(tmp_path / "f.conll")
+    command = arguments(pattern, FILE=tmp_path / "f.conll", OUT=out, MODEL=model)
+    process = subprocess.Popen([*MAIN, *command], stderr=subprocess.PIPE, env=CLEAN)
+    with open(tmp_path / "f.conll", "wb") as stream:  # opened once the command reads
+        stream.write(GOOD)
+        stream.flush()
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (130, b"")
+    assert out.read_bytes() == b"old X\n"
+    assert {p.name for p in tmp_path.iterdir()} == {"out.conll", "f.conll"}
+
+
+def test_ctrl_c_while_writing_removes_what_was_begun(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_bytes(b"old")
+    code = (
+        "import os, signal, sys; from chaffinch.files import writing\n"
+        "with writing(sys.argv[1]) as out:\n"
+        "    out.write(b'new'); out.flush(); os.kill(os.getpid(), signal.SIGINT)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, out], capture_output=True, check=False)
+    assert b"KeyboardInterrupt" in done.stderr
+    assert out.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+@pytest.mark.parametrize("pattern", ["train - -o OUT", "predict MODEL -", "convert - -", "evaluate - GOOD"])
+@pytest.mark.parametrize("pieces", [1, 7])
+def test_standard_input_is_read_from_its_start_however_slowly_it_comes(
+    pattern: str, pieces: int, model: Path, tmp_path: Path
+) -> None:
+    command = arguments(pattern, OUT=tmp_path / "m", MODEL=model, GOOD=model.with_name("good.conll"))
+    options = ["--to", "columns", "--from", "columns"] if pattern.startswith("convert") else []
+    process = subprocess.Popen(
+        [*MAIN, *command, *options], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=CLEAN
+    )
+    assert process.stdin is not None
+    for piece in [GOOD] if pieces == 1 else [GOOD[:pieces], GOOD[pieces:]]:
+        process.stdin.write(piece)
+        process.stdin.flush()
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    if pattern.startswith(("predict", "convert")):
+        assert out.count(b"\n") == GOOD.count(b"\n")
+
+
+def test_pipes_in_place_of_files_are_read_whole(model: Path, tmp_path: Path, run: Runner) -> None:
+    good = model.with_name("good.conll")
+    for command in ("evaluate FILE GOOD", "convert FILE OUT --to columns", "train FILE -o OUT2"):
+        read_end, write_end = os.pipe()
+        os.write(write_end, GOOD)
+        os.close(write_end)
+        places = {"GOOD": good, "OUT": tmp_path / "o.conll", "OUT2": tmp_path / "m.chaff"}
+        outcome = run(*arguments(command, FILE=Path(f"/dev/fd/{read_end}"), **places))
+        os.close(read_end)
+        assert outcome.code == 0, outcome.err
+    assert (tmp_path / "o.conll").read_bytes().count(b"\n") == GOOD.count(b"\n")
+
+
+def test_closed_standard_streams_are_no_traceback(model: Path) -> None:
+    for closed in (0, 1, 2):
+        command = [*MAIN, "predict", str(model), "-"]
+        done = subprocess.run(
+            ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *command],
+            input=GOOD if closed else None,
+            capture_output=True,
+            check=False,
+            env=CLEAN,
+        )
+        assert b"Traceback" not in done.stderr
+        assert done.returncode == (0 if closed else 2)
+
+
+def test_settings_come_from_a_file_and_flags_win(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "run.toml").write_text(
+        'recipe = "hmm"\norder = 1\nseed = 7\nemission-amount = 1\nfloor = "none"\n'
+    )
+    command = [
+        "train",
+        tmp_path / "good.conll",
+        "-o",
+        tmp_path / "m.chaff",
+        "--config",
+        tmp_path / "run.toml",
+    ]
+    assert json.loads(run(*command, "--json").out)["seed"] == 7
+    held = json.loads(run("inspect", tmp_path / "m.chaff", "--json").out)
+    assert held["settings"]["order"] == 1
+    assert held["settings"]["emission_amount"] == 1.0
+    assert held["settings"]["floor"] is None
+    assert json.loads(run(*command, "--seed", 8, "--order", 2, "--json").out)["seed"] == 8
+    shown = run("inspect", tmp_path / "m.chaff", "--json").out
+    assert json.loads(shown)["settings"]["order"] == 2
+    assert "Infinity" not in shown
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("order = 0", "run.toml: order must be >= 1, got 0"),
+        ('order = "two"', "run.toml: order must be a whole number, got 'two'"),
+        ("order = true", "run.toml: order must be a whole number, got True"),
+        ("emission_amount = nan", "run.toml: emission_amount must be"),
+        ('unknown = "guess"', "run.toml: unknown must be one of suffix, classes, one, half, constant"),
+        ("oder = 1", "run.toml: train has no setting 'oder'; it has "),
+        ("config = 'x'", "run.toml: train has no setting 'config'"),
+        ("seed = -1", "run.toml: seed: "),
+        ("seed = 'x'", "run.toml: seed: "),
+        ("order = ", "run.toml: is not TOML: "),
+        ("\udcff", "run.toml: is not TOML: "),
+    ],
+)
+def test_faults_in_a_settings_file_name_the_file_and_the_key(
+    toml: str, said: str, tmp_path: Path, run: Runner
+) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "run.toml").write_bytes(toml.encode(errors="surrogateescape"))
+    command = [
+        "train",
+        tmp_path / "good.conll",
+        "-o",
+        tmp_path / "m.chaff",
+        "--config",
+        tmp_path / "run.toml",
+    ]
+    outcome = run(*command, "--recipe", "hmm")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"chaffinch: {tmp_path}/{said}")
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "m.chaff").exists()
+
+
+def test_listing_the_commands_imports_none_of_them(tmp_path: Path) -> None:
+    code = (
+        "import sys; from chaffinch.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert "Commands" in done.stdout
+    assert all(name in done.stdout for name in COMMANDS)
+    ours = {name for name in loaded if name.startswith("chaffinch")}
+    assert ours == {"chaffinch", "chaffinch.cli", "chaffinch.errors"}
+    assert not loaded & {"numpy", "safetensors", "rich.progress", "asyncio", "http", "email"}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_explains_itself_with_examples(
+    name: str, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setenv("NO_COLOR", "1")
+    outcome = run(name, "--help")
+    assert outcome.code == 0
+    assert f"Usage: chaffinch {name}" in outcome.out
+    assert "\x1b" not in outcome.out
+    examples = [
+        line.strip() for line in import_module(f"chaffinch.cli.{name}").EXAMPLES.splitlines() if line.strip()
+    ]
+    shown = [line.strip() for line in outcome.out.rstrip().splitlines()]
+    assert shown[-len(examples) - 2 :] == ["Examples", "", *examples]
+    assert all("chaffinch " in example for example in examples)
+    assert any(f"chaffinch {name}" in example for example in examples)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_commands_and_their_options(
+    shell: str, run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_CHAFFINCH_COMPLETE", f"complete_{shell}")
+
+    def completed(line: str) -> str:
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
+        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
+        return run().out
+
+    assert "evaluate" in completed("chaffinch ev")
+    assert "train" not in completed("chaffinch ev")
+    assert "--recipe" in completed("chaffinch train --re")
+
+
+def test_colour_and_progress_are_for_terminals_only(model: Path) -> None:
+    good = model.with_name("good.conll")
+    done = subprocess.run(
+        [*MAIN, "train", good, "-o", model.with_name("n.chaff")], capture_output=True, check=True, env=CLEAN
+    )
+    assert done.stderr == b""
+    assert b"\x1b" not in done.stdout
