@@ -46,7 +46,8 @@ lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-docs: $(VENV)/.test $(VENV)/.built ## write the reference tables that are derived from the code, run the docs' examples
+docs: $(VENV)/.test $(VENV)/.built ## write docs/settings.md from the code, run the docs' examples, render to docs/_build
+	$(BIN)/python docs/build.py
 	$(BIN)/python -m pytest -q docs README.md
 
 bench: $(VENV)/.bench $(VENV)/.built ## benchmarks beside the rivals; results go to benchmarks/results
@@ -60,4 +61,4 @@ lock: $(VENV)/.made ## resolve the dependency locks anew
 	    ../pyproject.toml -o $$group.txt || exit 1; done
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build docs/_build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis

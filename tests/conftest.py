@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# How long a draw takes is the machine's affair: on a busy one it says nothing about the test.
+settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 ENVIRONMENT = "CHAFFINCH_DATA"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -158,7 +158,7 @@ def test_a_header_names_the_columns(tmp_path: Path) -> None:
         ({"columns": " "}, "expected names or numbers"),
         ({"separator": ""}, "the separator must be a string within a line"),
         ({"seperator": "tab"}, "ColumnOptions has no setting 'seperator'; it has columns, comments, header"),
-        ({"header": 1}, "ColumnOptions.header must be true or false"),
+        ({"header": 1}, "columns: header must be true or false"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

@@ -349,7 +349,7 @@ def test_settings_come_from_a_file_and_flags_win(tmp_path: Path, run: Runner) ->
         ('order = "two"', "run.toml: order must be a whole number, got 'two'"),
         ("order = true", "run.toml: order must be a whole number, got True"),
         ("emission_amount = nan", "run.toml: emission_amount must be"),
-        ('unknown = "guess"', "run.toml: unknown must be one of suffix, classes, one, half, constant"),
+        ('transition_smoothing = "x"', "run.toml: transition_smoothing must be one of "),
         ("oder = 1", "run.toml: train has no setting 'oder'; it has "),
         ("config = 'x'", "run.toml: train has no setting 'config'"),
         ("seed = -1", "run.toml: seed: "),

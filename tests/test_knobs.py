@@ -21,10 +21,10 @@ def test_settings_become_a_checked_config():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epochs": 0}, "Recipe.epochs must be >= 1, got 0"),
-        ({"epochs": True}, "Recipe.epochs must be a whole number, got True"),
-        ({"c2": float("nan")}, "Recipe.c2 must be >= 0, got nan"),
-        ({"order": "third"}, "Recipe.order must be one of first, second, got 'third'"),
+        ({"epochs": 0}, "run.toml: epochs must be >= 1, got 0"),
+        ({"epochs": True}, "run.toml: epochs must be a whole number, got True"),
+        ({"c2": float("nan")}, "run.toml: c2 must be a number, got nan"),
+        ({"order": "third"}, "run.toml: order must be one of first, second, got 'third'"),
         ({"epoch": 3}, "run.toml: Recipe has no setting 'epoch'; it has c2, cap, epochs, order"),
     ],
 )
