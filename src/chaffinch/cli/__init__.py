@@ -8,7 +8,6 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 import typer
-from rich.markup import escape
 from typer.core import TyperCommand, TyperGroup
 
 from chaffinch.errors import ChaffinchError
@@ -136,5 +135,7 @@ def _dashed(flag: str) -> str:
 
 def _examples(module: ModuleType) -> str | None:
     """The module's EXAMPLES, one command per line, as the end of its help."""
+    from rich.markup import escape
+
     lines = [line.strip() for line in getattr(module, "EXAMPLES", "").splitlines() if line.strip()]
     return "\n".join(["[bold]Examples[/bold]\n", *(f"  {escape(line)}" for line in lines)]) if lines else None
