@@ -2,7 +2,7 @@
 
 import inspect
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,17 +16,18 @@ FILE_HELP = "TOML file of settings, named as the flags are; flags win over it."
 
 
 def with_knobs(
-    *configs: tuple[str, type], letters: Mapping[str, str] | None = None
+    *configs: tuple[str, type], letters: Mapping[str, str] | None = None, without: Collection[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command ``--config`` and one optional flag per knob, each config's under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
-    configs share is one flag; its help names the first. ``letters`` gives shorthands such as -e to some.
+    configs share is one flag; its help names the first. ``letters`` gives shorthands such as -e to some;
+    ``without`` names knobs that are no flags.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
-        taken = {p.name for p in own}
+        taken = {p.name for p in own} | set(without)
         shared: dict[str, list[Knob]] = {}
         derived: dict[str, inspect.Parameter] = {}
         for panel, config in configs:

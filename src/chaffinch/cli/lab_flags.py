@@ -11,7 +11,7 @@ from chaffinch.cli.console import out
 from chaffinch.cli.flags import with_knobs
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.experiment import Outcome
-from chaffinch.lab.tasks import known_configs
+from chaffinch.lab.tasks import RUN_KNOBS, known_configs
 
 DatasetFlag = Annotated[
     str,
@@ -42,7 +42,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the short names with their letters, and every knob of every recipe."""
     panels = [("Settings by their short names", Baseline), *known_configs()]
-    return with_knobs(*panels, letters=LETTERS)(command)
+    return with_knobs(*panels, letters=LETTERS, without=RUN_KNOBS)(command)
 
 
 def show_scores(outcome: Outcome) -> None:

@@ -15,7 +15,7 @@ from chaffinch.knobs import knobs
 from chaffinch.lab import Source, bench, presets, records, run
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.records import epoch_lines
-from chaffinch.lab.tasks import known_configs
+from chaffinch.lab.tasks import RUN_KNOBS, known_configs
 
 PANEL = "Experiments: -d DATASET instead of files, -o then names the record"
 
@@ -59,7 +59,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
     """Give ``chaffinch train`` the experiment's flags: with -d it runs one, without it trains on files as ever."""
     before = dict(inspect.signature(train).parameters)
     short = {k.name: k for k in knobs(Baseline)}
-    knob_names = {k.name for _, config in known_configs() for k in knobs(config)}
+    knob_names = {k.name for _, config in known_configs() for k in knobs(config)} - RUN_KNOBS
     parameters = {name: _optional(p) if name in ("data", "model") else p for name, p in before.items()}
     for name, annotation in EXPERIMENT_FLAGS.items():
         default = False if name == "stop_on_dev" else None

@@ -140,6 +140,7 @@ def run(
     estimator = task.estimator(
         experiment.recipe, experiment.settings, experiment.features, experiment.seed, threads
     )
+    watchers = {part: task.watcher(parts[part], threads) for part in watched}
     epochs: list[dict[str, float]] = []
     aside = [0.0, 0.0]  # time spent on watching is not time spent on training
 
@@ -148,7 +149,7 @@ def run(
             return on_epoch(progress)
         wall, cpu = time.perf_counter(), time.process_time()
         model = progress.model()
-        epochs.append({part: task.accuracy(model, parts[part], threads) for part in watched})
+        epochs.append({part: accuracy(model) for part, accuracy in watchers.items()})
         aside[0] += time.perf_counter() - wall
         aside[1] += time.process_time() - cpu
         return on_epoch(replace(progress, scores={**progress.scores, **epochs[-1]}))

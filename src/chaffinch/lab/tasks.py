@@ -1,6 +1,6 @@
 """Tasks: how an experiment trains and scores, for sentences with tags and for texts with labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any, Protocol
 
@@ -16,6 +16,9 @@ from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, Recipes
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
+
+# Knobs that belong to a run and not to what is run.
+RUN_KNOBS = frozenset({"seed", "threads"})
 
 
 class Task(Protocol):
@@ -51,8 +54,8 @@ class Task(Protocol):
     def fit(self, estimator: Any, train: Part, dev: Part | None, on_epoch: Listener) -> None:
         """Train it."""
 
-    def accuracy(self, model: Any, part: Part, threads: int) -> float:
-        """The share of tokens or texts that a model, perhaps still in training, labels right."""
+    def watcher(self, part: Part, threads: int) -> Callable[[Any], float]:
+        """The share of a part's tokens or texts that a model, still in training, labels right."""
 
     def tally(self, estimator: Any, part: Part) -> Tally:
         """The counts behind every score."""
@@ -85,12 +88,17 @@ class Tagging:
         """Train it."""
         estimator.fit(_table(train), dev=None if dev is None else _table(dev), on_epoch=on_epoch)
 
-    def accuracy(self, model: TaggingModel, part: Part, threads: int) -> float:
+    def watcher(self, part: Part, threads: int) -> Callable[[TaggingModel], float]:
         """The share of tokens labelled right."""
         table = _table(part)
-        column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
-        y = np.array([place.get(label, -1) for label in column.types], dtype=np.int32)[column.ids]
-        return float((model.decode(table, threads) == y).mean())
+        column = table.columns[LABEL]
+
+        def accuracy(model: TaggingModel) -> float:
+            place = {label: i for i, label in enumerate(model.labels.outer)}
+            y = np.array([place.get(label, -1) for label in column.types], dtype=np.int32)[column.ids]
+            return float((model.decode(table, threads) == y).mean())
+
+        return accuracy
 
     def tally(self, estimator: Tagger, part: Part) -> Tally:
         """Counts by sentence."""
