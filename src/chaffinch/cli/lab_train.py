@@ -123,6 +123,11 @@ def _experiment(
         seed=given["seed"],
         stop_on_dev=given["stop_on_dev"],
     )
+    files = {
+        "record": records.record_path(str(given["model"])) if "model" in given else None,
+        "preset": presets.preset_path(given["export"], writing=True) if "export" in given else None,
+        "model": given.get("save"),
+    }
     scored = [part for part in ("train", "dev", "test") if part in laid.parts]
     watched = ["train", *(p for p in ("test", "dev") if p in scored)][:2]
     with progress_bar() as listener:
@@ -135,18 +140,15 @@ def _experiment(
             on_epoch=listener,
         )
     name = given.get("name") or f"{source}-{laid.experiment.recipe}"
-    written = {}
-    if "model" in given:
-        written["record"] = records.record_path(str(given["model"]))
-        records.append(written["record"], records.record(outcome, name, datetime.now()))
-    if "export" in given:
-        written["preset"] = presets.preset_path(given["export"], writing=True)
-        presets.write(presets.Preset.of(outcome, laid.parts, name), written["preset"])
-    if "save" in given:
-        written["model"] = given["save"]
-        outcome.estimator.save(given["save"])
+    if files["record"] is not None:
+        records.append(files["record"], records.record(outcome, name, datetime.now()))
+    if files["preset"] is not None:
+        presets.write(presets.Preset.of(outcome, laid.parts, name), files["preset"])
+    if files["model"] is not None:
+        outcome.estimator.save(files["model"])
+    written = {what: str(path) for what, path in files.items() if path is not None}
     if given["json"]:
-        print_json({**outcome_as_json(outcome), **{what: str(path) for what, path in written.items()}})
+        print_json({**outcome_as_json(outcome), **written})
         return
     for line in epoch_lines(outcome.epochs):
         out.print(line.replace("_acc _", "_acc ").replace("_,", ",").replace("**", "").rstrip())

@@ -84,8 +84,6 @@ def command(
         raise ConfigError("every -p needs its -v")
     source = _source(data, dataset, dev, label, text)
     path = None if output is None else presets.preset_path(output, writing=True)
-    if path is not None and path.suffix not in presets.SUFFIXES:
-        raise ConfigError(f"{path}: a preset's name ends in .json or .toml")
     named: list[str | None] = [*recipe] if recipe else [None]
     laid = [
         bench(

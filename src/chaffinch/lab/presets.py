@@ -15,6 +15,7 @@ from chaffinch.files import writing_text
 from chaffinch.lab.datasets import Source
 from chaffinch.lab.experiment import Experiment, Outcome, Parts
 from chaffinch.lab.parts import fingerprint
+from chaffinch.lab.records import is_bare
 
 FOLDER = Path("presets")
 SUFFIXES = (".json", ".toml")
@@ -78,9 +79,11 @@ def preset_path(named: str, *, writing: bool = False) -> Path:
     ('presets/best.json', 'best.toml')
     """
     path = Path(named)
-    bare = len(path.parts) == 1 and path.suffix not in SUFFIXES
     if writing:
-        return FOLDER / f"{named}.json" if bare else path
+        made = FOLDER / f"{named}.json" if is_bare(named) else path
+        if made.suffix not in SUFFIXES:
+            raise ConfigError(f"{made}: a preset's name ends in .json or .toml")
+        return made
     candidates = [path, *(FOLDER / f"{named}{suffix}" for suffix in SUFFIXES), FOLDER / named]
     found = next((c for c in candidates if c.is_file()), None)
     if found is None:
@@ -90,8 +93,6 @@ def preset_path(named: str, *, writing: bool = False) -> Path:
 
 def write(preset: Preset, path: Path) -> None:
     """Write a preset as the path's ending says."""
-    if path.suffix not in SUFFIXES:
-        raise ConfigError(f"{path}: a preset's name ends in .json or .toml")
     e = preset.experiment
     source = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(e.source).items() if v}
     content: dict[str, Any] = {

@@ -17,9 +17,13 @@ def record_path(named: str) -> Path:
     >>> record_path("baseline").as_posix(), record_path("notes/a.md").as_posix()
     ('records/baseline.md', 'notes/a.md')
     """
+    return FOLDER / f"{named}.md" if is_bare(named) else Path(named)
+
+
+def is_bare(named: str) -> bool:
+    """A name without a folder and without an ending; that of "lr-0.01" is none."""
     path = Path(named)
-    bare = len(path.parts) == 1 and not path.suffix
-    return FOLDER / f"{named}.md" if bare else path
+    return len(path.parts) == 1 and (not path.suffix or path.suffix[1:].isdigit())
 
 
 def record(outcome: Outcome, name: str, when: datetime) -> str:

@@ -1,0 +1,48 @@
+"""docs/laboratory.md: every command on it is run in order, and shows what the page says it shows."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from commandline import Runner, run  # noqa: F401
+
+PAGE = Path(__file__).parents[1] / "docs" / "laboratory.md"
+
+
+def sessions() -> list[tuple[str, str]]:
+    """Commands and what they print, from the page's console blocks."""
+    found = []
+    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+        for piece in re.split(r"(?m)^\$ ", block)[1:]:
+            command, _, shown = piece.partition("\n")
+            found.append((command, shown))
+    return found
+
+
+def timeless(text: str) -> list[str]:
+    """Lines without what differs from run to run: times, and how wide a column of times is."""
+    text = re.sub(r"\d+\.\d+ s\b", "TIME", text)
+    text = re.sub(r"(?m)( %| to \d+\.\d+|one seed) +\d+\.\d\d\b", r"\1 TIME", text)
+    text = re.sub(r"## (.*), \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"## \1, WHEN", text)
+    return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
+
+
+def test_the_page_shows_what_its_commands_print(
+    run: Runner,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    assert len(sessions()) >= 6
+    for command, shown in sessions():
+        program, *arguments = shlex.split(command)
+        if program == "cat":
+            printed = Path(arguments[0]).read_text()
+        else:
+            found = run(*arguments)
+            assert found.code == 0, f"{command}\n{found.err}"
+            printed = found.out
+        assert timeless(printed) == timeless(shown), command
