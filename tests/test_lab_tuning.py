@@ -107,7 +107,10 @@ def test_every_drawn_setting_is_one_that_its_recipe_accepts():
         for recipe in task.recipes:
             spaces = space_of(recipe.name, task.knobs(recipe.name))
             for _ in range(30):
-                task.settled(recipe.name, drawn(spaces, chance))
+                settings = drawn(spaces, chance)
+                features = settings.pop("features", None)
+                task.settled(recipe.name, settings)
+                task.estimator(recipe.name, settings, features, 0, 1)
 
 
 def test_ranges_are_drawn_between_their_ends_and_lists_from_their_values():

@@ -105,7 +105,10 @@ def command(
         known = task.knobs(chosen)
         pairs = zip(param or [], value or [], strict=True)
         written = dict(written_space(p, v, chosen, known) for p, v in pairs)
-        spaces.append(written or space_of(chosen, known, fixed=b.experiment.settings))
+        spaces.append(
+            written
+            or space_of(chosen, known, fixed={*b.experiment.settings, *(["features"] if features else [])})
+        )
         if not spaces[-1]:
             raise ConfigError(f"nothing is left to tune in recipe {chosen}: name a setting with -p and -v")
     seconds = None if time is None else _seconds(time)

@@ -35,8 +35,10 @@ class Experiment:
     stop_on_dev: bool = False
 
     def with_settings(self, settings: Mapping[str, Any]) -> "Experiment":
-        """The same with further settings."""
-        return replace(self, settings={**self.settings, **settings})
+        """The same with further settings; ``features`` among them names the features as a whole."""
+        knobs = {k: v for k, v in settings.items() if k != "features"}
+        features = settings.get("features", self.features)
+        return replace(self, settings={**self.settings, **knobs}, features=features)
 
     def parts(self, data: Dataset) -> "Parts":
         """The parts it works on: read when asked for."""

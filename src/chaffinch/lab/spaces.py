@@ -43,6 +43,9 @@ class Between:
         return max(1, round(value)) if self.whole else float(f"{value:.2g}")
 
 
+# The features as a whole, by the name of their preset: not a knob, but drawn like one.
+FEATURES = "features"
+
 # By the name of the knob; a recipe is tuned over those that it has.
 SPACES: dict[str, Space] = {
     # how hard the weights are held
@@ -61,12 +64,10 @@ SPACES: dict[str, Space] = {
     "transition_smoothing": Among(("deleted", "add-k", "witten-bell", "kneser-ney")),
     "min_count": Among((1, 1, 2, 3)),
     # what a text is taken for
-    "ngram_high": Among((1, 2, 2, 3)),
+    FEATURES: Among(("words", "more-words", "words+characters", "tf-idf")),
     "stopwords": Among(("none", "none", "english")),
     "stemming": Among(("none", "none", "stem")),
-    "sublinear": Among((False, True)),
-    "idf": Among((False, True)),
-    "min_df": Among((1, 1, 2, 3)),
+    "min_df": Among((1, 2, 2, 3)),
 }
 
 
@@ -74,7 +75,7 @@ SPACES: dict[str, Space] = {
 SPACES_OF: dict[str, dict[str, Space]] = {"maxent": {"l2": Between(0.003, 10.0)}}
 
 # What the table would draw in vain: a recipe that looks at the knob only in some other of its ways.
-IDLE = {"crf": ("rate",)}
+IDLE = {"crf": ("rate",)} | dict.fromkeys(("ridge", "svm", "crammer-singer", "logistic"), ("epochs",))
 
 
 def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()) -> dict[str, Space]:
@@ -86,6 +87,8 @@ def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()
     """
     found: dict[str, Space] = {}
     table = SPACES | SPACES_OF.get(recipe, {})
+    if "ngram_high" in known and FEATURES not in fixed:
+        found[FEATURES] = table[FEATURES]
     for k in known.values():
         if k.name not in table or k.name in fixed or k.name in IDLE.get(recipe, ()):
             continue
