@@ -14,14 +14,14 @@ def main() -> None:
     """Every console block anew."""
     with tempfile.TemporaryDirectory() as folder:
         text = re.sub(
-            r"(?s)```console\n(.*?)```", lambda m: _block(m[1], folder), PAGE.read_text(encoding="utf-8")
+            r"(?s)~~~console\n(.*?)~~~", lambda m: _block(m[1], folder), PAGE.read_text(encoding="utf-8")
         )
     PAGE.write_text(text, encoding="utf-8")
 
 
 def _block(content: str, folder: str) -> str:
     commands = re.findall(r"(?m)^\$ (.*)$", content)
-    return "```console\n" + "".join(f"$ {c}\n{_printed(c, folder)}" for c in commands) + "```"
+    return "~~~console\n" + "".join(f"$ {c}\n{_printed(c, folder)}" for c in commands) + "~~~"
 
 
 def _printed(command: str, folder: str) -> str:

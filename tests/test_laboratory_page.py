@@ -14,7 +14,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "laboratory.md"
 def sessions() -> list[tuple[str, str]]:
     """Commands and what they print, from the page's console blocks."""
     found = []
-    for block in re.findall(r"```console\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
+    for block in re.findall(r"~~~console\n(.*?)~~~", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         for piece in re.split(r"(?m)^\$ ", block)[1:]:
             command, _, shown = piece.partition("\n")
             found.append((command, shown))
@@ -24,6 +24,7 @@ def sessions() -> list[tuple[str, str]]:
 def timeless(text: str) -> list[str]:
     """Lines without what differs from run to run: times, and how wide a column of times is."""
     text = re.sub(r"\d+\.\d+ s\b", "TIME", text)
+    text = re.sub(r"\([\d,]+ bytes\)", "(SIZE)", text)
     text = re.sub(r"(?m)( %| to \d+\.\d+|one seed) +\d+\.\d\d\b", r"\1 TIME", text)
     text = re.sub(r"## (.*), \d{4}-\d\d-\d\d \d\d:\d\d:\d\d", r"## \1, WHEN", text)
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]

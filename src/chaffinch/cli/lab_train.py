@@ -52,7 +52,7 @@ EXPERIMENT_FLAGS = {
 }
 
 # Flags of plain training that mean the same here.
-SHARED = ("recipe", "features", "label", "text", "seed", "threads", "json")
+SHARED = ("config", "recipe", "features", "label", "text", "seed", "threads", "json")
 
 
 def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
