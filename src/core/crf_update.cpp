@@ -4,6 +4,7 @@
 #include "score.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 namespace chaffinch {
 
@@ -15,16 +16,33 @@ CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const 
     for (std::int64_t k = 0; k < n; ++k) to[k] += trainable[k] ? step * d[k] : 0.0f;
 }
 
-// add_rows for weights of which some are not trained.
+// add_rows for weights of which some are not trained. S: whole lanes.
 CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w) {
+    constexpr std::int64_t ahead = 24;
+    typedef std::uint8_t Flags __attribute__((vector_size(lanes)));
+    const std::int64_t end = ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
         const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
+        if (std::all_of(here, here + S, [](float d) { return d == 0; })) continue;
         for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
+            if (k + ahead < end) {
+                __builtin_prefetch(trainable + ids[k + ahead] * S);
+                for (std::int64_t y = 0; y < S; y += 16) __builtin_prefetch(w + ids[k + ahead] * S + y);
+            }
             const std::uint8_t* may = trainable + ids[k] * S;
             float* row = w + ids[k] * S;
-            for (std::int64_t y = 0; y < S; ++y) row[y] += may[y] ? step * here[y] : 0.0f;
+            for (std::int64_t y = 0; y < S; y += lanes) {
+                Flags flags;
+                Pack<float> d, to;
+                std::memcpy(&flags, may + y, sizeof flags);
+                std::memcpy(&d, here + y, sizeof d);
+                std::memcpy(&to, row + y, sizeof to);
+                d *= step;
+                to += __builtin_convertvector(flags, Pack<std::int32_t>) != 0 ? d : Pack<float>{};
+                std::memcpy(row + y, &to, sizeof to);
+            }
         }
     }
 }
