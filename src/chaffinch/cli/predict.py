@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from chaffinch.cli.steps import show_steps
 from chaffinch.corpus import detect, read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
@@ -17,6 +18,7 @@ chaffinch predict model.chaff new.conll -o tagged.conll
 cat dev.in | chaffinch predict model.chaff --kbest 3
 chaffinch predict model.chaff dev.in --nth 3
 chaffinch predict model.chaff dev.in --marginals
+chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
 """
 
 
@@ -35,6 +37,12 @@ def command(
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Put the label's probability before it.")
     ] = False,
+    steps: Annotated[
+        bool, typer.Option("--steps", help="Show the order of decisions; an .html output is a page.")
+    ] = False,
+    beside: Annotated[
+        list[Path] | None, typer.Option(help="--steps: a further model to show beside; may be repeated.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
@@ -44,6 +52,11 @@ def command(
     tagger = load(model)
     tagger.threads = threads
     table = _table(data, tagger)
+    if steps:
+        show_steps([tagger, *map(load, beside or [])], table, output, display_name(data))
+        return
+    if beside:
+        raise ConfigError("--beside goes with --steps")
     separator = " " if len(table.columns) == 1 else "\t"
     readings = _readings(tagger, table, kbest, nth)
     shown = [table.lists(name) for name in table.columns]

@@ -12,6 +12,8 @@ from rich.table import Table
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.lab_train import with_experiments
+from chaffinch.cli.train_compare import train_and_compare, write_curve
+from chaffinch.cli.train_within import train_within
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
@@ -25,6 +27,8 @@ EXAMPLES = """
 chaffinch train train.conll -o model.chaff
 chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll
 chaffinch train data.conllu -o pos.chaff --label xpos --json
+chaffinch train train.tsv --dev dev.tsv -o best.chaff --compare greedy,easiest-first,crf --report recipes.html
+chaffinch train train.tsv --dev dev.tsv -o small.chaff --recipe easiest-first --max-size 300KB
 """
 
 
@@ -48,13 +52,37 @@ def command(
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
     ] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    compare: Annotated[
+        str | None,
+        typer.Option(help="Train these recipes, separated by commas, and keep the best.", metavar="NAMES"),
+    ] = None,
+    max_size: Annotated[
+        str | None,
+        typer.Option(
+            help="greedy, easiest-first, beam: the best model no larger, such as 300KB.", metavar="SIZE"
+        ),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="An HTML page: learning curve, comparison or sizes.")
+    ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Train a model on a file of sentences in columns and write it to one file."""
+    if compare is not None:
+        options = {} if label is None else {"label": label}
+        table = concatenated([_labelled(path, options) for path in data])
+        held_out = None if dev is None else _labelled(dev, options)
+        train_and_compare(
+            compare, table, held_out, model, report, features, seed, threads, settings or {}, json
+        )
+        return
     chosen, made = _configured(recipe, settings or {})
     options = {} if label is None else {"label": label}
     table = concatenated([_labelled(path, options) for path in data])
     held_out = None if dev is None else _labelled(dev, options)
+    if max_size is not None:
+        train_within(max_size, made, table, held_out, model, report, features, seed, threads, json)
+        return
     tagger = Tagger(made, features=features, seed=seed, threads=threads)
     wall, cpu = time.perf_counter(), time.process_time()
     with progress_bar() as listener:
@@ -78,6 +106,8 @@ def command(
         "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
         "seed": seed,
     }
+    if report is not None:
+        write_curve(report, chosen.name, tagger.history_)
     if json:
         print_json(record)
     else:

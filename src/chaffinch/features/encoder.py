@@ -157,6 +157,21 @@ class FeatureEncoder:
             index[name] = np.ascontiguousarray(index[name][keep])
         engine.restore([engine.values(c) for c in range(len(plan.words))], engine.runs(), *index.values())
 
+    def value_columns(self) -> dict[str, list[str]]:
+        """Which columns show the strings of each section ``values.N`` of the state in the names of features.
+
+        Sections whose strings are also compared with one another, not only shown, are left out.
+        """
+        plan = self._fitted()[1]
+        if any(
+            s.function in ("elsewhere", "run") or s.function.startswith("phrases") for s in plan.sentences
+        ):
+            return {}
+        return {
+            f"values.{c}": [w.name, *(s.name for s in plan.sentences if s.argument == c)]
+            for c, w in enumerate(plan.words)
+        }
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
         """All that :meth:`from_state` needs: a header that JSON can hold, arrays, and lists of strings."""
         engine, plan = self._fitted()

@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.features.reduction import reduced
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.model.squeezed import SECTION, squeezed, unsqueezed
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
@@ -61,6 +63,7 @@ class IncrementalModel:
     dictionary:  words whose label needs no search
     temperature: scores are divided by it before the softmax that gives a decision's confidence; 1 is raw
     bits:        how weights are stored; None: as float32
+    small:       the file is compressed
     """
 
     encoder: TemplateEncoder
@@ -71,6 +74,7 @@ class IncrementalModel:
     dictionary: LabelDictionary = field(default_factory=LabelDictionary)
     temperature: float = 1.0
     bits: int | None = None
+    small: bool = False
 
     def __post_init__(self) -> None:
         w = self.weights
@@ -144,7 +148,7 @@ class IncrementalModel:
         words = self.dictionary
         listed = {"dictionary.words": list(words.words)} if words.words else {}
         unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
-        return Packed(
+        whole = Packed(
             details={
                 **encoder.details,
                 "search": {"kind": self.search.kind, **asdict(self.search)},
@@ -167,10 +171,46 @@ class IncrementalModel:
             templates=encoder.templates,
             droppable=encoder.droppable,
         )
+        return squeezed(whole) if self.small else whole
+
+    def reduced(self) -> "IncrementalModel":
+        """The same model without the features, contexts and strings that no weight needs any more."""
+        w = self.weights
+        base = len(self.labels.inner) + 3
+        templates = self.encoder.features.label_templates
+        powers = np.array([base ** len(t.offsets) for t in templates], np.uint64)
+        kept = w.context.any(axis=1)
+        template, key, context = w.template[kept], w.key[kept], w.context[kept]
+        seen = (key // powers[template]).astype(np.int64) if len(key) else np.zeros(0, np.int64)
+        used = _used_observations(self.encoder, template, seen)
+        smaller = reduced(self.encoder.features, np.any(w.unary != 0, axis=1), used)
+        renumbered = [np.cumsum(mask) - 1 for mask in used]
+        moved = np.array([renumbered[t][o] for t, o in zip(template, seen, strict=True)], np.uint64)
+        key = (key % powers[template] + moved * powers[template]) if len(key) else key
+        order = np.lexsort((key, template))
+        weights = IncrementalWeights(
+            np.ascontiguousarray(w.unary[smaller.order]),
+            np.ascontiguousarray(template[order]),
+            np.ascontiguousarray(key[order].astype(np.uint64)),
+            np.ascontiguousarray(context[order]),
+        )
+        return replace(self, encoder=TemplateEncoder(smaller.encoder), weights=weights)
+
+    def pruned(self, threshold: float, bits: int | None) -> "IncrementalModel":
+        """The same model with weights below the threshold gone, the rest rounded to ``bits``."""
+        w = self.weights
+
+        def cut(a: NDArray[np.float32]) -> NDArray[np.float32]:
+            large = np.where(np.abs(a) < threshold, np.float32(0), a)
+            return large if bits is None else SparseWeights.of(large, bits).dense(a.shape[1])
+
+        return replace(self, weights=replace(w, unary=cut(w.unary), context=cut(w.context)), bits=bits)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "IncrementalModel":
         """The model of a file, every size and index checked."""
+        small = SECTION in file.arrays
+        file = unsqueezed(file)
         encoder = TemplateEncoder.loaded(file)
         inner, details = file.header.labels, file.header.details
         outer, search = details.get("outer"), details.get("search")
@@ -204,6 +244,7 @@ class IncrementalModel:
                 LabelDictionary.loaded(file, Y),
                 float(details.get("temperature", 1.0)),
                 details.get("bits"),
+                small,
             )
         except (TypeError, ValueError, KeyError, ConfigError) as e:
             raise ModelFileError(f"{file.source}: its tagger is damaged: {e}") from None
@@ -273,6 +314,20 @@ def _observed(encoder: TemplateEncoder) -> dict[str, int]:
         if seen := _observed_part(text):
             first.setdefault(seen, number)
     return first
+
+
+def _used_observations(
+    encoder: TemplateEncoder, template: NDArray[np.int32], seen: NDArray[np.int64]
+) -> list[NDArray[np.bool_]]:
+    """Which observations of each label template are in use; templates that observe the same share the answer."""
+    templates = encoder.features.label_templates
+    parts = [_observed_part(text) for text in _texts(encoder)]
+    masks = {part: np.zeros(max(1, t.n_observations), bool) for part, t in zip(parts, templates, strict=True)}
+    for l, part in enumerate(parts):
+        masks[part][seen[template == l]] = True
+    if "" in masks:
+        masks[""][:] = True
+    return [masks[part] for part in parts]
 
 
 def _texts(encoder: TemplateEncoder) -> list[str]:

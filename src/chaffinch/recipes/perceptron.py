@@ -85,7 +85,7 @@ class _Incremental(_Online):
         "which labels may follow which: all, as the tag scheme says, or seen in training",
         choices=LEGAL,
     )
-    forbid: str = knob("", "further pairs, such as 'NAME>QTY, <s>>PREP, QTY></s>'")
+    forbid: str = knob("", "further pairs, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
     need: str = knob("", "labels that need an earlier one, such as 'I needs B since SEP, X needs Y'")
     min_updates: int = knob(1, "features count only once they were rewarded so often, in training too", low=1)
     min_weight: float = knob(0.0, "weights that are smaller than this in the end become zero", low=0.0)

@@ -16,7 +16,7 @@ MOST_NEEDS = 8
 START, END = "<s>", "</s>"
 
 _NEED = re.compile(r"\s*(\S+)\s+needs\s+(\S+?)(?:\s+since\s+(\S+))?\s*")
-_PAIR = re.compile(r"\s*(\S+?)\s*>\s*(\S+)\s*")
+_PAIR = re.compile(r"\s*(\S+?)\s*->\s*(\S+)\s*")
 
 
 @dataclass(frozen=True)
@@ -83,9 +83,9 @@ class Legality:
     ) -> "Legality":
         """Masks joined, and rules read from text.
 
-        forbid: pairs such as ``NAME>NAME, <s>>PREP, QTY></s>``; need: ``I needs B since SEP, ...``
+        forbid: pairs such as ``NAME->NAME, <s>->PREP, QTY-></s>``; need: ``I needs B since SEP, ...``
 
-        >>> legality = Legality.of(["B", "I", "O"], forbid="O>I, <s>>I", need="I needs B since O")
+        >>> legality = Legality.of(["B", "I", "O"], forbid="O->I, <s>->I", need="I needs B since O")
         >>> legality.follows.astype(int).tolist(), legality.starts.astype(int).tolist()
         ([[1, 1, 1], [1, 1, 1], [1, 0, 1]], [1, 0, 1])
         """
@@ -121,8 +121,8 @@ def seen_pairs(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> tuple[Ma
 
 
 def parsed_pairs(text: str) -> list[tuple[str, str]]:
-    """The pairs of ``A>B, C>D``; ``<s>`` and ``</s>`` are the ends of the sentence."""
-    return [_matched(_PAIR, part, "A>B") for part in text.split(",") if part.strip()]
+    """The pairs of ``A->B, C->D``; ``<s>`` and ``</s>`` are the ends of the sentence."""
+    return [_matched(_PAIR, part, "A->B") for part in text.split(",") if part.strip()]
 
 
 def parsed_needs(text: str) -> tuple[Need, ...]:
@@ -139,7 +139,7 @@ def needs_of(header: Mapping[str, Any]) -> tuple[Need, ...]:
 
 
 def _forbid(labels: Sequence[str], before: str, after: str, follows: Mask, starts: Mask, ends: Mask) -> None:
-    where = f"forbid {before}>{after}"
+    where = f"forbid {before}->{after}"
     if before == START:
         starts[_place(labels, after, where)] = False
     elif after == END:

@@ -1,0 +1,97 @@
+"""A smaller encoder: only the features that a model still weighs, and only the strings that they are made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.templates import Template, parse
+
+# A value that no kept feature has. Text never holds the character, so no word can stand for it by accident.
+GONE = "\x00"
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """encoder: the smaller one   order: int64 [kept], which old feature each new one is"""
+
+    encoder: FeatureEncoder
+    order: NDArray[np.int64]
+
+
+def reduced(
+    encoder: FeatureEncoder, features: NDArray[np.bool_], observations: Sequence[NDArray[np.bool_]]
+) -> Reduction:
+    """Keep these features [F] and, for each label template, these observations; the rest becomes unknown.
+
+    >>> from chaffinch.text.table import TokenTable
+    >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])
+    >>> rows = encoder.fit(TokenTable.from_lists({"w": [["a", "b", "a"]]}))
+    >>> kept = np.array([name.startswith("w[0]") for name in encoder.names(range(encoder.n_features))])
+    >>> small = reduced(encoder, kept, []).encoder
+    >>> small.n_features, small.names(small.transform([["a", "b"]]).ids)
+    (2, ['w[0]=a', 'w[0]=b'])
+    """
+    header, arrays, strings = encoder.state()
+    template, key = arrays["feature_template"], arrays["feature_key"]
+    kept = np.flatnonzero(features)
+    order = kept[np.lexsort((key[kept], template[kept]))]
+    bounds = arrays["observation_ptr"]
+    seen = [arrays["observation_key"][bounds[l] : bounds[l + 1]][mask] for l, mask in enumerate(observations)]
+    used = _used_values(encoder, order, observations)
+    smaller = {
+        **arrays,
+        "feature_template": np.ascontiguousarray(template[order]),
+        "feature_key": np.ascontiguousarray(key[order]),
+        "observation_ptr": np.cumsum([0, *map(len, seen)]).astype(bounds.dtype),
+        "observation_key": np.ascontiguousarray(np.concatenate([*seen, arrays["observation_key"][:0]])),
+    }
+    blanked = {name: _blanked(values, used.get(name)) for name, values in strings.items()}
+    return Reduction(FeatureEncoder.from_state(header, smaller, blanked), order)
+
+
+def _used_values(
+    encoder: FeatureEncoder, features: NDArray[np.int64], observations: Sequence[NDArray[np.bool_]]
+) -> dict[str, set[str]]:
+    """The strings that occur in the names of what is kept, by section of the encoder's state."""
+    by_column: dict[str, set[str]] = {}
+    forms = {str(t): t for text in encoder.templates for t in parse(text)}
+    singles = [t for t in forms.values() if not t.label_offsets]
+    for name in encoder.names(features.astype(np.int32)):
+        _note(name, singles, by_column)
+    for l, (mask, label) in enumerate(zip(observations, encoder.label_templates, strict=True)):
+        seen = parse(label.text)[0].observed
+        for o in np.flatnonzero(mask).tolist() if seen else ():
+            _note(encoder.observation_name(l, o), [Template(seen)], by_column)
+    sections = encoder.value_columns()
+    return {
+        section: set().union(*(by_column.get(column, set()) for column in columns))
+        for section, columns in sections.items()
+    }
+
+
+def _note(name: str, templates: Sequence[Template], by_column: dict[str, set[str]]) -> None:
+    """Take a feature's name apart by the template that made it; a doubtful name counts under all that fit."""
+    for template in templates:
+        marks = [f"{'|' if i else ''}{atom}=" for i, atom in enumerate(template.atoms)]
+        if template.window:
+            marks = [f"{template}="]
+        if not marks or not name.startswith(marks[0]):
+            continue
+        rest, values = name, []
+        for mark in marks:
+            before, found, rest = rest.partition(mark)
+            if not found:
+                break
+            values.append(before)
+        else:
+            for atom, value in zip(template.atoms, [*values[1:], rest], strict=False):
+                by_column.setdefault(atom.column, set()).add(value)
+
+
+def _blanked(values: Sequence[str], used: set[str] | None) -> list[str]:
+    if used is None:
+        return list(values)
+    return [value if value in used else f"{GONE}{i:x}" for i, value in enumerate(values)]

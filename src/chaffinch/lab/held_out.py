@@ -1,0 +1,34 @@
+"""A tenth of a corpus held out, where nobody gave held-out sentences."""
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.text.table import Column, TokenTable
+
+EVERY = 10
+
+
+def split_off(table: TokenTable) -> tuple[TokenTable, TokenTable]:
+    """All sentences but every tenth, and every tenth.
+
+    >>> table = TokenTable.from_lists({"w": [[str(n)] for n in range(20)]})
+    >>> rest, tenth = split_off(table)
+    >>> rest.n_sentences, tenth.lists("w")
+    (18, [['9'], ['19']])
+    """
+    tenth = np.arange(table.n_sentences) % EVERY == EVERY - 1
+    if not tenth.any():
+        raise DataError(
+            f"{table.n_sentences} sentences are too few to hold a tenth out: give held-out ones, --dev"
+        )
+    return _chosen(table, ~tenth), _chosen(table, tenth)
+
+
+def _chosen(table: TokenTable, sentences: np.ndarray) -> TokenTable:
+    lengths = np.diff(table.ptr)
+    tokens = np.repeat(sentences, lengths)
+    columns = {
+        name: Column(c.types, np.ascontiguousarray(c.ids[tokens])) for name, c in table.columns.items()
+    }
+    ptr = np.concatenate([[0], np.cumsum(lengths[sentences])]).astype(np.int64)
+    return TokenTable(ptr, columns, None if table.groups is None else table.groups[sentences])
