@@ -6,6 +6,7 @@
 namespace chaffinch::bindings {
 
 void bind_chain(nanobind::module_& m);
+void bind_classify(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);
 void bind_crf(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);

@@ -7,6 +7,7 @@ NB_MODULE(_core, m) {
     nanobind::set_leak_warnings(false);
     m.doc() = "The native core of Chaffinch.";
     bind_chain(m);
+    bind_classify(m);
     bind_corpus(m);
     bind_crf(m);
     bind_evaluate(m);

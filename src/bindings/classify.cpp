@@ -1,0 +1,239 @@
+// Learners of document classifiers over rows of weighted features.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "choice_scores.hpp"
+#include "choice_sgd.hpp"
+#include "dual_choice.hpp"
+#include "dual_rest.hpp"
+#include "score.hpp"
+
+#include <algorithm>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+template <class Array> void check_table(const Array& w, std::int64_t F, std::int64_t Y) {
+    expect(static_cast<std::int64_t>(w.shape(0)) == F + 1 && static_cast<std::int64_t>(w.shape(1)) == padded(Y),
+           "weights must be [features + 1, padded labels]");
+}
+
+// Rows that were checked once, and the arrays that keep them alive.
+struct DocumentRows {
+    In<std::int64_t> ptr;
+    In<std::int32_t> ids;
+    In<float> values;
+    Examples examples;
+
+    DocumentRows(In<std::int64_t> ptr_, In<std::int32_t> ids_, In<float> values_, std::int64_t F, float bias)
+        : ptr(std::move(ptr_)), ids(std::move(ids_)), values(std::move(values_)) {
+        const auto bounds = span(ptr);
+        expect(!bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds) &&
+                   bounds.back() == static_cast<std::int64_t>(ids.size()),
+               "DocumentRows: ptr must rise from 0 to the number of ids");
+        expect(values.size() == 0 || values.size() == ids.size(), "DocumentRows: values must match ids, or be empty");
+        expect(F >= 0 && all_below(span(ids), F), "DocumentRows: a feature is out of range");
+        examples = {bounds, span(ids), span(values), F, bias};
+    }
+
+    std::int64_t N() const { return examples.N(); }
+
+    void check_penalties(const In<float>& C) const {
+        expect(static_cast<std::int64_t>(C.size()) == N(), "there must be one penalty per document");
+        expect(std::ranges::all_of(span(C), [](float c) { return c > 0; }), "penalties must be positive");
+    }
+    void check_order(const In<std::int64_t>& order) const {
+        expect(std::ranges::all_of(span(order), [&](std::int64_t n) { return n >= 0 && n < N(); }),
+               "order names a document that is not there");
+    }
+    void check_targets(const In<float, 2>& q, std::int64_t Y) const {
+        expect(static_cast<std::int64_t>(q.shape(0)) == N() && static_cast<std::int64_t>(q.shape(1)) == Y && Y > 0,
+               "targets must be [documents, labels]");
+    }
+    template <class Array> void check_weights(const Array& w, std::int64_t Y) const { check_table(w, examples.F, Y); }
+};
+
+using Table = nb::ndarray<nb::numpy, const float, nb::ndim<2>>;
+
+template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
+    return Table(solver.alpha(), {static_cast<std::size_t>(N), static_cast<std::size_t>(solver.S())});
+}
+
+struct Rest {
+    const DocumentRows* rows;
+    std::int64_t Y;
+    DualRest solver;
+};
+
+struct CrammerSinger {
+    const DocumentRows* rows;
+    std::int64_t Y;
+    DualCrammerSinger solver;
+};
+
+struct Logistic {
+    const DocumentRows* rows;
+    std::int64_t Y;
+    DualLogistic solver;
+};
+
+} // namespace
+
+void bind_classify(nb::module_& m) {
+    nb::class_<DocumentRows>(m, "DocumentRows", "Rows of weighted features, checked once.")
+        .def(nb::init<In<std::int64_t>, In<std::int32_t>, In<float>, std::int64_t, float>(), nb::arg("ptr").noconvert(),
+             nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("features"), nb::arg("bias") = 0.0f);
+
+    nb::enum_<MarginLoss>(m, "MarginLoss")
+        .value("hinge", MarginLoss::hinge)
+        .value("squared_hinge", MarginLoss::squared_hinge)
+        .value("squared", MarginLoss::squared);
+
+    nb::class_<Rest>(m, "DualRest", "One model per label against the rest, by dual coordinate descent.")
+        .def(
+            "__init__",
+            [](Rest* self, const DocumentRows& rows, In<std::int64_t> label_ptr, In<std::int32_t> labels, In<float> C,
+               std::int64_t Y, MarginLoss loss, bool shrinking) {
+                const auto bounds = span(label_ptr);
+                expect(static_cast<std::int64_t>(bounds.size()) == rows.N() + 1 && bounds.front() == 0 &&
+                           std::ranges::is_sorted(bounds) && bounds.back() == static_cast<std::int64_t>(labels.size()),
+                       "DualRest: label_ptr must rise from 0 to the number of labels");
+                expect(Y > 0 && all_below(span(labels), Y), "DualRest: a label is out of range");
+                rows.check_penalties(C);
+                new (self) Rest{&rows, Y, DualRest(rows.examples, bounds, span(labels), span(C), Y, loss, shrinking)};
+            },
+            nb::arg("rows"), nb::arg("label_ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("C").noconvert(),
+            nb::arg("label_count"), nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
+        .def(
+            "run",
+            [](Rest& self, In<std::int64_t> order, std::size_t threads, Out<float, 2> w, Out<float> violation) {
+                self.rows->check_order(order);
+                self.rows->check_weights(w, self.Y);
+                expect(static_cast<std::int64_t>(violation.size()) == self.Y, "DualRest: violation must be [labels]");
+                nb::gil_scoped_release released;
+                self.solver.pass(span(order), threads, w.data(), span(violation));
+            },
+            nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("w").noconvert(), nb::arg("violation").noconvert(),
+            "One pass in this order; violation float32 [labels] receives each label's largest.")
+        .def("wake", [](Rest& self) { self.solver.wake(); }, "Look again at everything that rests.")
+        .def(
+            "alpha", [](const Rest& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
+            "The dual variables, float32 [documents, padded labels].");
+
+    nb::class_<CrammerSinger>(m, "DualCrammerSinger", "Crammer and Singer's multiclass margin, by its dual.")
+        .def(
+            "__init__",
+            [](CrammerSinger* self, const DocumentRows& rows, In<std::int32_t> y, In<float> C, std::int64_t Y,
+               bool shrinking) {
+                expect(static_cast<std::int64_t>(y.size()) == rows.N(), "DualCrammerSinger: one label per document");
+                expect(Y > 0 && all_below(span(y), Y), "DualCrammerSinger: a label is out of range");
+                rows.check_penalties(C);
+                new (self) CrammerSinger{&rows, Y, DualCrammerSinger(rows.examples, span(y), span(C), Y, shrinking)};
+            },
+            nb::arg("rows"), nb::arg("y").noconvert(), nb::arg("C").noconvert(), nb::arg("label_count"),
+            nb::arg("shrinking"), nb::keep_alive<1, 2>())
+        .def(
+            "run",
+            [](CrammerSinger& self, In<std::int64_t> order, Out<float, 2> w) {
+                self.rows->check_order(order);
+                self.rows->check_weights(w, self.Y);
+                nb::gil_scoped_release released;
+                return self.solver.pass(span(order), w.data());
+            },
+            nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the largest violation met.")
+        .def("wake", [](CrammerSinger& self) { self.solver.wake(); }, "Look again at everything that rests.")
+        .def(
+            "alpha", [](const CrammerSinger& self) { return alpha(self.solver, self.rows->N()); },
+            nb::rv_policy::reference_internal, "The dual variables, float32 [documents, padded labels].");
+
+    nb::class_<Logistic>(m, "DualLogistic", "Multinomial logistic regression, by stochastic dual coordinate ascent.")
+        .def(
+            "__init__",
+            [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C) {
+                const auto Y = static_cast<std::int64_t>(q.shape(1));
+                rows.check_targets(q, Y);
+                rows.check_penalties(C);
+                new (self) Logistic{&rows, Y, DualLogistic(rows.examples, span(q), span(C), Y)};
+            },
+            nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::keep_alive<1, 2>())
+        .def(
+            "run",
+            [](Logistic& self, In<std::int64_t> order, Out<float, 2> w) {
+                self.rows->check_order(order);
+                self.rows->check_weights(w, self.Y);
+                nb::gil_scoped_release released;
+                return self.solver.pass(span(order), w.data());
+            },
+            nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the duality gap met.")
+        .def(
+            "alpha", [](const Logistic& self) { return alpha(self.solver, self.rows->N()); },
+            nb::rv_policy::reference_internal, "The dual distributions, float32 [documents, padded labels].");
+
+    nb::enum_<ChoiceLoss>(m, "ChoiceLoss")
+        .value("softmax", ChoiceLoss::softmax)
+        .value("sigmoid", ChoiceLoss::sigmoid)
+        .value("hinge", ChoiceLoss::hinge)
+        .value("perceptron", ChoiceLoss::perceptron);
+
+    nb::class_<ChoiceSgd>(m, "ChoiceSgd", "Stochastic gradient descent over documents, plain or AdaGrad, averaged or not.")
+        .def(
+            "__init__",
+            [](ChoiceSgd* self, std::int64_t F, std::int64_t Y, ChoiceLoss loss, bool adaptive, bool average, double l1,
+               double l2) {
+                expect(F >= 0 && Y > 0 && l1 >= 0 && l2 >= 0, "ChoiceSgd: sizes and penalties must not be negative");
+                new (self) ChoiceSgd(F, Y, {loss, adaptive, average, l1, l2});
+            },
+            nb::arg("features"), nb::arg("label_count"), nb::arg("loss"), nb::arg("adaptive"), nb::arg("average"),
+            nb::arg("l1"), nb::arg("l2"))
+        .def(
+            "run",
+            [](ChoiceSgd& self, const DocumentRows& rows, In<float, 2> q, In<float> c, In<std::int64_t> order,
+               std::int64_t batch, In<float> rates, std::size_t threads, Out<float, 2> w) {
+                expect(rows.examples.F == self.F(), "ChoiceSgd: rows have another number of features");
+                rows.check_targets(q, self.Y());
+                rows.check_penalties(c);
+                rows.check_order(order);
+                rows.check_weights(w, self.Y());
+                expect(batch > 0, "ChoiceSgd: a batch has at least one document");
+                const auto steps = (static_cast<std::int64_t>(order.size()) + batch - 1) / batch;
+                expect(static_cast<std::int64_t>(rates.size()) == steps, "ChoiceSgd: there must be one rate per batch");
+                nb::gil_scoped_release released;
+                return self.run(rows.examples, span(q), span(c), span(order), batch, span(rates), threads, w.data());
+            },
+            nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(),
+            nb::arg("order").noconvert(), nb::arg("batch"), nb::arg("rates").noconvert(), nb::arg("threads"),
+            nb::arg("w").noconvert(), "Steps over the documents in this order; the sum of their losses as met.")
+        .def(
+            "settle",
+            [](ChoiceSgd& self, Out<float, 2> w) {
+                check_table(w, self.F(), self.Y());
+                self.settle(w.data());
+            },
+            nb::arg("w").noconvert(), "Bring every weight up to date with the penalties.")
+        .def(
+            "average",
+            [](const ChoiceSgd& self, In<float, 2> w, Out<float, 2> out) {
+                check_table(w, self.F(), self.Y());
+                check_table(out, self.F(), self.Y());
+                self.average(w.data(), out.data());
+            },
+            nb::arg("w").noconvert(), nb::arg("out").noconvert(), "The mean of settled weights over all steps.");
+
+    m.def(
+        "choice_scores",
+        [](const DocumentRows& rows, In<float, 2> w, std::size_t threads, Out<float, 2> out) {
+            const auto Y = static_cast<std::int64_t>(out.shape(1));
+            expect(static_cast<std::int64_t>(out.shape(0)) == rows.N(), "choice_scores: one row of scores per document");
+            rows.check_weights(w, Y);
+            nb::gil_scoped_release released;
+            choice_scores(rows.examples, Y, w.data(), threads, out.data());
+        },
+        nb::arg("rows"), nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(),
+        "out float32 [documents, labels]: the score of every label.");
+}
+
+} // namespace chaffinch::bindings

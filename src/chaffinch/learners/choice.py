@@ -1,0 +1,107 @@
+"""What learners of document classifiers are given: rows of weighted features and what each row is labelled."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import DocumentRows
+from chaffinch.errors import ConfigError
+from chaffinch.progress import Listener, Progress, keep_going
+
+LANES = 8
+
+
+@dataclass(frozen=True)
+class ChoiceProblem:
+    """Documents over F features and Y labels.
+
+    ptr, ids, values: rows as CSR, int64 [N+1], int32 [nnz], float32 [nnz] or None where every value is 1
+    label_ptr, labels: the labels of each document as CSR; one each, unless there are several
+    soft:       target distributions float32 [N, Y] that count instead of the labels; or None
+    importance: how much each document counts, float32 [N], above 0
+    """
+
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    values: NDArray[np.float32] | None
+    F: int
+    label_ptr: NDArray[np.int64]
+    labels: NDArray[np.int32]
+    Y: int
+    importance: NDArray[np.float32]
+    soft: NDArray[np.float32] | None = None
+    seed: int = 0
+    threads: int = 0
+    on_epoch: Listener = keep_going
+
+    @property
+    def N(self) -> int:
+        """How many documents."""
+        return len(self.ptr) - 1
+
+    @property
+    def S(self) -> int:
+        """The width of a row of weights: Y rounded up to whole vectors."""
+        return padded(self.Y)
+
+    @property
+    def single(self) -> bool:
+        """Every document has exactly one label."""
+        return bool(np.array_equal(self.label_ptr, np.arange(self.N + 1)))
+
+    def rows(self, bias: float) -> DocumentRows:
+        """The rows as the native learners read them; ``bias`` is the value of a feature that all have."""
+        values = np.zeros(0, np.float32) if self.values is None else self.values
+        return DocumentRows(self.ptr, self.ids, values, self.F, bias)
+
+    def targets(self) -> NDArray[np.float32]:
+        """q [N, Y]: the soft targets, or one where a document has a label."""
+        if self.soft is not None:
+            return self.soft
+        q = np.zeros((self.N, self.Y), dtype=np.float32)
+        q[np.repeat(np.arange(self.N), np.diff(self.label_ptr)), self.labels] = 1.0
+        return q
+
+    def one_label_each(self, learner: str) -> NDArray[np.int32]:
+        """y [N]; ConfigError where documents have soft targets, several labels or none."""
+        if self.soft is not None:
+            raise ConfigError(f"{learner} learns from labels, not from soft targets; a logistic recipe takes them")
+        if not self.single:
+            raise ConfigError(f"{learner} needs one label per document; one-vs-rest recipes take several")
+        return self.labels
+
+
+@dataclass
+class ChoiceWeights:
+    """What a learner made: w [F+1, S], the last row the intercepts.
+
+    link:     how scores become probabilities: ``softmax``, ``sigmoid`` (each label by itself) or ``margin``
+              (scores are margins, whose scale has to be fitted)
+    left_out: scores of the training documents as if each had not taken part, float32 [N, Y]; or None
+    """
+
+    w: NDArray[np.float32]
+    link: str
+    history: list[Progress] = field(default_factory=list)
+    left_out: NDArray[np.float32] | None = None
+
+
+class ChoiceLearner(Protocol):
+    """A frozen dataclass of knobs that solves a problem."""
+
+    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+        """The weights."""
+        ...
+
+
+def padded(Y: int) -> int:
+    """Y rounded up to whole vectors, as the native code lays out a row of weights."""
+    return -(-Y // LANES) * LANES
+
+
+def with_intercepts(w: NDArray[np.float32], bias: float) -> NDArray[np.float32]:
+    """The weights with the bias feature's value multiplied in, so that its row holds the intercepts."""
+    w[-1] *= bias
+    return w

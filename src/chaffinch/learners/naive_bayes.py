@@ -1,0 +1,85 @@
+"""Naive Bayes over weighted n-gram counts: multinomial, and its complement."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import count_by_label
+from chaffinch.knobs import knob
+from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
+
+Matrix = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultinomialNaiveBayes:
+    """log p(y) + sum_f x_f log p(f|y),   p(f|y) = (alpha + n_fy) / sum over f' of the same.
+
+    n_fy is the sum of feature f over documents labelled y.
+    """
+
+    alpha: float = knob(0.1, "added to every count", low=1e-9)
+
+    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+        """The weights from one pass of counting."""
+        return self.weights(label_counts(problem), label_masses(problem))
+
+    def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
+        """The weights from counts [F, Y] and the documents' mass of each label [Y]."""
+        smooth = counts + self.alpha
+        logs = np.log(smooth) - np.log(smooth.sum(axis=0))
+        with np.errstate(divide="ignore"):
+            prior = np.maximum(np.log(masses) - np.log(masses.sum()), -700.0)
+        return ChoiceWeights(_stacked(logs, prior), "softmax")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComplementNaiveBayes:
+    """- sum_f x_f log p(f|not y), from the counts of all other labels.
+
+    Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better where labels differ in size.
+    """
+
+    alpha: float = knob(0.1, "added to every count", low=1e-9)
+    normalised: bool = knob(False, "divide each label's weights by their sum")
+
+    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+        """The weights from one pass of counting."""
+        return self.weights(label_counts(problem), label_masses(problem))
+
+    def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
+        """The weights from counts [F, Y]; the labels' masses play no part."""
+        others = counts.sum(axis=1, keepdims=True) - counts + self.alpha
+        logs = np.log(others.sum(axis=0)) - np.log(others)
+        if self.normalised:
+            logs = -logs / -logs.sum(axis=0)
+        return ChoiceWeights(_stacked(logs, np.zeros(len(masses))), "softmax")
+
+
+def label_counts(problem: ChoiceProblem) -> Matrix:
+    """n_fy: the sum of each feature over each label's documents, each document times its importance [F, Y]."""
+    values = np.ones(len(problem.ids), np.float32) if problem.values is None else problem.values
+    weighted = values * np.repeat(problem.importance, np.diff(problem.ptr))
+    out = np.zeros((problem.F, problem.Y))
+    if problem.soft is None:
+        count_by_label(problem.ptr, problem.ids, weighted, problem.label_ptr, problem.labels, out)
+        return out
+    for y in range(problem.Y):
+        share = weighted * np.repeat(problem.soft[:, y], np.diff(problem.ptr))
+        out[:, y] = np.bincount(problem.ids, weights=share, minlength=problem.F)
+    return out
+
+
+def label_masses(problem: ChoiceProblem) -> Matrix:
+    """The sum of the importance of each label's documents: float64 [Y]."""
+    return np.asarray(problem.importance.astype(np.float64) @ problem.targets().astype(np.float64))
+
+
+def _stacked(logs: Matrix, prior: Matrix) -> NDArray[np.float32]:
+    """Weights of features and of the intercept as one padded table."""
+    F, Y = logs.shape
+    w = np.zeros((F + 1, -(-Y // 8) * 8), dtype=np.float32)
+    w[:F, :Y] = logs
+    w[F, :Y] = prior
+    return w

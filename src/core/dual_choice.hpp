@@ -1,0 +1,67 @@
+// One linear model over all labels at once, by dual coordinate ascent on one example's block at a time.
+//
+//   min over w of  |w|^2 / 2 + sum_n C_n loss(s_n),   s_ny = w_y.x_n
+//
+//   Crammer-Singer   loss = max_y (s_y + [y != y_n]) - s_{y_n}
+//     w_y = sum_n a_ny x_n,   a_ny <= C_n [y = y_n],   sum_y a_ny = 0; the block is solved exactly
+//     (Crammer and Singer 2001; Keerthi et al. 2008, "A sequential dual method", with LIBLINEAR's shrinking)
+//
+//   logistic         loss = log sum_y exp s_y - sum_y q_ny s_y,   q_n a distribution over the labels
+//     w_y = sum_n C_n (q_ny - m_ny) x_n,   m_n in the simplex; m_n moves towards softmax(s_n) by the exact line search
+//     (Shalev-Shwartz and Zhang 2013, "Stochastic dual coordinate ascent", option I along that direction)
+#pragma once
+
+#include "examples.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace chaffinch {
+
+class DualCrammerSinger {
+  public:
+    DualCrammerSinger(const Examples& examples,
+                      std::span<const std::int32_t> y, // [N]  the label of each example
+                      std::span<const float> C,        // [N]  penalty of each example
+                      std::int64_t Y, bool shrinking);
+
+    // One pass in this order; returns the largest violation of an example's optimality.
+    float pass(std::span<const std::int64_t> order, float* w);
+    void wake();
+
+    const float* alpha() const { return alpha_.data(); } // [N][S]
+    std::int64_t S() const { return padded(Y_); }
+
+  private:
+    Examples x_;
+    std::span<const std::int32_t> y_;
+    std::vector<float> C_, norm_;
+    std::int64_t Y_;
+    bool shrinking_;
+    AlignedVector<float> alpha_;        // [N][S]
+    std::vector<std::uint8_t> resting_; // [N]
+    std::vector<float> sorted_;         // workspace
+    float bound_ = 0;                   // last pass's largest violation
+};
+
+class DualLogistic {
+  public:
+    DualLogistic(const Examples& examples,
+                 std::span<const float> q, // [N][Y]  target distributions
+                 std::span<const float> C, // [N]
+                 std::int64_t Y);
+
+    // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
+    double pass(std::span<const std::int64_t> order, float* w);
+
+    const float* alpha() const { return m_.data(); } // [N][S]  m
+    std::int64_t S() const { return padded(Y_); }
+
+  private:
+    Examples x_;
+    std::vector<float> C_, norm_;
+    std::int64_t Y_;
+    AlignedVector<float> m_; // [N][S]
+};
+
+} // namespace chaffinch

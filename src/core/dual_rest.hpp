@@ -1,0 +1,54 @@
+// One linear model per label against the rest, by dual coordinate descent: labels are lanes.
+//
+//   min over w_y of  |w_y|^2 / 2 + sum_n C_n loss(t_ny w_y.x_n),   t_ny = +1 where n has the label y, else -1
+//
+//   hinge           max(0, 1 - z)       0 <= a_ny <= C_n     D_n = 0
+//   squared hinge   max(0, 1 - z)^2     0 <= a_ny            D_n = 1 / (2 C_n)
+//   squared         (1 - z)^2           a_ny free            D_n = 1 / (2 C_n)
+//
+//   w_y = sum_n a_ny t_ny x_n;   one step on a_ny:   G = t_ny w_y.x_n - 1 + D_n a_ny
+//                                                    a_ny := clipped(a_ny - G / (|x_n|^2 + D_n))
+//
+// Hsieh et al. 2008, "A dual coordinate descent method for large-scale linear SVM", with shrinking of section 3.2 per
+// lane: a lane at its bound whose gradient lies beyond the last pass's largest violation rests until `wake`. A label's
+// weights depend on that label alone, so lanes may be shared out to threads in any way.
+#pragma once
+
+#include "examples.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace chaffinch {
+
+enum class MarginLoss { hinge, squared_hinge, squared };
+
+class DualRest {
+  public:
+    DualRest(const Examples& examples,
+             std::span<const std::int64_t> label_ptr, // [N+1]  the labels of each example
+             std::span<const std::int32_t> labels,    //        each in [0, Y)
+             std::span<const float> C,                // [N]    penalty of each example
+             std::int64_t Y, MarginLoss loss, bool shrinking);
+
+    // One pass over the examples in this order; returns the largest violation of each label's optimality, [Y].
+    void pass(std::span<const std::int64_t> order, std::size_t threads, float* w, std::span<float> violation);
+
+    // Resting lanes are looked at again.
+    void wake();
+
+    const float* alpha() const { return alpha_.data(); } // [N][S]
+    std::int64_t S() const { return padded(Y_); }
+
+  private:
+    Examples x_;
+    std::int64_t Y_;
+    MarginLoss loss_;
+    bool shrinking_;
+    std::vector<float> Q_, D_, U_;        // [N]     |x|^2 + D; D; upper bound of alpha
+    AlignedVector<float> alpha_, signs_;  // [N][S]  signs: +1, -1, 0 in lanes that are no label
+    std::vector<std::uint8_t> resting_;   // [N][S]
+    std::vector<float> most_, least_;     // [S]     last pass's bounds for shrinking
+};
+
+} // namespace chaffinch

@@ -1,0 +1,109 @@
+// Documents as rows of weighted features, and the two ways in which learners touch the weights of a row.
+//
+//   gather   s[y]    = sum over the features f of example n of  v_f w[f][y]
+//   scatter  w[f][y] += v_f d[y]  for the same features
+//
+// The last row of w is the bias, a feature that every example has with the value `bias` (0: there is none).
+#pragma once
+
+#include "aligned.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace chaffinch {
+
+struct Examples {
+    std::span<const std::int64_t> ptr;  // [N+1]
+    std::span<const std::int32_t> ids;  // [nnz]  each in [0, F)
+    std::span<const float> values;      // [nnz], or empty: every value is 1
+    std::int64_t F = 0;                 // features; row F of w is the bias
+    float bias = 0;
+
+    std::int64_t N() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
+    float value(std::int64_t k) const { return values.empty() ? 1.0f : values[static_cast<std::size_t>(k)]; }
+};
+
+// |x_n|^2, the bias included.
+inline float squared_norm(const Examples& x, std::int64_t n) {
+    double sum = static_cast<double>(x.bias) * x.bias;
+    for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) sum += static_cast<double>(x.value(k)) * x.value(k);
+    return static_cast<float>(sum);
+}
+
+namespace rows {
+
+constexpr std::int64_t ahead = 8; // rows of w lie far apart: ask for those of a few features ahead
+
+// P packs of lanes in registers, from column `first` of rows of stride S. Inlined, so that a caller compiled for several
+// generations of vector units has it in each.
+template <int P>
+CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* out) {
+    Pack<float> sum[P] = {};
+    const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
+    const std::int32_t* ids = x.ids.data();
+    const float* values = x.values.empty() ? nullptr : x.values.data();
+    const auto add = [&](const float* row, float v) {
+        for (int p = 0; p < P; ++p) {
+            Pack<float> here;
+            get(here, row + p * lanes);
+            sum[p] += v * here;
+        }
+    };
+    for (std::int64_t k = begin; k < end; ++k) {
+        if (k + ahead < end) {
+            const float* next = w + ids[k + ahead] * S;
+            __builtin_prefetch(next);
+            if (P > 1) __builtin_prefetch(next + 16);
+        }
+        add(w + ids[k] * S, values ? values[k] : 1.0f);
+    }
+    if (x.bias != 0) add(w + x.F * S, x.bias);
+    for (int p = 0; p < P; ++p) put(out + p * lanes, sum[p]);
+}
+
+template <int P>
+CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const float* d, std::int64_t S, float* w) {
+    Pack<float> step[P];
+    for (int p = 0; p < P; ++p) get(step[p], d + p * lanes);
+    const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
+    const std::int32_t* ids = x.ids.data();
+    const float* values = x.values.empty() ? nullptr : x.values.data();
+    const auto add = [&](float* row, float v) {
+        for (int p = 0; p < P; ++p) {
+            Pack<float> here;
+            get(here, row + p * lanes);
+            here += v * step[p];
+            put(row + p * lanes, here);
+        }
+    };
+    for (std::int64_t k = begin; k < end; ++k) add(w + ids[k] * S, values ? values[k] : 1.0f);
+    if (x.bias != 0) add(w + x.F * S, x.bias);
+}
+
+} // namespace rows
+
+// s[0..S) of example n; S is a whole number of lanes.
+CHAFFINCH_INLINE void gather(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* s) {
+    std::int64_t y = 0;
+    for (; S - y >= 4 * lanes; y += 4 * lanes) rows::gather_packs<4>(x, n, w + y, S, s + y);
+    switch ((S - y) / lanes) {
+    case 3: rows::gather_packs<3>(x, n, w + y, S, s + y); break;
+    case 2: rows::gather_packs<2>(x, n, w + y, S, s + y); break;
+    case 1: rows::gather_packs<1>(x, n, w + y, S, s + y); break;
+    default: break;
+    }
+}
+
+CHAFFINCH_INLINE void scatter(const Examples& x, std::int64_t n, const float* d, std::int64_t S, float* w) {
+    std::int64_t y = 0;
+    for (; S - y >= 4 * lanes; y += 4 * lanes) rows::scatter_packs<4>(x, n, d + y, S, w + y);
+    switch ((S - y) / lanes) {
+    case 3: rows::scatter_packs<3>(x, n, d + y, S, w + y); break;
+    case 2: rows::scatter_packs<2>(x, n, d + y, S, w + y); break;
+    case 1: rows::scatter_packs<1>(x, n, d + y, S, w + y); break;
+    default: break;
+    }
+}
+
+} // namespace chaffinch
