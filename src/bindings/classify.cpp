@@ -1,13 +1,16 @@
 // Learners of document classifiers over rows of weighted features.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "choice_objective.hpp"
 #include "choice_scores.hpp"
 #include "choice_sgd.hpp"
 #include "dual_choice.hpp"
 #include "dual_rest.hpp"
+#include "lbfgs.hpp"
 #include "score.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace chaffinch::bindings {
 
@@ -79,6 +82,22 @@ struct Logistic {
     const DocumentRows* rows;
     std::int64_t Y;
     DualLogistic solver;
+};
+
+// An objective and the optimiser that asks it, at one place.
+struct BatchRun {
+    In<float, 2> q;
+    In<float> c;
+    std::int64_t Y;
+    ChoiceObjective objective;
+    Lbfgs steps;
+
+    BatchRun(const DocumentRows& rows, In<float, 2> q_, In<float> c_, std::int64_t Y_, ChoiceLoss loss, double l2,
+             const LbfgsSettings& settings)
+        : q(std::move(q_)), c(std::move(c_)), Y(Y_),
+          objective(rows.examples, span(q), span(c), Y_, loss, l2, settings.threads),
+          steps([this](const float* w, float* g) { return objective(w, g); },
+                AlignedVector<float>(static_cast<std::size_t>(objective.size())), {}, settings) {}
 };
 
 } // namespace
@@ -222,6 +241,43 @@ void bind_classify(nb::module_& m) {
                 self.average(w.data(), out.data());
             },
             nb::arg("w").noconvert(), nb::arg("out").noconvert(), "The mean of settled weights over all steps.");
+
+    using Batch = std::pair<const DocumentRows*, std::unique_ptr<BatchRun>>;
+    nb::class_<Batch>(m, "ChoiceBatch", "L-BFGS, or OWL-QN where l1 > 0, over the likelihood of all documents.")
+        .def(
+            "__init__",
+            [](Batch* self, const DocumentRows& rows, In<float, 2> q, In<float> c, ChoiceLoss loss, double l1, double l2,
+               std::size_t memory, std::size_t threads) {
+                const auto Y = static_cast<std::int64_t>(q.shape(1));
+                rows.check_targets(q, Y);
+                rows.check_penalties(c);
+                expect(loss == ChoiceLoss::softmax || loss == ChoiceLoss::sigmoid, "ChoiceBatch: the loss must be smooth");
+                expect(l1 >= 0 && l2 >= 0, "ChoiceBatch: penalties must not be negative");
+                const LbfgsSettings settings{.c1 = l1, .memory = memory, .threads = threads};
+                new (self) Batch(&rows, std::make_unique<BatchRun>(rows, q, c, Y, loss, l2, settings));
+            },
+            nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(), nb::arg("loss"),
+            nb::arg("l1"), nb::arg("l2"), nb::arg("memory") = 6, nb::arg("threads") = 0, nb::keep_alive<1, 2>())
+        .def(
+            "run", [](Batch& self) { return self.second->steps.iterate(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "One step; False if none lowers the value any further.")
+        .def_prop_ro("value", [](const Batch& self) { return self.second->steps.value(); })
+        .def(
+            "evaluate",
+            [](Batch& self, In<float, 2> w, Out<float, 2> g) {
+                self.first->check_weights(w, self.second->Y);
+                self.first->check_weights(g, self.second->Y);
+                return self.second->objective(w.data(), g.data());
+            },
+            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "The value without the L1 term at w; the gradient overwrites its array.")
+        .def(
+            "weights",
+            [](const Batch& self, Out<float, 2> w) {
+                self.first->check_weights(w, self.second->Y);
+                std::ranges::copy(self.second->steps.x(), w.data());
+            },
+            nb::arg("w").noconvert(), "Copy the weights as they stand.");
 
     m.def(
         "choice_scores",

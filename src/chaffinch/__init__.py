@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "ChaffinchError": "errors",
+    "Classifier": "estimators",
     "ConfigError": "errors",
     "DataError": "errors",
     "ModelFileError": "errors",
@@ -17,7 +18,16 @@ _HOME = {
     "load": "estimators",
 }
 
-__all__ = ["ChaffinchError", "ConfigError", "DataError", "ModelFileError", "Tagger", "__version__", "load"]
+__all__ = [
+    "ChaffinchError",
+    "Classifier",
+    "ConfigError",
+    "DataError",
+    "ModelFileError",
+    "Tagger",
+    "__version__",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

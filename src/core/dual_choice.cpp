@@ -43,7 +43,7 @@ CHAFFINCH_INLINE void solve_block(std::int64_t Y, std::int64_t gold, float A, fl
 
 DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
                                      std::span<const float> C, std::int64_t Y, bool shrinking)
-    : x_(examples), y_(y), C_(C.begin(), C.end()), norm_(norms(examples)), Y_(Y), shrinking_(shrinking),
+    : x_(examples), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(examples)), Y_(Y), shrinking_(shrinking),
       alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())) {}
 
 void DualCrammerSinger::wake() {

@@ -34,7 +34,7 @@ class DualCrammerSinger {
 
   private:
     Examples x_;
-    std::span<const std::int32_t> y_;
+    std::vector<std::int32_t> y_;
     std::vector<float> C_, norm_;
     std::int64_t Y_;
     bool shrinking_;

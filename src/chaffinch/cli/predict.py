@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
+from chaffinch.cli import documents
 from chaffinch.cli.steps import show_steps
 from chaffinch.corpus import detect, read_table
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import Tagger, load
+from chaffinch.estimators import Classifier, Tagger, load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.text.table import TokenTable
 
@@ -19,6 +20,7 @@ cat dev.in | chaffinch predict model.chaff --kbest 3
 chaffinch predict model.chaff dev.in --nth 3
 chaffinch predict model.chaff dev.in --marginals
 chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
+chaffinch predict stars.chaff new.csv -o labelled.csv
 """
 
 
@@ -44,12 +46,21 @@ def command(
         list[Path] | None, typer.Option(help="--steps: a further model to show beside; may be repeated.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
+    text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
-    """Label the sentences of a file: the input comes back with the prediction as its last column."""
+    """Label the sentences or documents of a file: the input comes back with the prediction as its last column."""
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
-    tagger = load(model)
+    loaded = load(model)
+    if isinstance(loaded, Classifier):
+        if kbest is not None or nth is not None or marginals:
+            raise ConfigError(
+                "--kbest, --nth and --marginals are for taggers; --json gives every label's probability"
+            )
+        documents.predict(loaded, data, output, text, json, threads)
+        return
+    tagger: Tagger = loaded
     tagger.threads = threads
     table = _table(data, tagger)
     if steps:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from chaffinch.cli import documents
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.lab_train import with_experiments
@@ -18,8 +19,10 @@ from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
 from chaffinch.evaluate import score_tags
+from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.knobs import knobs
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, Recipe
+from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
 
@@ -29,24 +32,36 @@ chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll
 chaffinch train data.conllu -o pos.chaff --label xpos --json
 chaffinch train train.tsv --dev dev.tsv -o best.chaff --compare greedy,easiest-first,crf --report recipes.html
 chaffinch train train.tsv --dev dev.tsv -o small.chaff --recipe easiest-first --max-size 300KB
+chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev.csv
+chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high 1
 """
 
 
 @with_experiments
-@with_knobs(*((f"Knobs of recipe {r.name}", r.config) for r in TAGGERS))
+@with_knobs(
+    *((f"Knobs of recipe {r.name}", r.config) for r in TAGGERS),
+    *((f"Documents: knobs of recipe {r.name}", r.config) for r in CLASSIFIERS),
+    ("Documents: features of text", TextVectorizer),
+)
 def command(
     data: Annotated[
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA...")
     ],
     model: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes.", metavar="MODEL")],
     recipe: Annotated[
-        str, typer.Option(help=f"One of: {', '.join(r.name for r in TAGGERS)}.", metavar="NAME")
-    ] = DEFAULT_TAGGER,
+        str | None,
+        typer.Option(
+            help=f"For sentences: {', '.join(r.name for r in TAGGERS)}. "
+            f"For documents: {', '.join(r.name for r in CLASSIFIERS)}.",
+            metavar="NAME",
+        ),
+    ] = None,
     dev: Annotated[Path | None, typer.Option(help="Held-out file to score, and to stop on.")] = None,
     features: Annotated[str | None, typer.Option(help="A preset's name or a file of templates.")] = None,
     label: Annotated[
         str | None, typer.Option(help="The column to learn, by number or name; else the last.")
     ] = None,
+    text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
     threads: Annotated[
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
@@ -67,7 +82,26 @@ def command(
     ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Train a model on a file of sentences in columns and write it to one file."""
+    """Train a model and write it to one file: a tagger on sentences in columns, a classifier on documents."""
+    if documents.holds_documents(data[0]):
+        if compare is not None or max_size is not None or report is not None:
+            raise ConfigError("--compare, --max-size and --report are for taggers so far")
+        documents.train(
+            data,
+            model,
+            recipe=recipe or DEFAULT_CLASSIFIER,
+            dev=dev,
+            features=features,
+            text=text,
+            label=label,
+            settings=settings or {},
+            seed=seed,
+            threads=threads,
+            json=json,
+        )
+        return
+    if text is not None:
+        raise ConfigError(f"--text names a column of documents, and {data[0]} holds sentences")
     if compare is not None:
         options = {} if label is None else {"label": label}
         table = concatenated([_labelled(path, options) for path in data])
@@ -76,6 +110,7 @@ def command(
             compare, table, held_out, model, report, features, seed, threads, settings or {}, json
         )
         return
+    recipe = recipe or DEFAULT_TAGGER
     chosen, made = _configured(recipe, settings or {})
     options = {} if label is None else {"label": label}
     table = concatenated([_labelled(path, options) for path in data])

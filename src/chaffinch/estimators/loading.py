@@ -1,12 +1,14 @@
 """Loading: the estimator that a model file holds."""
 
 from pathlib import Path
+from typing import Any
 
 from chaffinch import modelfile
+from chaffinch.estimators.classifier import TASK, Classifier
 from chaffinch.estimators.tagger import Tagger
 
 
-def load(path: str | Path) -> Tagger:
+def load(path: str | Path) -> Any:
     """The estimator that a file holds, ready to predict; nothing in the file is executed.
 
     >>> import tempfile
@@ -15,4 +17,5 @@ def load(path: str | Path) -> Tagger:
     >>> load(path).predict([["b", "a"]])
     [['Y', 'X']]
     """
-    return Tagger.loaded(modelfile.read(path))
+    file = modelfile.read(path)
+    return Classifier.loaded(file) if file.header.details.get("task") == TASK else Tagger.loaded(file)

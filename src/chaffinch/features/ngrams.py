@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,20 @@ class TextVectorizer:
     def feature_count(self) -> int:
         """How many columns the rows have."""
         return self._ready().columns
+
+    def restricted(self, keep: NDArray[np.bool_]) -> "TextVectorizer":
+        """The same vectoriser with some of its features, in the same order; hashed features cannot be left out.
+
+        keep: bool [F]
+        """
+        fitted = self._ready()
+        if fitted.index is None or len(keep) != fitted.columns:
+            raise ConfigError("restricted needs an exact index and one entry per feature")
+        count = int(keep.sum())
+        scale = None if fitted.scale is None else fitted.scale[keep]
+        made = replace(self)
+        made._fitted = _Fitted(fitted.index.renumbered(renumbering(keep), count), scale, count)
+        return made
 
     def names(self) -> list[str]:
         """The n-gram of each feature: words joined by a space, characters by nothing."""
@@ -298,7 +312,8 @@ class TextVectorizer:
         if self.ratios and labels is not None:
             sums = sums_by_label(rows, labels, presence=self.binary)
             scale *= strongest_ratio(log_count_ratios(sums, self.ratio_alpha))
-        return scale
+        # To 32 bits, which is what a file keeps: rows are then the same before and after.
+        return scale.astype(np.float32).astype(np.float64)
 
     def _weighted(self, rows: SparseRows, scale: NDArray[np.float64] | None) -> SparseRows:
         return weighted(

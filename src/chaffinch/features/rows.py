@@ -49,6 +49,15 @@ class SparseRows:
         out[np.repeat(np.arange(len(self)), np.diff(self.ptr)), self.ids] = self.weights()
         return out
 
+    def taken(self, which: NDArray[np.integer[Any]]) -> "SparseRows":
+        """Some of the rows, in the order named."""
+        sizes = np.diff(self.ptr)[which]
+        ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=ptr[1:])
+        at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
+        values = None if self.values is None else self.values[at]
+        return SparseRows(ptr, self.ids[at], values, self.columns)
+
     def beside(self, *others: "SparseRows") -> "SparseRows":
         """These rows continued by those of other blocks, whose columns follow in order."""
         blocks = (self, *others)

@@ -6,7 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import DocumentRows
+from chaffinch._core import DocumentRows, choice_scores
 from chaffinch.errors import ConfigError
 from chaffinch.progress import Listener, Progress, keep_going
 
@@ -56,6 +56,17 @@ class ChoiceProblem:
         values = np.zeros(0, np.float32) if self.values is None else self.values
         return DocumentRows(self.ptr, self.ids, values, self.F, bias)
 
+    def scores(self, which: NDArray[np.int64], w: NDArray[np.float32], bias: float) -> NDArray[np.float32]:
+        """The scores of some documents under w: float32 [which, Y]."""
+        sizes = np.diff(self.ptr)[which]
+        ptr = np.zeros(len(which) + 1, dtype=np.int64)
+        np.cumsum(sizes, out=ptr[1:])
+        at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
+        values = np.zeros(0, np.float32) if self.values is None else self.values[at]
+        out = np.zeros((len(which), self.Y), dtype=np.float32)
+        choice_scores(DocumentRows(ptr, self.ids[at], values, self.F, bias), w, self.threads, out)
+        return out
+
     def targets(self) -> NDArray[np.float32]:
         """q [N, Y]: the soft targets, or one where a document has a label."""
         if self.soft is not None:
@@ -67,7 +78,9 @@ class ChoiceProblem:
     def one_label_each(self, learner: str) -> NDArray[np.int32]:
         """y [N]; ConfigError where documents have soft targets, several labels or none."""
         if self.soft is not None:
-            raise ConfigError(f"{learner} learns from labels, not from soft targets; a logistic recipe takes them")
+            raise ConfigError(
+                f"{learner} learns from labels, not from soft targets; a logistic recipe takes them"
+            )
         if not self.single:
             raise ConfigError(f"{learner} needs one label per document; one-vs-rest recipes take several")
         return self.labels
@@ -77,15 +90,16 @@ class ChoiceProblem:
 class ChoiceWeights:
     """What a learner made: w [F+1, S], the last row the intercepts.
 
-    link:     how scores become probabilities: ``softmax``, ``sigmoid`` (each label by itself) or ``margin``
-              (scores are margins, whose scale has to be fitted)
-    left_out: scores of the training documents as if each had not taken part, float32 [N, Y]; or None
+    link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label by itself; ``margin``, whose scale
+              has to be fitted; ``counts``, a softmax of logs that must not be rounded
+    late:     documents that joined the training late, and ``late_scores`` [late, Y], theirs before they did; or None
     """
 
     w: NDArray[np.float32]
     link: str
     history: list[Progress] = field(default_factory=list)
-    left_out: NDArray[np.float32] | None = None
+    late: NDArray[np.int64] | None = None
+    late_scores: NDArray[np.float32] | None = None
 
 
 class ChoiceLearner(Protocol):
@@ -101,7 +115,7 @@ def padded(Y: int) -> int:
     return -(-Y // LANES) * LANES
 
 
-def with_intercepts(w: NDArray[np.float32], bias: float) -> NDArray[np.float32]:
+def with_intercepts(made: ChoiceWeights, bias: float) -> ChoiceWeights:
     """The weights with the bias feature's value multiplied in, so that its row holds the intercepts."""
-    w[-1] *= bias
-    return w
+    made.w[-1] *= bias
+    return made

@@ -32,7 +32,9 @@ class ChoiceSgd:
     """
 
     loss: str = knob(
-        "logistic", "logistic over all labels, each label by itself, margin, or perceptron", choices=tuple(LOSSES)
+        "logistic",
+        "logistic over all labels, each label by itself, margin, or perceptron",
+        choices=tuple(LOSSES),
     )
     epochs: int = knob(10, "passes over the documents", low=1)
     rate: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
@@ -45,7 +47,9 @@ class ChoiceSgd:
     average: bool = knob(False, "return the mean of the weights over all steps")
     l1: float = knob(0.0, "pull of every weight towards zero, by a constant", low=0.0)
     l2: float = knob(0.0, "pull of every weight towards zero, by its size", low=0.0)
-    bias: float = knob(0.0, "value of a feature that all documents have; 0: no intercepts", low=0.0)
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights after all passes."""
@@ -65,6 +69,28 @@ class ChoiceSgd:
         return SgdRun(self, F, Y)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ChoicePerceptron:
+    """The multiclass perceptron: on a mistake w_y += x, w_y_hat -= x; the mean of w over all steps is kept."""
+
+    epochs: int = knob(5, "passes over the documents", low=1)
+    average: bool = knob(True, "return the mean of the weights over all steps")
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
+
+    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+        """The weights after all passes."""
+        return self._sgd().fit(problem)
+
+    def started(self, F: int, Y: int) -> "SgdRun":
+        """Weights of zero, to be trained epoch by epoch."""
+        return self._sgd().started(F, Y)
+
+    def _sgd(self) -> ChoiceSgd:
+        return ChoiceSgd(loss="perceptron", rate=1.0, **vars(self))
+
+
 class SgdRun:
     """Weights in training, which keep their state between calls: what ``partial_fit`` continues."""
 
@@ -81,14 +107,14 @@ class SgdRun:
         """One pass over a problem, shuffled; the mean loss met on the way."""
         config = self.config
         if config.loss != "labels" and problem.soft is None and not problem.single:
-            raise ConfigError("several labels per document need loss='labels', got {config.loss!r}")
+            raise ConfigError(f"several labels per document need loss='labels', got {config.loss!r}")
         order = np.asarray(_core.permutation(problem.N, problem.seed + self._epochs), dtype=np.int64)
         order = _repeated(order, config.batch, config.iterations)
         size = config.batch if config.minibatch else 1
         steps = -(-len(order) // size)
         rates = self._rates(steps, size, problem)
         loss = self._native.run(
-            problem.rows(config.bias),
+            problem.rows(config.bias or 0.0),
             problem.targets(),
             problem.importance,
             order,
@@ -107,7 +133,7 @@ class SgdRun:
         w = self._w.copy()
         if self.config.average:
             self._native.average(self._w, w)
-        return ChoiceWeights(with_intercepts(w, self.config.bias), LINKS[self.config.loss])
+        return with_intercepts(ChoiceWeights(w, LINKS[self.config.loss]), self.config.bias or 0.0)
 
     def _rates(self, steps: int, size: int, problem: ChoiceProblem) -> NDArray[np.float32]:
         e = self.config.rate

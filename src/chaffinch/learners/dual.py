@@ -12,6 +12,9 @@ from chaffinch.knobs import knob
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights, with_intercepts
 from chaffinch.progress import Progress
 
+EPOCHS = 20
+MOST_LATE = 1000
+
 LOSSES = {
     "hinge": _core.MarginLoss.hinge,
     "squared-hinge": _core.MarginLoss.squared_hinge,
@@ -28,15 +31,19 @@ class DualRest:
 
     loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
     C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
-    epochs: int = knob(20, "most passes over the documents", low=1)
-    tolerance: float = knob(0.1, "stop when no optimality condition is missed by more", low=0.0)
-    bias: float = knob(0.0, "value of a feature that all documents have; 0: no intercepts", low=0.0)
+    epochs: int | None = knob(
+        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+    )
+    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights, and the documents' scores without their own share."""
+        """The weights."""
         if problem.soft is not None:
             raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
-        rows = problem.rows(self.bias)
+        rows = problem.rows(self.bias or 0.0)
         C = penalties(problem, self.C)
         solver = _core.DualRest(
             rows, problem.label_ptr, problem.labels, C, problem.Y, LOSSES[self.loss], self.loss != "squared"
@@ -48,11 +55,30 @@ class DualRest:
             solver.run(order, problem.threads, w, violation)
             return float(violation.max())
 
-        history = passes(problem, self.epochs, self.tolerance, run, solver.wake)
-        signs = 2 * problem.targets() - 1
-        own = signs * solver.alpha()[:, : problem.Y]
-        left_out = without_own(problem, rows, w, own, self.bias)
-        return ChoiceWeights(with_intercepts(w, self.bias), "margin", history, left_out)
+        made = ChoiceWeights(w, "margin")
+        passes(problem, self.epochs, self.tolerance, made, self.bias or 0.0, run, solver.wake)
+        return with_intercepts(made, self.bias or 0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualRidge:
+    """Ridge regression of +1 and -1 on each label:  |w_y|^2 / 2 + C sum_n (t_ny - w_y.x_n)^2.
+
+    The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.
+    """
+
+    C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
+    epochs: int | None = knob(
+        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+    )
+    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
+
+    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+        """The weights."""
+        return DualRest(loss="squared", **vars(self)).fit(problem)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,21 +89,32 @@ class DualCrammerSinger:
     """
 
     C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
-    epochs: int = knob(20, "most passes over the documents", low=1)
-    tolerance: float = knob(0.1, "stop when no optimality condition is missed by more", low=0.0)
-    bias: float = knob(0.0, "value of a feature that all documents have; 0: no intercepts", low=0.0)
+    epochs: int | None = knob(
+        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+    )
+    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights, and the documents' scores without their own share."""
+        """The weights."""
         y = problem.one_label_each("the Crammer-Singer margin")
-        rows = problem.rows(self.bias)
+        rows = problem.rows(self.bias or 0.0)
         solver = _core.DualCrammerSinger(rows, y, penalties(problem, self.C), problem.Y, True)
         w = np.zeros((problem.F + 1, problem.S), dtype=np.float32)
-        history = passes(
-            problem, self.epochs, self.tolerance, lambda order: float(solver.run(order, w)), solver.wake
+        made = ChoiceWeights(w, "margin")
+        bias = self.bias or 0.0
+        passes(
+            problem,
+            self.epochs,
+            self.tolerance,
+            made,
+            bias,
+            lambda order: float(solver.run(order, w)),
+            solver.wake,
         )
-        left_out = without_own(problem, rows, w, solver.alpha()[:, : problem.Y], self.bias)
-        return ChoiceWeights(with_intercepts(w, self.bias), "margin", history, left_out)
+        return with_intercepts(made, bias)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,9 +125,13 @@ class DualLogistic:
     """
 
     C: float = knob(10.0, "how much a document's loss counts against the size of the weights", low=1e-9)
-    epochs: int = knob(20, "most passes over the documents", low=1)
+    epochs: int | None = knob(
+        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+    )
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of N C log Y", low=0.0)
-    bias: float = knob(0.0, "value of a feature that all documents have; 0: no intercepts", low=0.0)
+    bias: float | None = knob(
+        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
@@ -98,11 +139,13 @@ class DualLogistic:
         if not np.allclose(q.sum(axis=1), 1.0, atol=1e-3):
             raise ConfigError("logistic regression needs targets that sum to one: one label per document")
         C = penalties(problem, self.C)
-        solver = _core.DualLogistic(problem.rows(self.bias), q, C)
+        solver = _core.DualLogistic(problem.rows(self.bias or 0.0), q, C)
         w = np.zeros((problem.F + 1, problem.S), dtype=np.float32)
         worst = float(C.sum()) * np.log(max(problem.Y, 2))
-        history = passes(problem, self.epochs, self.tolerance, lambda order: solver.run(order, w) / worst)
-        return ChoiceWeights(with_intercepts(w, self.bias), "softmax", history)
+        made = ChoiceWeights(w, "softmax")
+        bias = self.bias or 0.0
+        passes(problem, self.epochs, self.tolerance, made, bias, lambda order: solver.run(order, w) / worst)
+        return with_intercepts(made, bias)
 
 
 def penalties(problem: ChoiceProblem, C: float) -> NDArray[np.float32]:
@@ -112,46 +155,40 @@ def penalties(problem: ChoiceProblem, C: float) -> NDArray[np.float32]:
 
 def passes(
     problem: ChoiceProblem,
-    epochs: int,
+    epochs: int | None,
     tolerance: float,
+    made: ChoiceWeights,
+    bias: float,
     run: Callable[[NDArray[np.int64]], float],
     wake: Callable[[], None] | None = None,
-) -> list[Progress]:
+) -> None:
     """Passes in ever new order until one misses optimality by less than the tolerance everywhere.
 
-    Where variables rest, they are all woken before the last word is spoken.
+    Margins have no scale of their own, so a tenth of the documents joins only after half of the passes: until then
+    they are unseen, and their scores tell how sure a margin is. Where variables rest, all are woken before the end.
     """
-    history: list[Progress] = []
-    resting = wake is not None
+    epochs = epochs or EPOCHS
+    late = _late(problem) if made.link == "margin" and epochs > 1 else np.zeros(0, dtype=np.int64)
+    is_late = np.zeros(problem.N, dtype=np.bool_)
+    is_late[late] = True
+    waiting, resting = len(late) > 0, wake is not None
     for epoch in range(epochs):
         order = np.asarray(_core.permutation(problem.N, problem.seed + epoch), dtype=np.int64)
-        missed = run(order)
-        history.append(Progress("training", epoch + 1, epochs, {"missed": missed}))
-        if not problem.on_epoch(history[-1]):
+        missed = run(np.ascontiguousarray(order[~is_late[order]]) if waiting else order)
+        made.history.append(Progress("training", epoch + 1, epochs, {"missed": missed}))
+        if not problem.on_epoch(made.history[-1]):
             break
-        if missed <= tolerance:
-            if not resting or epoch == 0:
+        if waiting and (epoch + 1 >= epochs // 2 or missed <= tolerance):
+            made.late, made.late_scores = late, problem.scores(late, made.w, bias)
+            waiting = False
+        elif missed <= tolerance:
+            if not resting or wake is None or epoch == 0:
                 break
             resting = False
-            if wake is not None:
-                wake()
-    return history
+            wake()
 
 
-def without_own(
-    problem: ChoiceProblem,
-    rows: _core.DocumentRows,
-    w: NDArray[np.float32],
-    own: NDArray[np.float32],
-    bias: float,
-) -> NDArray[np.float32]:
-    """The scores of the training documents without what each added itself: s_n - a_n |x_n|^2.
-
-    w is the sum of a_n x_n, so this is what a document's scores would be if the others stayed as they are.
-    """
-    s = np.zeros((problem.N, problem.Y), dtype=np.float32)
-    _core.choice_scores(rows, w, problem.threads, s)
-    squares = np.ones(len(problem.ids)) if problem.values is None else np.square(problem.values, dtype=np.float64)
-    total = np.concatenate([[0.0], np.cumsum(squares)])
-    norms = total[problem.ptr[1:]] - total[problem.ptr[:-1]] + bias**2
-    return (s - own * norms[:, None]).astype(np.float32)
+def _late(problem: ChoiceProblem) -> NDArray[np.int64]:
+    """Which documents join late: a tenth, none of a few."""
+    count = min(problem.N // 10, MOST_LATE) if problem.N >= 40 else 0
+    return np.sort(np.asarray(_core.permutation(problem.N, problem.seed), dtype=np.int64)[:count])

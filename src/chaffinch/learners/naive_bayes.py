@@ -23,6 +23,8 @@ class MultinomialNaiveBayes:
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights from one pass of counting."""
+        if problem.soft is None:
+            problem.one_label_each("naive Bayes")
         return self.weights(label_counts(problem), label_masses(problem))
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
@@ -31,7 +33,7 @@ class MultinomialNaiveBayes:
         logs = np.log(smooth) - np.log(smooth.sum(axis=0))
         with np.errstate(divide="ignore"):
             prior = np.maximum(np.log(masses) - np.log(masses.sum()), -700.0)
-        return ChoiceWeights(_stacked(logs, prior), "softmax")
+        return ChoiceWeights(_stacked(logs, prior), "counts")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +48,8 @@ class ComplementNaiveBayes:
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights from one pass of counting."""
+        if problem.soft is None:
+            problem.one_label_each("naive Bayes")
         return self.weights(label_counts(problem), label_masses(problem))
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
@@ -53,8 +57,8 @@ class ComplementNaiveBayes:
         others = counts.sum(axis=1, keepdims=True) - counts + self.alpha
         logs = np.log(others.sum(axis=0)) - np.log(others)
         if self.normalised:
-            logs = -logs / -logs.sum(axis=0)
-        return ChoiceWeights(_stacked(logs, np.zeros(len(masses))), "softmax")
+            logs = logs / logs.sum(axis=0)
+        return ChoiceWeights(_stacked(logs, np.zeros(len(masses))), "counts")
 
 
 def label_counts(problem: ChoiceProblem) -> Matrix:

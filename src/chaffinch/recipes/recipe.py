@@ -60,21 +60,25 @@ class Trained:
 
 @dataclass(frozen=True)
 class Recipe:
-    """One row of the table of recipes. options: those of the task, of OPTIONS, that it can use."""
+    """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
+
+    options: those of a tagging task, of OPTIONS, that it can use
+    """
 
     name: str
     summary: str
     config: type
-    train: Callable[[TaggingTask, Any], Trained]
-    load: Callable[[ModelFile], TaggingModel]
+    train: Callable[[Any, Any], Any]
+    load: Callable[[ModelFile], Any]
     options: tuple[str, ...] = ()
 
     def trained(self, task: TaggingTask, config: Any) -> Trained:
-        """Train; options of the task that the recipe does not have are refused."""
+        """Train a tagger; options of the task that the recipe does not have are refused."""
         for name, meaning in OPTIONS.items():
             if name not in self.options and getattr(task, name) is not None:
                 raise ConfigError(f"recipe {self.name} cannot use {meaning}; recipe crf can")
-        return self.train(task, config)
+        trained: Trained = self.train(task, config)
+        return trained
 
     def configured(self, settings: Mapping[str, Any]) -> Any:
         """The config with these settings, checked."""

@@ -1,0 +1,324 @@
+"""The classifier: labels for whole documents, texts or rows of numbers, with scikit-learn's manners."""
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.documents import importance_of, is_text, labels_of, merged, numbers_of, texts_of
+from chaffinch.model.classifier import ClassifierModel
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels
+from chaffinch.recipes.document_task import DocumentLabels, DocumentTask
+from chaffinch.recipes.incremental import Increment
+from chaffinch.recipes.text_features import TextFeatures
+
+TASK = "classifier"
+# Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
+MERGED_UP_TO = 100_000
+PARAMETERS = ("recipe", "features", "class_weight", "threshold", "bits", "smallest", "seed", "threads")
+
+
+class Classifier:
+    """Labels for documents.
+
+    recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
+    features:     of text: a preset's name, a :class:`TextVectorizer`, or a list of them
+    class_weight: how much the documents of each class count: ``"balanced"``, or a dict
+    threshold:    where documents may have several labels: the probability from which a label is given
+    bits:         8 or 32 for each weight; None: 8 for text
+    smallest:     drop features of text none of whose weights reaches this share of the largest; None: hardly any
+    seed:         decides the order of documents
+    threads:      0 for all cores; the result does not depend on it
+
+    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array). Targets are labels; a list or set of
+    labels per document; or a dict of labels and their shares.
+
+    >>> texts = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"]
+    >>> classifier = Classifier().fit(texts, ["+", "+", "+", "-", "-", "-"])
+    >>> classifier.predict(["awful tea", "good cake"]).tolist()
+    ['-', '+']
+    """
+
+    def __init__(
+        self,
+        recipe: Any = DEFAULT_CLASSIFIER,
+        *,
+        features: Any = None,
+        class_weight: Any = None,
+        threshold: float = 0.5,
+        bits: int | None = None,
+        smallest: float | None = None,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
+        self.recipe = recipe
+        self.features = features
+        self.class_weight = class_weight
+        self.threshold = threshold
+        self.bits = bits
+        self.smallest = smallest
+        self.seed = seed
+        self.threads = threads
+
+    # -- learning ---------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        beside: Any = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Classifier":
+        """Learn from documents and their targets; ``beside`` are numbers that come with the texts."""
+        config = self._config()
+        task = self._task(X, y, sample_weight, beside, on_epoch)
+        trained = CLASSIFIERS.by_config(config).train(task, config)
+        self._keep(trained.model, config, trained.history)
+        self._increment: Increment | None = None
+        return self
+
+    @property
+    def partial_fit(self) -> Any:
+        """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
+
+        The first call needs all classes, and settles the features of text. Recipes loglinear, perceptron, nb and
+        complement-nb have it.
+        """
+        if not Increment.possible(self._config()):
+            raise AttributeError(
+                f"recipe {self.recipe!r} has no partial_fit; loglinear, perceptron and nb have"
+            )
+        return self._partial_fit
+
+    # -- answering --------------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The labels, in the order of ``predict_proba``'s columns."""
+        return self._fitted("classes_").classes
+
+    @property
+    def n_features_in_(self) -> int:
+        """How many numbers a document has; texts have no such count."""
+        model = self._fitted("n_features_in_")
+        if model.encoder.union is not None:
+            raise AttributeError("a classifier of texts has no n_features_in_")
+        return model.encoder.columns
+
+    def predict(self, X: Any, beside: Any = None) -> Any:
+        """The best label of each document; lists of labels (or a 0/1 table) where documents may have several."""
+        model = self._fitted()
+        scores = self._scores(X, beside)
+        if not model.several:
+            return model.classes[scores.argmax(axis=1)]
+        given = model.probabilities(scores) >= model.threshold
+        if model.indicator:
+            return given.astype(np.int64)
+        return [model.classes[row].tolist() for row in given]
+
+    def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
+        """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""
+        return self._fitted().probabilities(self._scores(X, beside))
+
+    def decision_function(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
+        """The scores [N, labels]; of two labels, the second's lead over the first [N]."""
+        model = self._fitted()
+        s = self._scores(X, beside).astype(np.float64)
+        return s[:, 1] - s[:, 0] if s.shape[1] == 2 and not model.several else s
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, beside: Any = None) -> float:
+        """The share of documents labelled right; of those with several labels, entirely right."""
+        predicted = self.predict(X, beside)
+        if self._fitted().several and not self._fitted().indicator:
+            right = np.array([set(a) == set(b) for a, b in zip(predicted, y, strict=True)])
+        else:
+            same = np.asarray(predicted) == np.asarray(y)
+            right = same.all(axis=1) if same.ndim == 2 else same
+        return float(np.average(right, weights=sample_weight))
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file, which :func:`chaffinch.load` reads."""
+        model = self._fitted()
+        packed = model.packed()
+        header = modelfile.Header(
+            recipe=CLASSIFIERS.by_config(self.config_).name,
+            settings=dataclasses.asdict(self.config_),
+            labels=tuple(str(label) for label in model.classes.tolist()),
+            seed=self.seed,
+            data=self.fingerprint_,
+            scores=dict(scores or {}),
+            details={"task": TASK, **packed.details},
+        )
+        modelfile.write(path, header, packed.arrays, packed.strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> "Classifier":
+        """The classifier that a model file holds."""
+        recipe = CLASSIFIERS.by_name(file.header.recipe)
+        made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        made._keep(recipe.load(file), made.recipe, [])
+        made.fingerprint_ = file.header.data or ""
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain values only: the model as a file would hold it."""
+        state = {k: v for k, v in vars(self).items() if k not in ("model_", "_increment")}
+        if hasattr(self, "model_"):
+            packed = self.model_.packed()
+            labels = tuple(str(label) for label in self.model_.classes.tolist())
+            state["_packed"] = (labels, packed.details, packed.arrays, packed.strings, self.model_.classes)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state.pop("_packed", None)
+        vars(self).update(state)
+        if packed is not None:
+            *parts, classes = packed
+            self.model_ = dataclasses.replace(ClassifierModel.unpacked(*parts), classes=classes)
+
+    # -- scikit-learn's manners -------------------------------------------------------------------------------
+
+    _estimator_type = "classifier"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
+        own = {name: getattr(self, name) for name in PARAMETERS}
+        if deep:
+            config = self._config()
+            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
+        return own
+
+    def set_params(self, **params: Any) -> "Classifier":
+        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
+        for name in [n for n in params if not n.startswith("recipe__")]:
+            if name not in PARAMETERS:
+                raise ConfigError(f"Classifier has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
+            setattr(self, name, params[name])
+        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
+        if inner:
+            config = self._config()
+            self.recipe = CLASSIFIERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True, multi_output=False),
+            classifier_tags=ClassifierTags(multi_label=takes_several_labels(self._config())),
+            input_tags=InputTags(sparse=True, string=False),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __repr__(self) -> str:
+        return f"Classifier({self.recipe!r})"
+
+    # -- inside -----------------------------------------------------------------------------------------------
+
+    def _config(self) -> Any:
+        return CLASSIFIERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+
+    def _fitted(self, attribute: str | None = None) -> ClassifierModel:
+        if not hasattr(self, "model_"):
+            if attribute is not None:
+                raise AttributeError(f"{attribute} is there only after fit")
+            raise _not_fitted()
+        return self.model_
+
+    def _keep(self, model: ClassifierModel, config: Any, history: list[Any]) -> None:
+        self.model_ = model
+        self.config_ = config
+        self.history_ = history
+
+    def _task(self, X: Any, y: Any, sample_weight: Any, beside: Any, on_epoch: Listener) -> DocumentTask:
+        text = is_text(X)
+        documents: Any = texts_of(X) if text else numbers_of(X)
+        labels = labels_of(y)
+        if len(labels.ptr) - 1 != len(documents):
+            raise DataError(f"{len(documents)} documents but {len(labels.ptr) - 1} labels")
+        if not text and beside is not None:
+            raise DataError("numbers beside the documents are for texts; join matrices to one instead")
+        importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
+        if (importance <= 0).any():
+            documents, labels, beside, importance = _counting(documents, labels, beside, importance)
+        if not text and len(documents) <= MERGED_UP_TO:
+            documents, labels, importance = merged(documents, labels, importance)
+        self.fingerprint_ = _fingerprint(documents, labels)
+        return DocumentTask(
+            X=documents,
+            text=text,
+            labels=labels,
+            importance=importance,
+            beside=beside,
+            features=TextFeatures.of(self.features) if text else None,
+            bits=self.bits,
+            smallest=self.smallest,
+            threshold=self.threshold,
+            seed=self.seed,
+            threads=self.threads,
+            on_epoch=on_epoch,
+        )
+
+    def _partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
+    ) -> "Classifier":
+        task = self._task(X, y, sample_weight, beside, keep_going)
+        config = self._config()
+        increment: Increment | None = getattr(self, "_increment", None)
+        if increment is None:
+            if classes is None:
+                raise DataError("classes must be passed on the first call to partial_fit.")
+            increment = Increment(config, labels_of(list(classes)).classes)
+        self._keep(increment.model(task), config, [])
+        self._increment = increment
+        return self
+
+    def _scores(self, X: Any, beside: Any) -> NDArray[np.float32]:
+        model = self._fitted()
+        if model.encoder.union is None:
+            if is_text(X):
+                raise DataError("this classifier was trained on numbers, got texts")
+            return model.scores(numbers_of(X, model.encoder.columns), None, self.threads)
+        if not is_text(X) and len(X) > 0:
+            raise DataError("this classifier was trained on texts: give a list of strings")
+        return model.scores(texts_of(X), beside, self.threads)
+
+
+def _counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:
+    """Without the documents of no importance, which are as good as absent; classes stay."""
+    keep = np.flatnonzero(importance > 0)
+    if len(keep) == 0:
+        raise DataError("every document has weight zero")
+    rows = [documents[n] for n in keep.tolist()] if isinstance(documents, list) else documents.taken(keep)
+    return rows, labels.taken(keep), None if beside is None else beside[keep], importance[keep]
+
+
+def _fingerprint(documents: Any, labels: DocumentLabels) -> str:
+    """A short name for the training data."""
+    if isinstance(documents, list):
+        return modelfile.fingerprint(documents, labels.ptr, labels.ids)
+    return modelfile.fingerprint(documents.ptr, documents.ids, documents.weights(), labels.ptr, labels.ids)
+
+
+def _not_fitted() -> Exception:
+    """The error that scikit-learn knows where it is in use."""
+    message = "this Classifier instance is not fitted yet: call fit, or load a model"
+    if "sklearn" not in sys.modules:
+        return ConfigError(message)
+    from sklearn.exceptions import NotFittedError
+
+    return type("NotFitted", (NotFittedError, ConfigError), {})(message)

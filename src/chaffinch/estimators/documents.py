@@ -1,0 +1,237 @@
+"""What a classifier accepts: texts or numbers as documents; labels, lists of labels or distributions as targets."""
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows
+from chaffinch.recipes.document_task import DocumentLabels
+
+
+def is_text(X: Any) -> bool:
+    """X is a sequence of strings (a list, an array, a column of a data frame)."""
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and (
+            X.dtype.kind == "U" or (X.dtype == object and len(X) > 0 and isinstance(X[0], str))
+        )
+    if isinstance(X, (list, tuple)):
+        return len(X) > 0 and isinstance(X[0], str)
+    if hasattr(X, "tolist") and getattr(X, "ndim", 0) == 1:
+        return len(X) > 0 and isinstance(next(iter(X)), str)
+    return False
+
+
+def texts_of(X: Any) -> list[str]:
+    """The documents as a list of strings."""
+    if isinstance(X, str):
+        raise DataError("expected a list of texts, got one text: put it in a list")
+    texts = X if isinstance(X, list) else list(X.tolist() if hasattr(X, "tolist") else X)
+    for n, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
+    return texts
+
+
+def numbers_of(X: Any, expected: int | None = None) -> SparseRows:
+    """Rows of numbers, sparse or dense; ``expected``: how many columns there must be."""
+    if hasattr(X, "tocsr"):
+        if np.iscomplexobj(X):
+            raise DataError("Complex data not supported")
+        matrix: Any = X
+    else:
+        matrix = np.asarray(X)
+        if np.iscomplexobj(matrix):
+            raise DataError(f"Complex data not supported\n{X}")
+        if matrix.dtype == object:
+            matrix = _as_floats(matrix)
+        if matrix.ndim != 2:
+            raise DataError(
+                f"Expected 2D array, got {matrix.ndim}D array instead. Reshape your data either using "
+                "array.reshape(-1, 1) if your data has a single feature or array.reshape(1, -1) if it contains a "
+                "single sample; texts come as a list of strings"
+            )
+    if matrix.shape[0] == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape={matrix.shape}) while a minimum of 1 is required."
+        )
+    if matrix.shape[1] == 0:
+        raise DataError(
+            f"Found array with 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required."
+        )
+    if expected is not None and matrix.shape[1] != expected:
+        raise DataError(
+            f"X has {matrix.shape[1]} features, but Classifier is expecting {expected} features as input"
+        )
+    return SparseRows.of(matrix)
+
+
+def labels_of(y: Any) -> DocumentLabels:
+    """Targets as labels: one per document, a list or set of them, a 0/1 table, or a distribution as a dict."""
+    if y is None:
+        raise DataError(
+            "This Classifier estimator requires y to be passed, but the target y is None: give a label per document"
+        )
+    if not isinstance(y, (list, tuple, np.ndarray)):
+        y = y.tolist() if hasattr(y, "tolist") else np.asarray(y)
+    if isinstance(y, (list, tuple)) and len(y) > 0:
+        if all(isinstance(one, Mapping) for one in y):
+            return _distributions(y)
+        if any(isinstance(one, (list, tuple, set, frozenset, np.ndarray)) for one in y):
+            return _indicator(np.asarray(y)) if _is_table(y) else _label_lists(y)
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        _warn_about_column()
+        array = array[:, 0]
+    if array.ndim == 2:
+        return _indicator(array)
+    if array.ndim != 1:
+        raise DataError(f"y should be a 1d array of labels, got an array of shape {array.shape} instead.")
+    return _single(array)
+
+
+def importance_of(
+    sample_weight: Any, class_weight: Any, labels: DocumentLabels, N: int
+) -> NDArray[np.float32]:
+    """How much each document counts: its own weight times that of its class."""
+    weight = np.ones(N) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(N, float(weight))
+    if weight.ndim != 1:
+        raise DataError("Sample weights must be 1D array or scalar")
+    if weight.shape != (N,):
+        raise DataError(f"sample_weight.shape == {weight.shape}, expected {(N,)}!")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise DataError("sample weights must be finite and not negative")
+    if class_weight is None:
+        return weight.astype(np.float32)
+    if labels.several or labels.soft is not None:
+        raise ConfigError("class_weight needs one label per document")
+    Y = len(labels.classes)
+    by_class = np.ones(Y)
+    if class_weight == "balanced":
+        counts = np.bincount(labels.ids, weights=weight, minlength=Y)
+        by_class = weight.sum() / (Y * np.maximum(counts, 1e-12))
+    elif isinstance(class_weight, Mapping):
+        for label, value in class_weight.items():
+            found = np.flatnonzero(labels.classes == label)
+            if len(found):
+                by_class[found[0]] = float(value)
+    else:
+        raise ConfigError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    return (weight * by_class[labels.ids]).astype(np.float32)
+
+
+def _single(array: NDArray[Any]) -> DocumentLabels:
+    if array.dtype.kind == "f":
+        if not np.isfinite(array).all():
+            raise DataError("Input y contains NaN or infinity: labels must be given for all documents")
+        if (array != np.floor(array)).any():
+            raise DataError("Unknown label type: continuous. A classifier learns labels, not amounts")
+    if array.dtype == object:
+        kinds = {type(one) for one in array.tolist()}
+        if kinds <= {str} or kinds <= {int} or kinds <= {bool}:
+            array = np.array(array.tolist())
+        elif any(one is None for one in array.tolist()):
+            raise DataError("a label is None: every document needs one")
+        else:
+            raise DataError(f"labels must be of one kind, got {', '.join(sorted(k.__name__ for k in kinds))}")
+    if array.dtype.kind not in "biufUS":
+        raise DataError(f"Unknown label type: {array.dtype}")
+    classes, ids = np.unique(array, return_inverse=True)
+    return DocumentLabels(classes, np.arange(len(array) + 1, dtype=np.int64), ids.astype(np.int32))
+
+
+def _is_table(y: Any) -> bool:
+    """Rows of zeros and ones, as opposed to lists of labels: some row names the same one twice."""
+    if len({len(one) for one in y}) != 1 or any(isinstance(one, (set, frozenset)) for one in y):
+        return False
+    return any(len(set(one)) < len(one) for one in y) and all(cell in (0, 1) for one in y for cell in one)
+
+
+def merged(
+    rows: SparseRows, labels: DocumentLabels, importance: NDArray[np.float32]
+) -> tuple[SparseRows, DocumentLabels, NDArray[np.float32]]:
+    """Rows that repeat with the same labels as one row that counts for all of them, in an order of their own.
+
+    A weight of two then means exactly what the same row given twice means.
+    """
+    values = rows.weights()
+    first: dict[bytes, int] = {}
+    place = np.empty(len(rows), dtype=np.int64)
+    for n in range(len(rows)):
+        a, b = rows.ptr[n], rows.ptr[n + 1]
+        tags = labels.ids[labels.ptr[n] : labels.ptr[n + 1]].tobytes()
+        soft = b"" if labels.soft is None else labels.soft[n].tobytes()
+        key = b"|".join((rows.ids[a:b].tobytes(), values[a:b].tobytes(), tags, soft))
+        place[n] = first.setdefault(key, n)
+    order = np.array([first[key] for key in sorted(first)], dtype=np.int64)
+    total = np.bincount(place, weights=importance, minlength=len(rows))[order]
+    return rows.taken(order), labels.taken(order), total.astype(np.float32)
+
+
+def _label_lists(y: Any) -> DocumentLabels:
+    lists = [
+        sorted(one)
+        if isinstance(one, (set, frozenset))
+        else list(one)
+        if isinstance(one, (list, tuple))
+        else [one]
+        for one in y
+    ]
+    classes = np.array(sorted({label for one in lists for label in one}))
+    if len(classes) == 0:
+        raise DataError("no document has a label")
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    ptr = np.zeros(len(lists) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in lists], out=ptr[1:])
+    ids = np.array([place[label] for one in lists for label in one], dtype=np.int32)
+    return DocumentLabels(classes, ptr, ids, several=True)
+
+
+def _indicator(array: NDArray[Any]) -> DocumentLabels:
+    if not np.isin(array, (0, 1)).all():
+        raise DataError(f"a table of labels must hold 0 and 1 only, got shape {array.shape} of {array.dtype}")
+    ptr = np.zeros(len(array) + 1, dtype=np.int64)
+    np.cumsum((array == 1).sum(axis=1), out=ptr[1:])
+    ids = np.nonzero(array)[1].astype(np.int32)
+    return DocumentLabels(np.arange(array.shape[1]), ptr, ids, several=True, indicator=True)
+
+
+def _distributions(y: Any) -> DocumentLabels:
+    classes = np.array(sorted({label for one in y for label in one}))
+    place = {label: i for i, label in enumerate(classes.tolist())}
+    q = np.zeros((len(y), len(classes)), dtype=np.float32)
+    for n, one in enumerate(y):
+        for label, share in one.items():
+            q[n, place[label]] = share
+        if not np.isfinite(q[n]).all() or (q[n] < 0).any() or abs(q[n].sum() - 1) > 1e-3:
+            raise DataError(f"document {n + 1}: the shares of its labels must sum to one, got {dict(one)}")
+    best = q.argmax(axis=1).astype(np.int32)
+    return DocumentLabels(classes, np.arange(len(y) + 1, dtype=np.int64), best, soft=q)
+
+
+def _as_floats(matrix: NDArray[Any]) -> NDArray[np.float64]:
+    try:
+        return matrix.astype(np.float64)
+    except (TypeError, ValueError) as e:
+        if any(isinstance(cell, Mapping) for cell in matrix.ravel()):
+            raise TypeError(
+                "argument must be a string or a real number, found a dict among the features"
+            ) from None
+        raise DataError(f"features must be numbers: {e}") from None
+
+
+def _warn_about_column() -> None:
+    """Warn as scikit-learn does where it is in use, else as Python does."""
+    import warnings
+
+    kind: type[Warning] = UserWarning
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import DataConversionWarning
+
+        kind = DataConversionWarning
+    warnings.warn("A column-vector y was passed when a 1d array was expected.", kind, stacklevel=4)

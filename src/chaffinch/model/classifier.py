@@ -1,0 +1,127 @@
+"""A trained document classifier: an encoder, a table of weights, labels, and how scores become probabilities."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import DocumentRows, choice_scores
+from chaffinch.errors import ModelFileError
+from chaffinch.features.rows import SparseRows
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.model.protocols import Packed
+from chaffinch.model.quantised import restored
+
+LINKS = ("softmax", "sigmoid")
+KINDS: dict[str, Callable[[str], Any]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": lambda text: text == "True",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierModel:
+    """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each where labels stand by themselves.
+
+    w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero
+    classes:     the labels as they were given: strings, whole numbers, truth values
+    several:     a document may have any number of labels: those whose probability reaches the threshold
+    eight:       the same weights in eight bits, as (int8 [F+1, Y], float32 [F+1]), where w was made from those
+    """
+
+    encoder: DocumentEncoder
+    w: NDArray[np.float32]
+    classes: NDArray[Any]
+    link: str = "softmax"
+    temperature: float = 1.0
+    several: bool = False
+    indicator: bool = False
+    threshold: float = 0.5
+    eight: tuple[NDArray[np.int8], NDArray[np.float32]] | None = None
+
+    def scores(self, X: Any, beside: Any, threads: int) -> NDArray[np.float32]:
+        """s [N, Y]."""
+        return self.scores_of_rows(self.encoder.rows(X, beside, threads), threads)
+
+    def scores_of_rows(self, rows: SparseRows, threads: int) -> NDArray[np.float32]:
+        """s [N, Y] of rows of features."""
+        values = np.zeros(0, np.float32) if rows.values is None else rows.values
+        out = np.zeros((len(rows), len(self.classes)), dtype=np.float32)
+        choice_scores(DocumentRows(rows.ptr, rows.ids, values, rows.columns, 1.0), self.w, threads, out)
+        return out
+
+    def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+        """p [N, Y]; rows sum to one under the softmax."""
+        s = scores.astype(np.float64) / self.temperature
+        if self.link == "sigmoid":
+            e = np.exp(-np.abs(s))
+            return np.asarray(np.where(s < 0, e, 1.0) / (1.0 + e))
+        p = np.exp(s - s.max(axis=1, keepdims=True))
+        return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        details, arrays, strings = self.encoder.packed()
+        Y = len(self.classes)
+        if self.eight is not None:
+            arrays["weights"], arrays["weights.scale"] = self.eight
+        else:
+            arrays["weights"] = np.ascontiguousarray(self.w[:, :Y])
+        facts = {
+            "encoder": details,
+            "kind": _kind(self.classes),
+            "link": self.link,
+            "temperature": self.temperature,
+            "several": self.several,
+            "indicator": self.indicator,
+            "threshold": self.threshold,
+            "bits": 32 if self.eight is None else 8,
+        }
+        return Packed(details=facts, arrays=arrays, strings=strings)
+
+    @classmethod
+    def unpacked(
+        cls,
+        labels: tuple[str, ...],
+        details: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        strings: Mapping[str, Iterable[str]],
+    ) -> "ClassifierModel":
+        """The model that ``packed`` described, checked."""
+        try:
+            encoder = DocumentEncoder.unpacked(details["encoder"], arrays, strings)
+            bits, kind, link = details["bits"], details["kind"], details["link"]
+            eight = (arrays["weights"], arrays["weights.scale"]) if bits == 8 else None
+            w = restored(*eight) if eight is not None else arrays["weights"].astype(np.float32)
+            classes = np.array([KINDS[kind](label) for label in labels])
+            temperature, threshold = float(details["temperature"]), float(details["threshold"])
+            several, indicator = bool(details["several"]), bool(details["indicator"])
+        except (KeyError, TypeError, ValueError) as e:
+            if isinstance(e, ModelFileError):
+                raise
+            raise ModelFileError(f"the classifier is damaged: {type(e).__name__} {e}") from None
+        if w.shape != (encoder.n_features + 1, len(classes)) or not np.isfinite(w).all():
+            raise ModelFileError(
+                f"the classifier is damaged: weights are {list(w.shape)}, expected finite numbers "
+                f"[{encoder.n_features + 1}, {len(classes)}]"
+            )
+        if link not in LINKS or not 0 < temperature < np.inf:
+            raise ModelFileError("the classifier is damaged: it has no usable link or temperature")
+        return cls(encoder, with_lanes(w), classes, link, temperature, several, indicator, threshold, eight)
+
+
+def with_lanes(w: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A table [F+1, Y] with columns of zeros up to whole vectors."""
+    F, Y = w.shape
+    wide = np.zeros((F, -(-Y // 8) * 8), dtype=np.float32)
+    wide[:, :Y] = w
+    return wide
+
+
+def _kind(classes: NDArray[Any]) -> str:
+    kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
+    return kinds.get(classes.dtype.kind, "str")

@@ -1,0 +1,81 @@
+"""Learning in instalments: more documents move the weights on from where they stand."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows
+from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
+from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd, SgdRun
+from chaffinch.learners.naive_bayes import (
+    ComplementNaiveBayes,
+    MultinomialNaiveBayes,
+    label_counts,
+    label_masses,
+)
+from chaffinch.model.classifier import ClassifierModel
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, settled
+
+
+class Increment:
+    """A classifier in the making: features settled by the first instalment, weights moved by every one."""
+
+    def __init__(self, config: Any, classes: NDArray[Any]) -> None:
+        self.config, self.classes = config, classes
+        self._encoder: DocumentEncoder | None = None
+        self._run: SgdRun | None = None
+        self._counts: NDArray[np.float64] | None = None
+        self._masses = np.zeros(len(classes))
+
+    @staticmethod
+    def possible(config: Any) -> bool:
+        """A recipe can learn in instalments."""
+        return isinstance(config, (ChoiceSgd, ChoicePerceptron, MultinomialNaiveBayes, ComplementNaiveBayes))
+
+    def model(self, task: DocumentTask) -> ClassifierModel:
+        """The model after one pass over these documents too."""
+        task = replace(task, labels=self._placed(task.labels), smallest=0.0)
+        rows = self._rows(task)
+        made = self._moved(task.problem(rows), task.text)
+        assert self._encoder is not None
+        return finished(task, self._encoder, made)
+
+    def _rows(self, task: DocumentTask) -> SparseRows:
+        if self._encoder is None:
+            self._encoder, rows = task.encoded()
+            return rows
+        rows = self._encoder.rows(task.X, task.beside, task.threads)
+        if rows.columns != self._encoder.n_features:
+            raise DataError(
+                f"X has {rows.columns} features, but Classifier is expecting {self._encoder.n_features} features "
+                "as input"
+            )
+        return rows
+
+    def _moved(self, problem: ChoiceProblem, text: bool) -> ChoiceWeights:
+        if isinstance(self.config, (MultinomialNaiveBayes, ComplementNaiveBayes)):
+            counts = label_counts(problem)
+            self._counts = counts if self._counts is None else self._counts + counts
+            self._masses = self._masses + label_masses(problem)
+            return self.config.weights(self._counts, self._masses)
+        learner: Any = settled(self.config, text)
+        if self._run is None:
+            self._run = learner.started(problem.F, problem.Y)
+        self._run.epoch(problem)
+        return self._run.weights()
+
+    def _placed(self, labels: DocumentLabels) -> DocumentLabels:
+        """The labels by their numbers among all classes."""
+        if labels.several or labels.soft is not None:
+            raise ConfigError("partial_fit needs one label per document")
+        to = np.searchsorted(self.classes, labels.classes)
+        known = to < len(self.classes)
+        known[known] = self.classes[to[known]] == labels.classes[known]
+        if not known.all():
+            strange = labels.classes[~known][0]
+            raise DataError(f"label {strange!r} is not among the classes that the first call named")
+        return replace(labels, classes=self.classes, ids=to.astype(np.int32)[labels.ids])

@@ -1,0 +1,124 @@
+"""Features of documents by name: what is counted, how it is weighted, and how much each kind weighs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from chaffinch.errors import ConfigError
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.knobs import check, knobs
+from chaffinch.model.document_encoder import DocumentEncoder
+
+# Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training part, where
+# it beats counts and their logarithms.
+PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "norm": "l2", "min_df": 2}
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """Kinds of n-grams, each with what its values are multiplied by.
+
+    >>> TextFeatures.named("words").parts[0][0]["ngram_high"]
+    2
+    """
+
+    parts: tuple[tuple[Mapping[str, Any], float], ...]
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def named(cls, name: str) -> "TextFeatures":
+        """A preset; ConfigError lists the names there are."""
+        if name not in PRESETS:
+            raise ConfigError(f"there are no text features {name!r}; there are {', '.join(PRESETS)}")
+        return PRESETS[name]
+
+    @classmethod
+    def of(cls, features: Any) -> "TextFeatures":
+        """From a preset's name, one vectoriser, several, or pairs of a vectoriser and its scale."""
+        if isinstance(features, TextFeatures):
+            return features
+        if features is None or isinstance(features, str):
+            return cls.named(features or DEFAULT)
+        if isinstance(features, TextVectorizer):
+            return cls(((_settings(features), 1.0),))
+        if isinstance(features, Sequence) and features:
+            pairs = [one if isinstance(one, tuple) else (one, 1.0) for one in features]
+            if all(isinstance(v, TextVectorizer) for v, _ in pairs):
+                return cls(tuple((_settings(v), float(s)) for v, s in pairs))
+        raise ConfigError(
+            f"features must be one of {', '.join(PRESETS)}, a TextVectorizer, or a list of them, got {features!r}"
+        )
+
+    def with_settings(self, overrides: Mapping[str, Any]) -> "TextFeatures":
+        """The same with some settings of the vectorisers replaced, those of n-gram length in the first only."""
+        return replace(self, overrides={**self.overrides, **overrides}) if overrides else self
+
+    @property
+    def reads_labels(self) -> bool:
+        """Some features are picked or weighted by the labels."""
+        merged = [{**settings, **self.overrides} for settings, _ in self.parts]
+        return any(m.get("ratios") or m.get("feature_drop") or m.get("feature_size") for m in merged)
+
+    def encoder(self, documents: int, seed: int, threads: int) -> DocumentEncoder:
+        """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
+        parts = []
+        for i, (settings, _) in enumerate(self.parts):
+            mine = {k: v for k, v in self.overrides.items() if i == 0 or k not in _FIRST_ONLY}
+            # Of a handful of documents every n-gram is rare: none is left out.
+            least = (
+                {"min_df": 1} if documents < FEW and settings.get("min_df", 1) == PRESENCE["min_df"] else {}
+            )
+            vectorizer = TextVectorizer(**{**settings, **least, **mine, "seed": seed, "threads": threads})
+            check(vectorizer)
+            parts.append(vectorizer)
+        return DocumentEncoder.of(parts, [scale for _, scale in self.parts])
+
+
+FEW = 100
+_FIRST_ONLY = ("ngram_low", "ngram_high", "tokens", "unit")
+
+PRESETS = {
+    "words": TextFeatures((({"ngram_high": 2, **PRESENCE}, 1.0),)),
+    "more-words": TextFeatures(
+        (
+            ({"ngram_high": 1, **PRESENCE}, 1.0),
+            ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
+            ({"tokens": "spaces", "ngram_high": 1, **PRESENCE}, 0.7),
+        )
+    ),
+    "words+characters": TextFeatures(
+        (
+            ({"ngram_high": 1, **PRESENCE}, 1.0),
+            ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
+            ({"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE}, 0.7),
+        )
+    ),
+    "counts": TextFeatures((({"ngram_high": 2, "min_df": 2}, 1.0),)),
+    "presence": TextFeatures((({"ngram_high": 2, "binary": True, "min_df": 2}, 1.0),)),
+    "tf-idf": TextFeatures(
+        (({"ngram_high": 2, "sublinear": True, "idf": True, "norm": "l2", "min_df": 2}, 1.0),)
+    ),
+    "top-20000": TextFeatures(
+        (
+            (
+                {
+                    "ngram_high": 2,
+                    "binary": True,
+                    "stopwords": "english",
+                    "stemming": "stem",
+                    "cleaning": "mail",
+                    "feature_size": 20000,
+                },
+                1.0,
+            ),
+        )
+    ),
+}
+DEFAULT = "words"
+
+
+def _settings(vectorizer: TextVectorizer) -> dict[str, Any]:
+    own = {
+        k.name: getattr(vectorizer, k.name) for k in knobs(vectorizer) if k.name not in ("seed", "threads")
+    }
+    return own | {"stop_list": vectorizer.stop_list}

@@ -1,0 +1,68 @@
+"""chaffinch train and predict on documents."""
+
+import csv
+import json
+
+import pytest
+
+from chaffinch import samples
+from chaffinch.corpus import write
+from commandline import Runner, run  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reviews")
+    for split in ("train", "test"):
+        write(samples.load("reviews", split, n=400), folder / f"{split}.csv")
+    return folder
+
+
+def test_documents_are_seen_from_the_file_and_train_a_classifier(run: Runner, corpus, tmp_path):  # noqa: F811
+    model, out = tmp_path / "m.chaff", tmp_path / "out.csv"
+    done = run("train", corpus / "train.csv", "-o", model, "--dev", corpus / "test.csv", "--json")
+    assert done.code == 0, done.err
+    record = json.loads(done.out)
+    assert record["recipe"] == "ridge"
+    assert record["dev"]["accuracy"] > 0.4
+    assert record["model_bytes"] == model.stat().st_size
+    assert run("predict", model, corpus / "test.csv", "-o", out).code == 0
+    with out.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert {"text", "label", "prediction", "confidence"} <= rows[0].keys()
+    right = sum(row["label"] == row["prediction"] for row in rows) / len(rows)
+    assert right == pytest.approx(record["dev"]["accuracy"])
+    assert all(0 < float(row["confidence"]) <= 1 for row in rows)
+
+
+def test_knobs_of_recipes_and_of_text_features_are_flags(run: Runner, corpus, tmp_path):  # noqa: F811
+    done = run(
+        "train", corpus / "train.csv", "-o", tmp_path / "m.chaff", "--recipe", "nb", "--alpha", "0.5",
+        "--features", "counts", "--ngram-high", "1", "--stopwords", "english",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    assert "nb: 400 documents" in done.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--recipe", "hmm"], "there is no recipe 'hmm'"),
+        (["--order", "2"], "no knob --order"),
+        (["--text", "body"], "body"),
+        (["--features", "nonsense"], "there are no text features"),
+    ],
+)
+def test_what_does_not_fit_is_one_sentence(run: Runner, corpus, tmp_path, arguments, message):  # noqa: F811
+    done = run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff", *arguments)
+    assert (done.code, message in done.err) == (2, True), done.err
+    assert not (tmp_path / "m.chaff").exists()
+
+
+def test_texts_alone_are_labelled_as_json(run: Runner, corpus, tmp_path):  # noqa: F811
+    model = tmp_path / "m.chaff"
+    run("train", corpus / "train.csv", "-o", model)
+    done = run("predict", model, "-", "--json", stdin=b"text\nA wonderful film .\n")
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert sum(found["labels"].values()) == pytest.approx(1.0, abs=1e-4)
