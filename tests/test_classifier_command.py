@@ -62,7 +62,8 @@ def test_what_does_not_fit_is_one_sentence(run: Runner, corpus, tmp_path, argume
 def test_texts_alone_are_labelled_as_json(run: Runner, corpus, tmp_path):  # noqa: F811
     model = tmp_path / "m.chaff"
     run("train", corpus / "train.csv", "-o", model)
-    done = run("predict", model, "-", "--json", stdin=b"text\nA wonderful film .\n")
+    (tmp_path / "new.csv").write_text("text\nA wonderful film .\n", encoding="utf-8")
+    done = run("predict", model, tmp_path / "new.csv", "--json")
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert sum(found["labels"].values()) == pytest.approx(1.0, abs=1e-4)

@@ -16,7 +16,7 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask
-from chaffinch.recipes.incremental import Increment
+from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 
 TASK = "classifier"
@@ -81,9 +81,14 @@ class Classifier:
         """Learn from documents and their targets; ``beside`` are numbers that come with the texts."""
         config = self._config()
         task = self._task(X, y, sample_weight, beside, on_epoch)
-        trained = CLASSIFIERS.by_config(config).train(task, config)
-        self._keep(trained.model, config, trained.history)
+        recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
+        if isinstance(config, COUNTED) and not task.labels.several and task.labels.soft is None:
+            self._increment = Increment(config, task.labels.classes)
+            self._keep(self._increment.model(task), config, [])
+            return self
+        trained = recipe.train(task, config)
+        self._keep(trained.model, config, trained.history)
         return self
 
     @property
@@ -218,7 +223,9 @@ class Classifier:
             estimator_type="classifier",
             target_tags=TargetTags(required=True, multi_output=False),
             classifier_tags=ClassifierTags(multi_label=takes_several_labels(self._config())),
-            input_tags=InputTags(sparse=True, string=False),
+            input_tags=InputTags(
+                sparse=True, string=False, positive_only=isinstance(self._config(), COUNTED)
+            ),
         )
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -279,6 +286,8 @@ class Classifier:
         task = self._task(X, y, sample_weight, beside, keep_going)
         config = self._config()
         increment: Increment | None = getattr(self, "_increment", None)
+        if increment is None and hasattr(self, "model_"):
+            increment = Increment.resumed(config, self.model_)
         if increment is None:
             if classes is None:
                 raise DataError("classes must be passed on the first call to partial_fit.")

@@ -103,6 +103,12 @@ class SgdRun:
         self._documents = 0
         self._epochs = 0
 
+    def begin(self, w: NDArray[np.float32]) -> None:
+        """Start from these weights, whose last row are intercepts."""
+        self._w[:] = w
+        if self.config.bias:
+            self._w[-1] /= self.config.bias
+
     def epoch(self, problem: ChoiceProblem) -> float:
         """One pass over a problem, shuffled; the mean loss met on the way."""
         config = self.config

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import count_by_label
+from chaffinch.errors import DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
 
@@ -64,6 +65,10 @@ class ComplementNaiveBayes:
 def label_counts(problem: ChoiceProblem) -> Matrix:
     """n_fy: the sum of each feature over each label's documents, each document times its importance [F, Y]."""
     values = np.ones(len(problem.ids), np.float32) if problem.values is None else problem.values
+    if len(values) and values.min() < 0:
+        raise DataError(
+            "Negative values in data passed to naive Bayes: it counts, and counts are not negative"
+        )
     weighted = values * np.repeat(problem.importance, np.diff(problem.ptr))
     out = np.zeros((problem.F, problem.Y))
     if problem.soft is None:

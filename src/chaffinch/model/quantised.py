@@ -6,17 +6,26 @@ q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127
 import numpy as np
 from numpy.typing import NDArray
 
+BLOCK = 1 << 14
+
 
 def quantised(w: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """q int8 [F, Y] and s float32 [F].
+    """q int8 [F, Y] and s float32 [F]; w is rounded in place to what they stand for.
 
-    >>> q, s = quantised(np.array([[127.0, -63.5], [0.0, 0.0]], np.float32))
-    >>> q.tolist(), s.tolist()
-    ([[127, -64], [0, 0]], [1.0, 0.0])
+    >>> w = np.array([[127.0, -63.6], [0.0, 0.0]], np.float32)
+    >>> q, s = quantised(w)
+    >>> q.tolist(), s.tolist(), w[0].tolist()
+    ([[127, -64], [0, 0]], [1.0, 0.0], [127.0, -64.0])
     """
-    s = (np.abs(w).max(axis=1, initial=0.0) / np.float32(127)).astype(np.float32)
-    inverse = np.divide(np.float32(1), s, out=np.zeros_like(s), where=s > np.finfo(np.float32).tiny)
-    return np.rint(w * inverse[:, None]).astype(np.int8), s
+    q, s = np.empty(w.shape, dtype=np.int8), np.empty(len(w), dtype=np.float32)
+    for start in range(0, len(w), BLOCK):
+        rows = w[start : start + BLOCK]
+        scale = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0)) / np.float32(127)
+        inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > np.finfo(np.float32).tiny)
+        steps = np.rint(rows * inverse[:, None])
+        q[start : start + BLOCK], s[start : start + BLOCK] = steps, scale
+        np.multiply(steps, scale[:, None], out=rows)
+    return q, s
 
 
 def restored(q: NDArray[np.int8], s: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
-from chaffinch.model.classifier import ClassifierModel, with_lanes
+from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
-from chaffinch.model.quantised import quantised, restored
+from chaffinch.model.quantised import quantised
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.calibration import fitted_temperature
@@ -141,8 +141,6 @@ def finished(task: DocumentTask, encoder: DocumentEncoder, made: ChoiceWeights) 
     if smallest > 0 and task.text:
         encoder, w = without_small(encoder, w, smallest)
     eight = quantised(w[:, : len(labels.classes)]) if bits == 8 else None
-    if eight is not None:
-        w = with_lanes(restored(*eight))
     link = "sigmoid" if made.link == "sigmoid" or labels.several else "softmax"
     return ClassifierModel(
         encoder=encoder,
@@ -165,7 +163,7 @@ def without_small(
     encoder: DocumentEncoder, w: NDArray[np.float32], share: float
 ) -> tuple[DocumentEncoder, NDArray[np.float32]]:
     """The encoder and the weights without features whose weights are all small."""
-    strongest = np.abs(w).max(axis=1, initial=0.0)
+    strongest = np.maximum(w.max(axis=1, initial=0.0), -w.min(axis=1, initial=0.0))
     keep = strongest[:-1] >= share * strongest.max(initial=0.0)
     return encoder.restricted(keep), w[np.append(keep, True)]
 

@@ -20,6 +20,8 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, settled
 
+COUNTED = (MultinomialNaiveBayes, ComplementNaiveBayes)
+
 
 class Increment:
     """A classifier in the making: features settled by the first instalment, weights moved by every one."""
@@ -30,6 +32,18 @@ class Increment:
         self._run: SgdRun | None = None
         self._counts: NDArray[np.float64] | None = None
         self._masses = np.zeros(len(classes))
+
+    @classmethod
+    def resumed(cls, config: Any, model: ClassifierModel) -> "Increment":
+        """From a trained model, whose weights move on."""
+        if isinstance(config, COUNTED):
+            raise ConfigError("counts are not kept in a model file: naive Bayes goes on only where it began")
+        made = cls(config, model.classes)
+        made._encoder = model.encoder
+        learner: Any = settled(config, model.encoder.union is not None)
+        made._run = learner.started(model.encoder.n_features, len(model.classes))
+        made._run.begin(model.w)
+        return made
 
     @staticmethod
     def possible(config: Any) -> bool:
@@ -57,7 +71,7 @@ class Increment:
         return rows
 
     def _moved(self, problem: ChoiceProblem, text: bool) -> ChoiceWeights:
-        if isinstance(self.config, (MultinomialNaiveBayes, ComplementNaiveBayes)):
+        if isinstance(self.config, COUNTED):
             counts = label_counts(problem)
             self._counts = counts if self._counts is None else self._counts + counts
             self._masses = self._masses + label_masses(problem)
