@@ -168,7 +168,7 @@ def test_a_damaged_table_of_weights_is_refused(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
-@pytest.mark.parametrize("recipe", ["ridge", "logistic"])
+@pytest.mark.parametrize("recipe", ["ridge", "svm", "crammer-singer", "maxent"])
 def test_scikit_learns_checks_hold(recipe):
     for found in check_estimator(Classifier(recipe), on_fail=None, on_skip=None):
         assert found["status"] in ("passed", "skipped"), (found["check_name"], found["exception"])

@@ -20,7 +20,7 @@ def quantised(w: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.floa
     q, s = np.empty(w.shape, dtype=np.int8), np.empty(len(w), dtype=np.float32)
     for start in range(0, len(w), BLOCK):
         rows = w[start : start + BLOCK]
-        scale = np.maximum(rows.max(axis=1, initial=0.0), -rows.min(axis=1, initial=0.0)) / np.float32(127)
+        scale = np.abs(rows).max(axis=1, initial=0.0) / np.float32(127)
         inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > np.finfo(np.float32).tiny)
         steps = np.rint(rows * inverse[:, None])
         q[start : start + BLOCK], s[start : start + BLOCK] = steps, scale
