@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from chaffinch import files
 from chaffinch.cli import main
 
 
@@ -22,6 +23,7 @@ class Runner:
 
     def __call__(self, *arguments: object, stdin: bytes = b"") -> Outcome:
         with self.monkeypatch.context() as m:
+            m.setattr(files, "_waiting", {})  # what an earlier command looked into and left
             m.setattr(sys, "argv", ["chaffinch", *map(str, arguments)])
             m.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(stdin))))
             self.capsys.readouterr()

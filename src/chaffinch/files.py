@@ -19,8 +19,8 @@ STDIO = "-"
 _HEAD = 1 << 16  # bytes that a guess at a file's format may look at
 _DEVICE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
-# What cannot be opened twice, once its head was looked at: the whole of it, waiting for its reader.
-_waiting: dict[str, BinaryIO] = {}
+# What cannot be opened twice, once its head was looked at: the head, and the whole of it waiting for its reader.
+_waiting: dict[str, tuple[bytes, BinaryIO]] = {}
 
 
 def display_name(path: str | Path) -> str:
@@ -43,10 +43,10 @@ def is_stream(path: str | Path) -> bool:
 def reading(path: str | Path) -> Iterator[BinaryIO]:
     """Open ``path`` (plain, .gz, or '-' for standard input) as bytes; what fails is one sentence."""
     if str(path) == STDIO:
-        yield _waiting.pop(STDIO) if STDIO in _waiting else _standard_input()
+        yield _waiting.pop(STDIO)[1] if STDIO in _waiting else _standard_input()
         return
     path = Path(path)
-    with _waiting.pop(str(path)) if str(path) in _waiting else _opened(path) as raw:
+    with _waiting.pop(str(path))[1] if str(path) in _waiting else _opened(path) as raw:
         try:
             if path.suffix != ".gz":
                 yield raw
@@ -64,10 +64,11 @@ def head(path: str | Path) -> bytes:
     if not is_stream(path):
         with reading(path) as stream:
             return stream.read(_HEAD)
-    stream = _standard_input() if str(path) == STDIO else _opened(Path(path))
-    start = stream.read(_HEAD)
-    _waiting[str(path)] = cast(BinaryIO, io.BufferedReader(_Rejoined(start, stream)))
-    return start
+    if str(path) not in _waiting:
+        stream = _standard_input() if str(path) == STDIO else _opened(Path(path))
+        start = stream.read(_HEAD)
+        _waiting[str(path)] = start, cast(BinaryIO, io.BufferedReader(_Rejoined(start, stream)))
+    return _waiting[str(path)][0]
 
 
 @contextmanager

@@ -14,16 +14,16 @@ from chaffinch.errors import ChaffinchError
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
-    "cluster": "Learn word clusters from plain text.",
-    "convert": "Convert a corpus to another format, and say what is lost.",
-    "samples": "List the embedded samples, look into one, or write it to files.",
-    "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
     "train": "Train a model and write it to one file.",
     "predict": "Label the sentences of a file.",
+    "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
     "inspect": "Show what a model holds.",
+    "convert": "Convert a corpus to another format, and say what is lost.",
+    "samples": "List the embedded samples, look into one, or write it to files.",
+    "cluster": "Learn word clusters from plain text.",
+    "tune": "Find settings on held-out data, and write them as a preset.",
     "ablation": "Vary settings over several seeds: a table with intervals, and charts.",
     "preset": "Run a preset again, to the same bytes.",
-    "tune": "Find settings on held-out data, and write them as a preset.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
 

@@ -45,20 +45,15 @@ def command(
 
 
 def _sentences(paths: list[Path], lower: bool, split: str) -> Iterator[list[str]]:
-    from chaffinch.errors import ConfigError, DataError
-    from chaffinch.files import display_name, reading
+    from chaffinch.corpus.lines import lines
+    from chaffinch.errors import ConfigError
     from chaffinch.text.tokens import tokens
 
     if split not in ("tokens", "spaces"):
         raise ConfigError(f"--split is tokens or spaces, got {split!r}")
     for path in paths:
-        with reading(path) as lines:
-            for number, raw in enumerate(lines, 1):
-                try:
-                    line = raw.decode("utf-8")
-                except UnicodeDecodeError as e:
-                    raise DataError(f"{display_name(path)}:{number}: is not UTF-8: {e.reason}") from None
-                line = line.lower() if lower else line
-                words = line.split() if split == "spaces" else [t.text for t in tokens(line)]
-                if words:
-                    yield words
+        for _, text in lines(path):
+            line = text.lower() if lower else text
+            words = line.split() if split == "spaces" else [t.text for t in tokens(line)]
+            if words:
+                yield words

@@ -45,7 +45,7 @@ chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high
 )
 def command(
     data: Annotated[
-        list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA...")
+        list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")
     ],
     model: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes.", metavar="MODEL")],
     recipe: Annotated[
