@@ -43,6 +43,12 @@ class LazyGroup(TyperGroup):
             return None
         return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
 
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """The page of all commands."""
+        from chaffinch.cli.front_page import print_front_page
+
+        print_front_page(ctx, COMMANDS)
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The real command."""
         name, stand_in, rest = super().resolve_command(ctx, args)

@@ -61,7 +61,9 @@ class Crf:
         None, "file written after every pass; a run that finds one of its own goes on from there"
     )
     min_weight: float = knob(
-        0.005, "weights that are smaller than this in the end become zero, features without weights go", low=0.0
+        0.005,
+        "weights that are smaller than this in the end become zero, features without weights go",
+        low=0.0,
     )
     bits: int | None = knob(
         None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
