@@ -15,7 +15,7 @@ from chaffinch.errors import ChaffinchError
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
     "train": "Train a model and write it to one file.",
-    "predict": "Label the sentences of a file.",
+    "predict": "Label the sentences or documents of a file.",
     "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
     "inspect": "Show what a model holds.",
     "convert": "Convert a corpus to another format, and say what is lost.",

@@ -18,8 +18,8 @@ from chaffinch.cli.console import out
 from chaffinch.cli.samples import picture
 from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.conversion import convert
-from chaffinch.estimators import Tagger, load
-from chaffinch.evaluate import TagPair, TagScorer, intervals, score_tags
+from chaffinch.estimators import Classifier, Tagger, load
+from chaffinch.evaluate import LabelPair, TagPair, TagScorer, intervals, score_tags
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
@@ -146,8 +146,28 @@ def _readings(walk: Walk) -> None:
     out.print(shown)
 
 
+def _documents(_: Walk) -> None:
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("sample", "classes", "trained in", "right", "95 % interval"):
+        shown.add_column(heading, justify="left" if heading == "sample" else "right")
+    for name in ("questions", "reviews", "topics"):
+        train, test = samples.load(name, "train"), samples.load(name, "test")
+        began = time.perf_counter()
+        classifier = Classifier().fit([d.text for d in train], [d.labels[0] for d in train])
+        seconds = time.perf_counter() - began
+        pair = LabelPair.from_lists(
+            [d.labels[0] for d in test], classifier.predict([d.text for d in test]).tolist()
+        )
+        right = intervals(pair.tally())["accuracy"]
+        accuracy = float((pair.y == pair.y_hat).mean())
+        interval = f"{100 * right.low:.1f} to {100 * right.high:.1f}"
+        classes = str(len(classifier.classes_))
+        shown.add_row(name, classes, f"{seconds:.2f} s", f"{100 * accuracy:.1f} %", interval)
+    out.print(shown)
+
+
 # Recipes that the part on taggers trains.
-TOURED = ("emission", "hmm", "crf")
+TOURED = ("emission", "hmm", "greedy", "easiest-first", "perceptron", "crf")
 
 PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("the embedded samples", _samples),
@@ -155,6 +175,7 @@ PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("scores that people can compare", _scores),
     ("taggers, trained now", _taggers),
     ("readings and certainty", _readings),
+    ("documents, sorted", _documents),
 ]
 
 
