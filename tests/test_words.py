@@ -1,5 +1,6 @@
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -97,3 +98,11 @@ class _subsequences:
     def __contains__(self, letters):
         rest = iter(self.text)
         return all(c in rest for c in letters)
+
+
+def test_a_signature_is_found_in_a_time_that_grows_with_the_text_alone():
+    body = "-- \n" + "a line of some length, as mail has them\n" * 20_000
+    began = time.process_time()
+    assert cleaned(body, "mail").count("length") == 20_000  # no signature: more than twelve lines follow
+    assert time.process_time() - began < 5.0
+    assert cleaned("tea?\n-- \nAda\nLovelace\n", "mail").split() == ["tea?"]

@@ -1,5 +1,6 @@
 """chaffinch train -d DATASET: an experiment on a dataset, with a record and a preset."""
 
+import copy
 import inspect
 from collections.abc import Callable
 from datetime import datetime
@@ -170,6 +171,6 @@ def _optional(p: inspect.Parameter) -> inspect.Parameter:
 def _with_letter(p: inspect.Parameter, letter: list[str]) -> inspect.Parameter:
     """The same flag with a shorthand."""
     kind, option = get_args(p.annotation)
-    declared = [*(option.param_decls or ()), *letter]
-    made = typer.Option(*declared, help=option.help, rich_help_panel=option.rich_help_panel)
+    made = copy.copy(option)
+    made.param_decls = (*(option.param_decls or ()), *letter)
     return p.replace(annotation=Annotated[kind, made])

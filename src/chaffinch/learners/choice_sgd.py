@@ -1,6 +1,6 @@
 """Stochastic gradient descent for document classifiers: the log-linear model, margins and the perceptron."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class ChoiceSgd:
         for epoch in range(self.epochs):
             loss = run.epoch(problem)
             history.append(Progress("training", epoch + 1, self.epochs, {"loss": loss}))
-            if not problem.on_epoch(history[-1]):
+            if not problem.on_epoch(replace(history[-1], model=run.weights)):
                 break
         made = run.weights()
         made.history = history
@@ -129,13 +129,14 @@ class SgdRun:
             problem.threads,
             self._w,
         )
+        # Here, so that weights looked at between passes are the same as weights that are not.
+        self._native.settle(self._w)
         self._documents += len(order)
         self._epochs += 1
         return loss / max(len(order), 1)
 
     def weights(self) -> ChoiceWeights:
         """The weights as they stand, or their mean so far."""
-        self._native.settle(self._w)
         w = self._w.copy()
         if self.config.average:
             self._native.average(self._w, w)

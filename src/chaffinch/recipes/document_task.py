@@ -113,7 +113,15 @@ class TrainedClassifier:
 def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
     """Encode, learn, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
-    made: ChoiceWeights = settled(learner, task.text).fit(task.problem(rows))
+    whole = replace(task, smallest=0.0)  # what is watched keeps its features, so that texts are encoded once
+
+    def on_epoch(progress: Progress) -> bool:
+        weights = progress.model
+        if weights is None:
+            return task.on_epoch(progress)
+        return task.on_epoch(replace(progress, model=lambda: finished(whole, encoder, weights())))
+
+    made: ChoiceWeights = settled(learner, task.text).fit(replace(task.problem(rows), on_epoch=on_epoch))
     return TrainedClassifier(finished(task, encoder, made), made.history)
 
 

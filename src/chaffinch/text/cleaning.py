@@ -17,7 +17,7 @@ _HEADER_NAME = re.compile(
 _ATTRIBUTION = re.compile(r"^.{0,200}\b(?:writes|wrote|said|writes in article .{0,80}) ?:\s*$", re.MULTILINE)
 _IN_ARTICLE = re.compile(r"^In (?:article )?<[^>\n]*>,?.*$", re.MULTILINE | re.IGNORECASE)
 _QUOTE = re.compile(r"^(?:[ \t]*[>|:}]+)+[ \t]?", re.MULTILINE)
-_SIGNATURE = re.compile(r"^-- ?\n(?:.*\n?){1,12}\Z", re.MULTILINE)
+_SIGNATURE = re.compile(r"^-- ?\n(?:.*\n){0,11}.*\n?\Z", re.MULTILINE)
 _ARMOUR = re.compile(r"^(?:M[!-`]{59,61}|[A-Za-z0-9+/]{60,}={0,2})\n", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*([-=_*#~+.])\1{3,}[ \t]*$", re.MULTILINE)
 _ADDRESS = re.compile(r"<?[\w.+%=-]+@[\w-]+(?:\.[\w-]+)+>?")

@@ -1,0 +1,127 @@
+"""The laboratory with texts: the baseline under its short names, its presets, ablation and tuning."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from chaffinch import lab
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.lab import Axis, Source, ablate, bench, tune
+from chaffinch.lab.parts import Texts
+from chaffinch.lab.spaces import space_of
+from chaffinch.lab.tasks import Classification, task_of
+from commandline import Runner, run  # noqa: F401
+
+REVIEWS = Source(name="reviews")
+
+
+@pytest.fixture(autouse=True)
+def in_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_a_recipe_texts_get_the_baseline():
+    laid = bench(REVIEWS)
+    assert (laid.experiment.recipe, laid.experiment.features) == ("loglinear", "top-20000")
+    expected = {
+        "epochs": 10,
+        "batch": 500,
+        "iterations": 1,
+        "rate": 0.01,
+        "schedule": "fixed",
+        "l2": 0.0,
+        "ngram_high": 2,
+        "stopwords": "english",
+        "stemming": "lemma",
+        "feature_size": 20000,
+        "feature_pick": "top",
+        "feature_drop": 0.0,
+    }
+    assert laid.experiment.settings == expected
+
+
+def test_every_short_flag_turns_its_knob(run: Runner):  # noqa: F811
+    flags = "-e 2 -b 100 -i 2 -f 500 -r -l 0.1 --trigram --no-stopword --no-lemmatize --penalty 0.001"
+    made = run(*f"train -d reviews {flags} --feature_pick freq --feature_drop 0.1 --json".split())
+    assert made.code == 0, made.err
+    settings = json.loads(made.out)["settings"]
+    expected = {
+        "epochs": 2,
+        "batch": 100,
+        "iterations": 2,
+        "rate": 0.1,
+        "schedule": "random",
+        "l2": 0.001,
+        "ngram_high": 3,
+        "stopwords": "none",
+        "stemming": "none",
+        "feature_size": 500,
+        "feature_pick": "sample",
+        "feature_drop": 0.1,
+    }
+    assert {name: settings[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.01])
+def test_watching_a_classifier_changes_nothing(penalty):
+    laid = bench(REVIEWS, settings={"epoch": 3, "penalty": penalty, "lemmatize": False})
+    watched = lab.run(laid.experiment, laid.parts, watched=("train", "test"))
+    blind = lab.run(laid.experiment, laid.parts)
+    assert len(watched.epochs) == 3
+    assert watched.model_digest() == blind.model_digest()
+    assert watched.epochs[-1]["test"] == pytest.approx(watched.scores["test"]["accuracy"], abs=0.01)
+
+
+def test_a_classifiers_preset_runs_to_the_same_bytes(run: Runner):  # noqa: F811
+    made = run(*"train -d questions -e 2 --no-lemmatize -n base -o base -j base --save a.chaff".split())
+    assert made.code == 0, made.err
+    again = run(*"preset base --save b.chaff --threads 1".split())
+    assert again.code == 0, again.err
+    assert Path("a.chaff").read_bytes() == Path("b.chaff").read_bytes()
+    assert "epoch  2, train_acc" in Path("records/base.md").read_text()
+
+
+def test_cells_of_texts_equal_single_runs():
+    laid = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False})
+    axes = [Axis("lr", ("0.01", "0.1"))]
+    found = ablate(laid.experiment, axes, laid.parts, laid.task, seeds=range(2), part="test")
+    single = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False, "lr": 0.1}, seed=1)
+    assert found.rows[1].runs[1].scores == lab.run(single.experiment, single.parts).scores["test"]
+    assert len({r.scores["accuracy"] for r in found.rows[1].runs}) == 2  # seeds matter to SGD
+
+
+def test_tuning_texts_draws_features_too_and_repeats():
+    laid = bench(REVIEWS, recipe="svm", dev_needed=True, from_baseline=False)
+    spaces = [space_of("svm", laid.task.knobs("svm"))]
+    assert {"features", "C"} <= set(spaces[0])
+    found = tune([laid.experiment], spaces, laid.parts, laid.task, trials=2)
+    again = lab.run(found.preset.experiment, laid.parts, scored=("dev",))
+    assert again.scores["dev"]["accuracy"] == found.best.score
+    assert again.model_digest()[0] == found.preset.model
+
+
+def test_settings_of_features_are_checked():
+    with pytest.raises(ConfigError, match="feature_pick must be one of"):
+        bench(REVIEWS, settings={"feature_pick": "magic"})
+    with pytest.raises(ConfigError, match="no knob for 'colour'"):
+        bench(REVIEWS, settings={"colour": 1})
+
+
+def test_texts_with_several_labels_are_refused():
+    part = Texts(["a", "b"], [["x", "y"], ["x"]])
+    with pytest.raises(DataError, match="one label per text"):
+        task_of(part).watcher(part, 1)
+
+
+def test_every_recipe_for_texts_runs_in_the_laboratory():
+    for recipe in Classification.recipes:
+        laid = bench(Source(name="questions"), recipe=recipe.name)
+        assert lab.run(laid.experiment, laid.parts).scores["test"]["accuracy"] > 0.5
+
+
+@pytest.mark.data
+def test_the_baseline_lands_where_reports_say_on_sst5(data: Path):
+    laid = bench(Source(name="sst5"), data)
+    outcome = lab.run(laid.experiment, laid.parts, scored=("test",))
+    assert 0.35 < outcome.scores["test"]["accuracy"] < 0.43
