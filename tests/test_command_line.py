@@ -23,6 +23,10 @@ GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
 CLEAN = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
 MAIN = [sys.executable, "-c", "from chaffinch.cli import main; main()"]
 
+# A shell starts what it runs in the background with Ctrl-C ignored, and a run of these tests may be such.
+MIND_INTERRUPTS = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+INTERRUPTIBLE = [sys.executable, "-c", f"{MIND_INTERRUPTS}; from chaffinch.cli import main; main()"]
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -250,7 +254,7 @@ def test_ctrl_c_leaves_the_old_file_and_no_other(pattern: str, model: Path, tmp_
     out.write_bytes(b"old X\n")
     os.mkfifo(tmp_path / "f.conll")
     command = arguments(pattern, FILE=tmp_path / "f.conll", OUT=out, MODEL=model)
-    process = subprocess.Popen([*MAIN, *command], stderr=subprocess.PIPE, env=CLEAN)
+    process = subprocess.Popen([*INTERRUPTIBLE, *command], stderr=subprocess.PIPE, env=CLEAN)
     with open(tmp_path / "f.conll", "wb") as stream:  # opened once the command reads
         stream.write(GOOD)
         stream.flush()
@@ -270,7 +274,8 @@ def test_ctrl_c_while_writing_removes_what_was_begun(tmp_path: Path) -> None:
         "with writing(sys.argv[1]) as out:\n"
         "    out.write(b'new'); out.flush(); os.kill(os.getpid(), signal.SIGINT)"
     )
-    done = subprocess.run([sys.executable, "-c", code, out], capture_output=True, check=False)
+    command = [sys.executable, "-c", f"{MIND_INTERRUPTS}; {code}", out]
+    done = subprocess.run(command, capture_output=True, check=False)
     assert b"KeyboardInterrupt" in done.stderr
     assert out.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [out]
