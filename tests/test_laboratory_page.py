@@ -30,6 +30,16 @@ def timeless(text: str) -> list[str]:
     return [" ".join(line.split()) for line in text.splitlines() if line.strip()]
 
 
+def numberless(line: str) -> str:
+    """A line without scores, which another processor may round otherwise."""
+    return re.sub(r"\d+\.\d+", "SCORE", line)
+
+
+def numbers(text: str) -> list[float]:
+    """The scores in a text."""
+    return [float(n) for line in timeless(text) for n in re.findall(r"\d+\.\d+", line)]
+
+
 def test_the_page_shows_what_its_commands_print(
     run: Runner,  # noqa: F811
     tmp_path: Path,
@@ -46,4 +56,7 @@ def test_the_page_shows_what_its_commands_print(
             found = run(*arguments)
             assert found.code == 0, f"{command}\n{found.err}"
             printed = found.out
-        assert timeless(printed) == timeless(shown), command
+        assert [numberless(line) for line in timeless(printed)] == [
+            numberless(line) for line in timeless(shown)
+        ], command
+        assert numbers(printed) == pytest.approx(numbers(shown), abs=1.0), command
