@@ -7,7 +7,7 @@ import pytest
 
 from chaffinch import lab
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.lab import Axis, Source, ablate, bench, tune
+from chaffinch.lab import Axis, Source, ablate, bench, presets, tune
 from chaffinch.lab.parts import Texts
 from chaffinch.lab.spaces import space_of
 from chaffinch.lab.tasks import Classification, task_of
@@ -99,6 +99,16 @@ def test_tuning_texts_draws_features_too_and_repeats():
     again = lab.run(found.preset.experiment, laid.parts, scored=("dev",))
     assert again.scores["dev"]["accuracy"] == found.best.score
     assert again.model_digest()[0] == found.preset.model
+
+
+@pytest.mark.parametrize("suffix", presets.SUFFIXES)
+def test_settings_of_features_come_back_from_a_preset_to_the_same_bytes(suffix):
+    settings = {"min_df": 1, "feature_size": 300, "sublinear": True}
+    laid = bench(Source(name="questions"), recipe="ridge", settings=settings, features="words+characters")
+    made = presets.Preset.of(lab.run(laid.experiment, laid.parts), laid.parts, "n")
+    presets.write(made, Path(f"p{suffix}"))
+    experiment = presets.read(Path(f"p{suffix}")).experiment
+    assert lab.run(experiment, laid.parts).model_digest()[0] == made.model
 
 
 def test_settings_of_features_are_checked():

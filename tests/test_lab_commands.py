@@ -2,6 +2,7 @@
 
 import csv
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -134,6 +135,21 @@ def test_tuning_writes_a_preset_that_runs_to_the_score_it_found(run: Runner):  #
     again = run(*"preset best.toml --json".split())
     assert again.code == 0, again.err
     assert json.loads(again.out)["dev"]["token_accuracy"] == best
+
+
+def test_a_preset_may_learn_from_what_was_held_out(run: Runner):  # noqa: F811
+    run(*"tune -d ingredients --recipe hmm --trials 1 -o best.toml".split())
+    whole = run(*"preset best.toml --whole --save w.chaff --json".split())
+    assert whole.code == 0, whole.err
+    assert set(json.loads(whole.out)) >= {"train", "test"}
+    assert "dev" not in json.loads(whole.out)
+    samples.export("ingredients", Path("d"))
+    both = Path("d/train.conll").read_text() + Path("d/dev.conll").read_text()
+    Path("both.conll").write_text(both)
+    settings = tomllib.loads(Path("best.toml").read_text())["settings"]
+    flags = [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "unset"]
+    plain = run("train", "-d", "both.conll,d/test.conll", "--recipe", "hmm", *flags, "--json")
+    assert json.loads(plain.out)["test"] == json.loads(whole.out)["test"]
 
 
 def test_tuning_takes_files_and_keeps_what_flags_say(run: Runner):  # noqa: F811

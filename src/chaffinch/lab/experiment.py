@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from chaffinch.errors import ConfigError
 from chaffinch.evaluate import Interval, Tally, intervals
 from chaffinch.lab.datasets import Dataset, Source
-from chaffinch.lab.parts import Part, held_out
+from chaffinch.lab.parts import Part, held_out, joined
 from chaffinch.lab.tasks import Task, task_of
 from chaffinch.progress import Listener, Progress, keep_going
 
@@ -43,6 +43,16 @@ class Experiment:
     def parts(self, data: Dataset) -> "Parts":
         """The parts it works on: read when asked for."""
         return Parts(data, self.hold_out)
+
+    def whole_parts(self, data: Dataset) -> "Parts":
+        """The parts with what was held out joined to the training part, for a last model once all is settled."""
+        if self.stop_on_dev:
+            raise ConfigError("the learner stops on the dev part, which it then cannot learn from")
+        if self.hold_out > 0 or "dev" not in data:
+            return Parts(data, 0.0)
+        readers = {name: reader for name, reader in data.readers.items() if name != "dev"}
+        readers["train"] = lambda: joined([data.part("train"), data.part("dev")])
+        return Parts(Dataset(data.name, readers), 0.0)
 
     def settled(self, task: Task) -> dict[str, Any]:
         """The settings checked, the recipe's defaults written out."""

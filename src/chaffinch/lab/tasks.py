@@ -126,8 +126,7 @@ class Classification:
     def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The recipe's config as plain values, and the features' settings that differ from their preset's."""
         own, text = _of_features(settings)
-        made = configured(TextVectorizer, text, "features of text")
-        return asdict(CLASSIFIERS.by_name(recipe).configured(own)) | {k: getattr(made, k) for k in text}
+        return asdict(CLASSIFIERS.by_name(recipe).configured(own)) | text
 
     def estimator(
         self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
@@ -200,6 +199,8 @@ def _texts(part: Part) -> Texts:
 
 
 def _of_features(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the recipe, and those of the features."""
+    """The settings of the recipe, and those of the features, the latter checked and of their knobs' types."""
     own = {k: v for k, v in settings.items() if k not in _TEXT_KNOBS}
-    return own, {k: v for k, v in settings.items() if k in _TEXT_KNOBS}
+    text = {k: v for k, v in settings.items() if k in _TEXT_KNOBS}
+    made = configured(TextVectorizer, text, "features of text")
+    return own, {k: getattr(made, k) for k in text}

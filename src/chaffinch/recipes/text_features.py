@@ -50,7 +50,8 @@ class TextFeatures:
         )
 
     def with_settings(self, overrides: Mapping[str, Any]) -> "TextFeatures":
-        """The same with some settings of the vectorisers replaced, those of n-gram length in the first only."""
+        """The same with some settings of the vectorisers replaced, those of n-gram length in the first only,
+        those of stop words and stems in words only."""
         return replace(self, overrides={**self.overrides, **overrides}) if overrides else self
 
     @property
@@ -63,7 +64,9 @@ class TextFeatures:
         """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
         parts = []
         for i, (settings, _) in enumerate(self.parts):
-            mine = {k: v for k, v in self.overrides.items() if i == 0 or k not in _FIRST_ONLY}
+            words = i == 0 or settings.get("unit", "word") == "word"
+            kept = (() if i == 0 else _FIRST_ONLY) + (() if words else _WORDS_ONLY)
+            mine = {k: v for k, v in self.overrides.items() if k not in kept}
             # Of a handful of documents every n-gram is rare: none is left out.
             least = (
                 {"min_df": 1} if documents < FEW and settings.get("min_df", 1) == PRESENCE["min_df"] else {}
@@ -76,6 +79,7 @@ class TextFeatures:
 
 FEW = 100
 _FIRST_ONLY = ("ngram_low", "ngram_high", "tokens", "unit")
+_WORDS_ONLY = ("stopwords", "stemming")
 
 PRESETS = {
     "words": TextFeatures((({"ngram_high": 2, **PRESENCE}, 1.0),)),
