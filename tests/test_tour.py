@@ -1,8 +1,7 @@
 """The tour: every part runs on the embedded samples, and asks first unless told not to."""
 
-from commandline import Runner, run  # noqa: F401
-
 from chaffinch.cli.tour import PARTS
+from commandline import Runner, run  # noqa: F401
 
 
 def test_every_part_of_the_tour_runs_and_leaves_its_files_where_asked(tmp_path, run: Runner):  # noqa: F811
