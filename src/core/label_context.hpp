@@ -104,6 +104,8 @@ class LabelContext {
                 power *= base();
             }
             powers_.push_back(power);
+            if (templates_[l].column >= 0) observing_.push_back(static_cast<std::int32_t>(l));
+            in_use_.emplace_back(static_cast<std::size_t>(templates_[l].observations), std::uint8_t{0});
             columns_ = std::max<std::int64_t>(columns_, templates_[l].column + 1);
             reads_begin_.push_back(reads_.size());
             index_.emplace_back(power * static_cast<std::uint64_t>(templates_[l].observations), zero_);
@@ -149,7 +151,7 @@ class LabelContext {
     };
     std::span<const Readers> by_offset() const { return by_offset_; }
 
-    // The key of a template that observes nothing; it stays one when labels are added to it.
+    // The key of a template that observes nothing that is known.
     static constexpr std::uint64_t blind = std::uint64_t{1} << 63;
 
     // here: the codes c, pointing at position t; observation >= 0.
@@ -160,29 +162,27 @@ class LabelContext {
         return k;
     }
 
-    std::int32_t find(std::int64_t l, std::uint64_t k) const { return k & blind ? zero_ : index_[l].find(k); }
+    std::int32_t find(std::int64_t l, std::uint64_t k) const { return index_[l].find(k); }
 
     std::int32_t find(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
         return observation < 0 ? zero_ : index_[l].find(key(l, observation, here));
     }
 
-    // Keys and rows of all templates at once. observations [columns]; keys, rows [L]
+    // Keys and rows of all templates at once, until a row is made. observations [columns]; keys, rows [L]
     void find_all(const std::int32_t* __restrict observations, const std::int32_t* __restrict here,
                   std::uint64_t* __restrict keys, std::int32_t* __restrict rows) const {
-        const Read* read = reads_.data();
-        const std::size_t* begin = reads_begin_.data();
-        const std::uint64_t* powers = powers_.data();
-        const ContextIndex* index = index_.data();
-        const std::int32_t zero = zero_;
-        const std::size_t L = templates_.size();
-        for (std::size_t l = 0; l < L; ++l) {
-            const std::int32_t o = observed(static_cast<std::int64_t>(l), observations);
-            std::uint64_t k = static_cast<std::uint64_t>(o) * powers[l];
-            for (std::size_t i = begin[l]; i < begin[l + 1]; ++i)
-                k += static_cast<std::uint64_t>(here[read[i].offset]) * read[i].stride;
-            keys[l] = o < 0 ? blind : k;
-            rows[l] = o < 0 ? zero : index[l].find(k);
-        }
+        for (std::int64_t l = 0; l < size(); ++l) find_into(l, observed(l, observations), here, keys, rows);
+    }
+
+    // The same for the templates that observe something, or for the others.
+    void find_observing(const std::int32_t* __restrict observations, const std::int32_t* __restrict here,
+                        std::uint64_t* __restrict keys, std::int32_t* __restrict rows) const {
+        for (const std::int32_t l : observing_) find_into(l, observed(l, observations), here, keys, rows);
+    }
+    void find_plain(const std::int32_t* __restrict here, std::uint64_t* __restrict keys,
+                    std::int32_t* __restrict rows) const {
+        for (std::int64_t l = 0; l < size(); ++l)
+            if (templates_[l].column < 0) find_into(l, 0, here, keys, rows);
     }
 
     // The row, made now if there is none; zero() where nothing is observed.
@@ -196,6 +196,7 @@ class LabelContext {
     std::int32_t set(std::int64_t l, std::uint64_t k) {
         const auto row = static_cast<std::int32_t>(rows_++);
         index_[l].set(k, row);
+        in_use_[l][k / powers_[l]] = 1;
         return row;
     }
 
@@ -212,7 +213,20 @@ class LabelContext {
     std::vector<std::uint64_t> powers_;         // B^k
     std::vector<Read> reads_;                   // of all templates
     std::vector<std::size_t> reads_begin_{0};   // [L+1]
+    void find_into(std::int64_t l, std::int32_t o, const std::int32_t* __restrict here, std::uint64_t* __restrict keys,
+                   std::int32_t* __restrict rows) const {
+        if (o < 0 || !in_use_[l][o]) { // most observations are rare, and no context of theirs has a row
+            keys[l] = blind;
+            rows[l] = zero_;
+            return;
+        }
+        keys[l] = key(l, o, here);
+        rows[l] = index_[l].find(keys[l]);
+    }
+
+    std::vector<std::int32_t> observing_; // templates with a column
     std::vector<ContextIndex> index_;
+    std::vector<std::vector<std::uint8_t>> in_use_; // [L][observations] does any context with it have a row?
     std::vector<Readers> by_offset_;
     std::int64_t left_ = 0, right_ = 0, columns_ = 0;
 };

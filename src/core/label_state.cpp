@@ -1,6 +1,5 @@
 #include "label_state.hpp"
 
-#include "agenda.hpp"
 #include "clones.hpp"
 #include "score.hpp"
 
@@ -15,13 +14,19 @@ CHAFFINCH_HOT void sum_rows(const float* w, const std::int32_t* rows, std::int64
                             float* out) {
     using Lanes = Pack<float>;
     for (std::int64_t at = 0; at < S; at += lanes) {
-        Lanes sum, row;
-        std::memcpy(&sum, base + at, sizeof sum);
-        for (std::int64_t l = 0; l < L; ++l) {
-            std::memcpy(&row, w + rows[l] * S + at, sizeof row);
+        Lanes s0, s1{}, s2{}, s3{}, row;
+        std::memcpy(&s0, base + at, sizeof s0);
+        const auto add = [&](std::int64_t i, Lanes& sum) __attribute__((always_inline)) {
+            std::memcpy(&row, w + rows[i] * S + at, sizeof row);
             sum += row;
-        }
-        std::memcpy(out + at, &sum, sizeof sum);
+        };
+        std::int64_t i = 0;
+        for (; i + 4 <= L; i += 4) add(i, s0), add(i + 1, s1), add(i + 2, s2), add(i + 3, s3);
+        if (i < L) add(i, s0);
+        if (i + 1 < L) add(i + 1, s1);
+        if (i + 2 < L) add(i + 2, s2);
+        s0 = (s0 + s1) + (s2 + s3);
+        std::memcpy(out + at, &s0, sizeof s0);
     }
 }
 
@@ -29,6 +34,7 @@ void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
     x_ = x;
     from_ = x.examples.sentences[n];
     T_ = x.examples.sentences[n + 1] - from_;
+    first_look_ = true;
     const std::int64_t left = context_.left(), right = context_.right();
     codes_.resize(static_cast<std::size_t>(left + T_ + right));
     std::fill_n(codes_.begin(), left, context_.start());
@@ -52,9 +58,33 @@ void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
         std::fill(features_.data() + t * S_ + Y_, features_.data() + (t + 1) * S_, Agenda::never);
 }
 
+void LabelState::look_first(std::int64_t t) {
+    const std::int64_t L = context_.size(), left = context_.left(), right = context_.right();
+    if (openings_rows_ != context_.rows()) {
+        openings_rows_ = context_.rows();
+        openings_known_.assign(static_cast<std::size_t>((left + 1) * (right + 1)), 0);
+        openings_keys_.resize(openings_known_.size() * static_cast<std::size_t>(L));
+        openings_found_.resize(openings_keys_.size());
+    }
+    const std::int64_t which = std::min(t, left) * (right + 1) + std::min(T_ - 1 - t, right);
+    std::uint64_t* keys = openings_keys_.data() + which * L;
+    std::int32_t* rows = openings_found_.data() + which * L;
+    if (!openings_known_[which]) {
+        context_.find_plain(codes(t), keys, rows);
+        openings_known_[which] = 1;
+    }
+    std::copy_n(keys, L, keys_.data() + t * L);
+    std::copy_n(rows, L, rows_.data() + t * L);
+    context_.find_observing(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L,
+                            rows_.data() + t * L);
+}
+
 void LabelState::look(std::int64_t t) {
     const std::int64_t L = context_.size();
-    context_.find_all(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L, rows_.data() + t * L);
+    if (first_look_)
+        look_first(t);
+    else
+        context_.find_all(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L, rows_.data() + t * L);
     sum(t);
     if (legal_.constrained()) legal_.mask(t, masks_.data() + t * S_);
 }
@@ -62,16 +92,6 @@ void LabelState::look(std::int64_t t) {
 void LabelState::sum(std::int64_t t) {
     const std::int64_t L = context_.size();
     sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_);
-}
-
-Choice LabelState::best(std::int64_t t) const {
-    if (legal_.constrained()) return best_by_margin(t);
-    const float* row = scores(t);
-    Top top = first_highest(row);
-    for (std::int64_t at = lanes; at < S_; at += lanes)
-        if (const Top next = first_highest(row + at); next.value > top.value)
-            top = {next.value, static_cast<std::int32_t>(at) + next.place};
-    return {top.place, top.value, 0};
 }
 
 Choice LabelState::best_by_margin(std::int64_t t, std::int32_t gold) const {
@@ -109,6 +129,7 @@ void LabelState::settle(std::int64_t t, std::int32_t y) {
 }
 
 void LabelState::decide_unseen(std::int64_t t, std::int32_t y) {
+    first_look_ = false;
     codes_[context_.left() + t] = y;
     legal_.decide(t, y, false);
 }
@@ -123,6 +144,7 @@ void LabelState::decide_known() {
 }
 
 void LabelState::decide_forward(std::int64_t t, std::int32_t y) {
+    first_look_ = false;
     codes_[context_.left() + t] = y;
     legal_.decide(t, y, true);
 }

@@ -2,10 +2,11 @@
 //
 //   scores(t)[y] = sum over the features f at t of w[f][y]  +  sum over the label templates l of w[row_l(t)][y]
 //
-// added up in this order always, so that scores do not depend on the order in which neighbours were decided. The first
-// sum is made once; of the rows only those that read the label just decided are looked up again.
+// added up in one order always (see sum_rows), so that scores do not depend on the order in which neighbours were
+// decided. The first sum is made once; of the rows only those that read the label just decided are looked up again.
 #pragma once
 
+#include "agenda.hpp"
 #include "aligned.hpp"
 #include "label_automaton.hpp"
 #include "label_context.hpp"
@@ -63,7 +64,15 @@ class LabelState {
     bool legal(std::int64_t t, std::int64_t y) const { return !legal_.constrained() || masks_[t * S_ + y] == 0; }
 
     // The best legal label; of equals the smallest.
-    Choice best(std::int64_t t) const;
+    Choice best(std::int64_t t) const {
+        if (legal_.constrained()) return best_by_margin(t);
+        const float* row = scores(t);
+        Top top = first_highest(row);
+        for (std::int64_t at = lanes; at < S_; at += lanes)
+            if (const Top next = first_highest(row + at); next.value > top.value)
+                top = {next.value, static_cast<std::int32_t>(at) + next.place};
+        return {top.place, top.value, 0};
+    }
 
     // The same with its margin. `gold` >= 0: every other label scores one more.
     Choice best_by_margin(std::int64_t t, std::int32_t gold = -1) const;
@@ -82,6 +91,7 @@ class LabelState {
 
     // Calls changed(p) for every undecided position whose scores or legal labels are others now.
     template <class Changed> void decide(std::int64_t t, std::int32_t y, Changed&& changed) {
+        first_look_ = false;
         codes_[context_.left() + t] = y;
         const auto more = static_cast<std::uint64_t>(y - context_.undecided());
         for (const auto& [offset, readers] : context_.by_offset()) {
@@ -90,7 +100,8 @@ class LabelState {
             std::uint64_t* keys = keys_.data() + p * context_.size();
             std::int32_t* rows = rows_.data() + p * context_.size();
             for (const auto& [l, stride] : readers) {
-                keys[l] = keys[l] & LabelContext::blind ? LabelContext::blind : keys[l] + more * stride;
+                if (keys[l] == LabelContext::blind) continue;
+                keys[l] += more * stride;
                 rows[l] = context_.find(l, keys[l]);
             }
             sum(p);
@@ -108,6 +119,7 @@ class LabelState {
 
   private:
     void sum(std::int64_t t);
+    void look_first(std::int64_t t);
 
     const LabelContext& context_;
     LegalLabels legal_;
@@ -116,6 +128,12 @@ class LabelState {
     const float* w_ = nullptr;
     std::int64_t from_ = 0, T_ = 0;
     std::vector<std::int32_t> codes_;  // [left + T + right]
+    // While nothing is decided, what templates of labels alone see depends only on how near the sentence's ends are.
+    bool first_look_ = true;
+    std::int64_t openings_rows_ = -1;             // rows of the context when the openings were found
+    std::vector<std::uint8_t> openings_known_;    // [(left + 1)(right + 1)]
+    std::vector<std::uint64_t> openings_keys_;    // [(left + 1)(right + 1)][L]
+    std::vector<std::int32_t> openings_found_;    // [(left + 1)(right + 1)][L]
     std::vector<std::uint64_t> keys_;  // [T][L]
     std::vector<std::int32_t> rows_;   // [T][L]
     AlignedVector<float> features_;    // [T][S]
@@ -123,7 +141,8 @@ class LabelState {
     AlignedVector<float> masks_;       // [T][S]
 };
 
-// out[y] = base[y] + w[rows[0]][y] + w[rows[1]][y] + ..., in this order
+// out[y] = base[y] + sum over i of w[rows[i]][y], in four sums that do not wait for one another:
+//   s_j = sum over i = j, j+4, j+8 ... (s_0 starts from base);   out = (s_0 + s_1) + (s_2 + s_3)
 void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base, float* out);
 
 } // namespace chaffinch
