@@ -122,6 +122,7 @@ class IncrementalSearch {
     void own(double share) { settings_.own = share; }
 
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
+        __builtin_prefetch(gold_.data() + x_.examples.sentences[n]);
         state_.open(x_, n, weights.w());
         Tally tally;
         if (state_.length() == 0) return tally;

@@ -110,6 +110,7 @@ class LabelContext {
             reads_begin_.push_back(reads_.size());
             index_.emplace_back(power * static_cast<std::uint64_t>(templates_[l].observations), zero_);
         }
+        for (const ContextIndex& index : index_) plain_.push_back(index.plain());
     }
 
     // Does every key fit into 64 bits?
@@ -118,6 +119,9 @@ class LabelContext {
         for (std::size_t j = 0; j < t.offsets.size(); ++j) span *= static_cast<long double>(Y + 3);
         return span < 9e18L;
     }
+
+    LabelContext(const LabelContext&) = delete; // plain_ points into index_
+    LabelContext& operator=(const LabelContext&) = delete;
 
     std::uint64_t base() const { return static_cast<std::uint64_t>(Y_ + 3); }
     std::int32_t start() const { return static_cast<std::int32_t>(Y_); }
@@ -162,7 +166,10 @@ class LabelContext {
         return k;
     }
 
-    std::int32_t find(std::int64_t l, std::uint64_t k) const { return index_[l].find(k); }
+    std::int32_t find(std::int64_t l, std::uint64_t k) const {
+        const std::int32_t* rows = plain_[l];
+        return rows ? rows[k] : index_[l].find(k);
+    }
 
     std::int32_t find(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
         return observation < 0 ? zero_ : index_[l].find(key(l, observation, here));
@@ -221,10 +228,11 @@ class LabelContext {
             return;
         }
         keys[l] = key(l, o, here);
-        rows[l] = index_[l].find(keys[l]);
+        rows[l] = find(l, keys[l]);
     }
 
-    std::vector<std::int32_t> observing_; // templates with a column
+    std::vector<std::int32_t> observing_;     // templates with a column
+    std::vector<const std::int32_t*> plain_; // [L] rows by key where they are a plain array, else null
     std::vector<ContextIndex> index_;
     std::vector<std::vector<std::uint8_t>> in_use_; // [L][observations] does any context with it have a row?
     std::vector<Readers> by_offset_;

@@ -46,7 +46,9 @@ void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
     room(scores_, T_ * S_);
     if (legal_.constrained()) room(masks_, T_ * S_);
     legal_.open(T_);
-    gather(0, T_ - 1, w);
+    const std::int32_t* observations = x.observations + from_ * context_.columns();
+    for (std::int64_t i = 0; i < T_ * context_.columns(); i += 16) __builtin_prefetch(observations + i);
+    gather(0, T_ - 1, w); // meanwhile the observations arrive
 }
 
 void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {

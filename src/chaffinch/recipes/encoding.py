@@ -1,6 +1,6 @@
 """What discriminative taggers share before they learn: features of the input, and labels as they are inside."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.presets import feature_set
-from chaffinch.features.templates import parse_all
+from chaffinch.features.templates import FeatureSet, parse_all
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model import LabelSet
 from chaffinch.model.template_encoder import TemplateEncoder
@@ -42,20 +42,20 @@ def encoded(
     language: str = "english",
     clusters: str | None = None,
     gazetteers: str | None = None,
-    labels: Sequence[str] | None = None,
+    labels: Callable[[FeatureSet], Sequence[str]] | None = None,
 ) -> tuple[TemplateEncoder, FeatureRows]:
     """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
 
     clusters:   a file of word clusters
     gazetteers: files of phrases, separated by commas, or a folder of such files ending in .txt
-    labels:     templates over decided labels, added where the features have none
+    labels:     templates over decided labels to go with the features, added where these have none
     """
     paths = None if clusters is None else Clusters.read(clusters)
     phrases = None if gazetteers is None else Gazetteers.read(_phrase_files(gazetteers))
     named = task.features if task.features is not None else preset
     chosen = feature_set(named, task.columns, paths, phrases)
     if labels is not None and not any(t.label_offsets for t in chosen.templates):
-        chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels)))
+        chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels(chosen))))
     encoder = FeatureEncoder(
         chosen,
         min_count=min_count,

@@ -1,6 +1,6 @@
 """Perceptron taggers: exact search (perceptron, mira) and incremental search (greedy, easiest-first, beam)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError
+from chaffinch.features.templates import FeatureSet
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.learners.arow import Arow
@@ -102,7 +103,7 @@ class Greedy(_Incremental):
     """From left to right: each label is decided for good, with those before it as context."""
 
     own: float = knob(
-        1.0, "training: how often a wrong label stays as context, else gold stands there", low=0.0, high=1.0
+        0.5, "training: how often a wrong label stays as context, else gold stands there", low=0.0, high=1.0
     )
 
 
@@ -117,7 +118,7 @@ class EasiestFirstTagger(_Incremental):
         choices=("global", "local"),
     )
     own: float = knob(
-        0.9, "training, from the second epoch on: how often a wrong label stays as context", low=0.0, high=1.0
+        0.5, "training, from the second epoch on: how often a wrong label stays as context", low=0.0, high=1.0
     )
 
 
@@ -224,7 +225,9 @@ def _train_incremental(
 ) -> Trained:
     inner = inner_labels(task, config.inside)
     both = isinstance(search, EasiestFirst)
-    encoder, rows = _encoded(task, config, inner, label_templates(config.window, both, task.columns))
+    encoder, rows = _encoded(
+        task, config, inner, lambda features: label_templates(config.window, both, observed_with(features))
+    )
     _check_offsets(encoder, search)
     labels = inner.labels.inner
     legality = Legality.of(
@@ -273,21 +276,27 @@ def _train_incremental(
     return Trained(_calibrated(trained.model, task), trained.history)
 
 
-def label_templates(window: int, both_sides: bool, columns: tuple[str, ...]) -> list[str]:
-    """Templates over decided labels: singles, pairs and triples, the nearest with the stem and the tag.
+def observed_with(features: FeatureSet) -> list[str]:
+    """What label templates look at beside labels: the stem where the features have stems, else the word; the tag."""
+    read = {atom.column for template in features.templates for atom in template.atoms}
+    return ["stem[0]" if "stem" in read else "lower[0]", *(["pos[0]"] if "pos" in read else [])]
 
-    >>> label_templates(2, False, ("w",))
-    ['y[-1]', 'y[-2]', 'y[-2]|y[-1]', 'y[-1]|stem[0]']
+
+def label_templates(window: int, both_sides: bool, observed: Sequence[str]) -> list[str]:
+    """Templates over decided labels: the nearest one, two ... ``window``, the second alone, and with what is observed.
+
+    >>> label_templates(3, False, ["stem[0]"])
+    ['y[-1]', 'y[-2]|y[-1]', 'y[-3]|y[-2]|y[-1]', 'y[-2]', 'y[-1]|stem[0]']
     """
-    observed = ["stem[0]", *(["pos[0]"] if "pos" in columns else [])]
+    if window == 0:
+        return []
     made = []
     for sign in (-1, 1) if both_sides else (-1,):
-        near = [sign * d for d in range(1, window + 1)]
-        made += [f"y[{o}]" for o in near]
-        made += ["|".join(f"y[{o}]" for o in sorted(near[i : i + 2])) for i in range(len(near) - 1)]
-        made += ["|".join(f"y[{o}]" for o in sorted(near[:3]))] if len(near) > 2 else []
-        made += [f"y[{near[0]}]|{o}" for o in observed] if near else []
-    if both_sides and window:
+        for n in range(1, window + 1):
+            made.append("|".join(f"y[{o}]" for o in sorted(sign * d for d in range(1, n + 1))))
+        made += [f"y[{2 * sign}]"] if window > 1 else []
+        made += [f"y[{sign}]|{o}" for o in observed]
+    if both_sides:
         made += ["y[-1]|y[1]", *(f"y[-1]|y[1]|{o}" for o in observed)]
     return made
 
@@ -365,7 +374,10 @@ def _best(passes: Iterator[Pass], task: TaggingTask, config: _Online) -> Trained
 
 
 def _encoded(
-    task: TaggingTask, config: _Online, inner: InnerLabels, labels: list[str] | None
+    task: TaggingTask,
+    config: _Online,
+    inner: InnerLabels,
+    labels: Callable[[FeatureSet], list[str]] | None,
 ) -> tuple[TemplateEncoder, FeatureRows]:
     return encoded(
         task,
