@@ -48,14 +48,15 @@ def train(
     chosen = CLASSIFIERS.by_name(recipe)
     own = {k.name for k in knobs(chosen.config)}
     for flag in settings:
-        if flag not in own | TEXT_KNOBS:
+        if flag not in own | TEXT_KNOBS | {"clusters"}:
             takers = [r.name for r in CLASSIFIERS if flag in {k.name for k in knobs(r.config)}]
             raise ConfigError(
                 f"recipe {recipe} for documents has no knob --{flag.replace('_', '-')}"
                 + (f"; recipes with it: {', '.join(takers)}" if takers else "")
             )
     made = chosen.configured({k: v for k, v in settings.items() if k in own})
-    kinds = TextFeatures.of(features).with_settings({k: v for k, v in settings.items() if k not in own})
+    kinds = TextFeatures.of(features).with_clusters(settings.get("clusters"))
+    kinds = kinds.with_settings({k: v for k, v in settings.items() if k in TEXT_KNOBS - own})
     parts = {"train": [d for path in data for d in _labelled(path, text, label)]}
     if dev is not None:
         parts["dev"] = list(_labelled(dev, text, label))

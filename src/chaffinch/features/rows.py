@@ -49,6 +49,12 @@ class SparseRows:
         out[np.repeat(np.arange(len(self)), np.diff(self.ptr)), self.ids] = self.weights()
         return out
 
+    def times(self, scale: float) -> "SparseRows":
+        """Every value multiplied."""
+        if scale == 1.0:
+            return self
+        return SparseRows(self.ptr, self.ids, self.weights() * np.float32(scale), self.columns)
+
     def taken(self, which: NDArray[np.integer[Any]]) -> "SparseRows":
         """Some of the rows, in the order named."""
         sizes = np.diff(self.ptr)[which]

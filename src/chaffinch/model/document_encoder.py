@@ -1,7 +1,7 @@
 """The encoder of document classifiers: n-grams of text, numbers beside them, or numbers alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError, ModelFileError
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.features.rows import SparseRows
+from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
+from chaffinch.features.views import View
+from chaffinch.text.clusters import Clusters
 
 SECTION = "features."
 
@@ -21,6 +23,7 @@ class DocumentEncoder:
 
     union:   the vectorisers, each one's columns after the other's; None: documents are rows of numbers
     scales:  what each vectoriser's values are multiplied by, so that none drowns the others
+    views:   what of the text each vectoriser sees
     columns: how many numbers come with each document, beside the text or instead of it
 
     >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1)], [2.0])
@@ -31,11 +34,20 @@ class DocumentEncoder:
     union: FeatureUnion | None
     scales: tuple[float, ...] = ()
     columns: int = 0
+    views: tuple[View, ...] = ()
+    clusters: Clusters | None = None
 
     @classmethod
-    def of(cls, parts: Sequence[TextVectorizer], scales: Sequence[float]) -> "DocumentEncoder":
+    def of(
+        cls,
+        parts: Sequence[TextVectorizer],
+        scales: Sequence[float],
+        views: Sequence[View] | None = None,
+        clusters: Clusters | None = None,
+    ) -> "DocumentEncoder":
         """An encoder of text, yet to be fitted."""
-        return cls(FeatureUnion(tuple(parts)), tuple(scales))
+        seen = (View(),) * len(parts) if views is None else tuple(views)
+        return cls(FeatureUnion(tuple(parts)), tuple(scales), 0, seen, clusters)
 
     @property
     def n_features(self) -> int:
@@ -46,15 +58,30 @@ class DocumentEncoder:
         """Learn the features of texts; their rows."""
         if self.union is None:
             raise DataError("this encoder reads numbers, not texts")
-        return self._scaled(self.union.fit_transform(texts, labels, beside))
+        extra = [] if beside is None else [SparseRows.of(beside)]
+        self.union.beside_columns = sum(block.columns for block in extra)
+        parts = zip(self.union.parts, self.views, self.scales, strict=True)
+        blocks = [
+            part.fit_transform(view.of(texts, self.clusters), labels).times(scale)
+            for part, view, scale in parts
+        ]
+        return joined(blocks + extra)
 
     def rows(self, X: Any, beside: Any, threads: int) -> SparseRows:
         """The rows of new documents."""
         if self.union is None:
             return SparseRows.of(X)
-        for part in self.union.parts:
+        extra = [] if beside is None else [SparseRows.of(beside)]
+        columns = sum(block.columns for block in extra)
+        if columns != self.union.beside_columns:
+            raise DataError(
+                f"expected {self.union.beside_columns} columns beside the text as when fitting, got {columns}"
+            )
+        blocks = []
+        for part, view, scale in zip(self.union.parts, self.views, self.scales, strict=True):
             part.threads = threads
-        return self._scaled(self.union.transform(X, beside))
+            blocks.append(part.transform(view.of(X, self.clusters)).times(scale))
+        return joined(blocks + extra)
 
     def restricted(self, keep: NDArray[np.bool_]) -> "DocumentEncoder":
         """The encoder of some of the columns; numbers and hashed n-grams are always kept.
@@ -71,7 +98,7 @@ class DocumentEncoder:
                 here[:] = True
             parts.append(part if here.all() else part.restricted(here))
         keep[bounds[len(self.union.parts)] :] = True
-        return DocumentEncoder(FeatureUnion(tuple(parts), self.union.beside_columns), self.scales)
+        return replace(self, union=FeatureUnion(tuple(parts), self.union.beside_columns))
 
     def names(self) -> list[str]:
         """The name of every column."""
@@ -84,11 +111,17 @@ class DocumentEncoder:
         header, arrays, strings = self.union.state()
         for part in header["parts"]:
             part["settings"]["threads"] = 0  # which change nothing, so that the file does not depend on them
-        return (
-            {"union": header, "scales": list(self.scales)},
-            {SECTION + name: narrow(array) for name, array in arrays.items()},
-            {SECTION + name: listed for name, listed in strings.items()},
-        )
+        facts = {
+            "union": header,
+            "scales": list(self.scales),
+            "views": [[view.opening, view.bits] for view in self.views],
+        }
+        held = {SECTION + name: narrow(array) for name, array in arrays.items()}
+        lists = {SECTION + name: listed for name, listed in strings.items()}
+        if self.clusters is not None:
+            held["clusters.path"] = self.clusters.path
+            lists |= {"clusters.words": self.clusters.words, "clusters.paths": self.clusters.paths}
+        return facts, held, lists
 
     @classmethod
     def unpacked(
@@ -115,16 +148,19 @@ class DocumentEncoder:
         scales = details.get("scales")
         if not isinstance(scales, list) or len(scales) != len(union.parts):
             raise ModelFileError("the encoder of documents is damaged: there must be a scale for each part")
-        return cls(union, tuple(float(s) for s in scales))
+        views = [View(int(opening), int(bits)) for opening, bits in details["views"]]
+        if len(views) != len(union.parts):
+            raise ModelFileError("the encoder of documents is damaged: there must be a view for each part")
+        clusters = _clusters(arrays, strings) if any(view.bits for view in views) else None
+        return cls(union, tuple(float(s) for s in scales), 0, tuple(views), clusters)
 
-    def _scaled(self, rows: SparseRows) -> SparseRows:
-        if self.union is None or all(scale == 1.0 for scale in self.scales):
-            return rows
-        by_column = np.ones(rows.columns, dtype=np.float32)
-        bounds = self.union.offsets()
-        for i, scale in enumerate(self.scales):
-            by_column[bounds[i] : bounds[i + 1]] = scale
-        return SparseRows(rows.ptr, rows.ids, rows.weights() * by_column[rows.ids], rows.columns)
+
+def _clusters(arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Iterable[str]]) -> Clusters:
+    words, paths = list(strings["clusters.words"]), list(strings["clusters.paths"])
+    path = np.asarray(arrays["clusters.path"], dtype=np.int32)
+    if path.shape != (len(words),) or (len(path) and not 0 <= path.min() <= path.max() < len(paths)):
+        raise ModelFileError("the encoder of documents is damaged: its clusters do not fit together")
+    return Clusters(words, path, paths)
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:

@@ -2,21 +2,29 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.views import View
 from chaffinch.knobs import check, knobs
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.text.clusters import Clusters
 
 # Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training part, where
 # it beats counts and their logarithms.
 PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "norm": "l2", "min_df": 2}
 
+# Of short texts nothing is too rare, and marks count.
+SHORT: dict[str, Any] = {**PRESENCE, "min_df": 1, "tokens": "marks"}
+
 
 @dataclass(frozen=True)
 class TextFeatures:
     """Kinds of n-grams, each with what its values are multiplied by.
+
+    The settings of a kind are those of a :class:`TextVectorizer`, and ``opening`` and ``bits`` of a :class:`View`.
 
     >>> TextFeatures.named("words").parts[0][0]["ngram_high"]
     2
@@ -24,6 +32,7 @@ class TextFeatures:
 
     parts: tuple[tuple[Mapping[str, Any], float], ...]
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    clusters: Clusters | None = None
 
     @classmethod
     def named(cls, name: str) -> "TextFeatures":
@@ -49,6 +58,14 @@ class TextFeatures:
             f"features must be one of {', '.join(PRESETS)}, a TextVectorizer, or a list of them, got {features!r}"
         )
 
+    def with_clusters(self, path: str | Path | None) -> "TextFeatures":
+        """The same with word clusters from a file; kinds of features that need them are left out without."""
+        if path is None:
+            return self
+        if not any("bits" in settings for settings, _ in self.parts):
+            raise ConfigError("these features use no word clusters; the preset questions does")
+        return replace(self, clusters=Clusters.read(path))
+
     def with_settings(self, overrides: Mapping[str, Any]) -> "TextFeatures":
         """The same with some settings of the vectorisers replaced, those of n-gram length in the first only,
         those of stop words and stems in words only."""
@@ -62,8 +79,12 @@ class TextFeatures:
 
     def encoder(self, documents: int, seed: int, threads: int) -> DocumentEncoder:
         """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
-        parts = []
-        for i, (settings, _) in enumerate(self.parts):
+        parts, scales, views = [], [], []
+        for i, (given, scale) in enumerate(self.parts):
+            view = View(opening=given.get("opening", 0), bits=given.get("bits", 0))
+            if view.bits and self.clusters is None:
+                continue
+            settings = {k: v for k, v in given.items() if k not in ("opening", "bits")}
             words = i == 0 or settings.get("unit", "word") == "word"
             kept = (() if i == 0 else _FIRST_ONLY) + (() if words else _WORDS_ONLY)
             mine = {k: v for k, v in self.overrides.items() if k not in kept}
@@ -74,7 +95,9 @@ class TextFeatures:
             vectorizer = TextVectorizer(**{**settings, **least, **mine, "seed": seed, "threads": threads})
             check(vectorizer)
             parts.append(vectorizer)
-        return DocumentEncoder.of(parts, [scale for _, scale in self.parts])
+            scales.append(scale)
+            views.append(view)
+        return DocumentEncoder.of(parts, scales, views, self.clusters if any(v.bits for v in views) else None)
 
 
 FEW = 100
@@ -95,6 +118,31 @@ PRESETS = {
             ({"ngram_high": 1, **PRESENCE}, 1.0),
             ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
             ({"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE}, 0.7),
+        )
+    ),
+    "questions": TextFeatures(
+        (
+            ({"ngram_high": 1, **SHORT}, 1.0),
+            ({"ngram_low": 2, "ngram_high": 2, **SHORT}, 0.7),
+            ({"ngram_high": 4, "opening": 4, **SHORT}, 1.0),
+            ({"unit": "char", "ngram_low": 2, "ngram_high": 6, **SHORT}, 1.0),
+            *(({**SHORT, "tokens": "spaces", "bits": bits}, 0.7) for bits in (6, 10, 20)),
+        )
+    ),
+    "sentences": TextFeatures(
+        (
+            ({"ngram_high": 2, **SHORT, "binary": False, "sublinear": True}, 1.0),
+            (
+                {
+                    "unit": "char",
+                    "ngram_low": 2,
+                    "ngram_high": 6,
+                    **SHORT,
+                    "binary": False,
+                    "sublinear": True,
+                },
+                1.0,
+            ),
         )
     ),
     "counts": TextFeatures((({"ngram_high": 2, "min_df": 2}, 1.0),)),
