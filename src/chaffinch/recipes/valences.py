@@ -122,7 +122,7 @@ class PhraseValences:
 
         total = pooled(np.add, each)
         positive = pooled(np.add, np.maximum(each, 0))
-        kinds: list[NDArray[np.float32]] = [
+        kinds: list[Any] = [
             total,
             total / root,
             positive / root,

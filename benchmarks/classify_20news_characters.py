@@ -1,0 +1,22 @@
+"""Words and characters on 20 newsgroups: how good, and at what price; and the same in a tenth of the file."""
+
+from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.classify_20news import fit, ours, posts, scores
+from benchmarks.labelled import NEWS
+
+BENCHMARK = Benchmark(
+    name="classify_20news_characters",
+    question="What do characters beside words add on 20 newsgroups, and what does a small file cost?",
+    input=posts,
+    work=lambda given: (float(len(given[0][0])), "posts"),
+    ours=Contender(name="words", prepare=ours("words"), run=fit),
+    rivals=(
+        Contender(name="words, small file", prepare=ours("words", smallest=0.02), run=fit),
+        Contender(name="more-words", prepare=ours("more-words"), run=fit),
+        Contender(name="words+characters", prepare=ours("words+characters"), run=fit),
+    ),
+    scores=scores,
+    clock="wall",
+    needs=NEWS,
+    repeats=1,
+)

@@ -1,0 +1,103 @@
+"""Movie reviews, five classes: sentence labels alone, and with the labels of phrases as valences."""
+
+import math
+from typing import Any
+
+from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.labelled import SST5, Split, accuracy, phrases, texts
+
+THREADS = 2
+# How far a label's share falls per step on the scale: chosen by cross-validation on the training and dev part.
+SOFTNESS = 0.7
+
+
+class Ordinal:
+    """A classifier of labels on a scale: neighbours of the gold label get a share of it."""
+
+    def __init__(self, seed: int) -> None:
+        from chaffinch import Classifier
+        from chaffinch.learners.dual import DualLogistic
+
+        self.inner = Classifier(
+            DualLogistic(C=1.0, epochs=8), features="sentences", seed=seed, threads=THREADS
+        )
+
+    def fit(self, documents: list[str], labels: list[str]) -> "Ordinal":
+        self.inner.fit(documents, [_shares(int(label)) for label in labels])
+        return self
+
+    def predict(self, documents: list[str]) -> Any:
+        return self.inner.predict(documents)
+
+
+class WithPhrases:
+    """A linear SVM over n-grams and the cross-fitted valences of phrases."""
+
+    def __init__(self, seed: int) -> None:
+        from chaffinch import Classifier
+        from chaffinch.learners.dual import DualRest
+        from chaffinch.recipes.valences import PhraseValences
+
+        self.valences = PhraseValences(seed=seed, threads=THREADS)
+        learner = DualRest(C=0.03, epochs=15, bias=1.0)
+        self.inner = Classifier(learner, features="sentences", seed=seed, threads=THREADS)
+
+    def fit(self, documents: list[str], labels: list[str]) -> "WithPhrases":
+        block = self.valences.fit_transform(documents, *phrases(SST5[2]))
+        self.inner.fit(documents, labels, beside=block)
+        return self
+
+    def predict(self, documents: list[str]) -> Any:
+        return self.inner.predict(documents, beside=self.valences.transform(documents))
+
+
+def reviews(seed: int) -> tuple[Split, Split, int]:
+    return texts(SST5[0]), texts(SST5[1]), seed
+
+
+def sklearn_svm(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline, make_union
+    from sklearn.svm import LinearSVC
+
+    words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, token_pattern=r"\S+")
+    characters = TfidfVectorizer(analyzer="char", ngram_range=(2, 6), sublinear_tf=True)
+    union = make_union(words, characters)
+    return make_pipeline(union, LinearSVC(C=0.1, random_state=given[2])), given[0]
+
+
+def prepared(kind: Any) -> Any:
+    return lambda given: (kind(given[2]), given[0])
+
+
+def fit(given: tuple[Any, Split]) -> Any:
+    model, (documents, labels) = given
+    return model.fit(documents, labels)
+
+
+def scores(given: tuple[Split, Split, int], model: Any) -> dict[str, float]:
+    documents, labels = given[1]
+    return {"accuracy": accuracy(model.predict(documents), labels)}
+
+
+def _shares(gold: int) -> dict[str, float]:
+    weights = {str(y): math.exp(-abs(y - gold) / SOFTNESS) for y in range(5)}
+    total = sum(weights.values())
+    return {label: weight / total for label, weight in weights.items()}
+
+
+BENCHMARK = Benchmark(
+    name="classify_sst5",
+    question="How well are five shades of opinion told apart, by sentence labels alone and with those of phrases?",
+    input=reviews,
+    work=lambda given: (float(len(given[0][0])), "sentences"),
+    ours=Contender(name="sentences", prepare=prepared(Ordinal), run=fit),
+    rivals=(
+        Contender(name="scikit-learn SVM", prepare=sklearn_svm, run=fit, package="scikit-learn"),
+        Contender(name="with phrases", prepare=prepared(WithPhrases), run=fit),
+    ),
+    scores=scores,
+    clock="wall",
+    needs=SST5,
+    repeats=3,
+)

@@ -1,0 +1,68 @@
+"""Corpora of labelled texts, as the classification benchmarks read them, and what all of them score."""
+
+import csv
+import gzip
+import os
+import pickle
+import re
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import corpus
+
+NEWS = ("newsgroups20/train.csv.gz", "newsgroups20/test.csv.gz")
+SST5 = ("sst5/train.csv", "sst5/test.csv", "sst5/trees_train.txt.gz")
+TREC = ("trec_qc/train.csv", "trec_qc/test.csv", "brown_clusters/tweets_6m_paths.tsv.gz")
+
+Split = tuple[list[str], list[str]]
+
+
+def texts(relative: str, label: str = "label") -> Split:
+    """The texts and labels of a CSV file."""
+    csv.field_size_limit(10**9)
+    path = corpus(relative)
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "rt", encoding="utf-8", newline="") as lines:  # type: ignore[operator]
+        rows = list(csv.DictReader(lines))
+    return [row["text"] for row in rows], [row[label] for row in rows]
+
+
+def phrases(relative: str) -> tuple[list[str], list[int], list[int]]:
+    """Every node of every tree: its words, its label, and which sentence it is of."""
+    words, labels, owners = [], [], []
+    with gzip.open(corpus(relative), "rt", encoding="utf-8") as lines:
+        for n, line in enumerate(lines):
+            open_: list[tuple[list[int], list[str]]] = []
+            for piece in re.findall(r"\(|\)|[^\s()]+", line):
+                if piece == "(":
+                    open_.append(([], []))
+                elif piece == ")":
+                    label, inside = open_.pop()
+                    text = " ".join(inside).replace("-LRB-", "(").replace("-RRB-", ")").replace("\\/", "/")
+                    words.append(text)
+                    labels.append(label[0])
+                    owners.append(n)
+                    if open_:
+                        open_[-1][1].extend(inside)
+                elif not open_[-1][0]:
+                    open_[-1][0].append(int(piece))
+                else:
+                    open_[-1][1].append(piece)
+    return words, labels, owners
+
+
+def accuracy(predicted: Any, gold: list[str]) -> float:
+    """Per cent right."""
+    return 100 * sum(str(a) == b for a, b in zip(predicted, gold, strict=True)) / len(gold)
+
+
+def saved_mb(model: Any) -> float:
+    """The size of a model as its library keeps it: our file, or a pickle."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        if hasattr(model, "save"):
+            model.save(path)
+        else:
+            path.write_bytes(pickle.dumps(model))
+        return os.path.getsize(path) / 1e6
