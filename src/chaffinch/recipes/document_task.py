@@ -165,6 +165,7 @@ def finished(task: DocumentTask, encoder: DocumentEncoder, made: ChoiceWeights) 
 
 # At this share a tenth of the features of 20 newsgroups go, and no decision worth the name changes.
 SMALLEST = 0.005
+BLOCK = 1 << 14
 
 
 def without_small(
@@ -173,7 +174,13 @@ def without_small(
     """The encoder and the weights without features whose weights are all small."""
     strongest = np.maximum(w.max(axis=1, initial=0.0), -w.min(axis=1, initial=0.0))
     keep = strongest[:-1] >= share * strongest.max(initial=0.0)
-    return encoder.restricted(keep), w[np.append(keep, True)]
+    encoder = encoder.restricted(keep)
+    kept = np.append(np.flatnonzero(keep), len(keep))
+    # In place, block after block, for a second table would be the largest thing in memory.
+    for start in range(0, len(kept), BLOCK):
+        rows = kept[start : start + BLOCK]
+        w[start : start + len(rows)] = w[rows]
+    return encoder, w[: len(kept)]
 
 
 def _temperature(made: ChoiceWeights, labels: DocumentLabels, link: str) -> float:

@@ -117,7 +117,8 @@ PRESETS = {
         (
             ({"ngram_high": 1, **PRESENCE}, 1.0),
             ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
-            ({"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE}, 0.7),
+            ({"tokens": "spaces", "ngram_high": 1, **PRESENCE}, 0.7),
+            ({"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE, "min_df": 3}, 1.0),
         )
     ),
     "questions": TextFeatures(
