@@ -8,6 +8,7 @@
 #include "dual_rest.hpp"
 #include "lbfgs.hpp"
 #include "score.hpp"
+#include "weight_rows.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -278,6 +279,28 @@ void bind_classify(nb::module_& m) {
                 std::ranges::copy(self.second->steps.x(), w.data());
             },
             nb::arg("w").noconvert(), "Copy the weights as they stand.");
+
+    m.def(
+        "row_strengths",
+        [](In<float, 2> w, std::size_t threads, Out<float> out) {
+            expect(out.size() == w.shape(0), "row_strengths: one number per row");
+            nb::gil_scoped_release released;
+            row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), w.data(), threads,
+                          out.data());
+        },
+        nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(), "The largest |w| of each row.");
+
+    m.def(
+        "round_rows",
+        [](Out<float, 2> w, std::size_t threads, Out<std::int8_t, 2> q, Out<float> scales) {
+            expect(q.shape(0) == w.shape(0) && q.shape(1) <= w.shape(1) && scales.size() == w.shape(0),
+                   "round_rows: q and scales must have a row for each of w");
+            nb::gil_scoped_release released;
+            round_rows(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(q.shape(1)),
+                       static_cast<std::int64_t>(w.shape(1)), threads, w.data(), q.data(), scales.data());
+        },
+        nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("q").noconvert(), nb::arg("scales").noconvert(),
+        "The first columns of w in eight bits, a scale for each row; w is rounded in place.");
 
     m.def(
         "choice_scores",

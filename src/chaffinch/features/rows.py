@@ -100,7 +100,7 @@ def joined(blocks: Sequence[SparseRows]) -> SparseRows:
     """Blocks of features side by side."""
     if not blocks:
         raise DataError("there are no blocks of features to join")
-    return blocks[0].beside(*blocks[1:])
+    return blocks[0].beside(*blocks[1:]) if len(blocks) > 1 else blocks[0]
 
 
 def _from_sparse(matrix: Any) -> SparseRows:

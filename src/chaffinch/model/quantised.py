@@ -6,25 +6,21 @@ q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127
 import numpy as np
 from numpy.typing import NDArray
 
-BLOCK = 1 << 14
+from chaffinch._core import round_rows
 
 
-def quantised(w: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """q int8 [F, Y] and s float32 [F]; w is rounded in place to what they stand for.
+def quantised(
+    w: NDArray[np.float32], Y: int, threads: int = 0
+) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """q int8 [F, Y] and s float32 [F] of the first Y columns; w is rounded in place to what they stand for.
 
     >>> w = np.array([[127.0, -63.6], [0.0, 0.0]], np.float32)
-    >>> q, s = quantised(w)
+    >>> q, s = quantised(w, 2)
     >>> q.tolist(), s.tolist(), w[0].tolist()
     ([[127, -64], [0, 0]], [1.0, 0.0], [127.0, -64.0])
     """
-    q, s = np.empty(w.shape, dtype=np.int8), np.empty(len(w), dtype=np.float32)
-    for start in range(0, len(w), BLOCK):
-        rows = w[start : start + BLOCK]
-        scale = np.abs(rows).max(axis=1, initial=0.0) / np.float32(127)
-        inverse = np.divide(1, scale, out=np.zeros_like(scale), where=scale > np.finfo(np.float32).tiny)
-        steps = np.rint(rows * inverse[:, None])
-        q[start : start + BLOCK], s[start : start + BLOCK] = steps, scale
-        np.multiply(steps, scale[:, None], out=rows)
+    q, s = np.empty((len(w), Y), dtype=np.int8), np.empty(len(w), dtype=np.float32)
+    round_rows(w, threads, q, s)
     return q, s
 
 

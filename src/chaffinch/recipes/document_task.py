@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
@@ -147,8 +148,8 @@ def finished(task: DocumentTask, encoder: DocumentEncoder, made: ChoiceWeights) 
     w = made.w
     smallest = task.smallest if task.smallest is not None else (SMALLEST if small else 0.0)
     if smallest > 0 and task.text:
-        encoder, w = without_small(encoder, w, smallest)
-    eight = quantised(w[:, : len(labels.classes)]) if bits == 8 else None
+        encoder, w = without_small(encoder, w, smallest, task.threads)
+    eight = quantised(w, len(labels.classes), task.threads) if bits == 8 else None
     link = "sigmoid" if made.link == "sigmoid" or labels.several else "softmax"
     return ClassifierModel(
         encoder=encoder,
@@ -169,10 +170,11 @@ BLOCK = 1 << 14
 
 
 def without_small(
-    encoder: DocumentEncoder, w: NDArray[np.float32], share: float
+    encoder: DocumentEncoder, w: NDArray[np.float32], share: float, threads: int
 ) -> tuple[DocumentEncoder, NDArray[np.float32]]:
     """The encoder and the weights without features whose weights are all small."""
-    strongest = np.maximum(w.max(axis=1, initial=0.0), -w.min(axis=1, initial=0.0))
+    strongest = np.empty(len(w), dtype=np.float32)
+    row_strengths(w, threads, strongest)
     keep = strongest[:-1] >= share * strongest.max(initial=0.0)
     encoder = encoder.restricted(keep)
     kept = np.append(np.flatnonzero(keep), len(keep))

@@ -1,0 +1,63 @@
+#include "weight_rows.hpp"
+
+#include "clones.hpp"
+#include "parallel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr std::int64_t block = 8192; // rows a thread takes at a time
+
+template <class Work> void over_blocks(std::int64_t rows, std::size_t threads, Work&& work) {
+    parallel_blocks(static_cast<std::size_t>((rows + block - 1) / block), threads, [&](std::size_t b) {
+        const std::int64_t begin = static_cast<std::int64_t>(b) * block;
+        work(begin, std::min(rows, begin + block));
+    });
+}
+
+} // namespace
+
+CHAFFINCH_HOT static void strengths(std::int64_t begin, std::int64_t end, std::int64_t S, const float* w, float* out) {
+    for (std::int64_t f = begin; f < end; ++f) {
+        float most = 0;
+        for (std::int64_t y = 0; y < S; ++y) {
+            const float a = std::fabs(w[f * S + y]);
+            most = a > most ? a : most;
+        }
+        out[f] = most;
+    }
+}
+
+CHAFFINCH_HOT static void rounded(std::int64_t begin, std::int64_t end, std::int64_t Y, std::int64_t S, float* w,
+                                  std::int8_t* q, float* s) {
+    for (std::int64_t f = begin; f < end; ++f) {
+        float* row = w + f * S;
+        float most = 0;
+        for (std::int64_t y = 0; y < Y; ++y) {
+            const float a = std::fabs(row[y]);
+            most = a > most ? a : most;
+        }
+        const float scale = most / 127.0f, inverse = scale > 1e-37f ? 1.0f / scale : 0.0f;
+        s[f] = scale;
+        for (std::int64_t y = 0; y < Y; ++y) {
+            const float steps = std::nearbyint(std::clamp(row[y] * inverse, -127.0f, 127.0f));
+            q[f * Y + y] = static_cast<std::int8_t>(steps);
+            row[y] = steps * scale;
+        }
+    }
+}
+
+void row_strengths(std::int64_t rows, std::int64_t S, const float* w, std::size_t threads, float* out) {
+    over_blocks(rows, threads, [&](std::int64_t begin, std::int64_t end) { strengths(begin, end, S, w, out); });
+}
+
+void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t threads, float* w, std::int8_t* q,
+                float* s) {
+    over_blocks(rows, threads, [&](std::int64_t begin, std::int64_t end) { rounded(begin, end, Y, S, w, q, s); });
+}
+
+} // namespace chaffinch
