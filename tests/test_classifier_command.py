@@ -47,7 +47,7 @@ def test_knobs_of_recipes_and_of_text_features_are_flags(run: Runner, corpus, tm
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--recipe", "hmm"], "there is no recipe 'hmm'"),
+        (["--recipe", "hmm"], "recipe hmm is for sentences"),
         (["--order", "2"], "no knob --order"),
         (["--text", "body"], "body"),
         (["--features", "nonsense"], "there are no text features"),
@@ -67,3 +67,20 @@ def test_texts_alone_are_labelled_as_json(run: Runner, corpus, tmp_path):  # noq
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert sum(found["labels"].values()) == pytest.approx(1.0, abs=1e-4)
+
+
+def test_inspect_shows_the_strongest_features_of_a_classifier(run: Runner, corpus, tmp_path):  # noqa: F811
+    run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
+    held = json.loads(run("inspect", tmp_path / "m.chaff", "--json", "--top", "3").out)
+    assert set(held["top"]) == set(held["labels"])
+    for found in held["top"].values():
+        weights = [entry["weight"] for entry in found]
+        assert len(weights) == 3 and weights == sorted(weights, reverse=True) and weights[0] > 0
+    strange = run("inspect", tmp_path / "m.chaff", "--label", "none of them")
+    assert (strange.code, "has no label 'none of them'" in strange.err) == (2, True)
+
+
+def test_a_flag_of_another_task_is_refused(run: Runner, corpus, tmp_path):  # noqa: F811
+    run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
+    done = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "--kbest", "2")
+    assert (done.code, done.err) == (2, "chaffinch: --kbest does not go with documents\n")

@@ -1,27 +1,35 @@
-"""Documents on the command line: how classifiers are trained on files of texts, and how they label them."""
+"""Documents on the command line: how classifiers are trained on files of texts, how they label them, what they hold."""
 
 import json as json_text
-import resource
-import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+import numpy as np
 
-from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.console import progress_bar
+from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.training_report import clock, flat, report_training
 from chaffinch.corpus import detect, read, write
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate import score_documents
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, writing_text
-from chaffinch.knobs import knobs
-from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.knobs import knob, knobs
+from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document
 
 TEXT_KNOBS = {k.name for k in knobs(TextVectorizer)} - {"seed", "threads"}
+
+
+@dataclass(frozen=True)
+class WordClusters:
+    """Clusters whose n-grams are features beside those of the words."""
+
+    clusters: str | None = knob(None, "file of word clusters: path, word")
 
 
 def holds_documents(path: Path) -> bool:
@@ -30,71 +38,42 @@ def holds_documents(path: Path) -> bool:
     return "labels" in found and not found & {"columns", "tokens", "tree", "links"}
 
 
-def train(
-    data: list[Path],
-    model: Path,
-    *,
-    recipe: str,
-    dev: Path | None,
-    features: str | None,
-    text: str | None,
-    label: str | None,
-    settings: dict[str, Any],
-    seed: int,
-    threads: int,
-    json: bool,
-) -> None:
+def train(asked: Training) -> None:
     """Train a classifier on files of documents and write it to one file."""
-    chosen = CLASSIFIERS.by_name(recipe)
-    own = {k.name for k in knobs(chosen.config)}
-    for flag in settings:
-        if flag not in own | TEXT_KNOBS | {"clusters"}:
-            takers = [r.name for r in CLASSIFIERS if flag in {k.name for k in knobs(r.config)}]
-            raise ConfigError(
-                f"recipe {recipe} for documents has no knob --{flag.replace('_', '-')}"
-                + (f"; recipes with it: {', '.join(takers)}" if takers else "")
-            )
-    made = chosen.configured({k: v for k, v in settings.items() if k in own})
-    kinds = TextFeatures.of(features).with_clusters(settings.get("clusters"))
-    kinds = kinds.with_settings({k: v for k, v in settings.items() if k in TEXT_KNOBS - own})
-    parts = {"train": [d for path in data for d in _labelled(path, text, label)]}
-    if dev is not None:
-        parts["dev"] = list(_labelled(dev, text, label))
-    classifier = Classifier(made, features=kinds, seed=seed, threads=threads)
-    wall, cpu = time.perf_counter(), time.process_time()
-    with progress_bar() as listener:
+    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    own = {k.name for k in knobs(recipe.config)}
+    kinds = TextFeatures.of(asked.features).with_clusters(asked.settings.get("clusters"))
+    kinds = kinds.with_settings({k: v for k, v in asked.settings.items() if k in TEXT_KNOBS - own})
+    parts = {"train": [d for path in asked.data for d in _labelled(path, asked.text, asked.label)]}
+    if asked.dev is not None:
+        parts["dev"] = list(_labelled(asked.dev, asked.text, asked.label))
+    classifier = Classifier(config, features=kinds, seed=asked.seed, threads=asked.threads)
+    with progress_bar() as listener, clock() as took:
         classifier.fit([d.text for d in parts["train"]], _targets(parts["train"]), on_epoch=listener)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     scores = {name: _scores(classifier, documents) for name, documents in parts.items()}
-    classifier.save(
-        model, scores={f"{part}.{key}": v for part, found in scores.items() for key, v in found.items()}
-    )
-    record = {
-        "recipe": chosen.name,
-        "wall_s": round(wall, 4),
-        "cpu_s": round(cpu, 4),
-        "epochs": len(classifier.history_),
+    classifier.save(asked.model, scores=flat(scores))
+    facts = {
         "documents": len(parts["train"]),
         "features": classifier.model_.encoder.n_features,
         "labels": len(classifier.classes_),
-        **scores,
-        "model": str(model),
-        "model_bytes": model.stat().st_size,
-        "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        "seed": seed,
     }
-    if json:
-        print_json(record)
-    else:
-        _show(record, scores)
+    report_training(
+        recipe.name,
+        asked.model,
+        took,
+        scores,
+        facts,
+        epochs=len(classifier.history_),
+        seed=asked.seed,
+        json=asked.json,
+    )
 
 
-def predict(
-    classifier: Classifier, data: Path, output: Path, text: str | None, json: bool, threads: int
-) -> None:
+def predict(classifier: Classifier, asked: Prediction) -> None:
     """Write the documents back with a prediction and a confidence each."""
-    classifier.threads = threads
-    documents = list(read(data, **_options(data, text, None)))
+    data = asked.data
+    classifier.threads = asked.threads
+    documents = list(read(data, **_options(data, asked.text, None)))
     texts = [d.text for d in documents]
     if not texts:
         raise DataError(f"{display_name(data)}: has no document")
@@ -105,8 +84,8 @@ def predict(
         for one in (labels if isinstance(labels, list) else labels.tolist())
     ]
     sure = [f"{row.max():.4f}" for row in p]
-    if json:
-        with writing_text(output) as stream:
+    if asked.json:
+        with writing_text(asked.output) as stream:
             for document, names, row in zip(documents, given, p, strict=True):
                 shares = dict(zip(map(str, classifier.classes_.tolist()), row.round(6).tolist(), strict=True))
                 found = {
@@ -119,7 +98,35 @@ def predict(
     for document, names, confidence in zip(documents, given, sure, strict=True):
         document.fields |= {"prediction": "|".join(map(str, names)), "confidence": confidence}
     chosen = detect(data).name
-    write(documents, output, format=chosen if chosen in ("csv", "tsv", "jsonl") else "csv")
+    write(documents, asked.output, format=chosen if chosen in ("csv", "tsv", "jsonl") else "csv")
+
+
+def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:
+    """The strongest features of each label."""
+    model = classifier.model_
+    labels = tuple(str(name) for name in model.classes.tolist())
+    names = model.encoder.names()
+    rows = {}
+    for y, name in enumerate(labels):
+        if label is None or name == label:
+            weights = model.w[: len(names), y]
+            order = np.argsort(-weights, kind="stable")[:top]
+            rows[name] = [(names[f], float(weights[f])) for f in order.tolist()]
+    return Contents(labels, rows=rows)
+
+
+TASK = Task(
+    plural="documents",
+    recipes=CLASSIFIERS,
+    default=DEFAULT_CLASSIFIER,
+    holds=holds_documents,
+    estimator=Classifier,
+    train=train,
+    predict=predict,
+    inspect=inspect,
+    takes=("features", "label", "text"),
+    knobs=(("Documents: features of text", TextVectorizer), ("Documents: clusters", WordClusters)),
+)
 
 
 def _labelled(path: Path, text: str | None, label: str | None) -> Iterator[Document]:
@@ -155,19 +162,3 @@ def _scores(classifier: Classifier, documents: list[Document]) -> dict[str, floa
         return {"accuracy": classifier.score(texts, [list(d.labels) for d in documents])}
     found = score_documents(gold, [str(label) for label in classifier.predict(texts).tolist()])
     return {"accuracy": found.accuracy, "macro_f1": found.macro_f1}
-
-
-def _show(record: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
-    shown = Table(box=None, header_style="bold", pad_edge=False)
-    shown.add_column("scored on")
-    names = list(next(iter(scores.values())))
-    for name in names:
-        shown.add_column(name, justify="right")
-    for part, found in scores.items():
-        shown.add_row(part, *(f"{100 * found[name]:.2f} %" for name in names))
-    out.print(shown)
-    out.print(
-        f"{record['recipe']}: {record['documents']:,} documents, {record['features']:,} features, "
-        f"{record['labels']} labels, trained in {record['wall_s']:.2f} s; {record['model']} has "
-        f"{record['model_bytes'] / 1024:,.0f} KB"
-    )

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from chaffinch import modelfile
 from chaffinch.cli.console import out, print_json
-from chaffinch.estimators import Tagger
+from chaffinch.cli.task import Contents
+from chaffinch.cli.tasks import task_of_model
+from chaffinch.errors import ConfigError
+from chaffinch.estimators import load
 from chaffinch.files import writing_text
-from chaffinch.model.chain import ChainModel
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
 
@@ -33,26 +35,25 @@ def command(
 ) -> None:
     """Show what a model holds: its facts, its strongest features by label, its transitions."""
     file = modelfile.read(model)
-    tagger = Tagger.loaded(file)
-    inside = tagger.model_
+    loaded = load(model)
     facts = _facts(file, model)
-    labels = inside.labels.inner
-    chosen = [y for y, name in enumerate(labels) if label is None or name == label]
-    strongest = _strongest(inside, chosen, top) if isinstance(inside, ChainModel) else {}
-    moves = inside.transitions() if isinstance(inside, ChainModel) else None
+    held = task_of_model(loaded).inspect(loaded, top, label)
+    if label is not None and label not in held.labels:
+        raise ConfigError(f"the model has no label {label!r}; it has {', '.join(held.labels)}")
     if json:
-        record: dict[str, Any] = {**facts, "labels": list(labels)}
+        record: dict[str, Any] = {**facts, "labels": list(held.labels)}
         record["top"] = {
-            labels[y]: [{"feature": f, "weight": round(w, 6)} for f, w in found]
-            for y, found in strongest.items()
+            name: [{"feature": f, "weight": round(w, 6)} for f, w in found]
+            for name, found in held.rows.items()
         }
+        moves = held.transitions
         record["transitions"] = None if moves is None else moves.round(6).tolist()
         print_json(record)
     else:
-        _show(facts, labels, strongest, moves)
+        _show(facts, held)
     if html is not None:
         with writing_text(html) as stream:
-            stream.write(_page(model.name, facts, labels, strongest, moves))
+            stream.write(_page(model.name, facts, held))
 
 
 def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
@@ -72,41 +73,24 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
     }
 
 
-def _strongest(model: ChainModel, labels: list[int], top: int) -> dict[int, list[tuple[str, float]]]:
-    """The features of greatest weight for each label, among those that are finite."""
-    unary = model.weights.unary
-    found = {}
-    for y in labels:
-        column = np.where(np.isfinite(unary[:, y]), unary[:, y], -np.inf)
-        order = np.argsort(-column, kind="stable")[:top]
-        names = model.encoder.names(order.astype(np.int32))
-        found[y] = [(name, float(column[f])) for name, f in zip(names, order.tolist(), strict=True)]
-    return found
-
-
-def _show(
-    facts: dict[str, Any],
-    labels: tuple[str, ...],
-    strongest: dict[int, list[tuple[str, float]]],
-    moves: NDArray[np.float64] | None,
-) -> None:
-    columns = ", ".join(facts["columns"] or [])
+def _show(facts: dict[str, Any], held: Contents) -> None:
+    reads = f"reads {', '.join(facts['columns'])}; " if facts["columns"] else ""
     size = f"{facts['bytes'] / 1024:,.0f} KB"
-    out.print(f"[bold]{facts['recipe']}[/bold]: {facts['labels']} labels, reads {columns}; {size}")
+    out.print(f"[bold]{facts['recipe']}[/bold]: {facts['labels']} labels, {reads}{size}")
     changed = ", ".join(f"{k}={v}" for k, v in facts["settings"].items())
     out.print(f"settings: {changed}", markup=False)
     for name, value in facts["scores"].items():
         out.print(f"{name}: {100 * value:.2f} %")
-    if strongest:
-        shown = Table(title="strongest features", box=None, header_style="bold", title_justify="left")
+    if held.rows:
+        shown = Table(title=held.title, box=None, header_style="bold", title_justify="left")
         shown.add_column("label")
-        shown.add_column("features and weights")
-        for y, found in strongest.items():
-            shown.add_row(Text(labels[y]), Text("  ".join(f"{name} {w:+.2f}" for name, w in found)))
+        shown.add_column("with their weights")
+        for name, found in held.rows.items():
+            shown.add_row(Text(name), Text("  ".join(f"{what} {w:+.2f}" for what, w in found)))
         out.print(shown)
-    if moves is not None and len(labels) <= 40:
+    if held.transitions is not None and len(held.labels) <= 40:
         out.print("[bold]transitions[/bold] (row: before, column: after; darker is likelier)")
-        out.print(_terminal_heat_map(labels, moves))
+        out.print(_terminal_heat_map(held.labels, held.transitions))
 
 
 def _terminal_heat_map(labels: tuple[str, ...], moves: NDArray[np.float64]) -> Table:
@@ -133,13 +117,7 @@ def _shares(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _page(
-    name: str,
-    facts: dict[str, Any],
-    labels: tuple[str, ...],
-    strongest: dict[int, list[tuple[str, float]]],
-    moves: NDArray[np.float64] | None,
-) -> str:
+def _page(name: str, facts: dict[str, Any], held: Contents) -> str:
     page = Page(f"{name}: {facts['recipe']}")
     page.add(
         "What it is",
@@ -152,12 +130,18 @@ def _page(
         ),
         table(["setting", "value"], [[k, str(v)] for k, v in facts["settings"].items()]),
     )
-    if strongest:
-        rows = [[labels[y], ", ".join(f"{f} {w:+.2f}" for f, w in found)] for y, found in strongest.items()]
-        page.add("Strongest features", table(["label", "features and weights"], rows))
-    if moves is not None:
+    if held.rows:
+        rows = [[y, ", ".join(f"{f} {w:+.2f}" for f, w in found)] for y, found in held.rows.items()]
+        page.add(held.title.capitalize(), table(["label", "with their weights"], rows))
+    if held.transitions is not None:
         chart = heat_map(
-            "Transitions", labels, labels, _shares(moves), x_label="after", y_label="before", digits=2
+            "Transitions",
+            held.labels,
+            held.labels,
+            _shares(held.transitions),
+            x_label="after",
+            y_label="before",
+            digits=2,
         )
         page.add("Transitions", figure(chart, "Row: the label before; column: the label after."))
     return page.render()

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.table import Table
 
 from chaffinch.cli.console import err, out, print_json, progress_bar
+from chaffinch.cli.task import Training
 from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
 from chaffinch.knobs import knobs
@@ -18,19 +18,9 @@ from chaffinch.report import Page, figure, lines
 from chaffinch.text.table import TokenTable
 
 
-def train_and_compare(
-    names: str,
-    table: TokenTable,
-    held_out: TokenTable | None,
-    model: Path,
-    report: Path | None,
-    features: str | None,
-    seed: int,
-    threads: int,
-    settings: dict[str, Any],
-    json: bool,
-) -> None:
+def train_and_compare(asked: Training, table: TokenTable, held_out: TokenTable | None) -> None:
     """Train every recipe, show the table, write the page, keep the best. Knobs go to the recipes that have them."""
+    names, settings = str(asked.compare), asked.settings
     recipes = [TAGGERS.by_name(name.strip()) for name in names.split(",") if name.strip()]
     if len(recipes) < 2:
         raise ConfigError(f"--compare needs at least two recipes, got {names!r}")
@@ -47,25 +37,25 @@ def train_and_compare(
             train,
             test,
             configs,
-            features=features,
-            seed=seed,
-            threads=threads,
+            features=asked.features,
+            seed=asked.seed,
+            threads=asked.threads,
             stop_on_held_out=True,
             on_epoch=listener,
             on_recipe=lambda name: err.print(f"training {name}") if err.is_terminal else None,
         )
     best = found.best
-    found.taggers[best.recipe].save(model, scores={f"dev.{k}": v for k, v in best.scores.items()})
-    if report is not None:
-        with writing_text(report) as stream:
+    found.taggers[best.recipe].save(asked.model, scores={f"dev.{k}": v for k, v in best.scores.items()})
+    if asked.report is not None:
+        with writing_text(asked.report) as stream:
             stream.write(found.page(f"{train.n_tokens:,} tokens of training text").render())
-    if json:
+    if asked.json:
         print_json(
-            {"best": best.recipe, "model": str(model), "recipes": [e.as_dict() for e in found.entries]}
+            {"best": best.recipe, "model": str(asked.model), "recipes": [e.as_dict() for e in found.entries]}
         )
     else:
         show(found)
-        out.print(f"{best.recipe} is kept in {model}")
+        out.print(f"{best.recipe} is kept in {asked.model}")
 
 
 def show(found: RecipeComparison) -> None:

@@ -1,43 +1,39 @@
 """chaffinch train --max-size: the best model within a number of bytes."""
 
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.task import Training
 from chaffinch.files import writing_text
 from chaffinch.lab.held_out import split_off
 from chaffinch.lab.size_search import HEAD, parsed_size, smallest
 from chaffinch.text.table import TokenTable
 
 
-def train_within(
-    size: str,
-    config: Any,
-    table: TokenTable,
-    held_out: TokenTable | None,
-    model: Path,
-    report: Path | None,
-    features: str | None,
-    seed: int,
-    threads: int,
-    json: bool,
-) -> None:
+def train_within(asked: Training, config: Any, table: TokenTable, held_out: TokenTable | None) -> None:
     """Search, print the curve of accuracy against size, write the best model that fits."""
-    most = parsed_size(size)
+    most = parsed_size(str(asked.max_size))
     train, dev = (table, held_out) if held_out is not None else split_off(table)
     with progress_bar() as listener:
         found = smallest(
-            config, train, dev, most, features=features, seed=seed, threads=threads, on_epoch=listener
+            config,
+            train,
+            dev,
+            most,
+            features=asked.features,
+            seed=asked.seed,
+            threads=asked.threads,
+            on_epoch=listener,
         )
-    best = found.best
+    best, model = found.best, asked.model
     scores = {"dev.token_accuracy": best.token_accuracy, "dev.sentence_accuracy": best.sentence_accuracy}
     found.tagger.save(model, scores=scores)
-    if report is not None:
-        with writing_text(report) as stream:
-            stream.write(found.page(f"at most {size}").render())
-    if json:
+    if asked.report is not None:
+        with writing_text(asked.report) as stream:
+            stream.write(found.page(f"at most {asked.max_size}").render())
+    if asked.json:
         print_json(
             {"model": str(model), "model_bytes": model.stat().st_size, "best": vars(best)}
             | {"curve": [vars(p) for p in found.curve]}

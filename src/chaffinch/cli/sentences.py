@@ -1,0 +1,188 @@
+"""Sentences on the command line: how taggers are trained on files of columns, how they label them, what they hold."""
+
+import json as json_text
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chaffinch.cli.console import progress_bar
+from chaffinch.cli.steps import show_steps
+from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.train_compare import train_and_compare, write_curve
+from chaffinch.cli.train_within import train_within
+from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.corpus import detect, read_table
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Tagger, load
+from chaffinch.evaluate import score_tags
+from chaffinch.files import display_name, writing_text
+from chaffinch.model.chain import ChainModel
+from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable, concatenated
+
+SHOWN = ("token_accuracy", "sentence_accuracy", "span.micro.f1")
+
+
+def train(asked: Training) -> None:
+    """Train a tagger on files of columns and write it to one file."""
+    options = {} if asked.label is None else {"label": asked.label}
+    table = concatenated([_labelled(path, options) for path in asked.data])
+    held_out = None if asked.dev is None else _labelled(asked.dev, options)
+    if asked.compare is not None:
+        train_and_compare(asked, table, held_out)
+        return
+    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    if asked.max_size is not None:
+        train_within(asked, config, table, held_out)
+        return
+    tagger = Tagger(config, features=asked.features, seed=asked.seed, threads=asked.threads)
+    with progress_bar() as listener, clock() as took:
+        tagger.fit(table, dev=held_out, on_epoch=listener)
+    parts = {"train": table} | ({} if held_out is None else {"dev": held_out})
+    scores = {name: _scores(tagger, part) for name, part in parts.items()}
+    tagger.save(asked.model, scores=flat(scores))
+    if asked.report is not None:
+        write_curve(asked.report, recipe.name, tagger.history_)
+    facts = {
+        "sentences": table.n_sentences,
+        "tokens": table.n_tokens,
+        "labels": len(tagger.classes_),
+    }
+    report_training(
+        recipe.name,
+        asked.model,
+        took,
+        scores,
+        facts,
+        epochs=len(tagger.history_),
+        seed=asked.seed,
+        json=asked.json,
+    )
+
+
+def predict(tagger: Tagger, asked: Prediction) -> None:
+    """Write the sentences back with the prediction as the last column."""
+    tagger.threads = asked.threads
+    table = _table(asked.data, tagger)
+    if asked.steps:
+        others = [load(path) for path in asked.beside or []]
+        show_steps([tagger, *others], table, asked.output, display_name(asked.data))
+        return
+    if asked.beside:
+        raise ConfigError("--beside goes with --steps")
+    separator = " " if len(table.columns) == 1 else "\t"
+    readings = _readings(tagger, table, asked.kbest, asked.nth)
+    shown = [table.lists(name) for name in table.columns]
+    added = [list(column) for column in zip(*readings, strict=True)]
+    if asked.marginals:
+        added.insert(len(added) - 1, _sureness(tagger, table))
+    with writing_text(asked.output) as stream:
+        if asked.json:
+            names = list(table.columns)
+            for n in range(table.n_sentences):
+                row = {name: column[n] for name, column in zip(names, shown, strict=True)}
+                row["predictions"] = [column[n] for column in added]
+                stream.write(json_text.dumps(row, ensure_ascii=False) + "\n")
+            return
+        for n in range(table.n_sentences):
+            cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
+            stream.writelines(separator.join(row) + "\n" for row in cells)
+            stream.write("\n")
+
+
+def inspect(tagger: Tagger, top: int, label: str | None) -> Contents:
+    """The strongest features of each label and, where the model is a chain, its transitions."""
+    model = tagger.model_
+    labels = model.labels.inner
+    if not isinstance(model, ChainModel):
+        return Contents(labels)
+    chosen = [y for y, name in enumerate(labels) if label is None or name == label]
+    rows = {labels[y]: _strongest(model, y, top) for y in chosen}
+    return Contents(labels, rows=rows, transitions=model.transitions())
+
+
+TASK = Task(
+    plural="sentences",
+    recipes=TAGGERS,
+    default=DEFAULT_TAGGER,
+    holds=lambda path: "columns" in detect(path).carries,
+    estimator=Tagger,
+    train=train,
+    predict=predict,
+    inspect=inspect,
+    takes=(
+        "features",
+        "label",
+        "compare",
+        "max_size",
+        "report",
+        "kbest",
+        "nth",
+        "marginals",
+        "steps",
+        "beside",
+    ),
+)
+
+
+def _labelled(path: Path, options: dict[str, Any]) -> TokenTable:
+    table = read_table(path, **options)
+    if LABEL not in table.columns:
+        raise DataError(f"{path}: has one column only, expected words and labels")
+    return table
+
+
+def _scores(tagger: Tagger, table: TokenTable) -> dict[str, float]:
+    gold = table.lists(LABEL)
+    return {k: v for k, v in score_tags(gold, tagger.predict(table)).as_dict().items() if k in SHOWN}
+
+
+def _table(path: Path, tagger: Tagger) -> TokenTable:
+    """The input. A column file has the columns of the training data, or the first of them; what follows is kept."""
+    if detect(path).name not in ("columns", "hmm"):
+        return read_table(path)
+    table = read_table(path, format="columns", label="")
+    known, found = tagger.columns_, len(table.columns)
+    names = [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
+    missing = [name for name in tagger.model_.columns if name not in names]
+    if missing:
+        raise DataError(
+            f"{display_name(path)}: has {found} columns, and the model reads {', '.join(tagger.model_.columns)}; "
+            f"expected the columns of its training data: {', '.join(known)}"
+        )
+    return TokenTable(table.ptr, dict(zip(names, table.columns.values(), strict=True)), table.groups)
+
+
+def _readings(tagger: Tagger, table: TokenTable, kbest: int | None, nth: int | None) -> list[list[list[str]]]:
+    """Per sentence, the columns to append."""
+    if kbest is None and nth is None:
+        return [[labels] for labels in tagger.predict(table)]
+    wanted = kbest or nth or 1
+    found = tagger.predict_kbest(table, wanted)
+    missing = [["_"] * (int(b) - int(a)) for a, b in zip(table.ptr[:-1], table.ptr[1:], strict=True)]
+    rows = []
+    for readings, blank in zip(found, missing, strict=True):
+        labels = [labels for _, labels in readings]
+        labels += [blank] * (wanted - len(labels))
+        rows.append(labels if kbest is not None else labels[-1:])
+    return rows
+
+
+def _sureness(tagger: Tagger, table: TokenTable) -> list[list[str]]:
+    """The probability of each predicted label, as text."""
+    place = {label: i for i, label in enumerate(tagger.classes_.tolist())}
+    return [
+        [f"{p[t, place[y]]:.4f}" for t, y in enumerate(labels)]
+        for p, labels in zip(tagger.predict_marginals(table), tagger.predict(table), strict=True)
+    ]
+
+
+def _strongest(model: ChainModel, y: int, top: int) -> list[tuple[str, float]]:
+    """The features of greatest weight for a label, among those that are finite."""
+    unary = model.weights.unary[:, y]
+    column = np.where(np.isfinite(unary), unary, -np.inf)
+    order = np.argsort(-column, kind="stable")[:top]
+    names = model.encoder.names(order.astype(np.int32))
+    return [(name, float(column[f])) for name, f in zip(names, order.tolist(), strict=True)]

@@ -1,0 +1,125 @@
+"""A task on the command line: what a file is read as, how a model is trained on it, how the model answers.
+
+``train``, ``predict`` and ``inspect`` know no task by name; each is a row of the table in ``tasks.py``.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knobs
+from chaffinch.recipes import Recipe, Recipes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What ``chaffinch train`` was asked for; a flag that was not given is None."""
+
+    data: list[Path]
+    model: Path
+    recipe: str | None = None
+    dev: Path | None = None
+    features: str | None = None
+    label: str | None = None
+    text: str | None = None
+    seed: int = 0
+    threads: int = 0
+    json: bool = False
+    compare: str | None = None
+    max_size: str | None = None
+    report: Path | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What ``chaffinch predict`` was asked for."""
+
+    data: Path
+    output: Path
+    kbest: int | None = None
+    nth: int | None = None
+    marginals: bool = False
+    steps: bool = False
+    beside: list[Path] | None = None
+    json: bool = False
+    text: str | None = None
+    threads: int = 0
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What ``chaffinch inspect`` shows of a model.
+
+    title:       what the rows are: strongest features, support vectors
+    rows:        label -> names with their weights, the greatest first
+    transitions: [labels, labels], log-potentials from the row's label to the column's; None where there are none
+    """
+
+    labels: tuple[str, ...]
+    title: str = "strongest features"
+    rows: Mapping[str, list[tuple[str, float]]] = field(default_factory=dict)
+    transitions: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row of the table of tasks.
+
+    plural:    what a file of it holds, as in "for documents"
+    recipes:   its recipes
+    default:   the recipe that is trained where none is named
+    holds:     whether a file is of this task
+    takes:     the flags of Training and Prediction that it understands beside those that all do
+    estimator: the class of its trained models
+    knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under
+    """
+
+    plural: str
+    recipes: Recipes
+    default: str
+    holds: Callable[[Path], bool]
+    estimator: type
+    train: Callable[[Training], None]
+    predict: Callable[[Any, Prediction], None]
+    inspect: Callable[[Any, int, str | None], Contents]
+    takes: Collection[str] = ()
+    knobs: tuple[tuple[str, type], ...] = ()
+
+    def configs(self) -> list[tuple[str, type]]:
+        """Titles and configs whose knobs are flags of ``train``."""
+        named = f"{self.plural.capitalize()}: knobs of recipe"
+        return [*((f"{named} {r.name}", r.config) for r in self.recipes), *self.knobs]
+
+    def configured(self, name: str | None, settings: Mapping[str, Any]) -> tuple[Recipe, Any]:
+        """The recipe and its config as set by flags; a flag of another recipe is refused, and its owners named.
+
+        Flags of the task's further configs are left to the task.
+        """
+        recipe = self.recipes.by_name(name or self.default)
+        own = {k.name for k in knobs(recipe.config)}
+        further = {k.name for _, config in self.knobs for k in knobs(config)}
+        for flag in settings.keys() - own - further:
+            takers = [r.name for r in self.recipes if flag in {k.name for k in knobs(r.config)}]
+            owners = f"; recipes with it: {', '.join(takers)}" if takers else ""
+            raise ConfigError(
+                f"recipe {recipe.name} for {self.plural} has no knob --{flag.replace('_', '-')}{owners}"
+            )
+        return recipe, recipe.configured({k: v for k, v in settings.items() if k in own})
+
+
+ALWAYS = frozenset({"data", "model", "recipe", "dev", "seed", "threads", "json", "settings", "output"})
+
+
+def refuse_strange_flags(task: Task, request: Training | Prediction) -> None:
+    """Raise for a flag that was given and that the task does not understand."""
+    defaults = {f.name: f.default for f in fields(request)}
+    for name, default in defaults.items():
+        if name in ALWAYS or name in task.takes or getattr(request, name) == default:
+            continue
+        raise ConfigError(f"--{name.replace('_', '-')} does not go with {task.plural}")

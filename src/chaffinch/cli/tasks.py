@@ -1,0 +1,29 @@
+"""The tasks of the command line, a row each; the first whose kind of file it is takes it."""
+
+from pathlib import Path
+from typing import Any
+
+from chaffinch.cli import documents, sentences
+from chaffinch.cli.task import Task
+from chaffinch.errors import ConfigError
+
+TASKS = (sentences.TASK, documents.TASK)
+
+
+def task_of_file(path: Path, recipe: str | None) -> Task:
+    """The task that a file is for. A recipe that belongs to another is refused, and the file's recipes listed."""
+    found = next((task for task in TASKS if task.holds(path)), sentences.TASK)
+    if recipe is not None and recipe not in {r.name for r in found.recipes}:
+        owners = [task.plural for task in TASKS if recipe in {r.name for r in task.recipes}]
+        if owners:
+            there = ", ".join(r.name for r in found.recipes)
+            raise ConfigError(
+                f"recipe {recipe} is for {' and '.join(owners)}, and {path} holds {found.plural}; "
+                f"for these there are {there}"
+            )
+    return found
+
+
+def task_of_model(estimator: Any) -> Task:
+    """The task that a loaded model answers."""
+    return next(task for task in TASKS if isinstance(estimator, task.estimator))
