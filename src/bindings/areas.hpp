@@ -16,6 +16,7 @@ void bind_features(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);
 void bind_ladder(nanobind::module_& m);
 void bind_linear_chain(nanobind::module_& m);
+void bind_part_rows(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_text(nanobind::module_& m);

@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
     bind_incremental(m);
     bind_ladder(m);
     bind_linear_chain(m);
+    bind_part_rows(m);
     bind_random(m);
     bind_score(m);
     bind_text(m);

@@ -87,16 +87,16 @@ def example_order(n: int, seed: int, epoch: int) -> Any:
 
 
 def _generic(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
-    """The loop, over the protocols alone."""
+    """The loop, over the protocols alone; ``total`` is the sum of w over the steps up to ``summed``."""
     structure = problem.structure
-    scorer = Linear(problem.scorer.layout, problem.scorer.w.copy())
+    scorer = problem.scorer.with_weights(problem.scorer.w)
     total = np.zeros(scorer.w.shape, np.float64)
-    steps = 0
+    steps = summed = 0
 
-    def averaged() -> Linear:
-        w = scorer.layout.zeros()
-        w[:] = total / steps if learner.average and steps else scorer.w
-        return Linear(scorer.layout, w)
+    def averaged() -> Any:
+        if not (learner.average and steps):
+            return scorer.with_weights(scorer.w)
+        return scorer.with_weights((total + (steps - summed) * scorer.w.astype(np.float64)) / steps)
 
     for number in range(1, learner.epochs + 1):
         wrong = 0
@@ -105,8 +105,9 @@ def _generic(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
             mistakes = found_mistakes(learner, structure, scorer, x, y)
             if mistakes:
                 wrong += 1
+                total += (steps - summed) * scorer.w.astype(np.float64)
+                summed = steps
                 learner.move(scorer, x, mistakes)
-            total += scorer.w
             steps += 1
         yield Epoch(number, wrong, averaged)
 
@@ -124,8 +125,9 @@ def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, 
     mistakes = []
     for answer in answers:
         parts = structure.parts(shape, answer)
-        if not np.array_equal(answer, y):
-            mistakes.append(Mistake(gold - parts, cost.dot(parts)))
+        delta = gold - parts
+        if any(block.any() for _, block in delta.items()):
+            mistakes.append(Mistake(delta, cost.dot(parts)))
     return mistakes
 
 

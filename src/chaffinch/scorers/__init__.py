@@ -1,5 +1,17 @@
 """Scorers: how w . phi is stored."""
 
+from chaffinch.scorers.feature_map import FeatureMap, NamedFeatures
+from chaffinch.scorers.features import FeatureScorer, PartFeatures, Rows
 from chaffinch.scorers.linear import Block, Example, Layout, Linear
 
-__all__ = ["Block", "Example", "Layout", "Linear"]
+__all__ = [
+    "Block",
+    "Example",
+    "FeatureMap",
+    "FeatureScorer",
+    "Layout",
+    "Linear",
+    "NamedFeatures",
+    "PartFeatures",
+    "Rows",
+]

@@ -132,6 +132,12 @@ class Linear:
             )
         self._features, *self._shared = layout.blocks
 
+    def with_weights(self, w: NDArray[np.floating]) -> "Linear":
+        """The same scorer at other weights, of which it keeps a copy."""
+        own = self.layout.zeros()
+        own[:] = w
+        return Linear(self.layout, own)
+
     def block(self, name: str) -> NDArray[np.float32]:
         """A view of one block of w [rows, columns]; writing to it writes to w."""
         b = self.layout[name]

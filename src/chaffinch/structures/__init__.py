@@ -11,6 +11,7 @@ from chaffinch.structures.protocols import (
     Search,
     Structure,
     SumOracle,
+    WeightedScorer,
     oracles,
     require,
 )
@@ -27,6 +28,7 @@ __all__ = [
     "Shape",
     "Structure",
     "SumOracle",
+    "WeightedScorer",
     "oracles",
     "require",
 ]

@@ -2,6 +2,9 @@
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from chaffinch.errors import ConfigError
 from chaffinch.progress import Listener, keep_going
 from chaffinch.structures.parts import Parts, Shape
@@ -69,6 +72,16 @@ class Scorer(Protocol[X_contra]):
 
     def sq_norm(self, x: X_contra, delta: Parts) -> float:
         """|sum over parts p of delta(p) phi(x, p)|^2: how far an update of step 1 moves w."""
+        ...
+
+
+class WeightedScorer(Scorer[X_contra], Protocol[X_contra]):
+    """A scorer whose weights are one vector, so that they can be averaged or set as a whole."""
+
+    w: NDArray[np.floating]
+
+    def with_weights(self, w: NDArray[np.floating]) -> "WeightedScorer[X_contra]":
+        """The same scorer at other weights, of which it keeps a copy."""
         ...
 
 

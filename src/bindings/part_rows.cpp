@@ -1,0 +1,105 @@
+// Parts with feature vectors of their own, and L-BFGS over a function of the caller's.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "lbfgs.hpp"
+#include "part_rows.hpp"
+#include "score.hpp"
+
+#include <nanobind/stl/function.h>
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+// Everything a kernel trusts: P rows, bounds within ids, as many values as ids, ids below F.
+PartRows rows(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, const In<float>& values, std::size_t P,
+              std::size_t F) {
+    if (ptr.size() != P + 1) throw nb::value_error("ptr must have one bound more than there are parts");
+    if (ids.size() != values.size()) throw nb::value_error("ids and values must have the same length");
+    std::int64_t last = ptr.data()[0];
+    if (last < 0) throw nb::value_error("ptr must not be negative");
+    for (const std::int64_t p : span(ptr)) {
+        if (p < last) throw nb::value_error("ptr must not decrease");
+        last = p;
+    }
+    if (last > static_cast<std::int64_t>(ids.size())) throw nb::value_error("ptr runs past ids");
+    if (!all_below(span(ids), static_cast<std::int64_t>(F))) throw nb::index_error("feature id out of range");
+    return {span(ptr), span(ids), span(values)};
+}
+
+// A function of two NumPy arrays, x to read and g to fill, minimised step by step.
+class Minimiser {
+  public:
+    using View = nb::ndarray<nb::numpy, const float, nb::ndim<1>>;
+    using Gradient = nb::ndarray<nb::numpy, float, nb::ndim<1>>;
+    using Function = std::function<double(View, Gradient)>;
+
+    Minimiser(Function f, In<float> x, double c1)
+        : n_(x.size()), lbfgs_(
+                            [f = std::move(f), n = x.size()](const float* at, float* g) {
+                                return f(View(at, {n}, nb::handle()), Gradient(g, {n}, nb::handle()));
+                            },
+                            span(x), {}, settings(c1)) {}
+
+    bool iterate() { return lbfgs_.iterate(); }
+    double value() const { return lbfgs_.value(); }
+    void x(Out<float> out) const {
+        if (out.size() != n_) throw nb::value_error("out must be as long as x");
+        std::ranges::copy(lbfgs_.x().first(n_), out.data());
+    }
+
+  private:
+    static LbfgsSettings settings(double c1) {
+        LbfgsSettings s;
+        s.c1 = c1;
+        s.threads = 1;
+        return s;
+    }
+    std::size_t n_;
+    Lbfgs lbfgs_;
+};
+
+} // namespace
+
+void bind_part_rows(nb::module_& m) {
+    m.def(
+        "score_parts",
+        [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> w, Out<double> out) {
+            const PartRows x = rows(ptr, ids, values, out.size(), w.size());
+            nb::gil_scoped_release released;
+            score_parts(x, span(w), span(out));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("w").noconvert(), nb::arg("out").noconvert(), "out[p] = sum over row p of values[k] w[ids[k]].");
+    m.def(
+        "add_parts",
+        [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta, double step, Out<double> w) {
+            const PartRows x = rows(ptr, ids, values, delta.size(), w.size());
+            nb::gil_scoped_release released;
+            add_parts(x, span(delta), step, span(w));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("delta").noconvert(), nb::arg("step"), nb::arg("w").noconvert(),
+        "w[ids[k]] += step * delta[p] * values[k] for every k of every row p.");
+    m.def(
+        "parts_squared_length",
+        [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta) {
+            const PartRows x = rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
+            nb::gil_scoped_release released;
+            return parts_squared_length(x, span(delta));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
+        nb::arg("delta").noconvert(), "The squared length of the change that add_parts(..., delta, 1, w) makes.");
+    nb::class_<Minimiser>(m, "Minimiser", "L-BFGS on a function f(x, g) that returns its value and fills g.")
+        .def(nb::init<Minimiser::Function, In<float>, double>(), nb::arg("f"), nb::arg("x").noconvert(),
+             nb::arg("c1") = 0.0)
+        .def("iterate", &Minimiser::iterate, "One step. False: no step lowers the value any further.")
+        .def_prop_ro("value", &Minimiser::value)
+        .def("x", &Minimiser::x, nb::arg("out").noconvert(), "Where it stands, copied into out.");
+}
+
+} // namespace chaffinch::bindings

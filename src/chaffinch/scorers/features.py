@@ -1,0 +1,98 @@
+"""Features of parts: each part of an example has a sparse feature vector, all over one vector of weights."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import DataError
+from chaffinch.structures.parts import Parts
+
+Weights = NDArray[np.float64]
+
+
+class Rows(NamedTuple):
+    """The feature vectors of one block of parts, as CSR: those of part p (counted in C order) are
+    ``ids[ptr[p]:ptr[p + 1]]`` with ``values`` beside them.
+
+    ptr: int64 [P+1]   ids: int32 [nnz]   values: float32 [nnz]
+    """
+
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+
+class PartFeatures:
+    """An example as its parts: for each block its shape and the feature vector of each of its parts."""
+
+    __slots__ = ("rows", "shape")
+
+    def __init__(self, shape: Mapping[str, tuple[int, ...]], rows: Mapping[str, Rows]) -> None:
+        for name, size in shape.items():
+            if name not in rows or len(rows[name].ptr) != math.prod(size) + 1:
+                raise DataError(
+                    f"block {name!r} has the shape {size} and features of another number of parts"
+                )
+        self.shape = dict(shape)
+        self.rows = dict(rows)
+
+
+class FeatureScorer:
+    """Scores that are inner products: s(p) = w . phi(x, p), with w: float64 [F].
+
+    >>> x = PartFeatures({"choice": (2,)}, {"choice": Rows(np.array([0, 1, 3]), np.array([0, 0, 1], np.int32),
+    ...                                                    np.array([1, 2, 1], np.float32))})
+    >>> scorer = FeatureScorer(2)
+    >>> scorer.update(x, Parts(choice=np.array([0.0, 1.0])), step=0.5)
+    >>> scorer.w
+    array([1. , 0.5])
+    >>> scorer.potentials(x)["choice"]
+    array([1. , 2.5])
+    """
+
+    def __init__(self, F: int, w: Weights | None = None) -> None:
+        self.F = F
+        self.w: Weights = np.zeros(F) if w is None else w
+        if self.w.dtype != np.float64 or self.w.shape != (F,):
+            raise DataError(f"expected a float64 w of length {F}, found {self.w.dtype} {self.w.shape}")
+
+    def with_weights(self, w: NDArray[np.floating]) -> "FeatureScorer":
+        """The same scorer at other weights, of which it keeps a copy."""
+        return FeatureScorer(self.F, np.array(w, np.float64))
+
+    def shape(self, x: PartFeatures) -> dict[str, tuple[int, ...]]:
+        """The size of the parts of x."""
+        return x.shape
+
+    def potentials(self, x: PartFeatures) -> Parts:
+        """w . phi(x, p) for every part p."""
+        scores = {}
+        for name, rows in x.rows.items():
+            out = np.empty(len(rows.ptr) - 1)
+            _core.score_parts(*rows, self.w, out)
+            scores[name] = out.reshape(x.shape[name])
+        return Parts(**scores)
+
+    def update(self, x: PartFeatures, delta: Parts, step: float = 1.0) -> None:
+        """w += step * sum over parts p of delta(p) phi(x, p)."""
+        for name, block in delta.items():
+            _core.add_parts(*x.rows[name], _flat(block), step, self.w)
+
+    def sq_norm(self, x: PartFeatures, delta: Parts) -> float:
+        """|sum over parts p of delta(p) phi(x, p)|^2, blocks that share features taken together."""
+        names = [name for name, _ in delta.items()]
+        if len(names) == 1:
+            return _core.parts_squared_length(*x.rows[names[0]], _flat(delta[names[0]]))
+        rows = [x.rows[name] for name in names]
+        shifts = np.cumsum([0, *(len(r.ids) for r in rows)])
+        ptr = np.concatenate([[0], *(r.ptr[1:] + shift for r, shift in zip(rows, shifts, strict=False))])
+        ids, values = (np.concatenate([r[i] for r in rows]) for i in (1, 2))
+        return _core.parts_squared_length(ptr, ids, values, np.concatenate([_flat(delta[n]) for n in names]))
+
+
+def _flat(block: NDArray[np.floating]) -> Weights:
+    return np.ascontiguousarray(block, np.float64).reshape(-1)
