@@ -29,12 +29,13 @@ def trainer(search: str) -> Any:
         inner = inner_labels(task, "auto")
         made = _core.IncrementalTrainer(
             rows.sentences, rows.ptr, rows.ids, observations(encoder, rows), inner.y, F=encoder.n_features,
-            Y=len(inner.labels.inner), templates=native_templates(encoder), search=search, everywhere=both,
+            Y=len(inner.labels.inner), templates=native_templates(encoder), search=search, ease="margin",
+            rule="mira", amount=0.1,
         )  # fmt: skip
         orders = [_core.permutation(part.n_sentences, epoch) for epoch in range(SETTLED + TIMED)]
         for order in orders[:SETTLED]:
-            made.epoch(order, 0.9 if both else 1.0)
-        return made, orders[SETTLED:], 0.9 if both else 1.0
+            made.epoch(order, 0.5)
+        return made, orders[SETTLED:], 0.5
 
     return prepared
 

@@ -143,8 +143,8 @@ class IncrementalSearch {
                 continue;
             }
             state_.look(t);
-            const Choice choice = state_.best(t);
-            const std::int32_t rival = Rule::augmented ? state_.best_by_margin(t, y[t]).label : choice.label;
+            const Choice choice = Rule::augmented ? state_.best_by_margin(t) : state_.best(t);
+            const std::int32_t rival = Rule::augmented ? state_.rival(t, choice, y[t]) : choice.label;
             if (rival != y[t]) {
                 correct(t, y[t], t, rival, weights, rule, tally);
                 state_.gather(t + 1, T - 1, weights.w());
@@ -160,7 +160,7 @@ class IncrementalSearch {
         int tries = 0;
         for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
             const Choice choice = frontier_.choice(t);
-            const std::int32_t rival = Rule::augmented ? state_.best_by_margin(t, y[t]).label : choice.label;
+            const std::int32_t rival = Rule::augmented ? state_.rival(t, choice, y[t]) : choice.label;
             std::int64_t right = t; // where the correct label is rewarded, and fixed if need be
             if (settings_.global && choice.label != y[t]) right = best_correct(y, t);
             const bool moved = rival != y[t];

@@ -96,7 +96,7 @@ void LabelState::sum(std::int64_t t) {
     sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_);
 }
 
-Choice LabelState::best_by_margin(std::int64_t t, std::int32_t gold) const {
+Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {
     constexpr float never = -std::numeric_limits<float>::infinity();
     const float* row = scores(t);
     const float* mask = legal_.constrained() ? masks_.data() + t * S_ : nullptr;

@@ -65,7 +65,7 @@ class LabelState {
 
     // The best legal label; of equals the smallest.
     Choice best(std::int64_t t) const {
-        if (legal_.constrained()) return best_by_margin(t);
+        if (legal_.constrained()) return best_with_cost(t, -1);
         const float* row = scores(t);
         Top top = first_highest(row);
         for (std::int64_t at = lanes; at < S_; at += lanes)
@@ -74,8 +74,28 @@ class LabelState {
         return {top.place, top.value, 0};
     }
 
-    // The same with its margin. `gold` >= 0: every other label scores one more.
-    Choice best_by_margin(std::int64_t t, std::int32_t gold = -1) const;
+    // The same with its margin.
+    Choice best_by_margin(std::int64_t t) const {
+        if (legal_.constrained()) return best_with_cost(t, -1);
+        Choice top = best(t);
+        float next = Agenda::never;
+        for (std::int64_t at = 0; at < S_; at += lanes) {
+            float others[lanes];
+            std::copy_n(scores(t) + at, lanes, others);
+            if (top.label >= at && top.label < at + lanes) others[top.label - at] = Agenda::never;
+            next = std::max(next, first_highest(others).value);
+        }
+        top.margin = top.score - next;
+        return top;
+    }
+
+    // The best legal label if every label but gold scored one more; gold = -1: the best, with its margin.
+    Choice best_with_cost(std::int64_t t, std::int32_t gold) const;
+
+    // That label, given the best one by margin: where gold wins by more than one it stays.
+    std::int32_t rival(std::int64_t t, const Choice& choice, std::int32_t gold) const {
+        return choice.label == gold && choice.margin > 1.01f ? gold : best_with_cost(t, gold).label;
+    }
 
     // p(y) of the legal labels at t by softmax, the scores divided by `temperature`. out [Y]
     void softmax(std::int64_t t, float temperature, float* out) const;

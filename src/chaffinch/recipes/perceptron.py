@@ -35,6 +35,7 @@ from chaffinch.trust.calibration import fitted_temperature
 
 RULES = ("perceptron", "pa", "mira", "arow")
 LEGAL = ("none", "scheme", "seen")
+CONSTRAIN = ("prediction", "both")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,7 +76,7 @@ class MiraTagger(_Online):
 class _Incremental(_Online):
     """Knobs of the taggers that decide label by label."""
 
-    rule: str = knob("perceptron", "how weights move on a mistake", choices=RULES)
+    rule: str = knob("mira", "how weights move on a mistake, or on a win by too little", choices=RULES)
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
     window: int = knob(
@@ -86,6 +87,10 @@ class _Incremental(_Online):
         "which labels may follow which: all, as the tag scheme says, or seen in training",
         choices=LEGAL,
     )
+    constrain: str = knob(
+        "prediction", "where these rules hold: when predicting, or in training as well", choices=CONSTRAIN
+    )
+    inside: str = knob("as given", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
     forbid: str = knob("", "further pairs, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
     need: str = knob("", "labels that need an earlier one, such as 'I needs B since SEP, X needs Y'")
     min_updates: int = knob(1, "features count only once they were rewarded so often, in training too", low=1)
@@ -111,14 +116,17 @@ class Greedy(_Incremental):
 class EasiestFirstTagger(_Incremental):
     """The easiest decision anywhere first: later ones see labels on both sides."""
 
-    ease: str = knob("score", "what is easy: a high score, or a high margin", choices=("score", "margin"))
+    ease: str = knob("margin", "what is easy: a high score, or a high margin", choices=("score", "margin"))
     update: str = knob(
-        "global",
+        "local",
         "global: reward the best correct choice anywhere and choose again; local: the right label there and then",
         choices=("global", "local"),
     )
     own: float = knob(
-        0.5, "training, from the second epoch on: how often a wrong label stays as context", low=0.0, high=1.0
+        0.5,
+        "training: how often a wrong label stays as context; with global updates from the second epoch on",
+        low=0.0,
+        high=1.0,
     )
 
 
@@ -126,6 +134,7 @@ class EasiestFirstTagger(_Incremental):
 class BeamTagger(_Incremental):
     """From left to right with several beginnings kept."""
 
+    rule: str = knob("perceptron", "how weights move on a mistake", choices=RULES)
     width: int = knob(8, "beginnings kept", low=1)
     violation: str = knob(
         "max", "learn from the worst beginning, or from where gold falls out", choices=("max", "early")
@@ -257,7 +266,7 @@ def _train_incremental(
         min_updates=config.min_updates,
         known=dictionary.known(task.table),
         **settings,
-        **legality.native(labels),
+        **(legality if config.constrain == "both" else Legality()).native(labels),
     )
 
     def model() -> IncrementalModel:
@@ -408,12 +417,12 @@ PERCEPTRON = Recipe(
     "perceptron", "structured perceptron, Viterbi", StructuredPerceptron, train_perceptron, load_chain
 )
 MIRA = Recipe("mira", "margin-infused learning, Viterbi", MiraTagger, train_mira, load_chain)
-GREEDY = Recipe("greedy", "averaged perceptron, left to right", Greedy, train_greedy, load_incremental)
+GREEDY = Recipe("greedy", "online learning, left to right", Greedy, train_greedy, load_incremental)
 EASIEST_FIRST = Recipe(
     "easiest-first",
-    "averaged perceptron, easiest decision first",
+    "online learning, easiest decision first",
     EasiestFirstTagger,
     train_easiest_first,
     load_incremental,
 )
-BEAM = Recipe("beam", "averaged perceptron, beam search", BeamTagger, train_beam, load_incremental)
+BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, load_incremental)
