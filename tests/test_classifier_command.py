@@ -75,7 +75,9 @@ def test_inspect_shows_the_strongest_features_of_a_classifier(run: Runner, corpu
     assert set(held["top"]) == set(held["labels"])
     for found in held["top"].values():
         weights = [entry["weight"] for entry in found]
-        assert len(weights) == 3 and weights == sorted(weights, reverse=True) and weights[0] > 0
+        assert len(weights) == 3
+        assert weights == sorted(weights, reverse=True)
+        assert weights[0] > 0
     strange = run("inspect", tmp_path / "m.chaff", "--label", "none of them")
     assert (strange.code, "has no label 'none of them'" in strange.err) == (2, True)
 

@@ -23,6 +23,11 @@ using In = nb::ndarray<const T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 // A writable one, filled by the kernel.
 template <class T, std::size_t Dims = 1> using Out = nb::ndarray<T, nb::ndim<Dims>, nb::c_contig, nb::device::cpu>;
 
+// What an argument must fulfil; else a ValueError that says so.
+inline void expect(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
 template <class Array> auto span(const Array& a) { return std::span(a.data(), a.size()); }
 
 // A vector handed to NumPy without a copy.

@@ -19,10 +19,6 @@ namespace {
 
 template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
 
-void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 // The array's first element, its shape as expected; null if it was not given.
 template <class Array>
 auto checked(const std::optional<Array>& array, std::initializer_list<std::int64_t> shape, const char* name) {

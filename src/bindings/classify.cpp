@@ -17,10 +17,6 @@ namespace chaffinch::bindings {
 
 namespace {
 
-void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 template <class Array> void check_table(const Array& w, std::int64_t F, std::int64_t Y) {
     expect(static_cast<std::int64_t>(w.shape(0)) == F + 1 && static_cast<std::int64_t>(w.shape(1)) == padded(Y),
            "weights must be [features + 1, padded labels]");

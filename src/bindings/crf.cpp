@@ -52,10 +52,6 @@ class Problem {
     CrfData data;
 
   private:
-    static void expect(bool holds, const char* what) {
-        if (!holds) throw nb::value_error(what);
-    }
-
     void check() const {
         const std::int64_t Y = shape.Y;
         expect(shape.F >= 0 && Y >= 1 && Y < 32768, "CrfProblem: F must be >= 0 and 1 <= Y < 32768");

@@ -19,10 +19,6 @@ template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
 
 template <class Array> auto pointer(const std::optional<Array>& a) { return a ? a->data() : nullptr; }
 
-inline void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 inline AnyRule rule_named(const std::string& name, double amount) {
     if (name == "perceptron") return PerceptronRule{};
     if (name == "pa") return PassiveAggressiveRule{.C = amount, .tau = {}, .length = {}};

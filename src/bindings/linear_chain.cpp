@@ -19,10 +19,6 @@ using Row = In<float, 1>;
 using Matrix = In<float, 2>;
 using Cube = In<float, 3>;
 
-void expect(bool fits, const char* what) {
-    if (!fits) throw nb::value_error(what);
-}
-
 LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
                  std::optional<Matrix> first, std::optional<Matrix> last) {
     const std::size_t Y = unary.shape(1);

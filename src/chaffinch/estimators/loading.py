@@ -4,8 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import modelfile
-from chaffinch.estimators.classifier import TASK, Classifier
+from chaffinch.errors import ModelFileError
+from chaffinch.estimators.classifier import TASK as CLASSIFIER
+from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.tagger import Tagger
+
+# By the task that the file's header names; a tagger's names none.
+ESTIMATORS: dict[str | None, Any] = {None: Tagger, CLASSIFIER: Classifier}
 
 
 def load(path: str | Path) -> Any:
@@ -18,4 +23,7 @@ def load(path: str | Path) -> Any:
     [['Y', 'X']]
     """
     file = modelfile.read(path)
-    return Classifier.loaded(file) if file.header.details.get("task") == TASK else Tagger.loaded(file)
+    task = file.header.details.get("task")
+    if not isinstance(task, str | None) or task not in ESTIMATORS:
+        raise ModelFileError(f"{path}: holds a model for {task!r}, which this version does not know")
+    return ESTIMATORS[task].loaded(file)
