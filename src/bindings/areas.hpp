@@ -14,6 +14,7 @@ void bind_online(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);
+void bind_kernels(nanobind::module_& m);
 void bind_ladder(nanobind::module_& m);
 void bind_linear_chain(nanobind::module_& m);
 void bind_part_rows(nanobind::module_& m);

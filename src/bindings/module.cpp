@@ -15,6 +15,7 @@ NB_MODULE(_core, m) {
     bind_ngrams(m);
     bind_features(m);
     bind_incremental(m);
+    bind_kernels(m);
     bind_ladder(m);
     bind_linear_chain(m);
     bind_part_rows(m);

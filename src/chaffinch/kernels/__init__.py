@@ -1,0 +1,24 @@
+"""Kernels: similarities of two objects that are inner products of features nobody has to write down."""
+
+from chaffinch.kernels.algebra import FunctionKernel, Normalised, Part, Product, Scaled, Sum
+from chaffinch.kernels.cache import GramRows
+from chaffinch.kernels.kernel import Kernel, Objects
+from chaffinch.kernels.vectors import DenseRows, LinearKernel, Polynomial, Rbf, Sigmoid, VectorKernel
+
+__all__ = [
+    "DenseRows",
+    "FunctionKernel",
+    "GramRows",
+    "Kernel",
+    "LinearKernel",
+    "Normalised",
+    "Objects",
+    "Part",
+    "Polynomial",
+    "Product",
+    "Rbf",
+    "Scaled",
+    "Sigmoid",
+    "Sum",
+    "VectorKernel",
+]

@@ -1,0 +1,218 @@
+"""Kernels of vectors: functions of an inner product, over dense rows and sparse rows alike."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows
+from chaffinch.kernels.kernel import Block, Kernel
+from chaffinch.knobs import check, knob
+
+
+@dataclass(frozen=True)
+class DenseRows:
+    """Vectors as a table: float32 [n, d], finite."""
+
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def columns(self) -> int:
+        """d."""
+        return int(self.values.shape[1])
+
+    def taken(self, which: NDArray[np.integer[Any]]) -> "DenseRows":
+        """Some of the rows, in the order named."""
+        return DenseRows(np.ascontiguousarray(self.values[which]))
+
+    @classmethod
+    def of(cls, table: Any) -> "DenseRows":
+        """A table of finite numbers, or DataError."""
+        try:
+            values = np.asarray(table)
+        except ValueError as error:
+            raise DataError(f"expected a table of numbers: {error}") from None
+        if values.ndim != 2 or not (np.issubdtype(values.dtype, np.number) or values.dtype == np.bool_):
+            raise DataError(f"expected a table of numbers, got {values.ndim} dimensions of {values.dtype}")
+        with np.errstate(over="ignore"):
+            narrow = np.ascontiguousarray(values, dtype=np.float32)
+        if not np.isfinite(narrow).all():
+            row = int(np.flatnonzero(~np.isfinite(narrow).all(axis=1))[0])
+            raise DataError(f"row {row + 1} holds NaN, infinity or a number beyond float32")
+        return cls(narrow)
+
+
+Vectors = DenseRows | SparseRows
+
+
+class VectorKernel(Kernel):
+    """A kernel of rows of numbers: a NumPy table, a SciPy sparse matrix, or :class:`SparseRows`."""
+
+    def native(self) -> _core.VectorKernel:
+        """The kernel as the core knows it; every setting is checked."""
+        raise NotImplementedError
+
+    def prepared(self, objects: Any) -> Vectors:
+        """Dense rows, or sparse ones where they came sparse."""
+        if isinstance(objects, (DenseRows, SparseRows)):
+            return objects
+        return SparseRows.of(objects) if hasattr(objects, "tocsr") else DenseRows.of(objects)
+
+    def block(self, A: Vectors, B: Vectors, threads: int) -> Block:
+        """Dense with dense or sparse with sparse; of a mixed pair, the sparse side is spelt out."""
+        native, (A, B) = self.native(), _alike(A, B)
+        out = np.empty((len(A), len(B)), np.float32)
+        if isinstance(A, DenseRows) and isinstance(B, DenseRows):
+            _core.dense_gram(native, A.values, B.values, threads, out)
+        elif isinstance(A, SparseRows) and isinstance(B, SparseRows):
+            rows = _rows(A)
+            _core.sparse_gram(native, rows, rows if A is B else _rows(B), threads, out)
+        return out
+
+    def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
+        """f(a) = sum_j w_j k(a, B_j): float32 [n, columns of w]; products in blocks that stay in the cache."""
+        native, (a, b) = self.native(), _alike(self.prepared(A), self.prepared(B))
+        narrow = np.ascontiguousarray(w, np.float32)
+        out = np.empty((len(a), narrow.shape[1]), np.float32)
+        if isinstance(a, DenseRows) and isinstance(b, DenseRows):
+            _core.dense_expansion(native, a.values, b.values, narrow, threads, out)
+        elif isinstance(a, SparseRows) and isinstance(b, SparseRows):
+            _core.sparse_expansion(native, _rows(a), _rows(b), narrow, threads, out)
+        return out
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """k(a, a) of each row, from its length alone."""
+        return self.of_products(_squares(self.prepared(A)))
+
+    def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """k(a, a), given a.a."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinearKernel(VectorKernel):
+    """k(a, b) = a.b
+
+    >>> LinearKernel().gram([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
+    array([[11.,  2.]], dtype=float32)
+    """
+
+    def native(self) -> _core.VectorKernel:
+        """See :class:`VectorKernel`."""
+        return _core.VectorKernel(_core.VectorKernelKind.linear, 1, 1.0, 0.0)
+
+    def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See :class:`VectorKernel`."""
+        return z
+
+
+@dataclass(frozen=True, kw_only=True)
+class Polynomial(VectorKernel):
+    """k(a, b) = (gamma a.b + offset)^degree: all products of up to ``degree`` features.
+
+    >>> Polynomial().gram([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
+    array([[144.,   9.]], dtype=float32)
+    """
+
+    degree: int = knob(2, "the power: 2 is the quadratic kernel, 3 the cubic", low=1, high=20)
+    gamma: float = knob(1.0, "what inner products are multiplied by", low=1e-9)
+    offset: float = knob(1.0, "what is added before the power is taken", low=0.0)
+
+    def native(self) -> _core.VectorKernel:
+        """See :class:`VectorKernel`."""
+        check(self)
+        return _core.VectorKernel(_core.VectorKernelKind.polynomial, self.degree, self.gamma, self.offset)
+
+    def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See :class:`VectorKernel`."""
+        return np.asarray((self.gamma * z + self.offset) ** self.degree)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rbf(VectorKernel):
+    """k(a, b) = exp(-gamma |a - b|^2): Gaussian bumps, one around each support vector.
+
+    >>> Rbf(gamma=0.5).gram([[1.0, 2.0]], [[1.0, 2.0], [1.0, 0.0]]).round(3)
+    array([[1.   , 0.135]], dtype=float32)
+    """
+
+    gamma: float | None = knob(
+        None, "how narrow: 1 / (columns * variance) of the data if not given", low=1e-12
+    )
+
+    def settled(self, objects: Any) -> "Rbf":
+        """gamma = 1 / (columns * variance of all values), as scikit-learn's "scale"."""
+        return self if self.gamma is not None else replace(self, gamma=_scale(self.prepared(objects)))
+
+    def native(self) -> _core.VectorKernel:
+        """See :class:`VectorKernel`."""
+        check(self)
+        if self.gamma is None:
+            raise ConfigError(
+                "Rbf.gamma is not decided: give a number, or take kernel.settled(training objects)"
+            )
+        return _core.VectorKernel(_core.VectorKernelKind.rbf, 1, self.gamma, 0.0)
+
+    def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See :class:`VectorKernel`."""
+        return np.ones_like(z)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sigmoid(VectorKernel):
+    """k(a, b) = tanh(gamma a.b + offset): not positive semi-definite for every setting, kept for its history.
+
+    >>> Sigmoid(gamma=0.1).gram([[1.0, 2.0]], [[1.0, 2.0]]).round(3)
+    array([[0.462]], dtype=float32)
+    """
+
+    gamma: float = knob(0.01, "what inner products are multiplied by", low=1e-9)
+    offset: float = knob(0.0, "what is added to them")
+
+    def native(self) -> _core.VectorKernel:
+        """See :class:`VectorKernel`."""
+        check(self)
+        return _core.VectorKernel(_core.VectorKernelKind.sigmoid, 1, self.gamma, self.offset)
+
+    def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """See :class:`VectorKernel`."""
+        return np.asarray(np.tanh(self.gamma * z + self.offset))
+
+
+def _alike(A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
+    if A.columns != B.columns:
+        raise DataError(f"rows of {A.columns} numbers cannot be compared with rows of {B.columns}")
+    if isinstance(A, DenseRows) != isinstance(B, DenseRows):
+        return _spelt_out(A), _spelt_out(B)
+    return A, B
+
+
+def _spelt_out(rows: Vectors) -> DenseRows:
+    return rows if isinstance(rows, DenseRows) else DenseRows(rows.dense())
+
+
+def _rows(rows: SparseRows) -> _core.KernelRows:
+    values = np.zeros(0, np.float32) if rows.values is None else rows.values
+    return _core.KernelRows(rows.ptr, rows.ids, values, rows.columns)
+
+
+def _squares(rows: Vectors) -> NDArray[np.float64]:
+    if isinstance(rows, DenseRows):
+        return np.einsum("ij,ij->i", rows.values, rows.values, dtype=np.float64)
+    of = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
+    return np.asarray(np.bincount(of, rows.weights().astype(np.float64) ** 2, len(rows)), np.float64)
+
+
+def _scale(rows: Vectors) -> float:
+    cells = len(rows) * rows.columns
+    values = (rows.values if isinstance(rows, DenseRows) else rows.weights()).astype(np.float64)
+    if cells == 0:
+        return 1.0
+    variance = float((values**2).sum() / cells - (values.sum() / cells) ** 2)
+    return 1.0 / (rows.columns * variance) if variance > 0 else 1.0
