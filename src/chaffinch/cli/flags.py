@@ -21,7 +21,7 @@ def with_knobs(
     """Give a command ``--config`` and one optional flag per knob, each config's under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
-    configs share is one flag; its help names the first. ``letters`` gives shorthands such as -e to some;
+    configs share is one flag; its help is the first's, its default all of theirs. ``letters`` gives shorthands such as -e to some;
     ``without`` names knobs that are no flags.
     """
 
@@ -29,13 +29,16 @@ def with_knobs(
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
         taken = {p.name for p in own} | set(without)
         shared: dict[str, list[Knob]] = {}
-        derived: dict[str, inspect.Parameter] = {}
+        panels: dict[str, str] = {}
         for panel, config in configs:
             for k in knobs(config):
                 if k.name not in taken:
                     shared.setdefault(k.name, []).append(k)
-                    letter = (letters or {}).get(k.name)
-                    derived.setdefault(k.name, _parameter(k.name, _flag(k, panel, letter)))
+                    panels.setdefault(k.name, panel)
+        derived = {
+            name: _parameter(name, _flag(owners, panels[name], (letters or {}).get(name)))
+            for name, owners in shared.items()
+        }
 
         def from_file(ctx: typer.Context, path: Path | None) -> None:
             if path is not None and not ctx.resilient_parsing:
@@ -64,17 +67,24 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _flag(k: Knob, panel: str, letter: str | None) -> Any:
+def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
     """The option of one knob; where a value may be taken away, the word none is one more value."""
+    k = owners[0]
     names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
     names += [letter] if letter else []
     choices = f" ({', '.join(k.choices)})" if k.choices else ""
-    default = "" if k.default is None else f" [dim]\\[default: {k.default}][/dim]"
+    default = f" [dim]\\[default: {_default(owners)}][/dim]" if _default(owners) else ""
     option = typer.Option(*names, help=f"{k.help}{choices}{default}", rich_help_panel=panel)
     if k.clearable and k.type is not bool:
         option.parser = lambda text: text if text == NONE else k.type(text)
         option.metavar = f"<{k.type.__name__}|{NONE}>"
     return Annotated[k.type | None, option]
+
+
+def _default(owners: list[Knob]) -> str:
+    """What holds without the flag; recipes may differ."""
+    known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
+    return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by recipe"
 
 
 def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]) -> dict[str, Any]:
