@@ -1,0 +1,183 @@
+"""The structured margin: what cutting planes, Frank-Wolfe, subgradients and exponentiated gradient all work on.
+
+    primal   P(w) = |w|^2 / 2 + C sum_n H_n(w)                 H_n(w) = max over y of  l_n(y) - w . F_n d_n(y)
+    dual     D(a) = C sum_n l_n(a_n) - |w(a)|^2 / 2            w(a)   = C sum_n F_n d_n(a_n)
+
+Each y is a *plane* below H_n: its loss l_n(y) and its difference d_n(y), which is in part space (F_n takes parts to
+features, and is the scorer's affair). a_n is a distribution over y; l_n(a_n) and d_n(a_n) are the means under it, so a
+mixture of planes is a plane, and the dual of an example is as large as its parts. D <= P always; the gap closes at
+the optimum.
+
+    margin rescaling   l = cost(y)    d =         parts(y_n) - parts(y)
+    slack rescaling    l = cost(y)    d = cost(y) (parts(y_n) - parts(y))
+
+Taskar, Guestrin and Koller 2003; Tsochantaridis et al. 2005.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import check, knob
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.slack import most_violated_by_slack
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.structures import Parts, require
+
+RESCALINGS = ("margin", "slack")
+
+
+@dataclass(frozen=True)
+class Plane:
+    """A lower bound of one example's hinge that is linear in w: loss - w . delta."""
+
+    delta: Parts
+    loss: float
+
+    def hinge(self, potentials: Parts) -> float:
+        """Its height at the weights that gave these potentials."""
+        return self.loss - potentials.dot(self.delta)
+
+    def towards(self, other: "Plane", step: float) -> "Plane":
+        """(1 - step) of this one and step of the other."""
+        return Plane(
+            self.delta + (other.delta - self.delta) * step, self.loss + (other.loss - self.loss) * step
+        )
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Where a learner stands: the primal and a dual below it."""
+
+    primal: float
+    dual: float
+
+    @property
+    def gap(self) -> float:
+        """How much the primal can still fall, at most."""
+        return self.primal - self.dual
+
+    def within(self, tolerance: float) -> bool:
+        """Whether the gap is no more than this share of the primal."""
+        return self.gap <= tolerance * abs(self.primal)
+
+    def scores(self) -> dict[str, float]:
+        """As a progress record shows it."""
+        return {"primal": self.primal, "dual": self.dual, "gap": self.gap}
+
+
+@dataclass(frozen=True)
+class MarginPass:
+    """One pass: where it ended (where it was measured), and a scorer made of the weights as they are now."""
+
+    number: int
+    objective: Objective | None
+    scorer: Callable[[], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginLearner:
+    """What the learners of the structured margin have in common."""
+
+    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12)
+    epochs: int = knob(100, "passes over the examples at most", low=1)
+    tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
+    seed: int = knob(0, "decides the order of the examples", low=0)
+
+    oracle: ClassVar[str] = "argmax"
+    alternatives: ClassVar[tuple[str, ...]] = ()
+
+    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
+        """A scorer trained on the problem; the problem's own is left as it is."""
+        scorer: Callable[[], Any] = lambda: copy.deepcopy(problem.scorer)  # noqa: E731
+        for met in self.passes(problem):
+            scorer = met.scorer
+            scores = {} if met.objective is None else met.objective.scores()
+            if not on_epoch(Progress("pass", met.number, self.epochs, scores, met.scorer)):
+                break
+        return scorer()
+
+    def passes(self, problem: Problem) -> Iterator[MarginPass]:
+        """Train pass by pass until the gap is closed; whoever iterates may stop earlier."""
+        self.check(problem)
+        for met in self.steps(problem):
+            yield met
+            if met.objective is not None and met.objective.within(self.tolerance):
+                return
+
+    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+        """The passes of this learner, without a rule to stop."""
+        raise NotImplementedError
+
+    def check(self, problem: Problem) -> None:
+        """Refuse settings that make no sense, and structures that lack the oracle."""
+        check(self)
+        if not math.isfinite(self.C):
+            raise ConfigError(
+                f"{type(self).__name__}.C must be finite, got {self.C}; a large one is a hard margin"
+            )
+        require(self, self.oracle, problem.structure, self.alternatives)
+        w = getattr(problem.scorer, "w", None)
+        if w is not None and np.any(w):
+            raise ConfigError(f"{type(self).__name__} starts from weights of zero: its dual knows no others")
+
+
+class Margin:
+    """The hinges of a problem's examples."""
+
+    def __init__(self, problem: Problem, C: float, rescale: str = "margin") -> None:
+        self.problem, self.C, self.slack = problem, C, rescale == "slack"
+        if self.slack:
+            require("slack rescaling", "kbest", problem.structure, ("margin rescaling",))
+
+    def __len__(self) -> int:
+        return len(self.problem.examples)
+
+    def zero(self, n: int) -> Plane:
+        """The gold answer's plane: no loss, no difference."""
+        x, _ = self.problem.examples[n]
+        return Plane(Parts.zeros(self.problem.scorer.shape(x)), 0.0)
+
+    def worst(self, n: int, potentials: Parts) -> tuple[Any, Plane]:
+        """The answer whose plane is highest under these potentials, and the plane."""
+        structure, (_, y) = self.problem.structure, self.problem.examples[n]
+        if self.slack:
+            worst = most_violated_by_slack(structure, potentials, y)
+        else:
+            worst = structure.argmax(potentials + structure.cost(potentials.shape, y))
+        return worst, self.plane(n, worst)
+
+    def plane(self, n: int, answer: Any) -> Plane:
+        """The plane of an answer to example n."""
+        structure, (x, y) = self.problem.structure, self.problem.examples[n]
+        shape = self.problem.scorer.shape(x)
+        found = structure.parts(shape, answer)
+        cost = structure.cost(shape, y).dot(found)
+        delta = structure.parts(shape, y) - found
+        return Plane(delta * cost if self.slack else delta, cost)
+
+    def scorer(self, planes: list[Plane]) -> Any:
+        """w = C sum_n F_n d_n, in a scorer of its own."""
+        made = copy.deepcopy(self.problem.scorer)
+        for (x, _), plane in zip(self.problem.examples, planes, strict=True):
+            made.update(x, plane.delta, self.C)
+        return made
+
+    def measured(self, scorer: Any, planes: list[Plane]) -> tuple[Objective, NDArray[np.float64]]:
+        """Primal and dual at w(planes), which the scorer holds, and what each example adds to the gap [N]."""
+        hinges, below, losses, sq_norm = 0.0, np.zeros(len(planes)), 0.0, 0.0
+        for n, ((x, _), plane) in enumerate(zip(self.problem.examples, planes, strict=True)):
+            potentials = scorer.potentials(x)
+            hinge = self.worst(n, potentials)[1].hinge(potentials)
+            aligned = potentials.dot(plane.delta)
+            hinges += hinge
+            losses += plane.loss
+            sq_norm += self.C * aligned
+            below[n] = self.C * (hinge - plane.loss + aligned)
+        return Objective(sq_norm / 2 + self.C * hinges, self.C * losses - sq_norm / 2), below

@@ -1,0 +1,71 @@
+"""The stochastic subgradient method on the structured hinge, in the manner of Pegasos."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch.knobs import knob
+from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Plane
+from chaffinch.learners.online import example_order
+from chaffinch.learners.problem import Problem
+from chaffinch.structures import Parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subgradient(MarginLearner):
+    """Pegasos for structures: steps of length 1 / (lambda t) down the hinge of one example, lambda = 1 / (C N).
+
+        s_t = the highest plane of the example at w
+        w  := (1 - 1/t) w + (C N / t) F_n s_t            so that w = C N mean of all F s so far
+
+    The weights are the mean of the planes met, so the scorer holds their sum and nothing is ever shrunk. After a whole
+    pass every example has given equally many planes: their means are a dual point, which is what the gap is told by.
+    The averaged w weighs step t by t. Needs a MaxOracle.
+
+    Shalev-Shwartz, Singer and Srebro 2007; averaging: Lacoste-Julien, Schmidt and Bach 2012.
+    """
+
+    rescale: str = knob(
+        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
+    )
+    average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
+    measure: int = knob(1, "passes between two exact gaps; 0: never", low=0)
+
+    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+        """Pass by pass."""
+        margin = Margin(problem, self.C, self.rescale)
+        N = len(problem.examples)
+        total = margin.scorer([margin.zero(n) for n in range(N)])  # C N sum of the planes' F s
+        sums, late = [Parts() for _ in range(N)], [Parts() for _ in range(N)]  # of s, and of t s
+        losses = np.zeros((2, N))
+        t = 0
+
+        def planes() -> list[Plane]:
+            if not self.average:  # s is met t/N times
+                return [
+                    Plane(s * (N / t), N / t * loss) for s, loss in zip(sums, losses[0].tolist(), strict=True)
+                ]
+            share = 2 * N / (t * (t + 1))  # sum over steps u >= t of u / u
+            return [
+                Plane(
+                    ((t + 1) * sums[n] - late[n]) * share,
+                    float((t + 1) * losses[0, n] - losses[1, n]) * share,
+                )
+                for n in range(N)
+            ]
+
+        def scorer() -> Any:
+            return margin.scorer(planes())
+
+        for number in range(1, self.epochs + 1):
+            for n in example_order(N, self.seed, number).tolist():
+                x, _ = problem.examples[n]
+                _, plane = margin.worst(n, total.potentials(x) * (1 / max(t, 1)))
+                t += 1
+                total.update(x, plane.delta, self.C * N)
+                sums[n], late[n] = sums[n] + plane.delta, late[n] + t * plane.delta
+                losses[:, n] += plane.loss, t * plane.loss
+            due = self.measure and number % self.measure == 0
+            yield MarginPass(number, margin.measured(scorer(), planes())[0] if due else None, scorer)
