@@ -7,6 +7,7 @@ import pytest
 
 import brute
 from chaffinch.errors import ConfigError
+from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.margin import Margin
 from chaffinch.learners.slack import most_violated_by_slack
@@ -23,6 +24,8 @@ LEARNERS = {
     "frank-wolfe with a cache": FrankWolfe(C=C, epochs=200, tolerance=2e-3, cache=4),
     "frank-wolfe averaged": FrankWolfe(C=C, epochs=100, tolerance=1e-2, average=True),
     "subgradient": Subgradient(C=C, epochs=150, tolerance=2e-2),
+    "cutting plane, n slacks": NSlack(C=C, epochs=50, tolerance=1e-3),
+    "cutting plane, one slack": OneSlack(C=C, epochs=100, tolerance=2e-3),
     "subgradient, last step": Subgradient(C=C, epochs=100, tolerance=1e-2, average=False),
 }
 
@@ -61,11 +64,21 @@ def test_the_dual_of_frank_wolfe_never_falls():
     assert all(b >= a - 1e-5 for a, b in itertools.pairwise(duals))
 
 
-def test_slack_rescaling_reaches_its_own_optimum():
-    problem = chain_problem(N=6, longest=3)
-    scorer = FrankWolfe(C=C, epochs=40, tolerance=2e-2, rescale="slack").fit(problem)
+@pytest.mark.parametrize(
+    "learner",
+    [
+        NSlack(C=C, epochs=40, tolerance=2e-3, rescale="slack"),
+        OneSlack(C=C, epochs=40, tolerance=5e-3, rescale="slack"),
+        FrankWolfe(C=C, epochs=30, tolerance=5e-2, rescale="slack"),
+    ],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_slack_rescaling_reaches_its_own_optimum(learner):
+    problem, records = chain_problem(N=6, longest=3), []
+    scorer = learner.fit(problem, lambda record: records.append(record.scores) or True)
     reached = primal(enumerated_planes(problem, slack=True), scorer.w.astype(np.float64), C)
-    assert reached <= optimum(problem, C, slack=True) * 1.02
+    assert reached == pytest.approx(records[-1]["primal"], rel=1e-4)
+    assert reached <= optimum(problem, C, slack=True) * (1 + learner.tolerance + 1e-4)
 
 
 @pytest.mark.parametrize("seed", range(12))
