@@ -41,7 +41,7 @@ class Minimiser {
     Minimiser(Function f, In<float> x, double c1)
         : n_(x.size()), lbfgs_(
                             [f = std::move(f), n = x.size()](const float* at, float* g) {
-                                return f(View(at, {n}, nb::handle()), Gradient(g, {n}, nb::handle()));
+                                return f(View(at, {n}, nb::none()), Gradient(g, {n}, nb::none()));
                             },
                             span(x), {}, settings(c1)) {}
 

@@ -1,0 +1,72 @@
+"""Maximum likelihood over the protocols: for structures that can be summed over, by L-BFGS."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.knobs import check, knob
+from chaffinch.learners.problem import Problem
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.structures import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaximumLikelihood:
+    """The conditional likelihood with an L2 penalty, by L-BFGS.
+
+        f(w)  = sum_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w|^2 / 2
+        f'(w) = sum_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 w
+
+    Needs a SumOracle. An example may weigh more than another: give it more than once.
+
+    >>> from chaffinch.scorers import Example, Layout, Linear
+    >>> from chaffinch.structures import Choice
+    >>> x = Example(np.array([0, 1]), np.array([0], np.int32))
+    >>> problem = Problem(Choice(2), Linear(Layout.choice(F=1, Y=2)), [(x, 1), (x, 1), (x, 1), (x, 0)])
+    >>> scorer = MaximumLikelihood(l2=1e-6).fit(problem)
+    >>> Choice(2).logsum(scorer.potentials(x))[1]["choice"].round(2)
+    array([0.25, 0.75], dtype=float32)
+    """
+
+    l2: float = knob(1.0, "L2 penalty", low=0.0)
+    steps: int = knob(100, "most steps", low=1)
+    tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
+
+    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
+        """A scorer at the optimum; the problem's own weights are where it starts."""
+        check(self)
+        require(self, "logsum", problem.structure, ("Perceptron", "Mira"))
+        start = problem.scorer.w.astype(np.float32)
+        minimiser = _core.Minimiser(lambda w, g: self._value(problem, w, g), start)
+        before, small = minimiser.value, 0
+        for step in range(1, self.steps + 1):
+            moved = minimiser.iterate()
+            fall = (before - minimiser.value) / max(abs(minimiser.value), 1e-300)
+            before = minimiser.value
+            small = small + 1 if fall < self.tolerance else 0
+            if (
+                not on_epoch(Progress("step", step, self.steps, {"objective": before}))
+                or not moved
+                or small == 2
+            ):
+                break
+        minimiser.x(start)
+        return problem.scorer.with_weights(start)
+
+    def _value(self, problem: Problem, w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
+        """f(w), its gradient into g."""
+        structure = problem.structure
+        scorer = problem.scorer.with_weights(w)
+        gradient = scorer.with_weights(self.l2 * w)
+        value = 0.5 * self.l2 * float(np.dot(w.astype(np.float64), w))
+        for x, y in problem.examples:
+            potentials = scorer.potentials(x)
+            gold = structure.parts(scorer.shape(x), y)
+            log_z, marginals = structure.logsum(potentials)
+            value += log_z - potentials.dot(gold)
+            gradient.update(x, marginals - gold)
+        g[:] = gradient.w
+        return value
