@@ -16,15 +16,15 @@ def trainer(search: str) -> Any:
     def prepared(part: Any) -> Any:
         from chaffinch import _core
         from chaffinch.model.incremental import native_templates, observations
-        from chaffinch.recipes.encoding import encoded, inner_labels
-        from chaffinch.recipes.perceptron import label_templates
+        from chaffinch.recipes.encoding import TemplateFeatures, encoded, inner_labels
+        from chaffinch.recipes.label_templates import label_templates
         from chaffinch.recipes.recipe import TaggingTask
 
         both = search == "easiest-first"
         names = tuple(name for name in part.columns if name != "y")
         task = TaggingTask(part, names, features="ingredients", threads=1)
         encoder, rows = encoded(
-            task, preset="default", labels=lambda _: label_templates(3, both, ["stem[0]"])
+            task, TemplateFeatures(), preset="default", labels=lambda _: label_templates(3, both, ["stem[0]"])
         )
         inner = inner_labels(task, "auto")
         made = _core.IncrementalTrainer(

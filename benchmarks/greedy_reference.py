@@ -18,8 +18,8 @@ def sentences(_seed: int) -> Any:
     """Feature strings, observations of the label templates, and labels of the first training sentences."""
     import numpy as np
 
-    from chaffinch.recipes.encoding import encoded, inner_labels
-    from chaffinch.recipes.perceptron import label_templates
+    from chaffinch.recipes.encoding import TemplateFeatures, encoded, inner_labels
+    from chaffinch.recipes.label_templates import label_templates
     from chaffinch.recipes.recipe import TaggingTask
     from chaffinch.text.table import Column, TokenTable
 
@@ -29,7 +29,9 @@ def sentences(_seed: int) -> Any:
     part = TokenTable(whole.ptr[: SENTENCES + 1].copy(), cut)
     names = tuple(name for name in part.columns if name != "y")
     task = TaggingTask(part, names, features="ingredients", threads=1)
-    encoder, rows = encoded(task, preset="default", labels=lambda _: label_templates(3, False, ["stem[0]"]))
+    encoder, rows = encoded(
+        task, TemplateFeatures(), preset="default", labels=lambda _: label_templates(3, False, ["stem[0]"])
+    )
     inner = inner_labels(task, "auto")
     return encoder, rows, inner.labels.inner, np.ascontiguousarray(inner.y)
 

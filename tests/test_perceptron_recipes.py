@@ -10,14 +10,9 @@ from chaffinch.lab.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.model.squeezed import SECTION
-from chaffinch.recipes.perceptron import (
-    BeamTagger,
-    EasiestFirstTagger,
-    Greedy,
-    MiraTagger,
-    StructuredPerceptron,
-    label_templates,
-)
+from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
+from chaffinch.recipes.label_templates import label_templates
+from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.text.schemes import validate
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import fitted_temperature, reliability

@@ -111,7 +111,8 @@ def compare_recipes(
 
     stop_on_held_out: the learners may look at the held-out sentences, to stop and to calibrate
 
-    >>> from chaffinch.recipes.perceptron import Greedy, StructuredPerceptron
+    >>> from chaffinch.recipes.incremental_search import Greedy
+    >>> from chaffinch.recipes.perceptron import StructuredPerceptron
     >>> table = TokenTable.from_lists({"w": [["a", "b"]] * 4, "y": [["X", "Y"]] * 4})
     >>> found = compare_recipes(table, table, [Greedy(epochs=2), StructuredPerceptron(epochs=2)], threads=1)
     >>> [(e.recipe, e.scores["token_accuracy"]) for e in found.entries]

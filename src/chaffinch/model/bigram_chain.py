@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.protocols import Packed
+from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
-from chaffinch.structures import Chain, Parts
+from chaffinch.structures import Parts
 from chaffinch.text.table import TokenTable
 
 # Cells [tokens, Y, Y] of potentials that are made at a time.
@@ -20,7 +21,7 @@ CELLS = 1 << 23
 
 
 @dataclass(frozen=True)
-class BigramChainModel:
+class BigramChainModel(BlockwiseChain):
     """A chain of first order with score(x, y) + sum_t sum_l bigrams_l[o_l(t)][y_{t-1}][y_t].
 
     bigrams: one array [observations, Y, Y] for each template with y[-1]
@@ -31,48 +32,13 @@ class BigramChainModel:
     bigrams: tuple[NDArray[np.float32], ...]
     labels: LabelSet
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The encoder's."""
-        return self.encoder.columns
-
-    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        """Viterbi."""
-        chain = Chain(len(self.labels.inner))
-        found = [
-            chain.viterbi_batch(parts, bounds, threads=threads)[0]
-            for parts, bounds in self.potentials(table, threads)
-        ]
-        return self.labels.outer_of[np.concatenate([np.zeros(0, np.int32), *found])]
-
-    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
-        """The k best labellings of each sentence; the score is the model's own."""
-        chain = Chain(len(self.labels.inner))
-        return [
-            [Reading(self.labels.outer_of[y], score) for score, y in readings]
-            for parts, bounds in self.potentials(table, threads)
-            for readings in chain.kbest_batch(parts, bounds, k, threads=threads)
-        ]
-
-    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
-        """p(y_t|x) by forward-backward."""
-        Y = len(self.labels.inner)
-        chain = Chain(Y)
-        found = [
-            chain.marginals_batch(parts, bounds, threads=threads)[1]["unary"]
-            for parts, bounds in self.potentials(table, threads)
-        ]
-        return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
-
     def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
         """Blocks of whole sentences: their potentials and bounds."""
         rows = self.encoder.rows(table, threads)
         Y = len(self.labels.inner)
         unary = np.zeros((rows.n_tokens, Y), np.float32)
         score_rows(rows.ptr, rows.ids, self.weights.unary, unary)
-        for first, last in _blocks(table.ptr, max(1, CELLS // Y**2)):
-            a, b = int(table.ptr[first]), int(table.ptr[last])
-            bounds = table.ptr[first : last + 1] - a
+        for a, b, bounds in sentence_blocks(table.ptr, max(1, CELLS // Y**2)):
             inside = np.ones(b - a, bool)
             inside[bounds[:-1][np.diff(bounds) > 0]] = False
             after = a + np.flatnonzero(inside)
@@ -104,12 +70,3 @@ class BigramChainModel:
             for l, template in enumerate(encoder.features.label_templates)
         )
         return cls(encoder, chain.weights, bigrams, chain.labels)
-
-
-def _blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int]]:
-    """Runs of sentences (first, end) with about so many tokens."""
-    first = 0
-    for n in range(1, len(ptr)):
-        if ptr[n] - ptr[first] >= tokens or n == len(ptr) - 1:
-            yield first, n
-            first = n

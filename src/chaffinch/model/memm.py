@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.protocols import Packed
+from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.structures import Chain, Parts
+from chaffinch.structures import Parts
 from chaffinch.text.table import TokenTable
 
 # Cells [tokens, Y, Y] of log-probabilities that are made at a time.
@@ -20,7 +21,7 @@ CELLS = 1 << 22
 
 
 @dataclass(frozen=True)
-class MemmModel:
+class MemmModel(BlockwiseChain):
     """p(y|x) = product over t of p(y_t | y_{t-1}, x), each proportional to exp(unary_t[y_t] + pair[y_{t-1}][y_t]).
 
     Decoded by Viterbi over the logarithms, which is exact: the score of a labelling is its log-probability.
@@ -31,52 +32,13 @@ class MemmModel:
     weights: ChainWeights
     labels: LabelSet
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The encoder's."""
-        return self.encoder.columns
-
-    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        """Viterbi."""
-        chain = Chain(len(self.labels.inner))
-        found = [
-            chain.viterbi_batch(parts, bounds, threads=threads)[0]
-            for parts, bounds in self.log_probabilities(table, threads)
-        ]
-        return self.labels.outer_of[np.concatenate([np.zeros(0, np.int32), *found])]
-
-    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
-        """The k best labellings of each sentence with their log-probabilities."""
-        chain = Chain(len(self.labels.inner))
-        return [
-            [Reading(self.labels.outer_of[y], score) for score, y in readings]
-            for parts, bounds in self.log_probabilities(table, threads)
-            for readings in chain.kbest_batch(parts, bounds, k, threads=threads)
-        ]
-
-    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
-        """p(y_t|x), summed over all histories."""
-        Y = len(self.labels.inner)
-        chain = Chain(Y)
-        found = [
-            chain.marginals_batch(parts, bounds, threads=threads)[1]["unary"]
-            for parts, bounds in self.log_probabilities(table, threads)
-        ]
-        return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
-
-    def log_probabilities(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
-        """Blocks of whole sentences: log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
+    def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
+        """Log-probabilities: log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
         rows = self.encoder.rows(table, threads)
         w, Y = self.weights, len(self.labels.inner)
         scores = np.zeros((rows.n_tokens, Y), np.float32)
         score_rows(rows.ptr, rows.ids, w.unary, scores)
-        tokens, first = max(1, CELLS // Y**2), 0
-        for n in range(1, len(table.ptr)):
-            if table.ptr[n] - table.ptr[first] < tokens and n < len(table.ptr) - 1:
-                continue
-            a, b = int(table.ptr[first]), int(table.ptr[n])
-            bounds = table.ptr[first : n + 1] - a
-            first = n
+        for a, b, bounds in sentence_blocks(table.ptr, max(1, CELLS // Y**2)):
             starts = bounds[:-1][np.diff(bounds) > 0]
             inside = np.ones(b - a, bool)
             inside[starts] = False

@@ -18,14 +18,21 @@ from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.recipes.checkpoint import Checkpoint
 from chaffinch.recipes.crf_problem import FixedWeights, Shape, made_problem, sentence_weights
 from chaffinch.recipes.driving import driven
-from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import (
+    INSIDE,
+    InnerLabels,
+    TemplateFeatures,
+    encoded,
+    inner_labels,
+    suggested_preset,
+)
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crf:
+class Crf(TemplateFeatures):
     """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
 
     c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
@@ -68,10 +75,6 @@ class Crf:
     bits: int | None = knob(
         None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
     )
-    min_count: int = knob(1, "features seen fewer times are left out", low=1)
-    language: str = knob("english", "of stems and prepositions, for the templates that use them")
-    clusters: str | None = knob(None, "file of word clusters: path, word")
-    gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
 
 
 def train(task: TaggingTask, config: Crf) -> Trained:
@@ -203,14 +206,7 @@ def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder,
     if task.soft is not None:
         inner = inner.with_labels_of(LabelSet.plain(task.soft[0]))
     if task.start is None:
-        encoder, rows = encoded(
-            task,
-            preset=suggested_preset(task, inner),
-            min_count=config.min_count,
-            language=config.language,
-            clusters=config.clusters,
-            gazetteers=config.gazetteers,
-        )
+        encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
         return inner, encoder, rows
     start = task.start
     if not isinstance(start, ChainModel) or not isinstance(start.encoder, TemplateEncoder):

@@ -13,6 +13,7 @@ from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.presets import feature_set
 from chaffinch.features.templates import FeatureSet, parse_all
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
@@ -34,32 +35,37 @@ from chaffinch.text.table import Column, TokenTable
 INSIDE = ("auto", "as given")
 
 
+@dataclass(frozen=True, kw_only=True)
+class TemplateFeatures:
+    """Knobs of every tagger whose features are templates."""
+
+    min_count: int = knob(1, "features seen fewer times are left out", low=1)
+    language: str = knob("english", "of stems and prepositions, for the templates that use them")
+    clusters: str | None = knob(None, "file of word clusters: path, word")
+    gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
+
+
 def encoded(
     task: TaggingTask,
+    knobs: TemplateFeatures,
     *,
     preset: str,
-    min_count: int = 1,
-    language: str = "english",
-    clusters: str | None = None,
-    gazetteers: str | None = None,
     labels: Callable[[FeatureSet], Sequence[str]] | None = None,
 ) -> tuple[TemplateEncoder, FeatureRows]:
     """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
 
-    clusters:   a file of word clusters
-    gazetteers: files of phrases, separated by commas, or a folder of such files ending in .txt
-    labels:     templates over decided labels to go with the features, added where these have none
+    labels: templates over decided labels to go with the features, added where these have none
     """
-    paths = None if clusters is None else Clusters.read(clusters)
-    phrases = None if gazetteers is None else Gazetteers.read(_phrase_files(gazetteers))
+    paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
+    phrases = None if knobs.gazetteers is None else Gazetteers.read(_phrase_files(knobs.gazetteers))
     named = task.features if task.features is not None else preset
     chosen = feature_set(named, task.columns, paths, phrases)
     if labels is not None and not any(t.label_offsets for t in chosen.templates):
         chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels(chosen))))
     encoder = FeatureEncoder(
         chosen,
-        min_count=min_count,
-        language=language,
+        min_count=knobs.min_count,
+        language=knobs.language,
         clusters=paths,
         gazetteers=phrases,
         threads=task.threads,

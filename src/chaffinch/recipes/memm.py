@@ -13,12 +13,12 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_problem import Shape, made_problem
 from chaffinch.recipes.driving import driven
-from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memm:
+class Memm(TemplateFeatures):
     """p(y|x) = product of p(y_t | y_{t-1}, x); trained with the gold label before, decoded by Viterbi."""
 
     c1: float = knob(0.0, "L1 penalty c1 |w|_1", low=0.0)
@@ -29,10 +29,6 @@ class Memm:
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
-    min_count: int = knob(1, "features seen fewer times are left out", low=1)
-    language: str = knob("english", "of stems and prepositions, for the templates that use them")
-    clusters: str | None = knob(None, "file of word clusters: path, word")
-    gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
 
 
 def train(task: TaggingTask, config: Memm) -> Trained:
@@ -40,14 +36,7 @@ def train(task: TaggingTask, config: Memm) -> Trained:
     if config.optimiser == "sgd" and config.c1 > 0:
         raise ConfigError("Memm.optimiser 'sgd' needs c1 = 0; use 'lbfgs'")
     inner = inner_labels(task, config.inside)
-    encoder, rows = encoded(
-        task,
-        preset=suggested_preset(task, inner),
-        min_count=config.min_count,
-        language=config.language,
-        clusters=config.clusters,
-        gazetteers=config.gazetteers,
-    )
+    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
         raise ConfigError("recipe memm has no templates with y[...]; recipe crf reads y[-1]")
     shape = Shape(encoder.n_features, len(inner.labels.inner))

@@ -1,0 +1,69 @@
+"""Chains whose potentials differ from position to position: made and decoded a block of sentences at a time."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.protocols import Reading
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.structures import Chain, Parts
+from chaffinch.text.table import TokenTable
+
+
+class BlockwiseChain:
+    """Decoding for models that say their potentials block by block: pairs are [tokens, Y, Y], too much to have at once."""
+
+    encoder: TemplateEncoder
+    labels: LabelSet
+
+    def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
+        """Blocks of whole sentences: their potentials and bounds."""
+        raise NotImplementedError
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The encoder's."""
+        return self.encoder.columns
+
+    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """Viterbi."""
+        chain = Chain(len(self.labels.inner))
+        found = [
+            chain.viterbi_batch(parts, bounds, threads=threads)[0]
+            for parts, bounds in self.potentials(table, threads)
+        ]
+        return self.labels.outer_of[np.concatenate([np.zeros(0, np.int32), *found])]
+
+    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
+        """The k best labellings of each sentence; the score is the model's own."""
+        chain = Chain(len(self.labels.inner))
+        return [
+            [Reading(self.labels.outer_of[y], score) for score, y in readings]
+            for parts, bounds in self.potentials(table, threads)
+            for readings in chain.kbest_batch(parts, bounds, k, threads=threads)
+        ]
+
+    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
+        """p(y_t|x) by forward-backward."""
+        Y = len(self.labels.inner)
+        chain = Chain(Y)
+        found = [
+            chain.marginals_batch(parts, bounds, threads=threads)[1]["unary"]
+            for parts, bounds in self.potentials(table, threads)
+        ]
+        return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
+
+
+def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Runs of whole sentences of about so many tokens: the first token, the end, and the sentences' bounds from 0.
+
+    >>> [(a, b, bounds.tolist()) for a, b, bounds in sentence_blocks(np.array([0, 2, 3, 7, 8]), 3)]
+    [(0, 3, [0, 2, 3]), (3, 7, [0, 4]), (7, 8, [0, 1])]
+    """
+    first = 0
+    for n in range(1, len(ptr)):
+        if ptr[n] - ptr[first] >= tokens or n == len(ptr) - 1:
+            yield int(ptr[first]), int(ptr[n]), ptr[first : n + 1] - ptr[first]
+            first = n

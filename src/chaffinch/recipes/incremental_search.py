@@ -1,0 +1,237 @@
+"""Online learning with incremental search: greedy, easiest-first and beam taggers."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.online import example_order
+from chaffinch.model import TaggingModel
+from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.incremental import IncrementalModel, IncrementalWeights, native_templates, observations
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.modelfile import ModelFile
+from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.label_templates import label_templates, observed_with
+from chaffinch.recipes.online_tagger import RULES, OnlineTagger, named_learner, trained
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
+from chaffinch.search.legality import seen_pairs
+from chaffinch.text.document import LABEL
+from chaffinch.trust.calibration import fitted_temperature
+
+LEGAL = ("none", "scheme", "seen")
+CONSTRAIN = ("prediction", "both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class IncrementalTagger(OnlineTagger):
+    """Knobs of the taggers that decide label by label."""
+
+    rule: str = knob("mira", "how weights move on a mistake, or on a win by too little", choices=RULES)
+    C: float = knob(0.1, "mira, pa: largest step", low=0.0)
+    r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
+    window: int = knob(
+        3, "labels looked at on a side; templates with y[...] of your own take their place", low=0
+    )
+    legal: str = knob(
+        "scheme",
+        "which labels may follow which: all, as the tag scheme says, or seen in training",
+        choices=LEGAL,
+    )
+    constrain: str = knob(
+        "prediction", "where these rules hold: when predicting, or in training as well", choices=CONSTRAIN
+    )
+    inside: str = knob("as given", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    forbid: str = knob("", "further pairs, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
+    need: str = knob("", "labels that need an earlier one, such as 'I needs B since SEP, X needs Y'")
+    min_updates: int = knob(1, "features count only once they were rewarded so often, in training too", low=1)
+    min_weight: float = knob(0.0, "weights that are smaller than this in the end become zero", low=0.0)
+    bits: int | None = knob(
+        None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
+    )
+    dictionary: int = knob(
+        0, "words seen at least so often, always with one label, keep it without a search; 0: none", low=0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greedy(IncrementalTagger):
+    """From left to right: each label is decided for good, with those before it as context."""
+
+    own: float = knob(
+        0.5, "training: how often a wrong label stays as context, else gold stands there", low=0.0, high=1.0
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EasiestFirstTagger(IncrementalTagger):
+    """The easiest decision anywhere first: later ones see labels on both sides."""
+
+    ease: str = knob("margin", "what is easy: a high score, or a high margin", choices=("score", "margin"))
+    update: str = knob(
+        "local",
+        "global: reward the best correct choice anywhere and choose again; local: the right label there and then",
+        choices=("global", "local"),
+    )
+    own: float = knob(
+        0.5,
+        "training: how often a wrong label stays as context; with global updates from the second epoch on",
+        low=0.0,
+        high=1.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeamTagger(IncrementalTagger):
+    """From left to right with several beginnings kept."""
+
+    rule: str = knob("perceptron", "how weights move on a mistake", choices=RULES)
+    width: int = knob(8, "beginnings kept", low=1)
+    violation: str = knob(
+        "max", "learn from the worst beginning, or from where gold falls out", choices=("max", "early")
+    )
+
+
+def train_greedy(task: TaggingTask, config: Greedy) -> Trained:
+    """From left to right."""
+    return _train_incremental(task, config, LeftToRight(), {}, lambda _: config.own)
+
+
+def train_easiest_first(task: TaggingTask, config: EasiestFirstTagger) -> Trained:
+    """Easiest first."""
+    settings = {"ease": config.ease, "everywhere": config.update == "global"}
+    first = 0.0 if config.update == "global" else config.own
+    return _train_incremental(
+        task,
+        config,
+        EasiestFirst(ease=config.ease),
+        settings,
+        lambda epoch: first if epoch == 1 else config.own,
+    )
+
+
+def train_beam(task: TaggingTask, config: BeamTagger) -> Trained:
+    """Beam search."""
+    settings = {"width": config.width, "max_violation": config.violation == "max"}
+    return _train_incremental(task, config, Beam(width=config.width), settings, lambda _: 1.0)
+
+
+def load(file: ModelFile) -> TaggingModel:
+    """The model of a file."""
+    return IncrementalModel.loaded(file)
+
+
+def _train_incremental(
+    task: TaggingTask,
+    config: IncrementalTagger,
+    search: IncrementalSearch,
+    settings: dict[str, Any],
+    own: Callable[[int], float],
+) -> Trained:
+    inner = inner_labels(task, config.inside)
+    both = isinstance(search, EasiestFirst)
+    encoder, rows = encoded(
+        task,
+        config,
+        preset=suggested_preset(task, inner),
+        labels=lambda features: label_templates(config.window, both, observed_with(features)),
+    )
+    _check_offsets(encoder, search)
+    labels = inner.labels.inner
+    legality = Legality.of(
+        labels,
+        scheme=None if config.legal == "none" else inner.legal,
+        seen=seen_pairs(inner.y, rows.sentences, len(labels)) if config.legal == "seen" else None,
+        forbid=config.forbid,
+        need=config.need,
+    )
+    dictionary = LabelDictionary()
+    if config.dictionary:
+        dictionary = LabelDictionary.counted(task.table, inner.y, config.dictionary)
+    learner = named_learner(config, task.seed)
+    trainer = _core.IncrementalTrainer(
+        rows.sentences,
+        rows.ptr,
+        rows.ids,
+        observations(encoder, rows),
+        inner.y,
+        F=encoder.n_features,
+        Y=len(labels),
+        templates=native_templates(encoder),
+        search=search.kind,
+        rule=learner.rule,
+        amount=learner.amount(),
+        seed=task.seed,
+        min_updates=config.min_updates,
+        known=dictionary.known(task.table),
+        **settings,
+        **(legality if config.constrain == "both" else Legality()).native(labels),
+    )
+
+    def model() -> IncrementalModel:
+        weights = _weights(trainer, encoder.n_features, len(labels), config)
+        return IncrementalModel(
+            encoder, weights, inner.labels, search, legality, dictionary, bits=config.bits
+        )
+
+    def passes() -> Iterator[tuple[float, Callable[[], TaggingModel]]]:
+        for number in range(1, config.epochs + 1):
+            order = example_order(len(rows.sentences) - 1, task.seed, number)
+            decided, mistakes, _ = trainer.epoch(order, own(number))
+            yield mistakes / max(1, decided), model
+
+    made = trained(passes(), task, config)
+    return Trained(_calibrated(made.model, task, config.inside), made.history)
+
+
+def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:
+    if isinstance(search, EasiestFirst):
+        return
+    for template in encoder.features.label_templates:
+        if template.offsets[-1] > 0:
+            raise ConfigError(
+                f"template {template.text!r} reads a label to the right, which {search.kind} search decides later; "
+                "use easiest-first"
+            )
+
+
+def _weights(trainer: Any, F: int, Y: int, config: IncrementalTagger) -> IncrementalWeights:
+    rows = trainer.weights(config.average).reshape(-1, _core.padded(Y))[:, :Y]
+    if config.min_weight > 0:
+        rows = np.where(np.abs(rows) < config.min_weight, np.float32(0), rows)
+    template, key = trainer.contexts()
+    context = rows[F + 1 :]
+    kept = context.any(axis=1)
+    return IncrementalWeights(
+        np.ascontiguousarray(rows[:F]), template[kept], key[kept], np.ascontiguousarray(context[kept])
+    )
+
+
+def _calibrated(model: TaggingModel, task: TaggingTask, inside: str) -> TaggingModel:
+    """With dev data, confidence that says how often decisions are right."""
+    if task.dev is None or not isinstance(model, IncrementalModel) or isinstance(model.search, Beam):
+        return model
+    steps = model.steps(task.dev, task.threads)
+    gold = InnerLabels.of(task.dev.columns[LABEL], task.dev.ptr, inside)
+    place = {label: i for i, label in enumerate(model.labels.inner)}
+    y = np.array([place.get(label, -1) for label in gold.labels.inner], np.int32)[gold.y]
+    known = y >= 0
+    if not known.any():
+        return model
+    return model.with_temperature(fitted_temperature(steps.scores[known], y[known]))
+
+
+GREEDY = Recipe("greedy", "online learning, left to right", Greedy, train_greedy, load)
+EASIEST_FIRST = Recipe(
+    "easiest-first",
+    "online learning, easiest decision first",
+    EasiestFirstTagger,
+    train_easiest_first,
+    load,
+)
+BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, load)
