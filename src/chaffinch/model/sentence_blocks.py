@@ -13,7 +13,7 @@ from chaffinch.text.table import TokenTable
 
 
 class BlockwiseChain:
-    """Decoding for models that say their potentials block by block: pairs are [tokens, Y, Y], too much to have at once."""
+    """Decoding for models that say their potentials block by block: pairs are [tokens, Y, Y], too much for all."""
 
     encoder: TemplateEncoder
     labels: LabelSet
