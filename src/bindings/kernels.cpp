@@ -10,10 +10,6 @@ namespace chaffinch::bindings {
 
 namespace {
 
-void expect(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
 DenseRows dense(const In<float, 2>& x) {
     return {x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1))};
 }
