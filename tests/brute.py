@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from chaffinch.structures import Chain, Choice, Parts
+from chaffinch.structures import Chain, Choice, Parts, Tree
+from chaffinch.structures.tree import placed, words
 
 quick = settings(max_examples=30, deadline=None)
 
@@ -32,8 +33,21 @@ def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
             y = np.array(backwards[::-1], np.int32)
             if _allowed(structure, y):
                 yield y
+    elif isinstance(structure, Tree):
+        T = words(len(potentials["span"]))
+        for nodes in _trees(0, T, structure.Y):
+            y = np.array(nodes, np.int32)
+            if _tree_allowed(structure, y):
+                yield y
     else:
         raise NotImplementedError(type(structure))
+
+
+def loss(structure: Any, y: Any, gold: Any) -> float:
+    """What the structure's cost has to count."""
+    if isinstance(structure, Tree):
+        return len({*map(tuple, y.tolist())} - {*map(tuple, gold.tolist())})
+    return np.sum(np.asarray(y) != np.asarray(gold))
 
 
 def score(structure: Any, potentials: Parts, y: Any) -> float:
@@ -67,6 +81,34 @@ def _allowed(chain: Chain, y: np.ndarray) -> bool:
         (chain.start is None or len(y) == 0 or chain.start[y[0]])
         and (chain.end is None or len(y) == 0 or chain.end[y[-1]])
         and (chain.transitions is None or chain.transitions[y[:-1], y[1:]].all())
+    )
+
+
+def _trees(i: int, j: int, Y: int) -> Iterator[list[tuple[int, int, int]]]:
+    """Every labelled binary tree over [i, j), in preorder, in the order of its rows (start, end, label)."""
+    for label in range(Y):
+        if j - i == 1:
+            yield [(i, j, label)]
+        for k in range(i + 1, j):
+            for left in _trees(i, k, Y):
+                for right in _trees(k, j, Y):
+                    yield [(i, j, label), *left, *right]
+
+
+def _tree_allowed(tree: Tree, y: np.ndarray) -> bool:
+    def may(mask: np.ndarray | None, *at: Any) -> bool:
+        return mask is None or bool(np.all(mask[at]))
+
+    single = y[:, 1] - y[:, 0] == 1
+    _, parent, left = placed(len(y) // 2 + 1, tree.Y, y)
+    below = parent >= 0
+    pairs = [(y[below & side, 2], y[parent[below & side], 2]) for side in (left, ~left)]
+    return (
+        may(tree.root, y[0, 2])
+        and may(tree.leaf, y[single, 2])
+        and may(tree.phrase, y[~single, 2])
+        and may(tree.under_left, *pairs[0])
+        and may(tree.under_right, *pairs[1])
     )
 
 
@@ -106,3 +148,29 @@ def chains(
         if draw(st.sampled_from([True, True, False])):
             blocks[name] = draw(arrays(size, values, dtype))
     return Chain(Y, **mask, order=order), Parts(**blocks)
+
+
+@st.composite
+def trees(
+    draw: Any, values: Any = eighths, dtype: Any = np.float64, masks: bool = True
+) -> tuple[Tree, Parts]:
+    """Trees of up to four words, with or without masks, and potentials with or without each optional block."""
+    Y = draw(st.integers(1, 3))
+    T = draw(st.integers(1, {1: 5, 2: 4, 3: 3}[Y]))
+    mostly = st.sampled_from([True, True, True, False])
+    mask = {
+        name: draw(st.none() | arrays(size, mostly, np.bool_)) if masks else None
+        for name, size in (
+            ("root", (Y,)),
+            ("leaf", (Y,)),
+            ("phrase", (Y,)),
+            ("under_left", (Y, Y)),
+            ("under_right", (Y, Y)),
+        )
+    }
+    wide = draw(st.sampled_from([1, 3, 3]))
+    blocks = {"span": draw(arrays((T * (T + 1) // 2, wide * Y), values, dtype))}
+    for name in ("left", "right"):
+        if draw(st.booleans()):
+            blocks[name] = draw(arrays((Y, Y), values, dtype))
+    return Tree(Y, **mask), Parts(**blocks)

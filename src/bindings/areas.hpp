@@ -21,6 +21,7 @@ void bind_part_rows(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
+void bind_tree(nanobind::module_& m);
 void bind_word_classes(nanobind::module_& m);
 
 } // namespace chaffinch::bindings

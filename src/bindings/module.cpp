@@ -22,5 +22,6 @@ NB_MODULE(_core, m) {
     bind_random(m);
     bind_score(m);
     bind_text(m);
+    bind_tree(m);
     bind_word_classes(m);
 }

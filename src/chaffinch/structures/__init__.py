@@ -15,6 +15,7 @@ from chaffinch.structures.protocols import (
     oracles,
     require,
 )
+from chaffinch.structures.tree import Tree
 
 __all__ = [
     "Chain",
@@ -28,6 +29,7 @@ __all__ = [
     "Shape",
     "Structure",
     "SumOracle",
+    "Tree",
     "WeightedScorer",
     "oracles",
     "require",

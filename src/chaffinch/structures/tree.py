@@ -1,0 +1,206 @@
+"""Tree: binary trees over a sentence, a label for each node, scored by spans and by pairs of parent and child."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.structures.parts import Parts, Shape
+
+Nodes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A binary tree over T words with a label in 0 .. Y-1 at each of its 2T-1 nodes, words included.
+
+        s(y) = sum over nodes (i, j, A) of  span[ij, A]
+             + sum over left children (i, k, B) under A of   span[ik, Y + A] + left[B, A]
+             + sum over right children (k, j, C) under A of  span[kj, 2Y + A] + right[C, A]
+
+    Blocks of the parts: ``span`` [T(T+1)/2, 3Y], or [T(T+1)/2, Y] where a span does not see the label above it, rows
+    by start and of one start the shortest first (:func:`span_row`); ``left`` and ``right`` [Y, Y] by child and
+    parent, which may be left out. -inf forbids a part.
+
+    A y is an array [2T-1, 3] of (start, end, label), nodes in preorder. Masks: labels that the ``root``, single words
+    (``leaf``) and longer spans (``phrase``) may have, [Y] each; which child may stand ``under_left`` and
+    ``under_right`` of which parent, [Y, Y].
+
+    Ties: of all best trees, the one whose array is smallest when read row by row.
+
+    >>> tree = Tree(2)
+    >>> potentials = Parts(span=np.array([[0.0, 0], [0, 1], [0, 5], [1, 0], [0, 2], [0, 0]]))
+    >>> tree.argmax(potentials).tolist()
+    [[0, 3, 1], [0, 1, 0], [1, 3, 1], [1, 2, 0], [2, 3, 0]]
+    >>> len(tree.kbest(potentials, 100))
+    64
+    """
+
+    Y: int
+    root: Mask | None = None
+    leaf: Mask | None = None
+    phrase: Mask | None = None
+    under_left: Mask | None = None
+    under_right: Mask | None = None
+
+    def __post_init__(self) -> None:
+        if self.Y < 1:
+            raise ConfigError(f"Tree.Y must be >= 1, got {self.Y}")
+        Y = self.Y
+        sizes = {"root": (Y,), "leaf": (Y,), "phrase": (Y,), "under_left": (Y, Y), "under_right": (Y, Y)}
+        for name, size in sizes.items():
+            mask = getattr(self, name)
+            if mask is not None and (np.asarray(mask).dtype != np.bool_ or np.shape(mask) != size):
+                raise ConfigError(f"Tree.{name} must be a bool array of shape {size}")
+
+    def shape(self, T: int) -> dict[str, tuple[int, ...]]:
+        """The shape of the parts of T words."""
+        return {"span": (T * (T + 1) // 2, 3 * self.Y), "left": (self.Y, self.Y), "right": (self.Y, self.Y)}
+
+    def parts(self, shape: Shape, y: Nodes) -> Parts:
+        """How often y uses each part."""
+        T = words(shape["span"][0])
+        y, parent, left = self._placed(T, y)
+        indicator = Parts.zeros(shape, np.float32)
+        row = span_row(T, y[:, 0], y[:, 1])
+        np.add.at(indicator["span"], (row, y[:, 2]), 1)
+        below = np.flatnonzero(parent >= 0)
+        above = y[parent[below], 2]
+        if shape["span"][1] == 3 * self.Y:
+            role = np.where(left[below], self.Y, 2 * self.Y)
+            np.add.at(indicator["span"], (row[below], role + above), 1)
+        for name, side in (("left", left[below]), ("right", ~left[below])):
+            if name in indicator:
+                np.add.at(indicator[name], (y[below[side], 2], above[side]), 1)
+        return indicator
+
+    def cost(self, shape: Shape, y: Nodes) -> Parts:
+        """One for each node that is not in y with its label."""
+        T = words(shape["span"][0])
+        y, _, _ = self._placed(T, y)
+        wrong = np.zeros(shape["span"], np.float32)
+        wrong[:, : self.Y] = 1
+        wrong[span_row(T, y[:, 0], y[:, 1]), y[:, 2]] = 0
+        return Parts(span=wrong)
+
+    def argmax(self, potentials: Parts, *, open: Mask | None = None) -> Nodes:
+        """The best tree; ``open`` [T(T+1)/2] says which spans of two words or more may be nodes."""
+        with _blocked():
+            _, nodes = self._native(potentials, open).argmax()
+        return nodes.reshape(-1, 3)
+
+    def kbest(self, potentials: Parts, k: int, *, open: Mask | None = None) -> list[tuple[float, Nodes]]:
+        """The k best trees with their scores, best first; fewer if fewer exist."""
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        with _blocked():
+            scores, nodes = self._native(potentials, open).kbest(k)
+        return list(zip(scores.tolist(), nodes.reshape(len(scores), -1, 3), strict=True))
+
+    def logsum(self, potentials: Parts, *, open: Mask | None = None) -> tuple[float, Parts]:
+        """log Z and its gradient: the probability of each node, and how often each pair is expected."""
+        with _blocked():
+            log_z, *expected = self._native(potentials, open).logsum()
+        blocks: dict[str, Any] = dict(zip(("span", "left", "right"), expected, strict=True))
+        return log_z, Parts(**{name: blocks[name].reshape(b.shape) for name, b in potentials.items()})
+
+    def _native(self, potentials: Parts, open: Mask | None) -> "_core.TreeSentence32 | _core.TreeSentence64":
+        span = potentials["span"]
+        single = span.dtype == np.float32
+        blocks = {name: finite(name, block, single) for name, block in potentials.items()}
+        unknown = set(blocks) - {"span", "left", "right"}
+        if unknown:
+            raise DataError(f"a tree has no parts named {', '.join(sorted(unknown))}")
+        if span.ndim != 2 or span.shape[1] not in (self.Y, 3 * self.Y):
+            raise DataError(f"span: expected shape [spans, {3 * self.Y}], found {list(span.shape)}")
+        kind: Any = _core.TreeSentence32 if single else _core.TreeSentence64
+        return kind(
+            T=words(span.shape[0]),
+            Y=self.Y,
+            root=as_bytes(self.root),
+            leaf=as_bytes(self.leaf),
+            phrase=as_bytes(self.phrase),
+            left_allowed=as_bytes(self.under_left),
+            right_allowed=as_bytes(self.under_right),
+            open=as_bytes(open),
+            **blocks,
+        )
+
+    def _placed(self, T: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
+        """y checked; the place of each node's parent (-1: none), and whether it is the left child."""
+        return placed(T, self.Y, y)
+
+
+def span_row(T: Any, start: Any, end: Any) -> Any:
+    """The row of the span [start, end) of T words.
+
+    >>> [span_row(3, i, j) for i, j in ((0, 1), (0, 3), (1, 2), (2, 3))]
+    [0, 2, 3, 5]
+    """
+    return start * T - start * (start - 1) // 2 + (end - start - 1)
+
+
+def words(spans: int) -> int:
+    """How many words have so many spans."""
+    T = int((np.sqrt(8 * spans + 1) - 1) / 2)
+    if T < 1 or spans != T * (T + 1) // 2:
+        raise DataError(f"span: expected T(T+1)/2 rows for some T >= 1, found {spans}")
+    return T
+
+
+def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
+    """A tree's nodes, checked; the place of each node's parent (-1: none), and whether it is the left child."""
+    y = np.asarray(y)
+    if y.shape != (2 * T - 1, 3):
+        raise DataError(f"expected {2 * T - 1} nodes for {T} words, found an array of shape {y.shape}")
+    parent, left = np.full(len(y), -1, np.int64), np.zeros(len(y), np.bool_)
+    expected = [(0, T, -1)]
+    for n, (start, end, label) in enumerate(y.tolist()):
+        i, j, above = expected.pop()
+        if start != i or (j >= 0 and end != j) or not i < end <= T:
+            raise DataError(f"node {n}: [{start}, {end}) does not fit: expected a tree's nodes in preorder")
+        if not 0 <= label < Y:
+            raise DataError(f"node {n}: expected a label from 0 to {Y - 1}, found {label}")
+        if j < 0:  # a left child, whose end decides where its sister begins
+            outer = int(y[above, 1])
+            if end >= outer:
+                raise DataError(
+                    f"node {n}: [{start}, {end}) does not fit: expected a tree's nodes in preorder"
+                )
+            expected.append((end, outer, above))
+            left[n] = True
+        parent[n] = above
+        if end - start > 1:
+            expected.append((start, -1, n))
+    return y.astype(np.int32, copy=False), parent, left
+
+
+def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
+    """Potentials as the programmes take them."""
+    if block.size and not block.max() < np.inf:  # NaN is not below either
+        at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
+        raise DataError(
+            f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"
+        )
+    return np.ascontiguousarray(block, np.float32 if single else np.float64)
+
+
+def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
+    """A mask as the programmes take it."""
+    return None if mask is None else np.ascontiguousarray(mask, np.bool_).view(np.uint8)
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error)) from None
