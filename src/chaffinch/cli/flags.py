@@ -21,8 +21,8 @@ def with_knobs(
     """Give a command ``--config`` and one optional flag per knob, each config's under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
-    configs share is one flag; its help is the first's, its default all of theirs. ``letters`` gives shorthands such as -e to some;
-    ``without`` names knobs that are no flags.
+    configs share is one flag; its help is the first's, its default all of theirs.
+    ``letters`` gives shorthands such as -e to some; ``without`` names knobs that are no flags.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
