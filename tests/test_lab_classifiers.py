@@ -118,10 +118,13 @@ def test_settings_of_features_are_checked():
         bench(REVIEWS, settings={"colour": 1})
 
 
-def test_texts_with_several_labels_are_refused():
-    part = Texts(["a", "b"], [["x", "y"], ["x"]])
-    with pytest.raises(DataError, match="one label per text"):
-        task_of(part).watcher(part, 1)
+def test_a_model_of_one_label_per_text_is_not_scored_on_texts_with_several():
+    one, several = Texts(["a", "b"] * 4, ["x", "y"] * 4), Texts(["a", "b"], [["x", "y"], ["x"]])
+    task = task_of(one)
+    classifier = task.estimator("ridge", {}, None, 0, 1)
+    task.fit(classifier, one, None, lambda _: True)
+    with pytest.raises(DataError, match="some of these texts have several"):
+        task.tally(classifier, several)
 
 
 def test_every_recipe_for_texts_runs_in_the_laboratory():

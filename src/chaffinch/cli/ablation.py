@@ -18,6 +18,7 @@ from chaffinch.cli.lab_flags import (
     LabelFlag,
     RecipeFlag,
     ScoreFlag,
+    SeparatorFlag,
     TextFlag,
     ThreadsFlag,
     with_settings,
@@ -72,6 +73,7 @@ def command(
     ] = False,
     label: LabelFlag = None,
     text: TextFlag = None,
+    label_separator: SeparatorFlag = None,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,
@@ -83,7 +85,7 @@ def command(
     """
     axes = _axes(param, value)
     laid = bench(
-        Source.parsed(dataset, label=label, text=text),
+        Source.parsed(dataset, label=label, text=text, label_separator=label_separator),
         data_folder,
         recipe=recipe,
         settings=settings,

@@ -2,7 +2,7 @@
 
 import json as json_text
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,26 +10,34 @@ import numpy as np
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.train_compare import train_and_compare, write_curve
 from chaffinch.cli.training_report import clock, flat, report_training
 from chaffinch.corpus import detect, read, write
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
-from chaffinch.evaluate import score_documents
+from chaffinch.evaluate import score_documents, score_label_sets
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knob, knobs
+from chaffinch.lab.parts import Texts
+from chaffinch.lab.parts import targets as lab_targets
+from chaffinch.lab.tasks import Classification
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
-from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.recipes.document_options import DocumentOptions
 from chaffinch.text.document import Document
 
 TEXT_KNOBS = {k.name for k in knobs(TextVectorizer)} - {"seed", "threads"}
+OPTION_KNOBS = {k.name for k in knobs(DocumentOptions)}
+# Predictions of several labels are joined so in a cell.
+SEPARATOR = "|"
 
 
-@dataclass(frozen=True)
-class WordClusters:
-    """Clusters whose n-grams are features beside those of the words."""
+@dataclass(frozen=True, kw_only=True)
+class DocumentColumns:
+    """Further columns of a file of documents."""
 
-    clusters: str | None = knob(None, "file of word clusters: path, word")
+    weight: str | None = knob(None, "column that says how much a document counts")
+    numbers: str | None = knob(None, "columns of numbers that are features beside the text, by commas")
 
 
 def holds_documents(path: Path) -> bool:
@@ -40,18 +48,35 @@ def holds_documents(path: Path) -> bool:
 
 def train(asked: Training) -> None:
     """Train a classifier on files of documents and write it to one file."""
-    recipe, config = TASK.configured(asked.recipe, asked.settings)
-    own = {k.name for k in knobs(recipe.config)}
-    kinds = TextFeatures.of(asked.features).with_clusters(asked.settings.get("clusters"))
-    kinds = kinds.with_settings({k: v for k, v in asked.settings.items() if k in TEXT_KNOBS - own})
-    parts = {"train": [d for path in asked.data for d in _labelled(path, asked.text, asked.label)]}
+    parts = {"train": [d for path in asked.data for d in _labelled(path, asked)]}
     if asked.dev is not None:
-        parts["dev"] = list(_labelled(asked.dev, asked.text, asked.label))
-    classifier = Classifier(config, features=kinds, seed=asked.seed, threads=asked.threads)
+        parts["dev"] = list(_labelled(asked.dev, asked))
+    elif asked.stop_on_dev:
+        raise ConfigError("--stop-on-dev needs held-out documents: name their file with --dev")
+    if asked.compare is not None:
+        _compare(asked, parts)
+        return
+    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    classifier = _classifier(asked, config)
+    columns = {k.name: asked.settings.get(k.name) for k in knobs(DocumentColumns)}
+    numbers = {name: _numbers(documents, columns["numbers"]) for name, documents in parts.items()}
+    targets = {name: lab_targets(documents, name) for name, documents in parts.items()}
+    weight = None if columns["weight"] is None else _numbers(parts["train"], columns["weight"])
+    texts = {name: [d.text for d in documents] for name, documents in parts.items()}
+    dev = (texts["dev"], targets["dev"], numbers["dev"]) if asked.stop_on_dev else None
     with progress_bar() as listener, clock() as took:
-        classifier.fit([d.text for d in parts["train"]], _targets(parts["train"]), on_epoch=listener)
-    scores = {name: _scores(classifier, documents) for name, documents in parts.items()}
+        classifier.fit(
+            texts["train"],
+            targets["train"],
+            None if weight is None else next(iter(weight.values())),
+            beside=numbers["train"],
+            dev=dev,
+            on_epoch=listener,
+        )
+    scores = {name: _scores(classifier, documents, numbers[name]) for name, documents in parts.items()}
     classifier.save(asked.model, scores=flat(scores))
+    if asked.report is not None:
+        write_curve(asked.report, recipe.name, classifier.history_)
     facts = {
         "documents": len(parts["train"]),
         "features": classifier.model_.encoder.n_features,
@@ -73,16 +98,18 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
     """Write the documents back with a prediction and a confidence each."""
     data = asked.data
     classifier.threads = asked.threads
-    documents = list(read(data, **_options(data, asked.text, None)))
+    if asked.threshold is not None:
+        if not classifier.model_.several:
+            raise ConfigError("--threshold is for models that give several labels; this one gives one each")
+        classifier.model_ = replace(classifier.model_, threshold=asked.threshold)
+    documents = list(read(data, **_options(data, text=asked.text)))
     texts = [d.text for d in documents]
     if not texts:
         raise DataError(f"{display_name(data)}: has no document")
-    p = classifier.predict_proba(texts)
-    labels = classifier.predict(texts)
-    given = [
-        one if isinstance(one, list) else [str(one)]
-        for one in (labels if isinstance(labels, list) else labels.tolist())
-    ]
+    union = classifier.model_.encoder.union
+    numbers = _numbers(documents, ",".join(union.beside_names) if union else None)
+    p, labels = classifier.answers(texts, numbers)
+    given = [one if isinstance(one, list) else [str(one)] for one in labels]
     sure = [f"{row.max():.4f}" for row in p]
     if asked.json:
         with writing_text(asked.output) as stream:
@@ -90,13 +117,13 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
                 shares = dict(zip(map(str, classifier.classes_.tolist()), row.round(6).tolist(), strict=True))
                 found = {
                     "text": document.text,
-                    "prediction": names if len(names) != 1 else names[0],
+                    "prediction": names if classifier.model_.several else names[0],
                     "labels": shares,
                 }
                 stream.write(json_text.dumps(found, ensure_ascii=False) + "\n")
         return
     for document, names, confidence in zip(documents, given, sure, strict=True):
-        document.fields |= {"prediction": "|".join(map(str, names)), "confidence": confidence}
+        document.fields |= {"prediction": SEPARATOR.join(map(str, names)), "confidence": confidence}
     chosen = detect(data).name
     write(documents, asked.output, format=chosen if chosen in ("csv", "tsv", "jsonl") else "csv")
 
@@ -115,6 +142,11 @@ def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:
     return Contents(labels, rows=rows)
 
 
+def name_features(classifier: Classifier, path: Path) -> None:
+    """Find what hashed features stand for in the documents of a file."""
+    classifier.model_.encoder.learn_hashed_names([d.text for d in read(path)])
+
+
 TASK = Task(
     plural="documents",
     recipes=CLASSIFIERS,
@@ -124,41 +156,111 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=inspect,
-    takes=("features", "label", "text"),
-    knobs=(("Documents: features of text", TextVectorizer), ("Documents: clusters", WordClusters)),
+    takes=(
+        "features",
+        "label",
+        "text",
+        "label_separator",
+        "compare",
+        "report",
+        "stop_on_dev",
+        "threshold",
+    ),
+    knobs=(
+        ("Documents: features of text", TextVectorizer),
+        ("Documents: weights of labels, threshold, file", DocumentOptions),
+        ("Documents: further columns", DocumentColumns),
+    ),
+    name_features=name_features,
 )
 
 
-def _labelled(path: Path, text: str | None, label: str | None) -> Iterator[Document]:
-    for n, document in enumerate(read(path, **_options(path, text, label))):
-        if not document.labels:
+def _classifier(asked: Training, config: Any) -> Classifier:
+    """A classifier as the flags describe it, yet to be trained."""
+    recipe = CLASSIFIERS.by_config(config).name
+    settings = {k: v for k, v in asked.settings.items() if k in TEXT_KNOBS | OPTION_KNOBS}
+    return Classification().estimator(
+        recipe, {**asdict(config), **settings}, asked.features, asked.seed, asked.threads
+    )
+
+
+def _compare(asked: Training, parts: dict[str, list[Document]]) -> None:
+    """Several recipes on the same documents."""
+    for k in knobs(DocumentColumns):
+        if k.name in asked.settings:
+            raise ConfigError(f"{k.flag} does not go with --compare")
+    made = {
+        name: Texts([d.text for d in documents], lab_targets(documents, name))
+        for name, documents in parts.items()
+    }
+    shared = {k: v for k, v in asked.settings.items() if k in TEXT_KNOBS | OPTION_KNOBS}
+    train_and_compare(
+        asked,
+        CLASSIFIERS,
+        made["train"],
+        made.get("dev"),
+        f"{len(parts['train']):,} documents to learn from",
+        features=asked.features,
+        shared=shared,
+        stop_on_held_out=asked.stop_on_dev,
+    )
+
+
+def _labelled(path: Path, asked: Training) -> Iterator[Document]:
+    """Documents with labels; where any has several, some may have none."""
+    options = _options(path, text=asked.text, label=asked.label, label_separator=asked.label_separator)
+    several = asked.label_separator is not None
+    for n, document in enumerate(read(path, **options)):
+        if not document.labels and not several:
             raise DataError(
                 f"{display_name(path)}: document {n + 1} has no label; name its column with --label"
             )
         yield document
 
 
-def _options(path: Path, text: str | None, label: str | None) -> dict[str, Any]:
+def _options(path: Path, **told: str | None) -> dict[str, Any]:
     """What the reader is told, refused where it does not listen."""
-    wanted = {k: v for k, v in {"text": text, "label": label}.items() if v is not None}
+    wanted = {k: v for k, v in told.items() if v is not None}
     format_options = detect(path).options
     known = set() if format_options is None else {k.name for k in knobs(format_options)}
     for name in wanted:
         if name not in known:
-            raise ConfigError(f"{display_name(path)}: format {detect(path).name} has no option --{name}")
+            raise ConfigError(
+                f"{display_name(path)}: format {detect(path).name} has no option --{name.replace('_', '-')}"
+            )
     return wanted
 
 
-def _targets(documents: list[Document]) -> list[Any]:
-    """One label per document, or all of them where any document has several."""
-    if all(len(d.labels) == 1 for d in documents):
-        return [d.labels[0] for d in documents]
-    return [list(d.labels) for d in documents]
+def _numbers(documents: list[Document], names: str | None) -> dict[str, list[float]] | None:
+    """Columns of numbers by name; each must be there and hold numbers."""
+    if not names:
+        return None
+    found: dict[str, list[float]] = {}
+    for name in [piece.strip() for piece in names.split(",")]:
+        cells = []
+        for n, d in enumerate(documents):
+            if name not in d.fields:
+                raise DataError(
+                    f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
+                )
+            try:
+                cells.append(float(d.fields[name]))
+            except ValueError:
+                raise DataError(
+                    f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
+                ) from None
+        found[name] = cells
+    return found
 
 
-def _scores(classifier: Classifier, documents: list[Document]) -> dict[str, float]:
-    texts, gold = [d.text for d in documents], _targets(documents)
+def _scores(classifier: Classifier, documents: list[Document], numbers: Any) -> dict[str, float]:
+    texts = [d.text for d in documents]
     if classifier.model_.several:
-        return {"accuracy": classifier.score(texts, [list(d.labels) for d in documents])}
-    found = score_documents(gold, [str(label) for label in classifier.predict(texts).tolist()])
+        sets = score_label_sets([d.labels for d in documents], classifier.predict(texts, numbers))
+        return {"micro_f1": sets.micro_f1, "macro_f1": sets.macro_f1, "accuracy": sets.accuracy}
+    for n, d in enumerate(documents):
+        if len(d.labels) != 1:
+            raise DataError(f"document {n + 1} has {len(d.labels)} labels, and the model gives one each")
+    gold = [d.labels[0] for d in documents]
+    found = score_documents(gold, [str(label) for label in classifier.predict(texts, numbers).tolist()])
     return {"accuracy": found.accuracy, "macro_f1": found.macro_f1}

@@ -20,6 +20,7 @@ chaffinch evaluate out.conll                 (last two columns: gold, prediction
 chaffinch evaluate dev.out dev.pred --convention hmm-project
 chaffinch evaluate dev.conll new.conll --against old.conll --html report.html
 chaffinch evaluate gold.csv predicted.csv --json
+chaffinch evaluate labelled.csv --label-separator "|"    (several labels, a column 'prediction')
 """
 
 SHOWN_CLASSES = 60
@@ -43,6 +44,10 @@ def command(
     format: Annotated[
         str | None, typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}; else seen.")
     ] = None,
+    label_separator: Annotated[
+        str | None,
+        typer.Option("--label-separator", help="Documents: what separates several labels in one cell."),
+    ] = None,
     train: Annotated[
         str | None,
         typer.Option("--train", metavar="FILE", help="Training file: scores seen and unseen words apart."),
@@ -65,6 +70,7 @@ def command(
         confidence=interval,
         seed=seed,
         train=train,
+        **({} if label_separator is None else {"label_separator": label_separator}),
     )
     if html is not None:
         with writing_text(html) as out:

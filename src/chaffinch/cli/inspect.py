@@ -23,6 +23,7 @@ EXAMPLES = """
 chaffinch inspect model.chaff
 chaffinch inspect model.chaff --top 20 --label NOUN
 chaffinch inspect model.chaff --html model.html
+chaffinch inspect hashed.chaff --names-from train.csv
 """
 
 
@@ -30,6 +31,9 @@ def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     top: Annotated[int, typer.Option(help="How many features to show for each label.", min=1)] = 8,
     label: Annotated[str | None, typer.Option(help="Only this label.")] = None,
+    names_from: Annotated[
+        Path | None, typer.Option(help="Documents in which hashed features are looked up by name.")
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the heat map of transitions.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
@@ -37,7 +41,12 @@ def command(
     file = modelfile.read(model)
     loaded = load(model)
     facts = _facts(file, model)
-    held = task_of_model(loaded).inspect(loaded, top, label)
+    task = task_of_model(loaded)
+    if names_from is not None:
+        if task.name_features is None:
+            raise ConfigError(f"--names-from does not go with {task.plural}")
+        task.name_features(loaded, names_from)
+    held = task.inspect(loaded, top, label)
     if label is not None and label not in held.labels:
         raise ConfigError(f"the model has no label {label!r}; it has {', '.join(held.labels)}")
     if json:

@@ -29,6 +29,9 @@ FolderFlag = Annotated[
 RecipeFlag = Annotated[str | None, typer.Option(help="The recipe; else by the data.", metavar="NAME")]
 FeaturesFlag = Annotated[str | None, typer.Option(help="Taggers: a preset's name or a file of templates.")]
 LabelFlag = Annotated[str | None, typer.Option(help="The column to learn, where its name does not say so.")]
+SeparatorFlag = Annotated[
+    str | None, typer.Option("--label-separator", help="What separates several labels in one cell.")
+]
 TextFlag = Annotated[str | None, typer.Option(help="The column of the text, likewise.")]
 ScoreFlag = Annotated[
     str | None, typer.Option(help="The score that counts; else the task's first: span F1, accuracy.")

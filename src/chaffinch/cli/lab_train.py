@@ -46,14 +46,21 @@ EXPERIMENT_FLAGS = {
         Path | None, typer.Option("--save", help="Write the model too.", rich_help_panel=PANEL)
     ],
     "data_folder": FolderFlag,
-    "stop_on_dev": Annotated[
-        bool,
-        typer.Option("--stop-on-dev", help="Let the learner stop on the dev part.", rich_help_panel=PANEL),
-    ],
 }
 
 # Flags of plain training that mean the same here.
-SHARED = ("config", "recipe", "features", "label", "text", "seed", "threads", "json")
+SHARED = (
+    "config",
+    "recipe",
+    "features",
+    "label",
+    "text",
+    "label_separator",
+    "stop_on_dev",
+    "seed",
+    "threads",
+    "json",
+)
 
 
 def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
@@ -63,8 +70,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
     knob_names = {k.name for _, config in known_configs() for k in knobs(config)} - RUN_KNOBS
     parameters = {name: _optional(p) if name in ("data", "model") else p for name, p in before.items()}
     for name, annotation in EXPERIMENT_FLAGS.items():
-        default = False if name == "stop_on_dev" else None
-        parameters[name] = _keyword(name, annotation, default)
+        parameters[name] = _keyword(name, annotation, None)
     for name, k in short.items():
         letter = [LETTERS[name]] if name in LETTERS else []
         if name in parameters:
@@ -82,7 +88,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
             return
         for name in (*EXPERIMENT_FLAGS, *(n for n in short if n not in before)):
             value = arguments.pop(name)
-            if value not in (None, False) and name != "data_folder":
+            if value is not None and name != "data_folder":
                 flag = name.replace("_", "-")
                 raise ConfigError(f"--{flag} belongs to an experiment: name its dataset with -d")
         if not arguments["data"] or arguments["model"] is None:
@@ -114,7 +120,12 @@ def _experiment(
         if arguments[name] != parameter.default:
             raise ConfigError(f"--{name.replace('_', '-')} does not go with a dataset (-d)")
     recipe = given.get("recipe") if arguments["recipe"] != before["recipe"].default else None
-    source = Source.parsed(given["dataset"], label=given.get("label"), text=given.get("text"))
+    source = Source.parsed(
+        given["dataset"],
+        label=given.get("label"),
+        text=given.get("text"),
+        label_separator=given.get("label_separator"),
+    )
     laid = bench(
         source,
         given.get("data_folder"),

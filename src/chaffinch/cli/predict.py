@@ -44,6 +44,10 @@ def command(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(help="Several labels: the probability from which one is given.", min=0.0, max=1.0),
+    ] = None,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
     """Label the sentences or documents of a file: the input comes back with the prediction as its last column."""
@@ -61,6 +65,7 @@ def command(
         beside=beside,
         json=json,
         text=text,
+        threshold=threshold,
         threads=threads,
     )
     refuse_strange_flags(task, asked)

@@ -31,7 +31,10 @@ def train(asked: Training) -> None:
     table = concatenated([_labelled(path, options) for path in asked.data])
     held_out = None if asked.dev is None else _labelled(asked.dev, options)
     if asked.compare is not None:
-        train_and_compare(asked, table, held_out)
+        title = f"{table.n_tokens:,} tokens of training text"
+        train_and_compare(
+            asked, TAGGERS, table, held_out, title, features=asked.features, stop_on_held_out=True
+        )
         return
     recipe, config = TASK.configured(asked.recipe, asked.settings)
     if asked.max_size is not None:

@@ -27,6 +27,8 @@ class Training:
     features: str | None = None
     label: str | None = None
     text: str | None = None
+    label_separator: str | None = None
+    stop_on_dev: bool = False
     seed: int = 0
     threads: int = 0
     json: bool = False
@@ -49,6 +51,7 @@ class Prediction:
     beside: list[Path] | None = None
     json: bool = False
     text: str | None = None
+    threshold: float | None = None
     threads: int = 0
 
 
@@ -78,6 +81,7 @@ class Task:
     takes:     the flags of Training and Prediction that it understands beside those that all do
     estimator: the class of its trained models
     knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under
+    name_features: finds names of hashed features in a file, before ``inspect``; None where there are none
     """
 
     plural: str
@@ -90,6 +94,7 @@ class Task:
     inspect: Callable[[Any, int, str | None], Contents]
     takes: Collection[str] = ()
     knobs: tuple[tuple[str, type], ...] = ()
+    name_features: Callable[[Any, Path], None] | None = None
 
     def configs(self) -> list[tuple[str, type]]:
         """Titles and configs whose knobs are flags of ``train``."""

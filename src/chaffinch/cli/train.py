@@ -18,6 +18,8 @@ chaffinch train train.tsv --dev dev.tsv -o best.chaff --compare greedy,easiest-f
 chaffinch train train.tsv --dev dev.tsv -o small.chaff --recipe easiest-first --max-size 300KB
 chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev.csv
 chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high 1
+chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --threshold 0.4
+chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
 """
 
 
@@ -27,7 +29,9 @@ def command(
     data: Annotated[
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")
     ],
-    model: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes.", metavar="MODEL")],
+    model: Annotated[
+        Path, typer.Option("--out", "--output", "-o", help="Where the model goes.", metavar="MODEL")
+    ],
     recipe: Annotated[
         str | None,
         typer.Option(
@@ -41,6 +45,13 @@ def command(
         str | None, typer.Option(help="The column to learn, by number or name; else the last.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
+    label_separator: Annotated[
+        str | None, typer.Option(help="Documents: what separates several labels in one cell.")
+    ] = None,
+    stop_on_dev: Annotated[
+        bool,
+        typer.Option("--stop-on-dev", help="Documents, -d: keep the pass that does best on the dev part."),
+    ] = False,
     seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
     threads: Annotated[
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
@@ -71,6 +82,8 @@ def command(
         features=features,
         label=label,
         text=text,
+        label_separator=label_separator,
+        stop_on_dev=stop_on_dev,
         seed=seed,
         threads=threads,
         json=json,

@@ -1,7 +1,8 @@
 """chaffinch train --compare: several recipes on one corpus; and the learning curve of one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.table import Table
 
@@ -10,45 +11,61 @@ from chaffinch.cli.task import Training
 from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
 from chaffinch.knobs import knobs
-from chaffinch.lab.held_out import split_off
+from chaffinch.lab.held_out import part_split_off
+from chaffinch.lab.parts import Part
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
 from chaffinch.progress import Progress
-from chaffinch.recipes import TAGGERS
+from chaffinch.recipes import Recipes
 from chaffinch.report import Page, figure, lines
-from chaffinch.text.table import TokenTable
 
 
-def train_and_compare(asked: Training, table: TokenTable, held_out: TokenTable | None) -> None:
-    """Train every recipe, show the table, write the page, keep the best. Knobs go to the recipes that have them."""
-    names, settings = str(asked.compare), asked.settings
-    recipes = [TAGGERS.by_name(name.strip()) for name in names.split(",") if name.strip()]
-    if len(recipes) < 2:
+def train_and_compare(
+    asked: Training,
+    recipes: Recipes,
+    train: Part,
+    held_out: Part | None,
+    title: str,
+    *,
+    features: Any,
+    shared: Mapping[str, Any] | None = None,
+    stop_on_held_out: bool,
+) -> None:
+    """Train every recipe, show the table, write the page, keep the best. Knobs go to the recipes that have them.
+
+    shared: settings that go to all of them
+    """
+    names = str(asked.compare)
+    settings = {k: v for k, v in asked.settings.items() if k not in (shared or {})}
+    chosen = [recipes.by_name(name.strip()) for name in names.split(",") if name.strip()]
+    if len(chosen) < 2:
         raise ConfigError(f"--compare needs at least two recipes, got {names!r}")
     for name in settings:
-        if not any(name in {k.name for k in knobs(r.config)} for r in recipes):
+        if not any(name in {k.name for k in knobs(r.config)} for r in chosen):
             raise ConfigError(f"none of {names} has a knob --{name.replace('_', '-')}")
     configs = [
         r.configured({k.name: settings[k.name] for k in knobs(r.config) if k.name in settings})
-        for r in recipes
+        for r in chosen
     ]
-    train, test = (table, held_out) if held_out is not None else split_off(table)
+    if held_out is None:
+        train, held_out = part_split_off(train)
     with progress_bar() as listener:
         found = compare_recipes(
             train,
-            test,
+            held_out,
             configs,
-            features=asked.features,
+            features=features,
+            settings=shared,
             seed=asked.seed,
             threads=asked.threads,
-            stop_on_held_out=True,
+            stop_on_held_out=stop_on_held_out,
             on_epoch=listener,
             on_recipe=lambda name: err.print(f"training {name}") if err.is_terminal else None,
         )
     best = found.best
-    found.taggers[best.recipe].save(asked.model, scores={f"dev.{k}": v for k, v in best.scores.items()})
+    found.estimators[best.recipe].save(asked.model, scores={f"dev.{k}": v for k, v in best.scores.items()})
     if asked.report is not None:
         with writing_text(asked.report) as stream:
-            stream.write(found.page(f"{train.n_tokens:,} tokens of training text").render())
+            stream.write(found.page(title).render())
     if asked.json:
         print_json(
             {"best": best.recipe, "model": str(asked.model), "recipes": [e.as_dict() for e in found.entries]}

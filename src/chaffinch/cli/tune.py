@@ -14,6 +14,7 @@ from chaffinch.cli.lab_flags import (
     JsonFlag,
     LabelFlag,
     ScoreFlag,
+    SeparatorFlag,
     TextFlag,
     ThreadsFlag,
     with_settings,
@@ -71,6 +72,7 @@ def command(
     name: Annotated[str, typer.Option("--name", "-n", help="A name for the preset.")] = "tuned",
     label: LabelFlag = None,
     text: TextFlag = None,
+    label_separator: SeparatorFlag = None,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,
@@ -82,7 +84,7 @@ def command(
     """
     if len(param or []) != len(value or []):
         raise ConfigError("every -p needs its -v")
-    source = _source(data, dataset, dev, label, text)
+    source = _source(data, dataset, dev, label, text, label_separator)
     path = None if output is None else presets.preset_path(output, writing=True)
     named: list[str | None] = [*recipe] if recipe else [None]
     laid = [
@@ -137,15 +139,26 @@ def command(
 
 
 def _source(
-    data: list[str] | None, dataset: str | None, dev: str | None, label: str | None, text: str | None
+    data: list[str] | None,
+    dataset: str | None,
+    dev: str | None,
+    label: str | None,
+    text: str | None,
+    label_separator: str | None,
 ) -> Source:
     if bool(data) == bool(dataset):
         raise ConfigError("tune a dataset, -d NAME, or training files: one of the two")
     if dataset:
         if dev is not None:
             raise ConfigError("--dev goes with training files; a dataset (-d) has its own parts")
-        return Source.parsed(dataset, label=label, text=text)
-    return Source(train=tuple(data or ()), dev=() if dev is None else (dev,), label=label, text=text)
+        return Source.parsed(dataset, label=label, text=text, label_separator=label_separator)
+    return Source(
+        train=tuple(data or ()),
+        dev=() if dev is None else (dev,),
+        label=label,
+        text=text,
+        label_separator=label_separator,
+    )
 
 
 def _seconds(text: str) -> float:

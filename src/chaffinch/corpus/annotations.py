@@ -2,7 +2,8 @@
 
 Spans are ``[start, end, label]`` triples or objects with ``start`` and ``end`` (or ``start_offset`` and
 ``end_offset``) and ``label``; they stand under ``spans``, ``entities``, ``annotations``, ``label`` or
-``labels``. Strings under ``label`` or ``labels`` are labels of the whole document.
+``labels``. Strings under ``label`` or ``labels`` are labels of the whole document; an object of numbers is how much
+of each label it has.
 """
 
 import json
@@ -92,6 +93,10 @@ def _is_annotation(value: Any) -> bool:
 
 
 def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
+    if isinstance(value, dict) and not {"start", "start_offset"} & value.keys():
+        made.shares = _shares(record.record(key))
+        made.labels.append(max(made.shares, key=lambda name: made.shares[name]))
+        return
     items = value if isinstance(value, list) else [value]
     for i, item in enumerate(items, start=1):
         where = f"{record.where}: {key} {i}" if isinstance(value, list) else f"{record.where}: {key}"
@@ -107,6 +112,16 @@ def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
             made.labels.append(json.dumps(item))
         else:
             raise DataError(f"{where}: expected a label or a span, found {shown(item)}")
+
+
+def _shares(record: Record) -> dict[str, float]:
+    found = {name: record.number(name) or 0.0 for name in record.value}
+    if not found or min(found.values()) < 0 or abs(sum(found.values()) - 1.0) > 1e-3:
+        raise DataError(
+            f"{record.where}: the shares of its labels must not be negative and add up to one, "
+            f"found {shown(record.value)}"
+        )
+    return found
 
 
 def _triple(where: str, item: list[Any], text: str) -> Span:

@@ -185,7 +185,11 @@ def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losse
             f"fields ({names}{more}) are not carried by {target.name}, documents",
             count=found.counts["fields"],
         )
-    for part, spoken in (("id", "ids of documents"), ("group", "groups of documents")):
+    for part, spoken in (
+        ("id", "ids of documents"),
+        ("group", "groups of documents"),
+        ("shares", "shares of labels"),
+    ):
         if part not in target.carries:
             losses.add(f"{spoken} are not carried by {target.name}", count=found.counts[part])
     if "scores" not in target.carries:

@@ -8,7 +8,20 @@ from chaffinch.text.document import Document
 
 # The parts of a document that a format may carry.
 PARTS = frozenset(
-    {"text", "tokens", "columns", "spans", "scores", "labels", "tree", "links", "id", "group", "fields"}
+    {
+        "text",
+        "tokens",
+        "columns",
+        "spans",
+        "scores",
+        "labels",
+        "shares",
+        "tree",
+        "links",
+        "id",
+        "group",
+        "fields",
+    }
 )
 
 

@@ -1,6 +1,7 @@
 """JSON lines: documents with labels, and documents with spans; streamed, one object per line.
 
     {"text": "crisp and sweet", "label": "positive"}
+    {"text": "it was all right", "labels": {"positive": 0.6, "negative": 0.4}}
     {"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
 
 Keys that mean nothing here go to the document's fields and come back when it is written.
@@ -54,7 +55,9 @@ def write_spans(documents: Iterable[Document], path: str | Path) -> None:
 def _head(d: Document) -> dict[str, Any]:
     made: dict[str, Any] = {} if d.id is None else {"id": d.id}
     made["text"] = d.text
-    if len(d.labels) == 1:
+    if d.shares:
+        made["labels"] = d.shares
+    elif len(d.labels) == 1:
         made["label"] = d.labels[0]
     elif d.labels:
         made["labels"] = d.labels
@@ -77,7 +80,7 @@ SPANS = Format(
     extensions=(".jsonl", ".ndjson"),
     read=read,
     write=write_spans,
-    carries=frozenset({"text", "spans", "scores", "labels", "id", "fields"}),
+    carries=frozenset({"text", "spans", "scores", "labels", "shares", "id", "fields"}),
     looks_like=_looks_like_spans,
     options=JsonOptions,
 )
@@ -86,7 +89,7 @@ DOCUMENTS = Format(
     extensions=(".jsonl", ".ndjson"),
     read=read,
     write=write,
-    carries=frozenset({"text", "labels", "id", "fields"}),
+    carries=frozenset({"text", "labels", "shares", "id", "fields"}),
     looks_like=_looks_like_documents,
     options=JsonOptions,
 )

@@ -51,7 +51,7 @@ class Survey:
     def add(self, d: Document) -> None:
         """Count one document."""
         self.documents += 1
-        for part in ("tokens", *ANNOTATIONS, "fields"):
+        for part in ("tokens", *ANNOTATIONS, "shares", "fields"):
             self.counts[part] += bool(getattr(d, part))
         self.counts["text"] += bool(d.text)
         self.counts["id"] += d.id is not None

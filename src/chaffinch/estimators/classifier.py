@@ -76,13 +76,23 @@ class Classifier:
         sample_weight: Any = None,
         *,
         beside: Any = None,
+        dev: Any = None,
         on_epoch: Listener = keep_going,
     ) -> "Classifier":
-        """Learn from documents and their targets; ``beside`` are numbers that come with the texts."""
+        """Learn from documents and their targets.
+
+        beside: numbers that come with the texts: a matrix, or a dict of columns by name
+        dev:    held-out documents and targets (and what is beside them): the pass that does best on them is kept,
+                and learning stops when three passes running bring nothing better
+        """
         config = self._config()
         task = self._task(X, y, sample_weight, beside, on_epoch)
+        if dev is not None:
+            task = dataclasses.replace(task, dev=self._dev(task, *dev))
         recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
+        if isinstance(config, COUNTED) and dev is not None:
+            raise ConfigError(f"recipe {recipe.name} learns in one pass: there is nothing to stop")
         if isinstance(config, COUNTED) and not task.labels.several and task.labels.soft is None:
             self._increment = Increment(config, task.labels.classes)
             self._keep(self._increment.model(task), config, [])
@@ -121,14 +131,13 @@ class Classifier:
 
     def predict(self, X: Any, beside: Any = None) -> Any:
         """The best label of each document; lists of labels (or a 0/1 table) where documents may have several."""
+        return self._decided(self._scores(X, beside))
+
+    def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
+        """The probabilities [N, labels] and the predictions as a list, from one reading of the documents."""
         model = self._fitted()
         scores = self._scores(X, beside)
-        if not model.several:
-            return model.classes[scores.argmax(axis=1)]
-        given = model.probabilities(scores) >= model.threshold
-        if model.indicator:
-            return given.astype(np.int64)
-        return [model.classes[row].tolist() for row in given]
+        return model.probabilities(scores), list(self._decided(scores))
 
     def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""
@@ -280,6 +289,15 @@ class Classifier:
             on_epoch=on_epoch,
         )
 
+    def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
+        documents: Any = texts_of(X) if task.text else numbers_of(X)
+        labels = labels_of(y)
+        if len(labels.ptr) - 1 != len(documents):
+            raise DataError(f"{len(documents)} held-out documents but {len(labels.ptr) - 1} labels")
+        if not np.isin(labels.classes, task.labels.classes).any():
+            raise DataError("no held-out document has a label that the training documents have")
+        return documents, labels, beside
+
     def _partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
     ) -> "Classifier":
@@ -295,6 +313,15 @@ class Classifier:
         self._keep(increment.model(task), config, [])
         self._increment = increment
         return self
+
+    def _decided(self, scores: NDArray[np.float32]) -> Any:
+        model = self.model_
+        if not model.several:
+            return model.classes[scores.argmax(axis=1)]
+        given = model.given(scores)
+        if model.indicator:
+            return given.astype(np.int64)
+        return [model.classes[row].tolist() for row in given]
 
     def _scores(self, X: Any, beside: Any) -> NDArray[np.float32]:
         model = self._fitted()

@@ -5,6 +5,7 @@ from chaffinch.evaluate.conventions import CONVENTIONS, SCHEMES, marks_spans
 from chaffinch.evaluate.documents import DocumentScores, LabelPair, score_documents
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.intervals import Comparison, Interval, compare, intervals
+from chaffinch.evaluate.label_sets import LabelSets, LabelSetScores, score_label_sets
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.spans import TextSpanScores, score_spans
 from chaffinch.evaluate.tags import SpanScores, TagPair, TagScorer, TagScores, score_tags
@@ -20,6 +21,8 @@ __all__ = [
     "Evaluation",
     "Interval",
     "LabelPair",
+    "LabelSetScores",
+    "LabelSets",
     "Rates",
     "SpanScores",
     "TagPair",
@@ -35,6 +38,7 @@ __all__ = [
     "marks_spans",
     "score_alignments",
     "score_documents",
+    "score_label_sets",
     "score_spans",
     "score_tags",
     "score_trees",

@@ -12,8 +12,10 @@ from chaffinch.corpus.brackets import nodes, plain_label
 from chaffinch.evaluate.alignments import link_tally, score_alignments
 from chaffinch.evaluate.documents import LabelPair
 from chaffinch.evaluate.intervals import RESAMPLES, Comparison, Interval, compare, intervals
+from chaffinch.evaluate.label_sets import LabelSets
 from chaffinch.evaluate.sources import (
     DOCUMENTS,
+    LABEL_SETS,
     LINKS,
     SPANS,
     TAGS,
@@ -21,6 +23,7 @@ from chaffinch.evaluate.sources import (
     DocumentSource,
     TagSource,
     predicted_label,
+    predicted_labels,
     source,
 )
 from chaffinch.evaluate.spans import score_spans, span_tally
@@ -33,6 +36,7 @@ from chaffinch.text.document import WORD, Document, Tree
 HEADLINES = {
     TAGS: ("span.micro.f1", "span.macro.f1", "untyped.f1", "token_accuracy", "sentence_accuracy"),
     DOCUMENTS: ("accuracy", "macro_f1", "weighted_f1"),
+    LABEL_SETS: ("micro_f1", "macro_f1", "accuracy"),
     SPANS: ("span.micro.f1", "span.macro.f1", "untyped.f1", "exact_match"),
     TREES: ("bracket.f1", "bracket.precision", "bracket.recall", "exact_match", "tag_accuracy"),
     LINKS: ("aer", "link.precision", "link.recall", "link.f1"),
@@ -150,6 +154,11 @@ def _document_scores(read: DocumentSource) -> tuple[Scores, list[Tally]]:
         every = sorted({label for y_hat in y_hats for label in y_hat})
         pairs = [LabelPair.from_lists(y, y_hat, every) for y_hat in y_hats]
         return pairs[0].scores(), [pair.tally() for pair in pairs]
+    if read.task == LABEL_SETS:
+        sets = [[predicted_labels(d) for d in output] for output in outputs]
+        given = sorted({name for output in sets for one in output for name in one})
+        sides = [LabelSets.from_lists([d.labels for d in gold], output, given) for output in sets]
+        return sides[0].scores(), [side.tally() for side in sides]
     if read.task == TREES:
         trees = [[_tree(d) for d in side] for side in (gold, *outputs)]
         # To be compared, two outputs need one label list: whatever either calls a constituent.

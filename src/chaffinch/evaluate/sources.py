@@ -20,7 +20,17 @@ from chaffinch.text.table import Column, TokenTable
 # The field in which predictions come back in a document's row.
 PREDICTION = "prediction"
 
-TAGS, DOCUMENTS, SPANS, TREES, LINKS = "tags", "documents", "spans", "trees", "links"
+# What separates several labels in a cell of predictions.
+SEPARATOR = "|"
+
+TAGS, DOCUMENTS, LABEL_SETS, SPANS, TREES, LINKS = (
+    "tags",
+    "documents",
+    "label-sets",
+    "spans",
+    "trees",
+    "links",
+)
 
 
 @dataclass(frozen=True)
@@ -157,7 +167,7 @@ def _document_source(
     gold = files[0]
     task = _task(gold, paths[0])
     if len(paths) == 1:
-        if task != DOCUMENTS or not all(PREDICTION in d.fields for d in gold):
+        if task not in (DOCUMENTS, LABEL_SETS) or not all(PREDICTION in d.fields for d in gold):
             raise DataError(
                 f"{display_name(paths[0])}: a single file needs a column '{PREDICTION}' beside the labels, or "
                 "name a second file with the predictions"
@@ -172,6 +182,13 @@ def _document_source(
     return DocumentSource(task, tuple(map(display_name, paths)), gold, tuple(files[1:]))
 
 
+def predicted_labels(d: Document) -> list[str]:
+    """The labels that a system gave: in the column of predictions, or as the labels themselves."""
+    if PREDICTION not in d.fields:
+        return d.labels
+    return [name for name in d.fields[PREDICTION].split(SEPARATOR) if name]
+
+
 def predicted_label(d: Document) -> str:
     """The label that a system gave: in the column of predictions, or as the label itself."""
     return d.fields[PREDICTION] if PREDICTION in d.fields else d.labels[0]
@@ -181,6 +198,7 @@ def _task(gold: Sequence[Document], path: str | Path) -> str:
     has: tuple[tuple[str, Callable[[Document], Any]], ...] = (
         (TREES, lambda d: d.tree is not None),
         (LINKS, lambda d: d.links is not None),
+        (LABEL_SETS, lambda d: len(d.labels) > 1),
         (DOCUMENTS, lambda d: d.labels),
         (SPANS, lambda d: d.spans),
     )

@@ -2,6 +2,7 @@
 
 from chaffinch.evaluate.documents import DocumentScores
 from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.label_sets import LabelSetScores
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.sources import TagSource
 from chaffinch.evaluate.spans import TextSpanScores
@@ -15,6 +16,7 @@ TITLES = {
     "token_accuracy": "token accuracy",
     "sentence_accuracy": "sentence accuracy",
     "accuracy": "accuracy",
+    "micro_f1": "micro F1",
     "macro_f1": "macro F1",
     "weighted_f1": "weighted F1",
     "exact_match": "exact match",
@@ -63,7 +65,7 @@ def per_class(evaluation: Evaluation) -> tuple[str, dict[str, Rates]]:
     if isinstance(scores, TextSpanScores) or (isinstance(scores, TagScores) and scores.span is not None):
         span = scores.span
         return "type", span.types if span is not None else {}
-    if isinstance(scores, DocumentScores):
+    if isinstance(scores, DocumentScores | LabelSetScores):
         return "label", scores.labels
     if isinstance(scores, TreeScores):
         return "constituent", scores.labels

@@ -33,6 +33,9 @@ from chaffinch.text.stems import STEMMERS, stems
 from chaffinch.text.stopwords import STOPWORDS, stopwords
 from chaffinch.text.words import WORD_RULES, lowered, surrogate_error, word_rule
 
+# How many n-grams that share a hashed feature are named.
+SHOWN = 3
+
 UNITS = {"word": Cut.words, "char": Cut.chars, "char_wb": Cut.chars_in_words}
 
 Arrays = dict[str, NDArray[Any]]
@@ -142,6 +145,17 @@ class TextVectorizer:
         if index is None:
             raise ConfigError("hashed features have no stored names; hashed_names(texts) finds them in texts")
         return list(index.names(self._joint))
+
+    def column_names(self) -> list[str]:
+        """The name of each column; of a hashed one what ``learn_hashed_names`` found, or its number as ``#7``."""
+        if not self.hash_bits:
+            return self.names()
+        found = self._ready().hashed_names
+        return [" / ".join(found.get(i, [])[:SHOWN]) or f"#{i}" for i in range(self.feature_count)]
+
+    def learn_hashed_names(self, texts: Iterable[str]) -> None:
+        """Remember what ``hashed_names`` finds in texts, for ``column_names``; it is not kept in files."""
+        self._fitted = replace(self._ready(), hashed_names=self.hashed_names(texts))
 
     def hashed_names(self, texts: Iterable[str]) -> dict[int, list[str]]:
         """The n-grams of ``texts`` by the hashed feature they fall into, the most frequent first."""
@@ -328,6 +342,7 @@ class _Fitted:
     index: NGramIndex | None
     scale: NDArray[np.float64] | None
     columns: int
+    hashed_names: Mapping[int, list[str]] = field(default_factory=dict)
 
 
 def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError, ModelFileError
@@ -25,27 +26,47 @@ class FeatureUnion:
 
     parts: tuple[TextVectorizer, ...]
     beside_columns: int = 0
+    beside_names: tuple[str, ...] = ()
 
     def fit_transform(
         self, texts: Iterable[str], labels: Sequence[Any] | None = None, beside: Any = None
     ) -> SparseRows:
-        """Fit every part and return their rows joined; beside: a sparse or dense matrix, a row per text."""
+        """Fit every part and return their rows joined.
+
+        beside: a sparse or dense matrix, a row per text; or a dict of columns by name
+        """
         documents = self._documents(texts)
         blocks = [part.fit_transform(documents, labels) for part in self.parts]
-        extra = [] if beside is None else [SparseRows.of(beside)]
-        self.beside_columns = sum(block.columns for block in extra)
-        return joined(blocks + extra)
+        return joined(blocks + self.first_beside(beside))
 
     def transform(self, texts: Iterable[str], beside: Any = None) -> SparseRows:
         """The rows of new texts; a matrix beside them if there was one when fitting, as wide as that."""
         documents = self._documents(texts)
-        extra = [] if beside is None else [SparseRows.of(beside)]
+        return joined([part.transform(documents) for part in self.parts] + self.more_beside(beside))
+
+    def first_beside(self, beside: Any) -> list[SparseRows]:
+        """The block beside the text when fitting, whose width and names are kept; none if there is none."""
+        self.beside_names = tuple(beside) if isinstance(beside, Mapping) else ()
+        extra = [] if beside is None else [SparseRows.of(_columns(beside, self.beside_names))]
+        self.beside_columns = sum(block.columns for block in extra)
+        return extra
+
+    def more_beside(self, beside: Any) -> list[SparseRows]:
+        """The block beside new texts: as wide as when fitting, its columns found by name if they have names."""
+        if isinstance(beside, Mapping):
+            missing = [name for name in self.beside_names if name not in beside]
+            if missing or not self.beside_names:
+                raise DataError(
+                    f"expected the columns {', '.join(self.beside_names) or 'of a matrix'} beside the text as when "
+                    f"fitting, got {', '.join(beside)}"
+                )
+        extra = [] if beside is None else [SparseRows.of(_columns(beside, self.beside_names))]
         columns = sum(block.columns for block in extra)
         if columns != self.beside_columns:
             raise DataError(
                 f"expected {self.beside_columns} columns beside the text as when fitting, got {columns}"
             )
-        return joined([part.transform(documents) for part in self.parts] + extra)
+        return extra
 
     def offsets(self) -> list[int]:
         """The first column of each block, and how many columns there are."""
@@ -55,9 +76,9 @@ class FeatureUnion:
         return [*bounds, bounds[-1] + self.beside_columns] if self.beside_columns else bounds
 
     def names(self) -> list[str]:
-        """The name of every column; those of the matrix are ``beside[0]``, ``beside[1]`` ..."""
-        names = [name for part in self.parts for name in part.names()]
-        return names + [f"beside[{i}]" for i in range(self.beside_columns)]
+        """The name of every column; those of a matrix are ``beside[0]``, ``beside[1]`` ..., hashed ones ``#0`` ..."""
+        names = [name for part in self.parts for name in part.column_names()]
+        return names + (list(self.beside_names) or [f"beside[{i}]" for i in range(self.beside_columns)])
 
     def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
         """What a model file keeps: the parts' states, their arrays and strings under ``0.``, ``1.`` ..."""
@@ -69,11 +90,9 @@ class FeatureUnion:
             headers.append(header)
             arrays |= {f"{i}.{name}": array for name, array in part_arrays.items()}
             strings |= {f"{i}.{name}": listed for name, listed in part_strings.items()}
-        return (
-            {"kind": "union", "version": 1, "parts": headers, "beside": self.beside_columns},
-            arrays,
-            strings,
-        )
+        made = {"kind": "union", "version": 1, "parts": headers, "beside": self.beside_columns}
+        named = {"beside_names": list(self.beside_names)} if self.beside_names else {}
+        return made | named, arrays, strings
 
     @classmethod
     def from_state(
@@ -89,11 +108,18 @@ class FeatureUnion:
             )
         if type(beside) is not int or beside < 0:
             raise ModelFileError("the state of a union of features is damaged: beside must be a count")
+        names = header.get("beside_names", [])
+        if (
+            not isinstance(names, list)
+            or not all(isinstance(n, str) for n in names)
+            or len(names) not in (0, beside)
+        ):
+            raise ModelFileError("the state of a union of features is damaged: every column needs a name")
         parts = (
             TextVectorizer.from_state(part, _under(f"{i}.", arrays), _under(f"{i}.", strings))
             for i, part in enumerate(headers)
         )
-        return cls(tuple(parts), beside)
+        return cls(tuple(parts), beside, tuple(names))
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
         if not self.parts:
@@ -101,6 +127,18 @@ class FeatureUnion:
         if isinstance(texts, str):
             raise DataError("expected a list of texts, got one text: put it in a list")
         return texts if isinstance(texts, list) else list(texts)
+
+
+def _columns(beside: Any, names: Sequence[str]) -> Any:
+    """A dict of columns as a table."""
+    if not isinstance(beside, Mapping):
+        return beside
+    try:
+        return np.column_stack([np.asarray(beside[name], dtype=np.float64) for name in names])
+    except ValueError as e:
+        raise DataError(
+            f"the columns beside the text must be numbers, as many as there are texts: {e}"
+        ) from None
 
 
 def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:

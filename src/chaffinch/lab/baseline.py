@@ -39,6 +39,9 @@ class Baseline:
 # The letters of the short names that have one.
 LETTERS = {"epoch": "-e", "batch": "-b", "iteration": "-i", "feature_size": "-f", "rand_lr": "-r", "lr": "-l"}
 
+# Longer names of the learning rate, as records of it have them.
+SYNONYMS = {"lr_fixed": "lr", "lr_rand_coef": "lr"}
+
 # What a short name says to the first of the named knobs that a recipe has.
 _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "epoch": (("epochs", "passes"), int),
@@ -47,6 +50,8 @@ _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "feature_size": (("feature_size",), int),
     "rand_lr": (("schedule",), lambda on: "random" if on else "fixed"),
     "lr": (("rate",), float),
+    "lr_fixed": (("rate",), float),
+    "lr_rand_coef": (("rate",), float),
     "trigram": (("ngram_high",), lambda on: 3 if on else 2),
     "stopword": (("stopwords",), lambda on: "english" if on else "none"),
     "lemmatize": (("stemming",), lambda on: "lemma" if on else "none"),
@@ -88,7 +93,7 @@ def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> 
     (2.0, True)
     """
     key = name.replace("-", "_")
-    k = known.get(key) or short_names().get(key)
+    k = known.get(key) or short_names().get(SYNONYMS.get(key, key))
     if k is None:
         raise ConfigError(f"recipe {recipe} has no knob {name!r}; it has {', '.join(sorted(known))}")
     if k.optional and text.lower() == "none":

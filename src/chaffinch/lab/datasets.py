@@ -10,6 +10,7 @@ from chaffinch import samples
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.registry import TABLES
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.knobs import knobs
 from chaffinch.lab.parts import Part, joined, part_of
 from chaffinch.text.document import LABEL
 
@@ -29,6 +30,7 @@ class Source:
     """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its parts.
 
     label, text: the columns of the label and the text, where their names do not say so
+    label_separator: what separates several labels in one cell
     """
 
     name: str = ""
@@ -37,9 +39,17 @@ class Source:
     test: tuple[str, ...] = ()
     label: str | None = None
     text: str | None = None
+    label_separator: str | None = None
 
     @classmethod
-    def parsed(cls, written: str, *, label: str | None = None, text: str | None = None) -> "Source":
+    def parsed(
+        cls,
+        written: str,
+        *,
+        label: str | None = None,
+        text: str | None = None,
+        label_separator: str | None = None,
+    ) -> "Source":
         """From what a user writes: NAME, FOLDER, TRAIN, TRAIN,TEST or TRAIN,DEV,TEST.
 
         >>> Source.parsed("a.csv,b.csv").test
@@ -51,9 +61,16 @@ class Source:
         if not files or len(files) > len(PARTS):
             raise ConfigError(f"expected a dataset's name, a folder, or up to three files, got {written!r}")
         if len(files) == 1 and not Path(written).is_file():
-            return cls(name=written, label=label, text=text)
+            return cls(name=written, label=label, text=text, label_separator=label_separator)
         dev, test = files[1:-1], files[1:][-1:]
-        return cls(train=(files[0],), dev=tuple(dev), test=tuple(test), label=label, text=text)
+        return cls(
+            train=(files[0],),
+            dev=tuple(dev),
+            test=tuple(test),
+            label=label,
+            text=text,
+            label_separator=label_separator,
+        )
 
     def __str__(self) -> str:
         return self.name or ",".join(file for part in PARTS for file in getattr(self, part))
@@ -87,7 +104,8 @@ def dataset(source: Source, folder: Path | None = None) -> Dataset:
     >>> dataset(Source(name="reviews")).part("dev").labels[:3]
     ['0', '4', '1']
     """
-    options = {k: v for k, v in (("label", source.label), ("text", source.text)) if v is not None}
+    told = {"label": source.label, "text": source.text, "label_separator": source.label_separator}
+    options = {k: v for k, v in told.items() if v is not None}
     if not source.name:
         files = {part: getattr(source, part) for part in PARTS if getattr(source, part)}
         readers = {part: partial(_files, paths, options) for part, paths in files.items()}
@@ -154,7 +172,8 @@ def _file(path: str, options: dict[str, Any]) -> Part:
         if LABEL not in table.columns:
             raise DataError(f"{path}: has one column only, expected words and tags")
         return table
-    return part_of(read(path, form.name, **options), path)
+    known = set() if form.options is None else {k.name for k in knobs(form.options)}
+    return part_of(read(path, form.name, **{k: v for k, v in options.items() if k in known}), path)
 
 
 def _sample(name: str, split: str) -> Part:

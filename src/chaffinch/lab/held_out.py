@@ -1,11 +1,23 @@
-"""A tenth of a corpus held out, where nobody gave held-out sentences."""
+"""A tenth of a corpus held out, where nobody gave held-out sentences or texts."""
 
 import numpy as np
 
 from chaffinch.errors import DataError
+from chaffinch.lab.parts import Part, Texts, taken
 from chaffinch.text.table import Column, TokenTable
 
 EVERY = 10
+
+
+def part_split_off(part: Part) -> tuple[Part, Part]:
+    """As ``split_off``, of sentences or of texts."""
+    if not isinstance(part, Texts):
+        return split_off(part)
+    N = len(part.texts)
+    if N < EVERY:
+        raise DataError(f"{N} texts are too few to hold a tenth out: give held-out ones, --dev")
+    tenth = range(EVERY - 1, N, EVERY)
+    return taken(part, [n for n in range(N) if n not in tenth]), taken(part, tenth)
 
 
 def split_off(table: TokenTable) -> tuple[TokenTable, TokenTable]:

@@ -17,7 +17,10 @@ from chaffinch.text.table import Column, TokenTable, concatenated
 
 @dataclass(frozen=True)
 class Texts:
-    """Documents to classify. labels: one label per text, or a list of them where texts may have several."""
+    """Documents to classify.
+
+    labels: one label per text; or a list of them where texts may have several; or a dict of labels and their shares
+    """
 
     texts: list[str]
     labels: list[Any]
@@ -36,8 +39,18 @@ def part_of(documents: Iterable[Document], where: str) -> Part:
         return TokenTable.from_documents(all_of_them)
     if not any(d.labels for d in all_of_them):
         raise DataError(f"{where}: has neither tags nor labels to learn; is another column the label?")
-    several = any(len(d.labels) != 1 for d in all_of_them)
-    return Texts([d.text for d in all_of_them], [d.labels if several else d.labels[0] for d in all_of_them])
+    return Texts([d.text for d in all_of_them], targets(all_of_them, where))
+
+
+def targets(documents: Sequence[Document], where: str) -> list[Any]:
+    """What documents teach: shares of labels where any has those, lists where any has several, else one label."""
+    if any(d.shares for d in documents):
+        lone = next((n for n, d in enumerate(documents) if not d.labels), None)
+        if lone is not None:
+            raise DataError(f"{where}: document {lone + 1} has no label")
+        return [d.shares or {d.labels[0]: 1.0} for d in documents]
+    several = any(len(d.labels) != 1 for d in documents)
+    return [d.labels if several else d.labels[0] for d in documents]
 
 
 def size(part: Part) -> int:
@@ -98,11 +111,18 @@ def held_out(part: Part, share: float, seed: int) -> tuple[Part, Part]:
 def fingerprint(part: Part) -> str:
     """A short name for the content of a part."""
     if isinstance(part, Texts):
-        labels = [[y] if isinstance(y, str) else y for y in part.labels]
+        labels = [_names(y) for y in part.labels]
         counts = np.array([len(y) for y in labels], dtype=np.int64)
         return modelfile.fingerprint(part.texts, list(chain.from_iterable(labels)), counts)
     columns = [piece for column in part.columns.values() for piece in (column.types, column.ids)]
     return modelfile.fingerprint(list(part.columns), part.ptr, *columns)
+
+
+def _names(y: Any) -> list[str]:
+    """A text's target as strings."""
+    if isinstance(y, dict):
+        return [f"{name}={share!r}" for name, share in y.items()]
+    return [y] if isinstance(y, str) else y
 
 
 def _compact(column: Column, tokens: NDArray[np.int64]) -> Column:

@@ -127,6 +127,7 @@ def read(path: Path) -> Preset:
                 test=_files(source, "test"),
                 label=source.get("label"),
                 text=source.get("text"),
+                label_separator=source.get("label_separator"),
             ),
             recipe=_a(str, content["recipe"]),
             settings=_with_unset(_a(dict, content["settings"])),

@@ -2,30 +2,37 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import DataError
-from chaffinch.estimators import Tagger
-from chaffinch.evaluate import score_tags
+from chaffinch.lab.parts import Part, size
+from chaffinch.lab.tasks import task_of
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes import TAGGERS
 from chaffinch.report import Bar, Page, bars, figure, lines, table
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
-SHOWN = {"token_accuracy": "tokens", "sentence_accuracy": "sentences", "span.micro.f1": "span F1"}
+# What is shown of a recipe; the last that a task has decides which is best.
+SHOWN = {
+    "token_accuracy": "tokens",
+    "sentence_accuracy": "sentences",
+    "span.micro.f1": "span F1",
+    "macro_f1": "macro F1",
+    "accuracy": "accuracy",
+    "micro_f1": "micro F1",
+}
 
 
 @dataclass(frozen=True)
 class Entry:
     """One recipe's row.
 
-    scores:      on the held-out sentences, by name
+    scores:      on the held-out part, by name
     train_s:     CPU seconds of training, features included; epoch_s: of one pass
-    model_bytes: of the file   tokens_per_s: decoded, per CPU second, features included
+    model_bytes: of the file   speed: tokens or texts labelled per CPU second, features included
     curve:       (epoch, held-out score after it), where the recipe tells
     """
 
@@ -35,24 +42,27 @@ class Entry:
     epochs: int
     epoch_s: float
     model_bytes: int
-    tokens_per_s: float
+    speed: float
+    unit: str = "tokens"
     curve: list[tuple[float, float]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return {name: value for name, value in vars(self).items() if name != "curve"}
+        hidden = ("curve", "speed", "unit")
+        plain = {name: value for name, value in vars(self).items() if name not in hidden}
+        return plain | {f"{self.unit}_per_s": self.speed}
 
 
 @dataclass(frozen=True)
 class RecipeComparison:
-    """Rows in the order in which the recipes were named, and the tagger of each."""
+    """Rows in the order in which the recipes were named, and the trained estimator of each."""
 
     entries: list[Entry]
-    taggers: dict[str, Tagger]
+    estimators: dict[str, Any]
 
     @property
     def best(self) -> Entry:
-        """The row with the highest main score: span F1 where labels spell spans, else sentences, then tokens."""
+        """The row with the highest main score: of tags span F1, else sentences; of documents their accuracy."""
         return max(
             self.entries, key=lambda e: [e.scores[name] for name in reversed(SHOWN) if name in e.scores]
         )
@@ -60,7 +70,7 @@ class RecipeComparison:
     def head(self) -> list[str]:
         """The names of the columns."""
         scored = [shown for name, shown in SHOWN.items() if name in self.entries[0].scores]
-        return ["recipe", *scored, "train s", "epochs", "epoch s", "KB", "tokens/s"]
+        return ["recipe", *scored, "train s", "epochs", "epoch s", "KB", f"{self.entries[0].unit}/s"]
 
     def rows(self) -> list[list[str]]:
         """The table, written out."""
@@ -72,7 +82,7 @@ class RecipeComparison:
                 str(e.epochs),
                 f"{e.epoch_s:.3f}",
                 f"{e.model_bytes / 1024:,.0f}",
-                f"{e.tokens_per_s:,.0f}",
+                f"{e.speed:,.0f}",
             ]
             for e in self.entries
         ]
@@ -96,20 +106,22 @@ class RecipeComparison:
 
 
 def compare_recipes(
-    train: TokenTable,
-    held_out: TokenTable,
+    train: Part,
+    held_out: Part,
     configs: Sequence[Any],
     *,
-    features: str | Sequence[str] | None = None,
+    features: Any = None,
+    settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     threads: int = 0,
     stop_on_held_out: bool = False,
     on_epoch: Listener = keep_going,
     on_recipe: Callable[[str], None] = lambda _: None,
 ) -> RecipeComparison:
-    """Train each config on the same sentences and score it on the same others.
+    """Train each config on the same sentences or texts and score it on the same others.
 
-    stop_on_held_out: the learners may look at the held-out sentences, to stop and to calibrate
+    settings:         further settings that all of them share, such as those of the features of texts
+    stop_on_held_out: the learners may look at the held-out part, to stop and to calibrate
 
     >>> from chaffinch.recipes.incremental_search import Greedy
     >>> from chaffinch.recipes.perceptron import StructuredPerceptron
@@ -118,46 +130,57 @@ def compare_recipes(
     >>> [(e.recipe, e.scores["token_accuracy"]) for e in found.entries]
     [('greedy', 1.0), ('perceptron', 1.0)]
     """
-    if LABEL not in held_out.columns:
+    if isinstance(held_out, TokenTable) and LABEL not in held_out.columns:
         raise DataError("recipes are compared on sentences with labels; these have none")
-    entries, taggers = [], {}
+    task = task_of(train)
+    items = held_out.n_tokens if isinstance(held_out, TokenTable) else size(held_out)
+    entries, estimators = [], {}
     for config in configs:
-        name = TAGGERS.by_config(config).name
+        name = task.recipes.by_config(config).name
         on_recipe(name)
-        tagger = Tagger(config, features=features, seed=seed, threads=threads)
-        clock = _Clock(on_epoch)
+        estimator = task.estimator(name, {**asdict(config), **(settings or {})}, features, seed, threads)
+        watch = _Watch(on_epoch, task.watcher(held_out, threads))
         before = time.process_time()
-        tagger.fit(train, dev=held_out if stop_on_held_out else None, on_epoch=clock)
-        seconds = time.process_time() - before
+        task.fit(estimator, train, held_out if stop_on_held_out else None, watch)
+        seconds = time.process_time() - before - watch.aside
         before = time.process_time()
-        predicted = tagger.predict(held_out)
+        tally = task.tally(estimator, held_out)
         decoding = time.process_time() - before
-        scores = score_tags(held_out.lists(LABEL), predicted).as_dict()
+        scores = tally.score(tally.sums())
         entries.append(
             Entry(
                 recipe=name,
-                scores={key: scores[key] for key in SHOWN if key in scores},
+                scores={key: float(scores[key]) for key in SHOWN if key in scores},
                 train_s=seconds,
-                epochs=len(tagger.history_),
-                epoch_s=clock.epoch_s(),
-                model_bytes=_file_size(tagger),
-                tokens_per_s=held_out.n_tokens / max(decoding, 1e-9),
-                curve=[(float(p.done), p.scores["dev"]) for p in tagger.history_ if "dev" in p.scores],
+                epochs=len(estimator.history_),
+                epoch_s=watch.epoch_s(),
+                model_bytes=_file_size(estimator),
+                speed=items / max(decoding, 1e-9),
+                unit="tokens" if isinstance(held_out, TokenTable) else "texts",
+                curve=watch.curve
+                or [(float(p.done), p.scores["dev"]) for p in estimator.history_ if "dev" in p.scores],
             )
         )
-        taggers[name] = tagger
-    return RecipeComparison(entries, taggers)
+        estimators[name] = estimator
+    return RecipeComparison(entries, estimators)
 
 
-class _Clock:
-    """A listener that notes the CPU time of each epoch."""
+class _Watch:
+    """A listener that notes the CPU time of each epoch and the held-out score after it, which is not counted."""
 
-    def __init__(self, listener: Listener) -> None:
-        self._listener = listener
+    def __init__(self, listener: Listener, score: Callable[[Any], float]) -> None:
+        self._listener, self._score = listener, score
         self._at: list[float] = []
+        self.curve: list[tuple[float, float]] = []
+        self.aside = 0.0
 
     def __call__(self, progress: Progress) -> bool:
-        self._at.append(time.process_time())
+        before = time.process_time()
+        self._at.append(before - self.aside)
+        if progress.model is not None:
+            told = progress.scores.get("dev")
+            self.curve.append((float(progress.done), self._score(progress.model()) if told is None else told))
+        self.aside += time.process_time() - before
         return self._listener(progress)
 
     def epoch_s(self) -> float:
@@ -166,8 +189,8 @@ class _Clock:
         return gaps[len(gaps) // 2] if gaps else 0.0
 
 
-def _file_size(tagger: Tagger) -> int:
+def _file_size(estimator: Any) -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.chaff"
-        tagger.save(path)
+        estimator.save(path)
         return path.stat().st_size

@@ -6,9 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.estimators import Classifier, Tagger
-from chaffinch.evaluate import LabelPair, TagPair, TagScorer, Tally
+from chaffinch.estimators.documents import labels_of
+from chaffinch.evaluate import LabelPair, LabelSets, TagPair, TagScorer, Tally
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.knobs import Knob, configured, knobs
 from chaffinch.lab.parts import Part, Texts
@@ -17,6 +18,7 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, Recipes
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
+from chaffinch.recipes.document_options import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -51,7 +53,7 @@ class Task(Protocol):
         """The settings checked, the recipe's defaults written out."""
 
     def estimator(
-        self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
+        self, recipe: str, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Any:
         """An estimator, not trained yet."""
 
@@ -82,7 +84,7 @@ class Tagging:
         return asdict(TAGGERS.by_name(recipe).configured(settings))
 
     def estimator(
-        self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
+        self, recipe: str, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Tagger:
         """A tagger."""
         config = TAGGERS.by_name(recipe).configured(settings)
@@ -112,62 +114,73 @@ class Tagging:
 
 
 class Classification:
-    """A label for each text. The knobs of its features stand beside those of the recipe."""
+    """Labels for texts. The knobs of its features and of the classifier stand beside those of the recipe."""
 
     name = "classification"
     recipes = CLASSIFIERS
     default = DEFAULT_CLASSIFIER
-    scores = ("accuracy", "macro_f1")
+    scores = ("micro_f1", "accuracy", "macro_f1")
 
     def knobs(self, recipe: str) -> dict[str, Knob]:
-        """The recipe's and those of the features."""
-        return {k.name: k for k in knobs(CLASSIFIERS.by_name(recipe).config)} | _TEXT_KNOBS
+        """The recipe's, those of the features and those of the classifier."""
+        return {k.name: k for k in knobs(CLASSIFIERS.by_name(recipe).config)} | _TEXT_KNOBS | _OPTION_KNOBS
 
     def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The recipe's config as plain values, and the features' settings that differ from their preset's."""
-        own, text = _of_features(settings)
-        return asdict(CLASSIFIERS.by_name(recipe).configured(own)) | text
+        """The recipe's config as plain values, and what else differs from the defaults."""
+        own, text, options = _sorted_out(settings)
+        return asdict(CLASSIFIERS.by_name(recipe).configured(own)) | text | options
 
     def estimator(
-        self, recipe: str, settings: Mapping[str, Any], features: str | None, seed: int, threads: int
+        self, recipe: str, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Classifier:
         """A classifier."""
-        own, text = _of_features(settings)
+        own, text, options = _sorted_out(settings)
         config = CLASSIFIERS.by_name(recipe).configured(own)
-        return Classifier(
-            config, features=TextFeatures.of(features).with_settings(text), seed=seed, threads=threads
-        )
+        kinds = TextFeatures.of(features).with_clusters(options.get("clusters")).with_settings(text)
+        return Classifier(config, features=kinds, seed=seed, threads=threads, **as_arguments(options))
 
     def fit(self, estimator: Classifier, train: Part, dev: Part | None, on_epoch: Listener) -> None:
         """Train it."""
-        if dev is not None:
-            raise ConfigError("classifiers do not stop on a dev part; tune the number of epochs instead")
         texts = _texts(train)
-        estimator.fit(texts.texts, texts.labels, on_epoch=on_epoch)
+        held_out = None if dev is None else (_texts(dev).texts, _texts(dev).labels)
+        estimator.fit(texts.texts, texts.labels, dev=held_out, on_epoch=on_epoch)
 
     def watcher(self, part: Part, threads: int) -> Callable[[ClassifierModel], float]:
         """The share of texts labelled right; rows of features are made once for all passes."""
         texts = _texts(part)
-        y = np.array(texts.labels)
+        labels = labels_of(texts.labels)
         made: list[tuple[Any, Any]] = []
 
         def accuracy(model: ClassifierModel) -> float:
             if not made or made[0][0] is not model.encoder:
                 made[:] = [(model.encoder, model.encoder.rows(texts.texts, None, threads))]
             s = model.scores_of_rows(made[0][1], threads)
-            return float((model.classes[s.argmax(axis=1)] == y).mean())
+            gold = labels.table(model.classes)
+            if model.several:
+                return float((model.given(s) == gold).all(axis=1).mean())
+            return float(gold[np.arange(len(s)), s.argmax(axis=1)].mean())
 
         return accuracy
 
     def tally(self, estimator: Classifier, part: Part) -> Tally:
-        """Counts by text."""
+        """Counts by text; of shares, the largest is what is right."""
         texts = _texts(part)
-        return LabelPair.from_lists(texts.labels, estimator.predict(texts.texts).tolist()).tally()
+        predicted = estimator.predict(texts.texts)
+        if estimator.model_.several:
+            gold = [[y] if isinstance(y, str) else y for y in texts.labels]
+            return LabelSets.from_lists(gold, predicted).tally()
+        most = [max(y, key=lambda name: y[name]) if isinstance(y, dict) else y for y in texts.labels]
+        if not all(isinstance(y, str) for y in most):
+            raise DataError(
+                "the model gives one label per text, and some of these texts have several or none"
+            )
+        return LabelPair.from_lists(most, predicted.tolist()).tally()
 
 
 TASKS: tuple[Task, ...] = (Tagging(), Classification())
 
 _TEXT_KNOBS = {k.name: k for k in knobs(TextVectorizer) if k.name not in RUN_KNOBS}
+_OPTION_KNOBS = {k.name: k for k in knobs(DocumentOptions)}
 
 
 def task_of(part: Part) -> Task:
@@ -181,6 +194,7 @@ def known_configs() -> list[tuple[str, type]]:
         *((f"Sentences: knobs of recipe {r.name}", r.config) for r in TAGGERS),
         *((f"Texts: knobs of recipe {r.name}", r.config) for r in CLASSIFIERS),
         ("Texts: features", TextVectorizer),
+        ("Texts: weights of labels, threshold, file", DocumentOptions),
     ]
 
 
@@ -193,14 +207,20 @@ def _table(part: Part) -> TokenTable:
 def _texts(part: Part) -> Texts:
     if not isinstance(part, Texts):
         raise DataError("expected texts with labels, got sentences with tags")
-    if not all(isinstance(y, str) for y in part.labels):
-        raise DataError("the laboratory is for one label per text, and some have several or none")
     return part
 
 
-def _of_features(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The settings of the recipe, and those of the features, the latter checked and of their knobs' types."""
-    own = {k: v for k, v in settings.items() if k not in _TEXT_KNOBS}
-    text = {k: v for k, v in settings.items() if k in _TEXT_KNOBS}
-    made = configured(TextVectorizer, text, "features of text")
-    return own, {k: getattr(made, k) for k in text}
+def _sorted_out(
+    settings: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The settings of the recipe, of the features, and of the classifier, all but the first checked."""
+    own = {k: v for k, v in settings.items() if k not in _TEXT_KNOBS and k not in _OPTION_KNOBS}
+    found = []
+    for config, known, what in (
+        (TextVectorizer, _TEXT_KNOBS, "features of text"),
+        (DocumentOptions, _OPTION_KNOBS, "classifier"),
+    ):
+        given = {k: v for k, v in settings.items() if k in known}
+        made = configured(config, given, what)
+        found.append({k: getattr(made, k) for k in given})
+    return own, found[0], found[1]

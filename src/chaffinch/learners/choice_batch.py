@@ -1,6 +1,6 @@
 """Log-linear classifiers by batch optimisation: L-BFGS, and OWL-QN where there is an L1 penalty."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,12 @@ class ChoiceBatch:
         batch = _core.ChoiceBatch(
             rows, problem.targets(), problem.importance, loss, self.l1, self.l2, threads=problem.threads
         )
+
+        def weights() -> ChoiceWeights:
+            w = np.zeros((problem.F + 1, problem.S), dtype=np.float32)
+            batch.weights(w)
+            return with_intercepts(ChoiceWeights(w, "sigmoid" if self.each else "softmax"), self.bias or 0.0)
+
         history: list[Progress] = []
         before, small = batch.value, 0
         for step in range(self.steps):
@@ -47,10 +53,9 @@ class ChoiceBatch:
             before = batch.value
             history.append(Progress("training", step + 1, self.steps, {"objective": before}))
             small = small + 1 if fall < self.tolerance else 0
-            if not problem.on_epoch(history[-1]) or not moved or small == 2:
+            going = problem.on_epoch(replace(history[-1], model=weights))
+            if not going or not moved or small == 2:
                 break
-        w = np.zeros((problem.F + 1, problem.S), dtype=np.float32)
-        batch.weights(w)
-        return with_intercepts(
-            ChoiceWeights(w, "sigmoid" if self.each else "softmax", history), self.bias or 0.0
-        )
+        made = weights()
+        made.history = history
+        return made

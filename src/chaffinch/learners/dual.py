@@ -1,7 +1,8 @@
 """Linear classifiers by dual coordinate descent: margins one-vs-rest, Crammer and Singer's margin, logistic."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +177,7 @@ def passes(
         order = np.asarray(_core.permutation(problem.N, problem.seed + epoch), dtype=np.int64)
         missed = run(np.ascontiguousarray(order[~is_late[order]]) if waiting else order)
         made.history.append(Progress("training", epoch + 1, epochs, {"missed": missed}))
-        if not problem.on_epoch(made.history[-1]):
+        if not problem.on_epoch(replace(made.history[-1], model=partial(as_they_stand, made, bias))):
             break
         if waiting and (epoch + 1 >= epochs // 2 or missed <= tolerance):
             made.late, made.late_scores = late, problem.scores(late, made.w, bias)
@@ -186,6 +187,11 @@ def passes(
                 break
             resting = False
             wake()
+
+
+def as_they_stand(made: ChoiceWeights, bias: float) -> ChoiceWeights:
+    """A copy of weights that are still being moved."""
+    return with_intercepts(replace(made, w=made.w.copy()), bias)
 
 
 def _late(problem: ChoiceProblem) -> NDArray[np.int64]:

@@ -63,6 +63,10 @@ class ClassifierModel:
         p = np.exp(s - s.max(axis=1, keepdims=True))
         return np.asarray(p / p.sum(axis=1, keepdims=True))
 
+    def given(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
+        """Which labels are given, where documents may have several: bool [N, Y]."""
+        return np.asarray(self.probabilities(scores) >= self.threshold)
+
     def packed(self) -> Packed:
         """What a model file keeps."""
         details, arrays, strings = self.encoder.packed()

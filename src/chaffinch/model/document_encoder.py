@@ -58,8 +58,7 @@ class DocumentEncoder:
         """Learn the features of texts; their rows."""
         if self.union is None:
             raise DataError("this encoder reads numbers, not texts")
-        extra = [] if beside is None else [SparseRows.of(beside)]
-        self.union.beside_columns = sum(block.columns for block in extra)
+        extra = self.union.first_beside(beside)
         parts = zip(self.union.parts, self.views, self.scales, strict=True)
         blocks = [
             part.fit_transform(view.of(texts, self.clusters), labels).times(scale)
@@ -71,12 +70,7 @@ class DocumentEncoder:
         """The rows of new documents."""
         if self.union is None:
             return SparseRows.of(X)
-        extra = [] if beside is None else [SparseRows.of(beside)]
-        columns = sum(block.columns for block in extra)
-        if columns != self.union.beside_columns:
-            raise DataError(
-                f"expected {self.union.beside_columns} columns beside the text as when fitting, got {columns}"
-            )
+        extra = self.union.more_beside(beside)
         blocks = []
         for part, view, scale in zip(self.union.parts, self.views, self.scales, strict=True):
             part.threads = threads
@@ -98,11 +92,18 @@ class DocumentEncoder:
                 here[:] = True
             parts.append(part if here.all() else part.restricted(here))
         keep[bounds[len(self.union.parts)] :] = True
-        return replace(self, union=FeatureUnion(tuple(parts), self.union.beside_columns))
+        return replace(self, union=replace(self.union, parts=tuple(parts)))
 
     def names(self) -> list[str]:
         """The name of every column."""
         return [f"x{i}" for i in range(self.columns)] if self.union is None else self.union.names()
+
+    def learn_hashed_names(self, texts: list[str]) -> None:
+        """Look in texts for what hashed features stand for, each kind in its view of them."""
+        if self.union is not None:
+            for part, view in zip(self.union.parts, self.views, strict=True):
+                if part.hash_bits:
+                    part.learn_hashed_names(view.of(texts, self.clusters))
 
     def packed(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
         """What a model file keeps: small facts, arrays, string lists."""

@@ -1,7 +1,8 @@
 """What a document classifier is trained on, and the way from there to a model that all its recipes share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import quantised
 from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.recipes.best_pass import BestPass, HeldOutDocuments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.calibration import fitted_temperature
 
@@ -44,6 +46,14 @@ class DocumentLabels:
         at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
         return replace(self, ptr=ptr, ids=self.ids[at], soft=None if self.soft is None else self.soft[which])
 
+    def table(self, classes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which of these classes each document has: bool [N, classes]; labels that are none of them are left out."""
+        place = {label: i for i, label in enumerate(classes.tolist())}
+        to = np.array([place.get(label, len(place)) for label in self.classes.tolist()], dtype=np.int64)
+        has = np.zeros((len(self.ptr) - 1, len(place) + 1), dtype=np.bool_)
+        has[np.repeat(np.arange(len(has)), np.diff(self.ptr)), to[self.ids]] = True
+        return has[:, :-1]
+
     def lists(self) -> list[list[int]]:
         """The label ids of each document, for features that read them."""
         flat = self.ids.tolist()
@@ -59,6 +69,7 @@ class DocumentTask:
     importance: how much each document counts, float32 [N], above 0
     bits:       8 or 32 for each weight; None: 8 for text where the recipe bears it
     smallest:   features none of whose weights reaches this share of the largest are dropped; None: the recipe's
+    dev:        held-out documents, their labels and the numbers beside them: the best pass on them is kept; or None
     """
 
     X: Any
@@ -73,6 +84,7 @@ class DocumentTask:
     seed: int = 0
     threads: int = 0
     on_epoch: Listener = keep_going
+    dev: tuple[Any, DocumentLabels, Any] | None = None
 
     def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder fitted to the documents, and their rows."""
@@ -112,18 +124,50 @@ class TrainedClassifier:
 
 
 def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
-    """Encode, learn, drop and round weights, calibrate."""
+    """Encode, learn, keep the best pass where there are held-out documents, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
     whole = replace(task, smallest=0.0)  # what is watched keeps its features, so that texts are encoded once
+    best, held_out = BestPass(), _held_out(task, encoder)
+    told: dict[int, float] = {}
 
     def on_epoch(progress: Progress) -> bool:
         weights = progress.model
         if weights is None:
+            if held_out is not None:
+                raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
             return task.on_epoch(progress)
-        return task.on_epoch(replace(progress, model=lambda: finished(whole, encoder, weights())))
+        going = True
+        if held_out is not None:
+            made = weights()
+            told[progress.done] = held_out.score(finished(whole, encoder, replace(made, w=made.w.copy())))
+            going = best.better(told[progress.done], made)
+            progress = replace(progress, scores={**progress.scores, "dev": told[progress.done]})
+        model = partial(_as_it_stands, whole, encoder, weights)
+        return task.on_epoch(replace(progress, model=model)) and going
 
     made: ChoiceWeights = settled(learner, task.text).fit(replace(task.problem(rows), on_epoch=on_epoch))
-    return TrainedClassifier(finished(task, encoder, made), made.history)
+    if held_out is not None:
+        if best.made is None:
+            raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
+        made.w = best.made.w
+    history = [
+        replace(p, scores={**p.scores, "dev": told[p.done]}) if p.done in told else p for p in made.history
+    ]
+    return TrainedClassifier(finished(task, encoder, made), history)
+
+
+def _as_it_stands(
+    task: DocumentTask, encoder: DocumentEncoder, weights: Callable[[], ChoiceWeights]
+) -> ClassifierModel:
+    return finished(task, encoder, weights())
+
+
+def _held_out(task: DocumentTask, encoder: DocumentEncoder) -> HeldOutDocuments | None:
+    if task.dev is None:
+        return None
+    X, labels, beside = task.dev
+    rows = encoder.rows(X, beside, task.threads)
+    return HeldOutDocuments(rows, labels.table(task.labels.classes), task.threads)
 
 
 def settled(learner: Any, text: bool) -> Any:

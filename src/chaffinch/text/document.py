@@ -50,6 +50,7 @@ class Document:
 
     columns: strings per token by column name, each as long as ``tokens``; ``y`` is the tag to learn
     labels:  labels of the whole document (more than one: multi-label)
+    shares:  how much of each label it has, adding up to one, where that is not all or nothing; ``labels`` is the most
     group:   what larger document this one belongs to, for features that look beyond the sentence
     fields:  whatever else its row held, as strings
     """
@@ -59,6 +60,7 @@ class Document:
     columns: dict[str, list[str]] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    shares: dict[str, float] = field(default_factory=dict)
     tree: Tree | None = None
     links: Links | None = None
     id: str | None = None

@@ -1,0 +1,55 @@
+"""What a classifier of texts may be told beside its recipe and its features."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentOptions:
+    """Weights of labels, the threshold of several labels, the size of the file, word clusters."""
+
+    class_weight: str | None = knob(
+        None, "how much the texts of a label count: balanced, or a list such as spam=2,ham=0.5"
+    )
+    threshold: float = knob(
+        0.5, "several labels: the probability from which a label is given", low=0.0, high=1.0
+    )
+    bits: int | None = knob(None, "8 or 32 for each weight; else 8, where the recipe bears it", low=8)
+    smallest: float | None = knob(
+        None, "drop features that never weigh this share of the largest weight", low=0.0, high=1.0
+    )
+    clusters: str | None = knob(None, "file of word clusters: path, word")
+
+
+def label_weights(written: str) -> str | dict[str, float]:
+    """What a user wrote of class weights, as the classifier takes it.
+
+    >>> label_weights("balanced"), label_weights("spam=2,ham=0.5")
+    ('balanced', {'spam': 2.0, 'ham': 0.5})
+    """
+    if written == "balanced":
+        return written
+    found = {}
+    for piece in written.split(","):
+        name, equals, number = piece.strip().rpartition("=")
+        try:
+            found[name] = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name or not found[name] >= 0:
+            raise ConfigError(
+                f"class_weight must be 'balanced' or a list such as 'spam=2,ham=0.5', got {piece.strip()!r}"
+            )
+    return found
+
+
+def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that are set, as arguments of the classifier; clusters belong to the features."""
+    made = {name: value for name, value in options.items() if name != "clusters" and value is not None}
+    if "class_weight" in made:
+        made["class_weight"] = label_weights(made["class_weight"])
+    return made
