@@ -20,6 +20,7 @@ void bind_linear_chain(nanobind::module_& m);
 void bind_part_rows(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
+void bind_tag_lists(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 void bind_word_classes(nanobind::module_& m);

@@ -8,9 +8,11 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.knobs import check, knob
+from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.problem import Problem
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.structures import require
+from chaffinch.scorers import PartFeatures
+from chaffinch.structures import Parts, require
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +42,16 @@ class MaximumLikelihood:
         check(self)
         require(self, "logsum", problem.structure, ("Perceptron", "Mira"))
         start = problem.scorer.w.astype(np.float32)
-        minimiser = _core.Minimiser(lambda w, g: self._value(problem, w, g), start)
+        summed = _lists if isinstance(problem.examples, ListExamples) else _examples
+
+        def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
+            scorer = problem.scorer.with_weights(w)
+            gradient = scorer.with_weights(self.l2 * w)
+            loss = summed(problem, scorer, gradient)
+            g[:] = gradient.w
+            return loss + 0.5 * self.l2 * float(np.dot(scorer.w, scorer.w))
+
+        minimiser = _core.Minimiser(value, start)
         before, small = minimiser.value, 0
         for step in range(1, self.steps + 1):
             moved = minimiser.iterate()
@@ -56,17 +67,30 @@ class MaximumLikelihood:
         minimiser.x(start)
         return problem.scorer.with_weights(start)
 
-    def _value(self, problem: Problem, w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
-        """f(w), its gradient into g."""
-        structure = problem.structure
-        scorer = problem.scorer.with_weights(w)
-        gradient = scorer.with_weights(self.l2 * w)
-        value = 0.5 * self.l2 * float(np.dot(w.astype(np.float64), w))
-        for x, y in problem.examples:
-            potentials = scorer.potentials(x)
-            gold = structure.parts(scorer.shape(x), y)
-            log_z, marginals = structure.logsum(potentials)
-            value += log_z - potentials.dot(gold)
-            gradient.update(x, marginals - gold)
-        g[:] = gradient.w
-        return value
+
+def _examples(problem: Problem, scorer: Any, gradient: Any) -> float:
+    """The loss of all examples, its gradient added to the weights of ``gradient``."""
+    structure, value = problem.structure, 0.0
+    for x, y in problem.examples:
+        potentials = scorer.potentials(x)
+        gold = structure.parts(scorer.shape(x), y)
+        log_z, marginals = structure.logsum(potentials)
+        value += log_z - potentials.dot(gold)
+        gradient.update(x, marginals - gold)
+    return value
+
+
+def _lists(problem: Problem, scorer: Any, gradient: Any) -> float:
+    """The same where all examples are lists of candidates end to end: one softmax over each."""
+    examples = problem.examples
+    assert isinstance(examples, ListExamples)
+    every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
+    starts, sizes, best = examples.lists[:-1], np.diff(examples.lists), examples.best
+    scores = scorer.potentials(every)["choice"]
+    top = np.maximum.reduceat(scores, starts)
+    p = np.exp(scores - np.repeat(top, sizes))
+    total = np.add.reduceat(p, starts)
+    p /= np.repeat(total, sizes)
+    p[best] -= 1
+    gradient.update(every, Parts(choice=p))
+    return float(np.sum(top + np.log(total) - scores[best]))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.learners.lists import ListExamples
 from chaffinch.scorers import Example
 
 
@@ -16,7 +17,7 @@ class Problem:
 
     structure: Any
     scorer: Any
-    examples: "Sequence[tuple[Any, Any]] | SentenceExamples"
+    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | ListExamples"
 
 
 @dataclass(frozen=True)

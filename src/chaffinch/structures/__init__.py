@@ -1,5 +1,6 @@
 """Structures: which y exist, which parts they have, and how the best, the sum and the k best are found."""
 
+from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain
 from chaffinch.structures.choice import Choice
 from chaffinch.structures.parts import Parts, Shape
@@ -18,8 +19,10 @@ from chaffinch.structures.protocols import (
 from chaffinch.structures.tree import Tree
 
 __all__ = [
+    "Candidates",
     "Chain",
     "Choice",
+    "Judged",
     "KBestOracle",
     "Learner",
     "MaxOracle",

@@ -1,0 +1,236 @@
+"""The reranker: chooses among the candidates of a k-best list by features that may look at the whole answer."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.model.candidates import (
+    CandidateFeatures,
+    CandidateList,
+    FeatureFunction,
+    NamedCandidates,
+    TagCandidates,
+)
+from chaffinch.modelfile import Requirements
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
+from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
+from chaffinch.structures.candidates import Candidates
+
+TASK = "reranker"
+TAGS = "tags"
+BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
+
+
+class Reranker:
+    """Chooses among candidates.
+
+    recipe:    ``likelihood``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
+    features:  ``"tags"`` (ready-made, for labellings); a function of the input and one candidate that names features
+               or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures)
+    min_count: features rarer than this are left out
+    base:      the weight of the base model's score to start from, where the learner can start anywhere
+    seed:      decides the order of examples wherever there is one
+
+    The base model's score (its distance from the best of the list) and a feature of its first choice are always
+    there. Train on lists that the base model has not been trained on: see :func:`cross_validated`.
+
+    >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
+    ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
+    >>> reranker = Reranker(features=lambda x, y: [f"ends in {y[-1]}"]).fit(lists)
+    >>> reranker.predict(lists)
+    ['ab', 'cb']
+    """
+
+    def __init__(
+        self,
+        recipe: Any = DEFAULT_RERANKER,
+        *,
+        features: str | FeatureFunction | CandidateFeatures = TAGS,
+        min_count: int = 2,
+        base: float = 1.0,
+        seed: int = 0,
+        threads: int = 0,
+    ) -> None:
+        self.recipe = recipe
+        self.features = features
+        self.min_count = min_count
+        self.base = base
+        self.seed = seed
+        self.threads = threads
+
+    # -- learning ---------------------------------------------------------------------------------------------
+
+    def fit(self, lists: Sequence[CandidateList], *, on_epoch: Listener = keep_going) -> "Reranker":
+        """Learn from lists whose losses are known."""
+        if not lists:
+            raise DataError("there is no list of candidates to learn from")
+        config = self._config()
+        losses = [one.losses for one in lists if one.losses is not None]
+        if len(losses) < len(lists):
+            raise DataError("every list needs losses to be learnt from")
+        self.features_ = self._features()
+        rows = _with_base(self.features_.fit(lists), lists)
+        examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
+        start = np.zeros(BASE + self.features_.F)
+        self.history_: list[Progress] = []
+
+        def noted(progress: Progress) -> bool:
+            self.history_.append(progress)
+            return on_epoch(progress)
+
+        recipe = RERANKERS.by_config(config)
+        if recipe.name != "hinge":
+            start[0] = self.base
+        problem = Problem(Candidates(), FeatureScorer(len(start), start), examples)
+        self.scorer_: FeatureScorer = config.fit(problem, noted)
+        self.config_ = config
+        return self
+
+    # -- answering --------------------------------------------------------------------------------------------
+
+    def predict(self, lists: Sequence[CandidateList]) -> list[Any]:
+        """The candidate chosen from each list."""
+        return [one.candidates[k] for one, k in zip(lists, self.choose(lists), strict=True)]
+
+    def choose(self, lists: Sequence[CandidateList]) -> list[int]:
+        """The place of the candidate chosen from each list; of equals, the base model's better one."""
+        return [int(np.argmax(scores)) for scores in self.scores(lists)]
+
+    def scores(self, lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
+        """The scores of all candidates of each list."""
+        if not hasattr(self, "scorer_"):
+            raise ConfigError("this reranker is not trained: call fit, or load a model")
+        if not lists:
+            return []
+        rows = _with_base(self.features_.rows(lists), lists)
+        every = PartFeatures({"choice": (len(rows.ptr) - 1,)}, {"choice": rows})
+        return np.split(self.scorer_.potentials(every)["choice"], _bounds(lists)[1:-1])
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file. A function of your own is not in it: give it again to ``loaded``."""
+        if not hasattr(self, "scorer_"):
+            raise ConfigError("this reranker is not trained: call fit first")
+        arrays: dict[str, NDArray[Any]] = {"w": self.scorer_.w}
+        strings: dict[str, list[str]] = {}
+        if isinstance(self.features_, TagCandidates):
+            kind, arrays["keys"] = TAGS, self.features_.keys
+        elif isinstance(self.features_, NamedCandidates):
+            kind, strings["names"] = "named", self.features_.names
+        else:
+            raise ConfigError(f"{type(self.features_).__name__} has no way into a model file")
+        header = modelfile.Header(
+            recipe=RERANKERS.by_config(self.config_).name,
+            settings=dataclasses.asdict(self.config_),
+            seed=self.seed,
+            scores=dict(scores or {}),
+            details={"task": TASK, "features": kind},
+        )
+        modelfile.write(path, header, arrays, strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
+        """The reranker that a file holds; ``features`` is the function that its names came from."""
+        recipe = RERANKERS.by_name(file.header.recipe)
+        kind = file.header.details.get("features")
+        need = Requirements(file)
+        reranker = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        if kind == TAGS:
+            keys = need.array("keys", np.uint64, ("F",), ascending=True)
+            reranker.features_ = TagCandidates(keys=keys)
+        elif kind == "named":
+            names = need.strings("names", "F", distinct=True)
+            reranker.features = features or given_features
+            reranker.features_ = NamedCandidates(features or given_features, names=list(names))
+        else:
+            raise ModelFileError(f"{file.source}: has features of the unknown kind {kind!r}")
+        w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)
+        need.nothing_else()
+        reranker.scorer_ = FeatureScorer(len(w), w)
+        reranker.config_ = reranker.recipe
+        reranker.history_ = []
+        return reranker
+
+    def __repr__(self) -> str:
+        return f"Reranker({self.recipe!r})"
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _config(self) -> Any:
+        return RERANKERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+
+    def _features(self) -> CandidateFeatures:
+        if self.features == TAGS:
+            return TagCandidates(min_count=self.min_count, threads=self.threads)
+        if isinstance(self.features, str):
+            raise ConfigError(
+                f"there are no features {self.features!r}: give 'tags', a function or an object"
+            )
+        if callable(self.features):
+            return NamedCandidates(self.features, min_count=self.min_count)
+        return self.features
+
+
+def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:
+    """The features that a candidate brings along, as those of a file do."""
+    found = getattr(candidate, "features", None)
+    if not isinstance(found, Mapping):
+        raise ConfigError(
+            "these candidates bring no features along: give the function that the reranker was fitted with"
+        )
+    return found
+
+
+def oracle(lists: Sequence[CandidateList]) -> list[Any]:
+    """The best candidate of each list by its loss: how good could a reranker get?"""
+    for one in lists:
+        if one.losses is None:
+            raise DataError("the best of a list is not known without losses")
+    return [one.candidates[int(np.argmin(one.losses))] for one in lists]  # type: ignore[arg-type]
+
+
+def cross_validated(
+    n: int, folds: int, lists: Callable[[NDArray[np.int64], NDArray[np.int64]], Sequence[CandidateList]]
+) -> list[CandidateList]:
+    """Lists for n training examples by models that have not seen them.
+
+    ``lists(rest, part)`` trains a base model on the examples ``rest`` and returns its lists for those of ``part``.
+
+    >>> seen = cross_validated(5, 2, lambda rest, part: [
+    ...     CandidateList(int(i), [rest.tolist()], np.zeros(1)) for i in part])
+    >>> [(one.x, one.candidates[0]) for one in seen][:2]
+    [(0, [1, 3]), (1, [0, 2, 4])]
+    """
+    if not 2 <= folds <= n:
+        raise ConfigError(f"folds must be from 2 to the {n} examples there are, got {folds}")
+    fold = np.arange(n) % folds
+    found: dict[int, CandidateList] = {}
+    for k in range(folds):
+        rest, part = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        found.update(zip(part.tolist(), lists(rest, part), strict=True))
+    return [found[i] for i in range(n)]
+
+
+def _bounds(lists: Sequence[CandidateList]) -> NDArray[np.int64]:
+    return np.cumsum([0, *(len(one.candidates) for one in lists)], dtype=np.int64)
+
+
+def _with_base(rows: Rows, lists: Sequence[CandidateList]) -> Rows:
+    """The rows with the base model's two features put before the others."""
+    gaps = np.concatenate([one.scores - one.scores.max() for one in lists])
+    first = np.zeros(len(gaps))
+    first[_bounds(lists)[:-1]] = 1
+    at = np.repeat(rows.ptr[:-1], BASE)
+    ids = np.insert(rows.ids + BASE, at, np.tile(np.arange(BASE), len(gaps)))
+    values = np.insert(rows.values, at, np.stack([gaps, first], axis=1).reshape(-1))
+    return Rows(rows.ptr + BASE * np.arange(len(rows.ptr)), ids.astype(np.int32), values.astype(np.float32))

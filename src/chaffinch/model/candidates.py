@@ -1,0 +1,176 @@
+"""K-best lists, and what turns their candidates into feature vectors."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.features.tag_lists import KeyedRows, tag_list_features
+from chaffinch.scorers import Rows
+
+FeatureFunction = Callable[[Any, Any], "Mapping[str, float] | Iterable[str]"]
+
+
+@dataclass(frozen=True, eq=False)
+class CandidateList:
+    """The answers that a base model offers for one input, best first.
+
+    x:          the input, whatever the features read
+    candidates: the answers
+    scores:     float64 [n], the base model's
+    losses:     float64 [n], how wrong each is; None where that is not known
+    """
+
+    x: Any
+    candidates: Sequence[Any]
+    scores: NDArray[np.float64]
+    losses: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        if not len(self.candidates):
+            raise DataError("a list of candidates is empty")
+        if len(self.scores) != len(self.candidates) or not np.isfinite(self.scores).all():
+            raise DataError("every candidate needs a finite score of the base model")
+        if self.losses is not None and len(self.losses) != len(self.candidates):
+            raise DataError(f"there are {len(self.candidates)} candidates and {len(self.losses)} losses")
+
+
+class CandidateFeatures(Protocol):
+    """Features of candidates: fitted once, the same columns ever after."""
+
+    @property
+    def F(self) -> int:
+        """How many there are."""
+        ...
+
+    def fit(self, lists: Sequence[CandidateList]) -> Rows:
+        """Take up the features of these lists; one row per candidate."""
+        ...
+
+    def rows(self, lists: Sequence[CandidateList]) -> Rows:
+        """One row per candidate; features never taken up are left out."""
+        ...
+
+
+class NamedCandidates:
+    """Features named by a function of the input and one candidate; strings count how often they come.
+
+    What all candidates of a list have alike makes no difference and is left out.
+
+    >>> features = NamedCandidates(lambda x, y: [f"ends in {y[-1]}", "is there"], min_count=1)
+    >>> rows = features.fit([CandidateList("", ["ab", "cd"], np.zeros(2))])
+    >>> features.names
+    ['ends in b', 'ends in d']
+    """
+
+    def __init__(self, function: FeatureFunction, *, min_count: int = 1, names: Sequence[str] = ()) -> None:
+        self.function, self.min_count = function, min_count
+        self._ids = {name: i for i, name in enumerate(names)}
+
+    @property
+    def names(self) -> list[str]:
+        """The names, in the order of their columns."""
+        return list(self._ids)
+
+    @property
+    def F(self) -> int:
+        """How many names there are."""
+        return len(self._ids)
+
+    def fit(self, lists: Sequence[CandidateList]) -> Rows:
+        """Names that come in at least ``min_count`` lists become columns."""
+        found = [self._named(one) for one in lists]
+        counts: dict[str, int] = {}
+        for candidates in found:
+            for name in dict.fromkeys(name for named in candidates for name in named):
+                counts[name] = counts.get(name, 0) + 1
+        kept = (name for name, count in counts.items() if count >= self.min_count)
+        self._ids = {name: i for i, name in enumerate(kept)}
+        return self._encoded(found)
+
+    def rows(self, lists: Sequence[CandidateList]) -> Rows:
+        """One row per candidate."""
+        return self._encoded([self._named(one) for one in lists])
+
+    def _named(self, one: CandidateList) -> list[dict[str, float]]:
+        """Names and values of each candidate that differ somewhere in the list."""
+        every: list[dict[str, float]] = []
+        for y in one.candidates:
+            found = self.function(one.x, y)
+            if isinstance(found, Mapping):
+                every.append({name: float(value) for name, value in found.items()})
+            else:
+                named: dict[str, float] = {}
+                for name in found:
+                    named[name] = named.get(name, 0.0) + 1.0
+                every.append(named)
+        first = every[0]
+        alike = {n for n, value in first.items() if all(named.get(n) == value for named in every)}
+        return [{n: value for n, value in named.items() if n not in alike} for named in every]
+
+    def _encoded(self, found: list[list[dict[str, float]]]) -> Rows:
+        ids, sizes = self._ids, []
+        columns: list[int] = []
+        values: list[float] = []
+        for candidates in found:
+            for named in candidates:
+                kept = [(ids[name], value) for name, value in named.items() if name in ids]
+                sizes.append(len(kept))
+                columns += (i for i, _ in kept)
+                values += (value for _, value in kept)
+        return Rows(
+            np.cumsum([0, *sizes], dtype=np.int64),
+            np.array(columns, np.int32),
+            np.array(values, np.float32),
+        )
+
+
+class TagCandidates:
+    """The ready-made features of labellings; x is a sentence of words, or of words and one more column.
+
+    keys: uint64 [F], ascending
+    """
+
+    def __init__(
+        self, *, min_count: int = 1, keys: NDArray[np.uint64] | None = None, threads: int = 0
+    ) -> None:
+        self.min_count, self.threads = min_count, threads
+        self.keys = np.zeros(0, np.uint64) if keys is None else keys
+
+    @property
+    def F(self) -> int:
+        """How many keys there are."""
+        return len(self.keys)
+
+    def fit(self, lists: Sequence[CandidateList]) -> Rows:
+        """Keys that at least ``min_count`` candidates have become columns."""
+        found = self._found(lists)
+        keys, counts = np.unique(found.keys, return_counts=True)
+        self.keys = keys[counts >= self.min_count]
+        return self._kept(found)
+
+    def rows(self, lists: Sequence[CandidateList]) -> Rows:
+        """One row per candidate."""
+        return self._kept(self._found(lists))
+
+    def _found(self, lists: Sequence[CandidateList]) -> KeyedRows:
+        sentences = [one.x for one in lists]
+        plain = all(isinstance(token, str) for sentence in sentences for token in sentence[:1])
+        words = sentences if plain else [[token[0] for token in sentence] for sentence in sentences]
+        extra = None if plain else [[token[1] for token in sentence] for sentence in sentences]
+        for n, one in enumerate(lists):
+            if any(len(labels) != len(words[n]) for labels in one.candidates):
+                raise DataError(
+                    f"list {n + 1}: a candidate has not one label for each of {len(words[n])} words"
+                )
+        return tag_list_features(words, [one.candidates for one in lists], extra, self.threads)
+
+    def _kept(self, found: KeyedRows) -> Rows:
+        place = np.searchsorted(self.keys, found.keys)
+        place[place == len(self.keys)] = 0
+        known = self.keys[place] == found.keys if len(self.keys) else np.zeros(len(place), bool)
+        bounds = np.concatenate([[0], np.cumsum(known)])[found.ptr]
+        return Rows(bounds.astype(np.int64), place[known].astype(np.int32), found.values[known])

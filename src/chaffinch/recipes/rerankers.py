@@ -1,0 +1,29 @@
+"""The recipes of rerankers: each is a learner over lists of candidates, under a name."""
+
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.maximum_likelihood import MaximumLikelihood
+from chaffinch.learners.mira import Mira
+from chaffinch.learners.perceptron import Perceptron
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.recipes.recipe import Recipe, Recipes
+from chaffinch.scorers import FeatureScorer
+
+
+def _trained(problem: object, learner: object) -> FeatureScorer:
+    return learner.fit(problem)  # type: ignore[attr-defined]
+
+
+def load(file: ModelFile) -> FeatureScorer:
+    """The weights of a file."""
+    w = Requirements(file).array("w", "float64", ("W",), finite=True)
+    return FeatureScorer(len(w), w)
+
+
+RERANKERS = Recipes(
+    Recipe("likelihood", "log-linear choice of the best candidate", MaximumLikelihood, _trained, load),
+    Recipe("perceptron", "averaged perceptron over the lists", Perceptron, _trained, load),
+    Recipe("mira", "margins as wide as the candidates' losses, online", Mira, _trained, load),
+    Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, _trained, load),
+)
+
+DEFAULT_RERANKER = "likelihood"
