@@ -1,6 +1,8 @@
 // Kernels: blocks of Gram matrices, and expansions over support examples.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "kernel_sequences.hpp"
+#include "kernel_trees.hpp"
 #include "kernel_vectors.hpp"
 #include "score.hpp"
 
@@ -38,9 +40,118 @@ template <class Array> void check_block(const Array& out, std::int64_t n, std::i
            "the block must be [rows of A, rows of B], or [rows of A, columns of w]");
 }
 
+void check_bounds(std::span<const std::int64_t> ptr, std::size_t items) {
+    expect(!ptr.empty() && ptr.front() == 0 && std::ranges::is_sorted(ptr) &&
+               ptr.back() == static_cast<std::int64_t>(items),
+           "ptr must rise from 0 to the number of symbols");
+}
+
+template <class Bank> void check_which(const Bank& bank, std::span<const std::int64_t> which) {
+    expect(std::ranges::all_of(which, [&](std::int64_t n) { return n >= 0 && n < bank.N(); }),
+           "an object is named that is not in the bank");
+}
+
+// Checks both sides of a block of two banks; true where it is symmetric.
+template <class Bank>
+bool check_banks(const Bank& A, const In<std::int64_t>& a, const Bank& B, const In<std::int64_t>& b,
+                 const Out<double, 2>& out) {
+    check_which(A, span(a));
+    check_which(B, span(b));
+    check_block(out, static_cast<std::int64_t>(a.size()), static_cast<std::int64_t>(b.size()));
+    return &A == &B && std::ranges::equal(span(a), span(b));
+}
+
+void bind_sequences(nb::module_& m) {
+    nb::class_<SequenceBank>(m, "SequenceBank", "Sequences of symbols, numbered once.")
+        .def(
+            "__init__",
+            [](SequenceBank* self, In<std::int64_t> ptr, In<std::uint64_t> keys) {
+                check_bounds(span(ptr), keys.size());
+                new (self) SequenceBank(span(ptr), span(keys));
+            },
+            nb::arg("ptr").noconvert(), nb::arg("keys").noconvert())
+        .def_prop_ro("symbols", [](const SequenceBank& self) { return self.numbers.size(); });
+    m.def(
+        "subsequence_gram",
+        [](const SequenceBank& A, In<std::int64_t> a, const SequenceBank& B, In<std::int64_t> b, int low, int high,
+           float decay, std::size_t threads, Out<double, 2> out) {
+            expect(1 <= low && low <= high && high <= longest_subsequence, "subsequence_gram: lengths are out of range");
+            const bool symmetric = check_banks(A, a, B, b, out);
+            nb::gil_scoped_release released;
+            subsequence_gram(A, span(a), B, span(b), symmetric, low, high, decay, threads, out.data());
+        },
+        nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(), nb::arg("low"), nb::arg("high"),
+        nb::arg("decay"), nb::arg("threads"), nb::arg("out").noconvert());
+    m.def(
+        "mismatch_gram",
+        [](const SequenceBank& A, In<std::int64_t> a, const SequenceBank& B, In<std::int64_t> b, int n,
+           In<double> shared, std::size_t threads, Out<double, 2> out) {
+            expect(n >= 1 && shared.size() >= 1 && shared.size() <= static_cast<std::size_t>(n) + 1,
+                   "mismatch_gram: n or the table of shared n-grams is out of range");
+            const bool symmetric = check_banks(A, a, B, b, out);
+            nb::gil_scoped_release released;
+            mismatch_gram(A, span(a), B, span(b), symmetric, n, span(shared), threads, out.data());
+        },
+        nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(), nb::arg("n"),
+        nb::arg("shared").noconvert(), nb::arg("threads"), nb::arg("out").noconvert());
+    m.def(
+        "ngram_counts",
+        [](In<std::int64_t> ptr, In<std::uint64_t> keys, int low, int high) {
+            check_bounds(span(ptr), keys.size());
+            expect(1 <= low && low <= high, "ngram_counts: lengths are out of range");
+            NgramCounts found;
+            {
+                nb::gil_scoped_release released;
+                found = ngram_counts(span(ptr), span(keys), low, high);
+            }
+            return nb::make_tuple(given(std::move(found.ptr)), given(std::move(found.keys)), given(std::move(found.counts)));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("keys").noconvert(), nb::arg("low"), nb::arg("high"));
+}
+
+void bind_trees(nb::module_& m) {
+    nb::enum_<TreeKernelKind>(m, "TreeKernelKind")
+        .value("subtree", TreeKernelKind::subtree)
+        .value("subset_tree", TreeKernelKind::subset_tree)
+        .value("partial_tree", TreeKernelKind::partial_tree);
+    nb::class_<TreeKernel>(m, "TreeKernel", "Which fragments of trees are counted.")
+        .def(nb::init<TreeKernelKind, double, double>(), nb::arg("kind"), nb::arg("decay"), nb::arg("depth"));
+    nb::class_<TreeBank>(m, "TreeBank", "Trees in postorder, their labels and productions numbered once.")
+        .def(
+            "__init__",
+            [](TreeBank* self, In<std::int64_t> ptr, In<std::uint64_t> labels, In<std::int32_t> arity) {
+                check_bounds(span(ptr), labels.size());
+                expect(arity.size() == labels.size() && TreeBank::valid(span(ptr), span(arity)),
+                       "TreeBank: these numbers of children make no trees");
+                new (self) TreeBank(span(ptr), span(labels), span(arity));
+            },
+            nb::arg("ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("arity").noconvert());
+    m.def(
+        "tree_gram",
+        [](const TreeKernel& kernel, const TreeBank& A, In<std::int64_t> a, const TreeBank& B, In<std::int64_t> b,
+           std::size_t threads, Out<double, 2> out) {
+            const bool symmetric = check_banks(A, a, B, b, out);
+            nb::gil_scoped_release released;
+            tree_gram(kernel, A, span(a), B, span(b), symmetric, threads, out.data());
+        },
+        nb::arg("kernel"), nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(),
+        nb::arg("threads"), nb::arg("out").noconvert());
+    m.def(
+        "tree_diagonal",
+        [](const TreeKernel& kernel, const TreeBank& A, In<std::int64_t> a, std::size_t threads, Out<double> out) {
+            check_which(A, span(a));
+            expect(out.size() == a.size(), "tree_diagonal: out must be as long as the list of trees");
+            nb::gil_scoped_release released;
+            tree_diagonal(kernel, A, span(a), threads, out.data());
+        },
+        nb::arg("kernel"), nb::arg("A"), nb::arg("a").noconvert(), nb::arg("threads"), nb::arg("out").noconvert());
+}
+
 } // namespace
 
 void bind_kernels(nb::module_& m) {
+    bind_sequences(m);
+    bind_trees(m);
     nb::enum_<VectorKernelKind>(m, "VectorKernelKind")
         .value("linear", VectorKernelKind::linear)
         .value("polynomial", VectorKernelKind::polynomial)

@@ -3,6 +3,8 @@
 from chaffinch.kernels.algebra import FunctionKernel, Normalised, Part, Product, Scaled, Sum
 from chaffinch.kernels.cache import GramRows
 from chaffinch.kernels.kernel import Kernel, Objects
+from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
+from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kernels.vectors import DenseRows, LinearKernel, Polynomial, Rbf, Sigmoid, VectorKernel
 
 __all__ = [
@@ -11,14 +13,21 @@ __all__ = [
     "GramRows",
     "Kernel",
     "LinearKernel",
+    "Mismatch",
     "Normalised",
     "Objects",
     "Part",
+    "PartialTreeKernel",
     "Polynomial",
     "Product",
     "Rbf",
     "Scaled",
     "Sigmoid",
+    "Spectrum",
+    "Subsequence",
+    "SubsetTreeKernel",
+    "SubtreeKernel",
     "Sum",
     "VectorKernel",
+    "WordSequence",
 ]

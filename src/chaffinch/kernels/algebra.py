@@ -155,9 +155,7 @@ class Normalised(Kernel):
     def block(self, A: Measured, B: Measured, threads: int) -> Block:
         """See :class:`Kernel`."""
         K = self.kernel.block(A.objects, A.objects if A is B else B.objects, threads).astype(np.float64)
-        K *= _inverse(A.lengths)[:, None]
-        K *= _inverse(B.lengths)
-        return K
+        return K * np.outer(_inverse(A.lengths), _inverse(B.lengths))
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
         """One, or zero where there are no features."""
