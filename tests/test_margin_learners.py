@@ -8,11 +8,14 @@ import pytest
 import brute
 from chaffinch.errors import ConfigError
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
-from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.frank_wolfe import FrankWolfe, blocks
 from chaffinch.learners.margin import Margin
+from chaffinch.learners.problem import DenseExamples, MonomialExamples, Problem
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.learners.subgradient import Subgradient
-from chaffinch.structures import Parts
+from chaffinch.scorers import Layout, Linear
+from chaffinch.scorers.monomials import Monomials, MonomialScorer
+from chaffinch.structures import Chain, Parts
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal
 
 C = 0.3
@@ -120,3 +123,72 @@ def test_a_measured_pass_knows_what_each_example_adds_to_the_gap():
     planes = [margin.zero(n) for n in range(len(margin))]
     objective, gaps = margin.measured(margin.scorer(planes), planes)
     assert objective.gap == pytest.approx(gaps.sum())
+
+
+def dense(problem):
+    """The same problem with its features as rows of numbers."""
+    data, F = problem.examples, problem.scorer.layout["unary"].rows
+    rows = np.zeros((len(data.y), F), np.float32)
+    np.add.at(rows, (np.repeat(np.arange(len(data.y)), np.diff(data.ptr)), data.ids), 1)
+    return Problem(problem.structure, problem.scorer, DenseExamples(data.sentences, rows, data.y))
+
+
+def monomial(problem, degree=3):
+    """The same problem over products of its features."""
+    data, F = problem.examples, problem.scorer.layout["unary"].rows
+    map = Monomials(F, degree, gamma=0.5, offset=0.7)
+    scorer = MonomialScorer(Layout.chain(map.rows, problem.structure.Y), map)
+    return Problem(
+        problem.structure, scorer, MonomialExamples(data.sentences, data.ptr, data.ids, data.y, map)
+    )
+
+
+FORMS = {"sparse": lambda p: p, "dense": dense, "monomial": monomial}
+
+
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("average", [False, True], ids=["last", "mean"])
+@pytest.mark.parametrize("sampling", ["gap", "turns"])
+def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
+    learner = FrankWolfe(C=C, epochs=4, tolerance=0.0, average=average, sampling=sampling)
+    problem = form(chain_problem(N=20))
+    for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
+        assert fused.objective.primal == pytest.approx(generic.objective.primal, rel=1e-3)
+        assert fused.objective.dual == pytest.approx(generic.objective.dual, rel=1e-3)
+        np.testing.assert_allclose(fused.scorer().w, generic.scorer().w, atol=2e-3)
+
+
+def test_fused_frank_wolfe_keeps_to_the_masks():
+    made = chain_problem(N=20)
+    may = np.array([[True, True, False], [True, True, True], [True, False, True]])
+    start = np.array([True, True, False])
+    problem = Problem(Chain(3, may, start), made.scorer, made.examples)
+    learner = FrankWolfe(C=C, epochs=3, tolerance=0.0)
+    for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
+        np.testing.assert_allclose(fused.scorer().w, generic.scorer().w, atol=2e-3)
+
+
+def test_dense_rows_and_lists_of_features_are_the_same_problem():
+    problem = chain_problem()
+    x, rows = problem.examples[3][0], dense(problem).examples[3][0]
+    chance = np.random.default_rng(0)
+    scorer = Linear(problem.scorer.layout)
+    delta = Parts(unary=chance.normal(size=(x.T, 3)), pair=chance.normal(size=(3, 3)))
+    other = Linear(problem.scorer.layout)
+    scorer.update(x, delta, 0.5)
+    other.update(rows, delta, 0.5)
+    np.testing.assert_allclose(scorer.w, other.w, rtol=1e-5)
+    np.testing.assert_allclose(scorer.potentials(x)["unary"], other.potentials(rows)["unary"], rtol=1e-4)
+    assert scorer.sq_norm(x, delta) == pytest.approx(other.sq_norm(rows, delta), rel=1e-5)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_monomials_have_the_inner_products_of_the_polynomial_kernel(degree):
+    chance = np.random.default_rng(degree)
+    map = Monomials(9, degree, gamma=0.5, offset=0.7)
+    a, b = (np.flatnonzero(chance.random(9) < 0.6).astype(np.int32) for _ in range(2))
+    rows = [set(map.expanded(np.array([0, len(x)]), x)[1].tolist()) for x in (a, b)]
+    firsts = list(map.native.firsts)
+    common = [np.searchsorted(firsts, m, side="right") - 1 for m in rows[0] & rows[1]]
+    kernel = (0.5 * len(set(a) & set(b)) + 0.7) ** degree
+    assert sum(map.squares[size] for size in common) == pytest.approx(kernel)

@@ -11,6 +11,7 @@ void bind_corpus(nanobind::module_& m);
 void bind_crf(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
+void bind_margins(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);

@@ -12,6 +12,7 @@ NB_MODULE(_core, m) {
     bind_crf(m);
     bind_evaluate(m);
     bind_online(m);
+    bind_margins(m);
     bind_ngrams(m);
     bind_features(m);
     bind_incremental(m);

@@ -163,16 +163,17 @@ class FusedChain:
             rule=learner.rule,
             amount=learner.amount(),
             k=learner.answers(),
-            transitions=_bytes(chain.transitions),
-            start_allowed=_bytes(chain.start),
-            end_allowed=_bytes(chain.end),
+            transitions=mask_bytes(chain.transitions),
+            start_allowed=mask_bytes(chain.start),
+            end_allowed=mask_bytes(chain.end),
         )
         for number in range(1, learner.epochs + 1):
             _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
             yield Epoch(number, wrong, lambda: Linear(layout, trainer.weights(learner.average)))
 
 
-def _bytes(mask: Any) -> Any:
+def mask_bytes(mask: Any) -> Any:
+    """A mask as the core reads it; None stays None."""
     return None if mask is None else np.ascontiguousarray(mask, np.uint8)
 
 

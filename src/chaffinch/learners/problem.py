@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.learners.lists import ListExamples
-from chaffinch.scorers import Example
+from chaffinch.scorers import Dense, Example
+from chaffinch.scorers.monomials import Monomials
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class Problem:
 
     structure: Any
     scorer: Any
-    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | ListExamples"
+    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | DenseExamples | ListExamples"
 
 
 @dataclass(frozen=True)
@@ -44,3 +45,34 @@ class SentenceExamples:
 
     def __iter__(self) -> Iterator[tuple[Example, NDArray[np.int32]]]:
         return (self[n] for n in range(len(self)))
+
+
+@dataclass(frozen=True)
+class DenseExamples:
+    """Sentences whose positions are rows of numbers, end to end, as examples.
+
+    sentences: int64 [N+1], bounds in positions   rows: float32 [T, D]   y: int32 [T]
+    """
+
+    sentences: NDArray[np.int64]
+    rows: NDArray[np.float32]
+    y: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.sentences) - 1
+
+    def __getitem__(self, n: int) -> tuple[Dense, NDArray[np.int32]]:
+        if not 0 <= n < len(self):
+            raise IndexError(n)
+        a, b = int(self.sentences[n]), int(self.sentences[n + 1])
+        return Dense(self.rows[a:b]), self.y[a:b]
+
+    def __iter__(self) -> Iterator[tuple[Dense, NDArray[np.int32]]]:
+        return (self[n] for n in range(len(self)))
+
+
+@dataclass(frozen=True)
+class MonomialExamples(SentenceExamples):
+    """Sentences whose positions are lists of binary features, each list rising, to be multiplied with each other."""
+
+    map: Monomials

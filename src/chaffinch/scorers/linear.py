@@ -27,6 +27,17 @@ class Example(NamedTuple):
         return len(self.ptr) - 1
 
 
+class Dense(NamedTuple):
+    """Features of T positions as rows of D numbers: float32 [T, D], feature d at row d of w."""
+
+    rows: NDArray[np.float32]
+
+    @property
+    def T(self) -> int:
+        """How many positions."""
+        return len(self.rows)
+
+
 @dataclass(frozen=True)
 class Block:
     """A block of w: ``rows`` rows of ``stride`` floats from ``offset`` on, the first ``columns`` of each in use."""
@@ -113,6 +124,7 @@ class Linear:
     """Scores that are sums of weights: a row of w for each feature, and blocks that every example shares.
 
         unary[t, y] = sum over the features f of position t of w.unary[f, y]      (or choice[y], T = 1)
+        unary[t, y] = sum over d of x[t, d] w.unary[d, y]                         (Dense)
         pair, start, end = w.pair, w.start, w.end
 
     >>> scorer = Linear(Layout.chain(F=3, Y=2))
@@ -143,42 +155,61 @@ class Linear:
         b = self.layout[name]
         return self._padded(b)[:, : b.columns]
 
-    def shape(self, x: Example) -> dict[str, tuple[int, ...]]:
+    def shape(self, x: Example | Dense) -> dict[str, tuple[int, ...]]:
         """The size of the parts of x."""
         b = self._features
         first = (b.columns,) if b.name == "choice" else (x.T, b.columns)
         return {b.name: first} | {s.name: s.shape for s in self._shared}
 
-    def potentials(self, x: Example) -> Parts:
+    def potentials(self, x: Example | Dense) -> Parts:
         """The scores of every part of x; the shared blocks are copies."""
         b = self._features
         rows = np.empty((x.T, b.stride), np.float32)
-        _core.score_rows(x.ptr, x.ids, self._padded(b), rows)
+        self._score(x, self._padded(b), rows)
         scores = np.ascontiguousarray(rows[:, : b.columns]).reshape(self.shape(x)[b.name])
         return Parts(
             **{b.name: scores}, **{s.name: self.block(s.name).reshape(s.shape).copy() for s in self._shared}
         )
 
-    def update(self, x: Example, delta: Parts, step: float = 1.0) -> None:
+    def update(self, x: Example | Dense, delta: Parts, step: float = 1.0) -> None:
         """w += step * (the features of x, weighed by delta)."""
         for name, block in delta.items():
             b = self.layout[name]
             if b is self._features:
-                _core.add_rows(x.ptr, x.ids, self._rows(x, block), step, self._padded(b))
+                self._add(x, self._rows(x, block), step, self._padded(b))
             else:
                 self.block(name)[...] += np.float32(step) * block.reshape(b.rows, b.columns)
 
-    def sq_norm(self, x: Example, delta: Parts) -> float:
+    def sq_norm(self, x: Example | Dense, delta: Parts) -> float:
         """The squared length of the change that an update of step 1 makes."""
         total = 0.0
         for name, block in delta.items():
             if name == self._features.name:
-                total += _core.squared_length(x.ptr, x.ids, self._rows(x, block))
+                total += self._squared_length(x, self._rows(x, block))
             else:
                 total += float(np.sum(block.astype(np.float64) ** 2))
         return total
 
-    def _rows(self, x: Example, block: NDArray[np.floating]) -> NDArray[np.float32]:
+    def _score(self, x: Example | Dense, w: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+        if isinstance(x, Dense):
+            _core.dense_score(x.rows, w, out)
+        else:
+            _core.score_rows(x.ptr, x.ids, w, out)
+
+    def _add(
+        self, x: Example | Dense, delta: NDArray[np.float32], step: float, w: NDArray[np.float32]
+    ) -> None:
+        if isinstance(x, Dense):
+            _core.dense_add(x.rows, delta, step, w)
+        else:
+            _core.add_rows(x.ptr, x.ids, delta, step, w)
+
+    def _squared_length(self, x: Example | Dense, delta: NDArray[np.float32]) -> float:
+        if isinstance(x, Dense):
+            return float(np.sum((x.rows.T.astype(np.float64) @ delta) ** 2))
+        return float(_core.squared_length(x.ptr, x.ids, delta))
+
+    def _rows(self, x: Example | Dense, block: NDArray[np.floating]) -> NDArray[np.float32]:
         b = self._features
         rows = np.zeros((x.T, b.stride), np.float32)
         rows[:, : b.columns] = block.reshape(x.T, b.columns)

@@ -1,0 +1,257 @@
+#include "chain_frank_wolfe.hpp"
+
+#include "clones.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr std::int64_t longest_kept = 128; // inner products of longer sentences are computed again at each visit
+
+// The sum of k over the steps since <= k < now.
+double weight(double since, double now) { return (now * (now - 1) - since * (since - 1)) / 2; }
+
+} // namespace
+
+// n is a whole number of lanes in all of these.
+CHAFFINCH_HOT double row_dot(const float* a, const float* b, std::int64_t n) {
+    float sum[lanes] = {};
+    for (std::int64_t k = 0; k < n; k += lanes)
+        for (std::int64_t l = 0; l < lanes; ++l) sum[l] += a[k + l] * b[k + l];
+    double total = 0;
+    for (const float s : sum) total += static_cast<double>(s);
+    return total;
+}
+
+CHAFFINCH_HOT void row_add(const float* from, float step, std::int64_t n, float* to) {
+    for (std::int64_t k = 0; k < n; ++k) to[k] += step * from[k];
+}
+
+CHAFFINCH_HOT void row_negate(const float* from, std::int64_t n, float* to) {
+    for (std::int64_t k = 0; k < n; ++k) to[k] = -from[k];
+}
+
+template <class Observations>
+ChainFrankWolfe<Observations>::ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences,
+                                               std::span<const std::int32_t> gold, const ChainCells& cells,
+                                               const ChainMasks& masks, std::int64_t size, double C, bool average)
+    : observations_(std::move(observations)), sentences_(sentences), gold_(gold), cells_(cells), masks_(masks), C_(C),
+      average_(average), w_(static_cast<std::size_t>(size)),
+      nodes_(gold.size() * static_cast<std::size_t>(cells.S)),
+      pairs_((sentences.size() - 1) * static_cast<std::size_t>(cells.Y * cells.S)), losses_(sentences.size() - 1),
+      gram_at_(sentences.size() - 1) {
+    if (average) {
+        mean_nodes_.resize(nodes_.size());
+        mean_pairs_.resize(pairs_.size());
+        mean_losses_.resize(losses_.size());
+        since_.resize(losses_.size());
+    }
+    for (std::size_t n = 0; n + 1 < sentences.size(); ++n) {
+        const std::int64_t from = sentences[n], T = sentences[n + 1] - from;
+        gram_at_[n] = T <= longest_kept ? static_cast<std::int64_t>(grams_.size()) : -1;
+        if (T > longest_kept) continue;
+        grams_.resize(grams_.size() + static_cast<std::size_t>(T * T));
+        observations_.gram(from, T, grams_.data() + gram_at_[n]);
+    }
+}
+
+template <class Observations>
+void ChainFrankWolfe<Observations>::run(std::span<const std::int64_t> order, std::span<double> gaps) {
+    for (const std::int64_t n : order) visit(n, gaps[n]);
+}
+
+template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int64_t n, double& gap) {
+    const Block here = block(n, nodes_, pairs_, losses_);
+    const std::int64_t T = here.T, S = cells_.S, Y = cells_.Y;
+    step_ += 1;
+    if (T == 0) return;
+    double cost = 0;
+    const double top = hinge(w_.data(), here.from, T, cost);
+    gap = std::max(0.0, C_ * (top - (*here.loss - aligned(w_.data(), here))));
+
+    Block change{here.from, T, room(change_nodes_, T * S), room(change_pairs_, Y * S), nullptr};
+    row_negate(here.nodes, T * S, change.nodes);
+    row_negate(here.pairs, Y * S, change.pairs);
+    const std::int32_t* y = gold_.data() + here.from;
+    for (std::int64_t t = 0; t < T; ++t) {
+        change.nodes[t * S + y[t]] += 1;
+        change.nodes[t * S + labels_[t]] -= 1;
+        if (t == 0) continue;
+        change.pairs[y[t - 1] * S + y[t]] += 1;
+        change.pairs[labels_[t - 1] * S + labels_[t]] -= 1;
+    }
+    const double length = C_ * C_ * squared_length(n, change);
+    if (gap <= 0 || (length <= 0 && cost <= *here.loss)) return;
+    const double step = length <= 0 ? 1.0 : std::min(1.0, gap / length);
+    if (average_) leave(n, weight(since_[n], step_));
+    row_add(change.nodes, static_cast<float>(step), T * S, here.nodes);
+    row_add(change.pairs, static_cast<float>(step), Y * S, here.pairs);
+    *here.loss += step * (cost - *here.loss);
+    move(change, static_cast<float>(step * C_), w_.data());
+    stale_ = true;
+}
+
+template <class Observations> MarginObjective ChainFrankWolfe<Observations>::measured(std::span<double> gaps) {
+    AlignedVector<float> w(w_.size());
+    double losses = 0, hinges = 0;
+    if (average_) {
+        mean(w, losses);
+    } else {
+        std::ranges::copy(w_, w.begin());
+        for (const double l : losses_) losses += l;
+    }
+    stale_ = true;
+    for (std::size_t n = 0; n + 1 < sentences_.size(); ++n) {
+        const Block here = block(static_cast<std::int64_t>(n), nodes_, pairs_, losses_);
+        if (here.T == 0) continue;
+        double cost = 0;
+        const double top = hinge(w.data(), here.from, here.T, cost);
+        hinges += top;
+        if (!average_) gaps[n] = std::max(0.0, C_ * (top - (*here.loss - aligned(w.data(), here))));
+    }
+    stale_ = true;
+    double sq_norm = observations_.sq_norm(w.data(), cells_.S);
+    for (std::size_t k = static_cast<std::size_t>(cells_.pair); k < w.size(); ++k)
+        sq_norm += static_cast<double>(w[k]) * static_cast<double>(w[k]);
+    return {sq_norm / 2 + C_ * hinges, C_ * losses - sq_norm / 2};
+}
+
+template <class Observations> void ChainFrankWolfe<Observations>::weights(std::span<float> out) {
+    double losses = 0;
+    if (average_)
+        mean(out, losses);
+    else
+        std::ranges::copy(w_, out.begin());
+}
+
+template <class Observations>
+auto ChainFrankWolfe<Observations>::block(std::int64_t n, AlignedVector<float>& nodes, AlignedVector<float>& pairs,
+                                          std::vector<double>& losses) -> Block {
+    const std::int64_t from = sentences_[n];
+    return {from, sentences_[n + 1] - from, nodes.data() + from * cells_.S, pairs.data() + n * cells_.Y * cells_.S,
+            losses.data() + n};
+}
+
+// max over y of cost(y) + s(y) - s(y_n), with the y that has it in labels_. unary_ keeps the scores without cost.
+template <class Observations>
+double ChainFrankWolfe<Observations>::hinge(const float* w, std::int64_t from, std::int64_t T, double& cost) {
+    const std::int64_t S = cells_.S;
+    float* unary = room(unary_, T * S);
+    float* augmented = room(augmented_, T * S);
+    observations_.score(from, T, w, S, unary);
+    const std::int32_t* y = gold_.data() + from;
+    for (std::int64_t t = 0; t < T; ++t) {
+        for (std::int64_t a = 0; a < S; ++a) augmented[t * S + a] = unary[t * S + a] + 1.0f;
+        augmented[t * S + y[t]] = unary[t * S + y[t]];
+    }
+    const float *pair = w + cells_.pair, *start = w + cells_.start, *end = w + cells_.end;
+    if (stale_)
+        viterbi_.prepare({.Y = cells_.Y,
+                          .pair = pair,
+                          .pair_stride = S,
+                          .start = start,
+                          .end = end,
+                          .transitions = masks_.transitions,
+                          .start_allowed = masks_.start,
+                          .end_allowed = masks_.end});
+    stale_ = false;
+    if (static_cast<std::int64_t>(labels_.size()) < T) labels_.resize(static_cast<std::size_t>(T));
+    cost = 0;
+    const Found found = viterbi_({.unary = augmented, .T = T, .stride = S}, labels_.data());
+    if (found.blocked >= 0) { // nothing is allowed: nothing is wrong
+        std::copy_n(y, T, labels_.data());
+        return 0;
+    }
+    const std::int32_t* z = labels_.data();
+    double over = static_cast<double>(start[z[0]]) - static_cast<double>(start[y[0]]) +
+                  static_cast<double>(end[z[T - 1]]) - static_cast<double>(end[y[T - 1]]);
+    for (std::int64_t t = 0; t < T; ++t) {
+        cost += z[t] != y[t];
+        over += static_cast<double>(unary[t * S + z[t]]) - static_cast<double>(unary[t * S + y[t]]);
+        if (t > 0)
+            over += static_cast<double>(pair[z[t - 1] * S + z[t]]) - static_cast<double>(pair[y[t - 1] * S + y[t]]);
+    }
+    return cost + over;
+}
+
+// s . d of a block, given the scores in unary_.
+template <class Observations> double ChainFrankWolfe<Observations>::aligned(const float* w, const Block& b) const {
+    const std::int64_t S = cells_.S;
+    return row_dot(unary_.data(), b.nodes, b.T * S) + row_dot(w + cells_.pair, b.pairs, cells_.Y * S) +
+           row_dot(w + cells_.start, b.nodes, S) + row_dot(w + cells_.end, b.nodes + (b.T - 1) * S, S);
+}
+
+template <class Observations>
+void ChainFrankWolfe<Observations>::move(const Block& change, float step, float* w) {
+    const std::int64_t S = cells_.S;
+    observations_.add(change.from, change.T, change.nodes, step, S, w);
+    row_add(change.pairs, step, cells_.Y * S, w + cells_.pair);
+    row_add(change.nodes, step, S, w + cells_.start);
+    row_add(change.nodes + (change.T - 1) * S, step, S, w + cells_.end);
+}
+
+// |F_n d|^2 = sum over t, s of G[t][s] d_t . d_s, and the squares of pairs, start and end.
+template <class Observations>
+double ChainFrankWolfe<Observations>::squared_length(std::int64_t n, const Block& change) {
+    const std::int64_t S = cells_.S, T = change.T;
+    const float* G = inner_products(n);
+    double sum = row_dot(change.pairs, change.pairs, cells_.Y * S);
+    for (std::int64_t t = 0; t < T; ++t) {
+        const float* d = change.nodes + t * S;
+        const double own = row_dot(d, d, S);
+        if (own == 0) continue;
+        sum += own * (static_cast<double>(G[t * T + t]) + (t == 0) + (t == T - 1));
+        for (std::int64_t s = 0; s < t; ++s) {
+            const auto g = static_cast<double>(G[t * T + s]);
+            if (g != 0) sum += 2 * g * row_dot(d, change.nodes + s * S, S);
+        }
+    }
+    return sum;
+}
+
+template <class Observations> const float* ChainFrankWolfe<Observations>::inner_products(std::int64_t n) {
+    if (gram_at_[n] >= 0) return grams_.data() + gram_at_[n];
+    const std::int64_t from = sentences_[n], T = sentences_[n + 1] - from;
+    gram_.resize(static_cast<std::size_t>(T * T));
+    observations_.gram(from, T, gram_.data());
+    return gram_.data();
+}
+
+// Adds what stood so far to the sums that means are made of.
+template <class Observations> void ChainFrankWolfe<Observations>::leave(std::int64_t n, double share) {
+    const Block here = block(n, nodes_, pairs_, losses_);
+    const Block sum = block(n, mean_nodes_, mean_pairs_, mean_losses_);
+    row_add(here.nodes, static_cast<float>(share), here.T * cells_.S, sum.nodes);
+    row_add(here.pairs, static_cast<float>(share), cells_.Y * cells_.S, sum.pairs);
+    *sum.loss += share * *here.loss;
+    since_[n] = step_;
+}
+
+template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span<float> w, double& losses) {
+    const double now = step_ + 1, total = weight(0, now);
+    std::ranges::fill(w, 0.0f);
+    losses = 0;
+    for (std::size_t n = 0; n + 1 < sentences_.size() && total > 0; ++n) {
+        const auto i = static_cast<std::int64_t>(n);
+        const Block here = block(i, nodes_, pairs_, losses_), sum = block(i, mean_nodes_, mean_pairs_, mean_losses_);
+        if (here.T == 0) continue;
+        const double share = weight(since_[n], now);
+        const std::int64_t rows = here.T * cells_.S, pairs = cells_.Y * cells_.S;
+        Block both{here.from, here.T, room(change_nodes_, rows), room(change_pairs_, pairs), nullptr};
+        std::copy_n(sum.nodes, rows, both.nodes);
+        std::copy_n(sum.pairs, pairs, both.pairs);
+        row_add(here.nodes, static_cast<float>(share), rows, both.nodes);
+        row_add(here.pairs, static_cast<float>(share), pairs, both.pairs);
+        move(both, static_cast<float>(C_ / total), w.data());
+        losses += (*sum.loss + share * *here.loss) / total;
+    }
+}
+
+template class ChainFrankWolfe<SparseObservations>;
+template class ChainFrankWolfe<DenseObservations>;
+template class ChainFrankWolfe<MonomialObservations>;
+
+} // namespace chaffinch

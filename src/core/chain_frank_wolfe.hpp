@@ -1,0 +1,88 @@
+// Block-coordinate Frank-Wolfe for the structured hinge on a first-order chain.
+//
+//   P(w) = |w|^2 / 2 + C sum_n H_n(w)     H_n = max over y of  cost(y) + s(y) - s(y_n)        cost: wrong labels
+//   D(d) = C sum_n l_n - |w|^2 / 2        w   = C sum_n F_n d_n
+//
+// Each sentence keeps a mixture of planes: a difference d_n of parts (rows [T][S] and label pairs [Y][S]) and a loss l_n,
+// both zero at first. A visit finds the highest plane s by Viterbi with the cost added, and moves towards it:
+//
+//   gap  = C (hinge(s) - hinge(d_n)),    step = min(1, gap / |C F_n (s - d_n)|^2)
+//   d_n += step (s - d_n),               w   += step C F_n (s - d_n)
+//
+// |F_n d|^2 is told by the inner products of a sentence's positions, which are computed once, so that weights are
+// touched by the score and by the one move. The mean of w weighs step k by k and is kept as the mean of the d_n.
+// (Lacoste-Julien et al. 2013.)
+#pragma once
+
+#include "aligned.hpp"
+#include "chain.hpp"
+#include "observations.hpp"
+#include "online_chain.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+struct MarginObjective {
+    double primal = 0, dual = 0;
+};
+
+template <class Observations> class ChainFrankWolfe {
+  public:
+    ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences, // [N+1] bounds into tokens
+                    std::span<const std::int32_t> gold,                                 // [tokens]
+                    const ChainCells& cells, const ChainMasks& masks, std::int64_t size, // of w
+                    double C, bool average);
+
+    // Visits these sentences; writes the gap that each had. gaps [N]
+    void run(std::span<const std::int64_t> order, std::span<double> gaps);
+
+    // Primal and dual of the weights that `weights` gives. Of the last ones, also each sentence's gap.
+    MarginObjective measured(std::span<double> gaps);
+
+    void weights(std::span<float> out); // [size] the last ones, or their mean
+
+  private:
+    struct Block { // of sentence n
+        std::int64_t from, T;
+        float *nodes, *pairs; // [T][S], [Y][S]
+        double* loss;
+    };
+
+    Block block(std::int64_t n, AlignedVector<float>& nodes, AlignedVector<float>& pairs, std::vector<double>& losses);
+    void visit(std::int64_t n, double& gap);
+    double hinge(const float* w, std::int64_t from, std::int64_t T, double& cost); // finds labels_
+    double aligned(const float* w, const Block& b) const;
+    void move(const Block& change, float step, float* w);
+    double squared_length(std::int64_t n, const Block& change);
+    const float* inner_products(std::int64_t n);
+    void leave(std::int64_t n, double weight);
+    void mean(std::span<float> w, double& losses);
+
+    Observations observations_;
+    std::span<const std::int64_t> sentences_;
+    std::span<const std::int32_t> gold_;
+    ChainCells cells_;
+    ChainMasks masks_;
+    double C_;
+    bool average_;
+    AlignedVector<float> w_;
+    AlignedVector<float> nodes_, pairs_, mean_nodes_, mean_pairs_;
+    std::vector<double> losses_, mean_losses_, since_;
+    double step_ = 0;
+
+    std::vector<std::int64_t> gram_at_; // [N] where a sentence's inner products begin; -1: not kept
+    std::vector<float> grams_, gram_;
+    ChainViterbi<float> viterbi_;
+    bool stale_ = true;
+    AlignedVector<float> unary_, augmented_, change_nodes_, change_pairs_;
+    std::vector<std::int32_t> labels_;
+};
+
+extern template class ChainFrankWolfe<SparseObservations>;
+extern template class ChainFrankWolfe<DenseObservations>;
+extern template class ChainFrankWolfe<MonomialObservations>;
+
+} // namespace chaffinch
