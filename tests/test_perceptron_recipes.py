@@ -13,7 +13,7 @@ from chaffinch.model.squeezed import SECTION
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.label_templates import label_templates
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
-from chaffinch.text.schemes import validate
+from chaffinch.text.schemes import BIO, BIOES, convert_column, validate
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import fitted_temperature, reliability
 from commandline import run  # noqa: F401
@@ -125,6 +125,30 @@ def test_a_temperature_brings_confidence_closer_to_the_truth():
     assert error(loud / tau) < 0.03 < error(loud)
 
 
+@pytest.mark.parametrize("inside", ["auto", "as given"])
+@pytest.mark.parametrize("config", [Greedy, EasiestFirstTagger])
+def test_the_temperature_is_fitted_on_every_held_out_decision(corpus, config, inside):
+    X, y = corpus
+    tagger = Tagger(config(epochs=3, inside=inside)).fit(X[:60], y[:60], dev=(X[60:], y[60:]))
+    held_out = table_of(X[60:], y[60:])
+    steps = tagger.model_.steps(held_out, 1)
+    column = held_out.columns["y"]
+    if inside == "auto":
+        column = convert_column(column, held_out.ptr, BIO, BIOES)
+    gold = np.array([tagger.model_.labels.inner.index(t) for t in column.types])[column.ids]
+    assert tagger.model_.temperature == pytest.approx(fitted_temperature(steps.scores, gold))
+
+
+def test_steps_show_the_softmax_and_the_calibrated_confidence(corpus):
+    X, y = corpus
+    tagger = Tagger(EasiestFirstTagger(epochs=3)).fit(X[:60], y[:60], dev=(X[60:], y[60:]))
+    steps = tagger.model_.steps(table_of(X[:1], y[:1]), 1)
+    for t, d in enumerate(decisions(tagger, table_of(X[:1], y[:1]))[0].tokens):
+        for tau, shown in ((1.0, d.confidence), (tagger.model_.temperature, d.calibrated)):
+            q = np.exp(steps.scores[t] / tau)
+            assert shown == pytest.approx(q[steps.labels[t]] / q.sum(), rel=1e-4)
+
+
 def test_beam_offers_its_readings_and_refuses_confidence(corpus):
     X, y = corpus
     tagger = Tagger(CONFIGS["beam"]).fit(X, y)
@@ -199,6 +223,15 @@ def test_a_damaged_squeezed_section_is_refused(corpus, tmp_path):
         modelfile.write(tmp_path / "bad.chaff", file.header, {**file.arrays, SECTION: bad}, {})
         with pytest.raises(ModelFileError):
             load(tmp_path / "bad.chaff")
+
+
+def test_the_size_search_comes_near_its_budget_from_below_and_tries_a_dictionary(corpus):
+    X, y = corpus
+    train, dev = table_of(X[:80], y[:80]), table_of(X[80:], y[80:])
+    found = smallest(Greedy(epochs=3), train, dev, parsed_size("4.5KB"))
+    assert max(p.bytes for p in found.curve if p.bytes <= 4608) > 4000
+    assert {0, 20} <= {p.dictionary for p in found.curve}
+    assert found.curve == sorted(found.curve, key=lambda p: p.bytes)
 
 
 def test_the_size_search_keeps_to_its_budget(corpus):

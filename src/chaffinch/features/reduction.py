@@ -58,13 +58,14 @@ def _used_values(
     """The strings that occur in the names of what is kept, by section of the encoder's state."""
     by_column: dict[str, set[str]] = {}
     forms = {str(t): t for text in encoder.templates for t in parse(text)}
-    singles = [t for t in forms.values() if not t.label_offsets]
+    singles = _by_first_mark([t for t in forms.values() if not t.label_offsets])
     for name in encoder.names(features.astype(np.int32)):
         _note(name, singles, by_column)
     for l, (mask, label) in enumerate(zip(observations, encoder.label_templates, strict=True)):
         seen = parse(label.text)[0].observed
+        observed = _by_first_mark([Template(seen)] if seen else [])
         for o in np.flatnonzero(mask).tolist() if seen else ():
-            _note(encoder.observation_name(l, o), [Template(seen)], by_column)
+            _note(encoder.observation_name(l, o), observed, by_column)
     sections = encoder.value_columns()
     return {
         section: set().union(*(by_column.get(column, set()) for column in columns))
@@ -72,14 +73,25 @@ def _used_values(
     }
 
 
-def _note(name: str, templates: Sequence[Template], by_column: dict[str, set[str]]) -> None:
-    """Take a feature's name apart by the template that made it; a doubtful name counts under all that fit."""
+# Templates and the marks before their values in a feature's name, by the first mark: ``w[-1]=``, ``|w[0]=``.
+Marks = dict[str, list[tuple[Template, list[str]]]]
+
+
+def _by_first_mark(templates: Sequence[Template]) -> Marks:
+    found: Marks = {}
     for template in templates:
         marks = [f"{'|' if i else ''}{atom}=" for i, atom in enumerate(template.atoms)]
         if template.window:
             marks = [f"{template}="]
-        if not marks or not name.startswith(marks[0]):
-            continue
+        if marks:
+            found.setdefault(marks[0], []).append((template, marks))
+    return found
+
+
+def _note(name: str, templates: Marks, by_column: dict[str, set[str]]) -> None:
+    """Take a feature's name apart by the template that made it; a doubtful name counts under all that fit."""
+    first, _, _ = name.partition("=")
+    for template, marks in templates.get(first + "=", ()):
         rest, values = name, []
         for mark in marks:
             before, found, rest = rest.partition(mark)

@@ -18,7 +18,10 @@ from chaffinch.text.table import TokenTable
 class Decision:
     """One token's: the step at which it was labelled (from 1), its score, and how sure the tagger was.
 
-    confidence: the label's probability when it was decided; rival: the next best label
+    confidence: the softmax of the scores when it was decided, at this label
+    calibrated: the same as fitted on held-out data, so that of the labels given with 0.9 nine in ten are right;
+                equal to the confidence where there was no such data
+    rival:      the next best label
     """
 
     step: int
@@ -26,6 +29,7 @@ class Decision:
     label: str
     score: float
     confidence: float
+    calibrated: float
     rival: str
 
 
@@ -46,7 +50,7 @@ class SentenceDecisions:
         broad = max((len(d.label) for d in self.tokens), default=0)
         rows = [
             f"{d.step:>4}  {d.word:<{width}}  {d.label:<{broad}}  score {d.score:>9.2f}  "
-            f"confidence {d.confidence:.4f}  before {d.rival}"
+            f"confidence {d.confidence:.4f}  calibrated {d.calibrated:.4f}  before {d.rival}"
             for d in self.in_order()
         ]
         return "\n".join([f"{self.search}:", *rows])
@@ -73,9 +77,10 @@ class SentenceDecisions:
                     tag("br"),
                     tag("code", d.label),
                     tag("br"),
-                    tag("small", f"{d.score:.1f}, {100 * d.confidence:.1f}%"),
+                    tag("small", f"{d.score:.1f}, {100 * d.calibrated:.1f}%"),
                     style=style,
-                    title=f"step {d.step}: {d.label} before {d.rival}",
+                    title=f"step {d.step}: {d.label} before {d.rival}; score {d.score:.3f}, confidence "
+                    f"{d.confidence:.4f}, calibrated {d.calibrated:.4f}",
                 )
             )
         return tag("div", tag("small", self.search), tag("div", *cards))
@@ -97,7 +102,8 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
     steps = model.steps(table, tagger.threads)
     outer, outer_of = model.labels.outer, model.labels.outer_of
     rows = np.arange(len(steps.labels))
-    best, sure = steps.scores[rows, steps.labels], steps.p[rows, steps.labels]
+    best, calibrated = steps.scores[rows, steps.labels], steps.p[rows, steps.labels]
+    sure = 1 / np.exp(steps.scores - best[:, None]).sum(axis=1)
     others = steps.scores.copy()
     others[rows, steps.labels] = -np.inf
     rivals = others.argmax(axis=1) if others.shape[1] > 1 else steps.labels
@@ -107,6 +113,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
         [outer[i] for i in outer_of[steps.labels].tolist()],
         best.tolist(),
         sure.tolist(),
+        calibrated.tolist(),
         [outer[i] for i in outer_of[rivals].tolist()],
     )
     all_tokens = [Decision(*row) for row in zip(*columns, strict=True)]

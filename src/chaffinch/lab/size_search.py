@@ -1,4 +1,4 @@
-"""The best tagger within a number of bytes: fewer features, fewer weights, fewer bits."""
+"""The best tagger within a number of bytes: fewer features, fewer weights, fewer bits, a dictionary of labels."""
 
 import re
 import tempfile
@@ -20,8 +20,10 @@ from chaffinch.text.table import TokenTable
 
 UPDATES = (1, 3, 6)
 BITS = (8, 6, 5)
-THRESHOLDS = (0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
-TURNS = 7
+DICTIONARY = 20
+SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2.0)
+TURNS = 6
+NEAR = 0.985
 
 _UNITS = {"": 1, "B": 1, "KB": 1024, "KIB": 1024, "MB": 1024**2, "MIB": 1024**2}
 
@@ -31,8 +33,9 @@ class Sized:
     """One point of the curve: the settings, the size of the file, and the scores."""
 
     min_updates: int
+    dictionary: int
     min_weight: float
-    bits: int | None
+    bits: int
     bytes: int
     token_accuracy: float
     sentence_accuracy: float
@@ -41,15 +44,16 @@ class Sized:
         """For a table."""
         return [
             str(self.min_updates),
-            f"{self.min_weight:.3f}",
-            "-" if self.bits is None else str(self.bits),
+            str(self.dictionary or "-"),
+            f"{self.min_weight:.2g}",
+            str(self.bits),
             f"{self.bytes / 1024:,.1f}",
             f"{100 * self.token_accuracy:.2f}",
             f"{100 * self.sentence_accuracy:.2f}",
         ]
 
 
-HEAD = ["min updates", "min weight", "bits", "KB", "tokens", "sentences"]
+HEAD = ["min updates", "dictionary", "min weight", "bits", "KB", "tokens", "sentences"]
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,14 @@ class SizeSearch:
     def page(self, title: str) -> Page:
         """The curve of accuracy against size, and the points."""
         made = Page("Accuracy and size", title)
+        kinds = dict.fromkeys((p.bits, p.dictionary > 0) for p in self.curve)
         series = {
-            f"{bits or 32} bits": [
-                (p.bytes / 1024, 100 * p.sentence_accuracy) for p in self.curve if p.bits == bits
+            f"{bits} bits" + (", dictionary" if listed else ""): [
+                (p.bytes / 1024, 100 * p.sentence_accuracy)
+                for p in self.curve
+                if (p.bits, p.dictionary > 0) == (bits, listed)
             ]
-            for bits in dict.fromkeys(p.bits for p in self.curve)
+            for bits, listed in kinds
         }
         made.add(
             "Sentences right, by size", figure(lines("Sentence accuracy", series, "KB", "% of sentences"))
@@ -102,78 +109,92 @@ def smallest(
 ) -> SizeSearch:
     """The best tagger of at most ``most`` bytes on the dev sentences.
 
-    For each number of updates that a feature needs to count, one model is trained; its weights are cut at thresholds
-    and rounded to few bits, and for each width the lowest threshold that fits is found by halving.
+    For each number of updates that a feature needs to count, one model is trained; its weights are rounded to few
+    bits, and of each width as many as fit are kept, the largest. The best of these is tried with a dictionary of
+    unambiguous words as well, and at other sizes, for the curve.
     """
     if not hasattr(config, "min_updates"):
         raise ConfigError(
             "--max-size makes greedy, easiest-first and beam taggers small; choose one of these recipes"
         )
     curve: list[Sized] = []
-    best: tuple[Sized, Tagger] | None = None
-    updates = sorted({config.min_updates, *UPDATES} if config.min_updates == 1 else {config.min_updates})
+    fitting: list[tuple[Sized, Tagger]] = []
+    plain = replace(config, bits=None, min_weight=0.0)
     widths = BITS if config.bits is None else (config.bits,)
-    for least in updates:
-        chosen = replace(config, min_updates=least, bits=None, min_weight=0.0)
-        tagger = Tagger(chosen, features=features, seed=seed, threads=threads).fit(
-            train, dev=dev, on_epoch=on_epoch
+    trained: dict[tuple[int, int], Tagger] = {}
+
+    def whole(updates: int, dictionary: int) -> Tagger:
+        if (updates, dictionary) not in trained:
+            chosen = replace(plain, min_updates=updates, dictionary=dictionary)
+            made = Tagger(chosen, features=features, seed=seed, threads=threads)
+            trained[updates, dictionary] = made.fit(train, dev=dev, on_epoch=on_epoch)
+        return trained[updates, dictionary]
+
+    def search(updates: int, dictionary: int, bits: int, share: float = 1.0) -> None:
+        threshold, small, size = _largest_that_fits(
+            whole(updates, dictionary), bits, int(share * most), config.min_weight
         )
-        whole = tagger.model_
-        assert isinstance(whole, IncrementalModel)
+        point = _scored(small, dev, Sized(updates, dictionary, threshold, bits, size, 0.0, 0.0))
+        curve.append(point)
+        on_point(point)
+        if size <= most:
+            fitting.append((point, small))
 
-        def made(
-            threshold: float, bits: int, whole: IncrementalModel = whole, tagger: Tagger = tagger
-        ) -> Tagger:
-            return with_model(tagger, replace(whole.pruned(threshold, bits).reduced(), small=True))
-
+    for updates in UPDATES if config.min_updates == 1 else (config.min_updates,):
         for bits in widths:
-            fitting = _lowest_that_fits(whole, bits, most, config.min_weight, made)
-            others = [t for t in THRESHOLDS if bits == widths[0] and _may_fit(whole, t, 2 * most)]
-            for threshold in sorted({*others, *fitting}):
-                small = made(threshold, bits)
-                size = file_size(small)
-                point = _scored(small, dev, Sized(least, threshold, bits, size, 0.0, 0.0))
-                curve.append(point)
-                on_point(point)
-                if size <= most and (best is None or _better(point, best[0])):
-                    best = point, small
-    curve.sort(key=lambda p: p.bytes)
-    if best is None:
-        least_bytes = f"; the smallest tried has {curve[0].bytes / 1024:,.0f} KB" if curve else ""
+            search(updates, config.dictionary, bits)
+    if not fitting:
+        least = min(p.bytes for p in curve) / 1024
         raise ConfigError(
-            f"no setting fits into {most / 1024:,.0f} KB{least_bytes}: "
+            f"no setting fits into {most / 1024:,.0f} KB; the smallest tried has {least:,.0f} KB: "
             "allow more, or give fewer templates with --features"
         )
-    return SizeSearch(best[1], best[0], curve)
+    if config.dictionary == 0:
+        best = max(fitting, key=_merit)[0]
+        search(best.min_updates, DICTIONARY, best.bits)
+    best = max(fitting, key=_merit)[0]
+    for share in SHARES:
+        search(best.min_updates, best.dictionary, best.bits, share)
+    best, small = max(fitting, key=_merit)
+    return SizeSearch(small, best, sorted(set(curve), key=lambda p: p.bytes))
 
 
-def _lowest_that_fits(
-    whole: IncrementalModel, bits: int, most: int, least: float, made: Callable[[float, int], Tagger]
-) -> list[float]:
-    """The lowest threshold, within a few per cent, whose file has at most ``most`` bytes; none if none has."""
+def _largest_that_fits(tagger: Tagger, bits: int, most: int, least: float) -> tuple[float, Tagger, int]:
+    """With the lowest threshold whose file has at most ``most`` bytes, or the smallest file that was met.
 
-    def fits(threshold: float) -> bool:
-        return _may_fit(whole, threshold, most) and file_size(made(threshold, bits)) <= most
-
-    low, high = least, _highest(whole)
-    if fits(low):
-        return [low]
-    found = []
+    The size of a file is about in proportion to the number of weights in it, so a few tries come near.
+    """
+    whole = tagger.model_
+    assert isinstance(whole, IncrementalModel)
+    w = whole.weights
+    magnitude = np.sort(np.abs(np.concatenate([w.unary.ravel(), w.context.ravel()])))[::-1]
+    magnitude = magnitude[magnitude >= max(least, np.finfo(np.float32).tiny)]
+    n, best = min(len(magnitude), most), None
+    fits, above = 0, len(magnitude) + 1  # numbers of weights that fit for sure, and that do not
     for _ in range(TURNS):
-        middle = float(np.sqrt(max(low, 1e-3) * high))
-        if fits(middle):
-            high = middle
-            found = [middle]
-        else:
-            low = middle
-    return found
+        threshold = float(magnitude[n - 1]) if n else float(magnitude[:1].sum()) * 2
+        small = with_model(tagger, replace(whole.pruned(threshold, bits).reduced(), small=True))
+        size = file_size(small)
+        if best is None or _fit(size, most) > _fit(best[2], most):
+            best = threshold, small, size
+        fits, above = (max(fits, n), above) if size <= most else (fits, min(above, n))
+        if above - fits <= 1 or NEAR * most <= size <= most:
+            break
+        n = int(n * (1 + NEAR) / 2 * most / size)
+        if not fits < n < above:
+            n = (fits + above) // 2
+    assert best is not None
+    return best
 
 
-def _may_fit(model: IncrementalModel, threshold: float, most: int) -> bool:
-    """False where the weights alone would take more: no weight was ever stored in less than a byte."""
-    w = model.weights
-    kept = [int(np.count_nonzero(np.abs(a) >= max(threshold, 1e-9))) for a in (w.unary, w.context)]
-    return sum(kept) <= most
+def _fit(size: int, most: int) -> tuple[bool, int]:
+    """More is better up to ``most``, less is better above."""
+    return (True, size) if size <= most else (False, -size)
+
+
+def _merit(found: tuple[Sized, Tagger]) -> tuple[float, int]:
+    point, _ = found
+    return point.sentence_accuracy + point.token_accuracy, -point.bytes
 
 
 def with_model(tagger: Tagger, model: IncrementalModel) -> Tagger:
@@ -193,21 +214,8 @@ def file_size(tagger: Tagger) -> int:
         return path.stat().st_size
 
 
-def _highest(model: IncrementalModel) -> float:
-    return float(
-        max(np.abs(model.weights.unary).max(initial=0), np.abs(model.weights.context).max(initial=0), 1e-3)
-    )
-
-
 def _scored(tagger: Tagger, dev: TokenTable, point: Sized) -> Sized:
     scores = score_tags(dev.lists(LABEL), tagger.predict(dev)).as_dict()
     return replace(
         point, token_accuracy=scores["token_accuracy"], sentence_accuracy=scores["sentence_accuracy"]
-    )
-
-
-def _better(a: Sized, b: Sized) -> bool:
-    return (a.sentence_accuracy + a.token_accuracy, -a.bytes) > (
-        b.sentence_accuracy + b.token_accuracy,
-        -b.bytes,
     )
