@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError
-from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.encoder import STRETCH, FeatureEncoder
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import column, register_column, register_sentence_column
@@ -183,10 +183,21 @@ def test_words_seen_so_far_runs_and_ends():
 
 def test_the_same_word_elsewhere_is_looked_for_in_its_document_only():
     sentences = [["Apple", "fell"], ["the", "Apple", "apple"], ["Apple"], ["an", "apple"]]
-    alone = values("elsewhere", sentences)
+    alone = values("elsewhere", sentences, groups=[0, 1, 2, 3])
     assert alone == [[None, None], [None, "lower", "capitalised"], [None], [None, None]]
     together = values("elsewhere", sentences, groups=[0, 0, 0, 1])
     assert together == [["both", None], [None, "lower", "capitalised"], ["both"], [None, None]]
+
+
+def test_without_documents_the_same_word_is_looked_for_in_a_stretch_of_sentences():
+    sentences = [["an", "Apple"], *[["so", "on"]] * (STRETCH - 2), ["an", "apple"], ["no", "apple"]]
+    found = values("elsewhere", sentences)
+    assert found[0] == ["lower", "lower"]
+    assert found[STRETCH - 1] == ["lower", "capitalised"]
+    assert found[STRETCH] == [None, None]
+    encoder = FeatureEncoder(["elsewhere[0]"])
+    rows = encoder.fit(TokenTable.from_lists({"w": sentences}))
+    assert encoder.transform(sentences).ids.tolist() == rows.ids.tolist()
 
 
 def test_a_registered_column_is_called_once_per_distinct_word():

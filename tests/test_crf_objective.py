@@ -33,6 +33,8 @@ def problem(seed: int, Y: int = 3, F: int = 7, order: int = 1, lengths=(3, 1, 4,
         more["weight"] = rng.uniform(0.5, 3, len(lengths)).astype(np.float32)
     if more.pop("offset", False):
         more["offset"] = rng.normal(size=(T, Y)).astype(np.float32)
+    if more.pop("margin", False):
+        more["cost"] = (rng.uniform(0.5, 3, (Y, Y)) * (1 - np.eye(Y))).astype(np.float32)
     if more.pop("bigrams", False):
         more["observed"] = rng.integers(-1, 4, (T, 2)).astype(np.int32)
         more["observations"] = [4, 4]
@@ -67,6 +69,8 @@ KINDS = [
     {"weighted": True, "offset": True},
     {"bigrams": True},
     {"bigrams": True, "soft": True},
+    {"margin": True},
+    {"margin": True, "order": 2, "weighted": True},
 ]
 
 
@@ -111,6 +115,8 @@ def enumerated(w, p, given, Y: int) -> float:
                 s += sum(w[f * S + labels[i]] for f in ids[ptr[t] : ptr[t + 1]])
                 if "offset" in more:
                     s += float(more["offset"][t, labels[i]])
+                if "cost" in more:
+                    s += float(more["cost"][y[t], labels[i]])
                 if i == 0:
                     continue
                 s += w[pair + labels[i - 1] * S + labels[i]]

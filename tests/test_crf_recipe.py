@@ -160,6 +160,39 @@ def test_class_weights_move_the_decision():
         tagger(class_weight="C=2").fit(texts, labels)
 
 
+def test_a_margin_makes_the_model_surer_and_a_dearer_miss_finds_more_names():
+    texts, labels = [["u"]] * 10, [["O"]] * 6 + [["B-PER"]] * 4
+    plain = tagger(c2=0.1, margin=0.0, optimiser="precise").fit(texts, labels)
+    assert plain.predict([["u"]]) == [["O"]]
+    assert tagger(c2=0.1, margin=1.0, recall=3.0).fit(texts, labels).predict([["u"]]) == [["B-PER"]]
+    certain = [["A"]] * 10
+
+    def sure(margin: float) -> float:
+        model = tagger(c2=0.1, margin=margin, optimiser="precise").fit([*texts, ["v"]], [*certain, ["B"]])
+        return float(model.predict_marginals([["u"]])[0][0, 0])
+
+    assert 0.5 < sure(0.0) < sure(2.0) < 1
+    with pytest.raises(ConfigError, match="margin needs labels that are known"):
+        tagger(margin=1.0).fit([["u", "v"]], [["A", None]])
+
+
+def test_names_phrases_and_tags_get_the_features_made_for_them():
+    def reads(X, y, column: str) -> bool:
+        model = Tagger("crf", threads=1).fit(X, y).model_
+        return any(column in template for template in model.encoder.features.templates)
+
+    words = [["the", "dog", "saw", "Ann", "Lee"]] * 3
+    pos = [[(w, "X") for w in s] for s in words]
+    names = [["O", "O", "O", "B-PER", "I-PER"]] * 3
+    phrases = [["B-NP", "I-NP", "O", "B-NP", "I-NP"]] * 3
+    tags = [["DT", "NN", "VB", "NN", "NN"]] * 3
+    assert reads(words, names, "elsewhere")
+    assert reads(pos, names, "elsewhere")
+    assert reads(pos, phrases, "w[-1]|pos[-1]")
+    assert not reads(words, phrases, "elsewhere")
+    assert reads(words, tags, "suffix5")
+
+
 def test_a_weight_given_by_hand_is_kept(tmp_path):
     path = tmp_path / "fixed.tsv"
     path.write_text("w[0]=dog\tVB\t50\n")
@@ -294,7 +327,7 @@ def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.recipes.encoding import InnerLabels
 
     train, test = read_table(data / "conll2000/train.tsv"), read_table(data / "conll2000/test.tsv")
-    model = Tagger(Crf(optimiser="fast", inside="as given"), features="chunking19", seed=1).fit(train)
+    model = Tagger(Crf(optimiser="fast", c2=1.0, inside="as given"), features="chunking19", seed=1).fit(train)
     found = score_tags(test.lists("y"), model.predict(test))
     assert found.span.micro.f1 >= 0.936
 

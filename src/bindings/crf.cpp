@@ -30,14 +30,14 @@ class Problem {
     Problem(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> y,
             std::int64_t F, std::int64_t Y, int order, Maybe<float, 2> soft, Maybe<std::uint8_t, 2> allowed,
             Maybe<float, 1> weight, Maybe<float, 2> offset, Maybe<std::int32_t, 2> observed,
-            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local)
+            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local, Maybe<float, 2> cost)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), y_(std::move(y)),
           soft_(std::move(soft)), allowed_(std::move(allowed)), weight_(std::move(weight)),
-          offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)) {
+          offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)), cost_(std::move(cost)) {
         shape = {.F = F, .Y = Y, .order = order, .local = local, .observations = std::move(observations)};
         data = {.sentences = span(sentences_), .ptr = span(ptr_), .ids = span(ids_), .y = span(y_)};
         data.soft = pointer(soft_), data.allowed = pointer(allowed_), data.weight = pointer(weight_);
-        data.offset = pointer(offset_), data.observed = pointer(observed_);
+        data.offset = pointer(offset_), data.observed = pointer(observed_), data.cost = pointer(cost_);
         check();
     }
 
@@ -72,6 +72,13 @@ class Problem {
         by_label(soft_, "CrfProblem: soft must be [tokens, labels]");
         by_label(allowed_, "CrfProblem: allowed must be [tokens, labels]");
         by_label(offset_, "CrfProblem: offset must be [tokens, labels]");
+        if (cost_) {
+            expect(!data.soft && !data.allowed, "CrfProblem: costs need hard labels");
+            expect(static_cast<std::int64_t>(cost_->shape(0)) == Y && static_cast<std::int64_t>(cost_->shape(1)) == Y,
+                   "CrfProblem: cost must be [labels, labels]");
+            for (std::int64_t y = 0; y < Y; ++y)
+                expect(data.cost[y * Y + y] == 0, "CrfProblem: the right label must not cost anything");
+        }
         if (weight_) {
             expect(static_cast<std::int64_t>(weight_->size()) == data.N(), "CrfProblem: one weight per sentence");
             expect(std::ranges::all_of(span(*weight_), [](float k) { return k > 0; }), "CrfProblem: weights must be > 0");
@@ -98,6 +105,7 @@ class Problem {
     Maybe<float, 2> offset_;
     Maybe<std::int32_t, 2> observed_;
     Maybe<std::uint8_t, 1> trainable_;
+    Maybe<float, 2> cost_;
 };
 
 bool permutes(std::span<const std::int64_t> order, std::int64_t N) {
@@ -146,13 +154,14 @@ void bind_crf(nb::module_& m) {
     nb::class_<Problem>(m, "CrfProblem", "Sentences of feature rows with labels, as the CRF's learners read them.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t>, std::int64_t,
                       std::int64_t, int, Maybe<float, 2>, Maybe<std::uint8_t, 2>, Maybe<float, 1>, Maybe<float, 2>,
-                      Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>, bool>(),
+                      Maybe<std::int32_t, 2>, std::vector<std::int64_t>, Maybe<std::uint8_t, 1>, bool, Maybe<float, 2>>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
              nb::arg("y").noconvert(), nb::arg("F"), nb::arg("Y"), nb::arg("order") = 1,
              nb::arg("soft").noconvert() = nb::none(), nb::arg("allowed").noconvert() = nb::none(),
              nb::arg("weight").noconvert() = nb::none(), nb::arg("offset").noconvert() = nb::none(),
              nb::arg("observed").noconvert() = nb::none(), nb::arg("observations") = std::vector<std::int64_t>{},
-             nb::arg("trainable").noconvert() = nb::none(), nb::arg("local") = false)
+             nb::arg("trainable").noconvert() = nb::none(), nb::arg("local") = false,
+             nb::arg("cost").noconvert() = nb::none())
         .def_prop_ro("size", [](const Problem& p) { return p.shape.size(); }, "How many weights, padding included.")
         .def_prop_ro("stride", [](const Problem& p) { return p.shape.S(); }, "The row length of unary and pair weights.")
         .def_prop_ro(
@@ -179,14 +188,17 @@ void bind_crf(nb::module_& m) {
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
         .def(
             "__init__",
-            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor) {
+            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor,
+               std::int64_t block) {
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
-                SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
+                if (block < 1) throw nb::value_error("CrfSdca: a block has at least one sentence");
+                SdcaSettings s{
+                    .c2 = c2, .factor = factor, .still = still, .block = block, .skip_quiet = skip_quiet, .seed = seed};
                 new (self) Sdca(&p, CrfSdca(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
-            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
+            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::arg("block") = SdcaSettings{}.block, nb::keep_alive<1, 2>())
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
@@ -218,12 +230,13 @@ void bind_crf(nb::module_& m) {
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
         .def(
             "__init__",
-            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed) {
-                SgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .seed = seed};
+            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed, std::int64_t block) {
+                if (block < 1) throw nb::value_error("CrfSgd: a block has at least one sentence");
+                SgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed};
                 new (self) Sgd(&p, CrfSgd(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate") = 0.2, nb::arg("epochs") = 5, nb::arg("seed") = 1,
-            nb::keep_alive<1, 2>())
+            nb::arg("block") = SgdSettings{}.block, nb::keep_alive<1, 2>())
         .def(
             "run", [](Sgd& self, const Out<float>& w) { return self.second.epoch(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),

@@ -56,6 +56,11 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
         for (std::int64_t t = 0; t < T; ++t)
             for (std::int64_t y = 0; y < Y; ++y)
                 scores[t * S + y] += static_cast<Real>(data_.offset[(begin + t) * Y + y]);
+    if (data_.cost)
+        for (std::int64_t t = 0; t < T; ++t) {
+            const float* cost = data_.cost + data_.y[begin + t] * Y;
+            for (std::int64_t y = 0; y < Y; ++y) scores[t * S + y] += static_cast<Real>(cost[y]);
+        }
     const std::size_t L = shape_.observations.size();
     if (L == 0) return;
     Real* pairs = room(bigram_scores_, (T - 1) * Y * Y);

@@ -4,6 +4,9 @@
 //           + sum_t sum_l  bigram_l[o_l(t)][y_{t-1}][y_t]        l: templates that observe the input on a label pair
 //   log p(y | x) = s(x, y) - log Z(x)
 //
+// With costs the sum of Z runs over s(x, y) + sum_t cost[gold_t][y_t]: a wrong labelling has to be worse by its cost
+// (Gimpel and Smith 2010, "Softmax-margin CRFs").
+//
 // or, normalised locally (a maximum-entropy Markov model; no end weights), with the gold label before:
 //
 //   log p(y | x) = sum_t  s_t(y_{t-1}, y_t) - log sum_b exp s_t(y_{t-1}, b)
@@ -15,6 +18,7 @@
 #include "aligned.hpp"
 #include "chain.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -55,12 +59,15 @@ struct CrfData {
     const std::uint8_t* allowed = nullptr;   // [T][Y] partial labels: the gold sum runs over all that are allowed
     const float* weight = nullptr;           // [N]    how much each sentence counts
     const float* offset = nullptr;           // [T][Y] scores given by hand, added to those of w
+    const float* cost = nullptr;             // [Y][Y] of gold and answer, added to the scores: softmax margin, hard labels
     const std::int32_t* observed = nullptr;  // [T][L] what the bigram templates see, -1: nothing known
 
     std::int64_t N() const { return static_cast<std::int64_t>(sentences.size()) - 1; }
     std::int64_t T() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
     std::int64_t begin(std::int64_t n) const { return sentences[n]; }
     std::int64_t length(std::int64_t n) const { return sentences[n + 1] - sentences[n]; }
+    // How many of the sentences may be scored under the same w: few where there are few, as each then weighs much.
+    std::int64_t block(std::int64_t most) const { return std::min(most, 1 + N() / 64); }
     float importance(std::int64_t n) const { return weight ? weight[n] : 1.0f; }
 };
 

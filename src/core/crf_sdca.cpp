@@ -70,9 +70,11 @@ CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
 CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
                  const std::uint8_t* trainable)
     : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
+      parts_(static_cast<std::size_t>(settings.block)), steps_(static_cast<std::size_t>(settings.block)),
       nodes_(static_cast<std::size_t>(data.T() * shape.S())),
       pairs_(static_cast<std::size_t>(data.N() * shape.Y * shape.S())), memory_(static_cast<std::size_t>(data.N())),
       order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
+    settings_.block = data.block(settings.block);
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     start_at_gold();
 }
@@ -131,56 +133,64 @@ void CrfSdca::start_at_gold() {
 
 SdcaPass CrfSdca::pass(float* w) {
     shuffle(std::span(order_), random_);
+    const bool skipping = settings_.skip_quiet && passes_ >= 2;
+    std::vector<std::int64_t> visited;
+    for (const std::int64_t n : order_) {
+        Memory& memory = memory_[n];
+        const bool quiet = skipping && static_cast<double>(memory.change) < 0.1 * mean_change_ && memory.skipped < 2;
+        memory.skipped = static_cast<std::int8_t>(quiet ? memory.skipped + 1 : 0);
+        if (!quiet && data_.length(n) > 0) visited.push_back(n);
+    }
+    const auto V = static_cast<std::int64_t>(visited.size());
+    for (std::int64_t from = 0; from < V; from += settings_.block) {
+        const std::int64_t to = std::min(V, from + settings_.block);
+        oracle_.weigh(w);
+        for (std::int64_t i = from; i < to; ++i) steps_[i - from] = visit(visited[i], parts_[i - from]);
+        for (std::int64_t i = from; i < to; ++i)
+            if (steps_[i - from] != 0)
+                add_parts(shape_, data_, visited[i], parts_[i - from], steps_[i - from], trainable_, w);
+    }
+    ++passes_;
     SdcaPass record;
     double change = 0;
-    const bool skipping = settings_.skip_quiet && passes_ >= 2;
-    for (const std::int64_t n : order_) {
-        if (data_.length(n) == 0) continue;
-        Memory& memory = memory_[n];
-        if (skipping && static_cast<double>(memory.change) < 0.1 * mean_change_ && memory.skipped < 2) {
-            ++memory.skipped;
-        } else {
-            memory.skipped = 0;
-            memory.change = static_cast<float>(visit(n, w));
-            ++record.visited;
-        }
+    for (const Memory& memory : memory_) {
         change += static_cast<double>(memory.change);
         record.loss += static_cast<double>(memory.loss);
     }
-    ++passes_;
+    record.visited = V;
     mean_change_ = change / static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
     record.moved = change / 2;
     record.penalty = settings_.c2 * squared_norm(shape_.size(), w);
     return record;
 }
 
-double CrfSdca::visit(std::int64_t n, float* w) {
+// expected = d, m_n += g d; the step by which d moves w, 0 if nothing moves.
+float CrfSdca::visit(std::int64_t n, CrfParts<float>& expected) {
     const std::int64_t S = shape_.S(), T = data_.length(n), begin = data_.begin(n);
     const double k_n = static_cast<double>(data_.importance(n));
-    oracle_.weigh(w);
+    Memory& memory = memory_[n];
     oracle_.score(n);
-    memory_[n].loss = static_cast<float>(k_n * (oracle_.log_z(&expected_) - oracle_.gold(nullptr)));
+    memory.loss = static_cast<float>(k_n * (oracle_.log_z(&expected) - oracle_.gold(nullptr)));
 
     float* m = nodes_.data() + begin * S;
     float* m_pairs = pairs_.data() + n * shape_.Y * S;
-    float* d = expected_.nodes.data();
-    float* d_pairs = expected_.chain.data();
+    float* d = expected.nodes.data();
+    float* d_pairs = expected.chain.data();
     Change change = node_change(T, S, data_.ptr.data() + begin, m, static_cast<float>(settings_.still), d);
     change.B += pair_change(shape_.Y * S, m_pairs, d_pairs);
 
     double g = std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
-    if (memory_[n].met) g = change.K / (change.K + settings_.factor * k_n * change.B / (2 * settings_.c2));
-    memory_[n].met = true;
+    if (memory.met) g = change.K / (change.K + settings_.factor * k_n * change.B / (2 * settings_.c2));
+    memory.met = true;
+    memory.change = static_cast<float>(std::max(0.0, change.K * k_n));
     if (!(change.K > 0)) return 0;
 
-    const auto step = static_cast<float>(-g * k_n / (2 * settings_.c2));
     const auto part = static_cast<float>(g);
     move(T * S, d, part, m);
     move(shape_.Y * S, d_pairs, part, m_pairs);
     std::copy_n(d, S, d_pairs + (shape_.start() - shape_.pair()));
     std::copy_n(d + (T - 1) * S, S, d_pairs + (shape_.end() - shape_.pair()));
-    add_parts(shape_, data_, n, expected_, step, trainable_, w);
-    return change.K * k_n;
+    return static_cast<float>(-g * k_n / (2 * settings_.c2));
 }
 
 } // namespace chaffinch

@@ -27,6 +27,7 @@ struct SdcaSettings {
     double factor = 2;        // for features that several tokens of a sentence share
     double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
     double still = 0.001;     // a token whose marginals change by less is left alone
+    std::int64_t block = 8;   // at most so many sentences are visited under the same w; they move it in their order
     bool skip_quiet = true;   // sentences with little to change are visited less often, from the third pass on
     std::uint64_t seed = 1;
 };
@@ -71,14 +72,15 @@ class CrfSdca {
     };
 
     void start_at_gold();
-    double visit(std::int64_t n, float* w);
+    float visit(std::int64_t n, CrfParts<float>& expected);
 
     const CrfShape& shape_;
     const CrfData& data_;
     SdcaSettings settings_;
     const std::uint8_t* trainable_;
     CrfOracle<float> oracle_;
-    CrfParts<float> expected_;
+    std::vector<CrfParts<float>> parts_; // [block]  d of the sentences of a block
+    std::vector<float> steps_;           // [block]  how far each moves w
     AlignedVector<float> nodes_; // [T][S]     m by token
     AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
     std::vector<Memory> memory_; // [N]

@@ -5,6 +5,9 @@
 //
 // w is kept as s v with one scale s, so that the shrinking costs nothing. The last epochs, where the rate is small,
 // do the averaging: nothing else is needed, but the schedule must be run to its end.
+//
+// Sentences are taken in blocks: those of a block are all scored under the w that the block before left, and move w in
+// their order. A small block costs no convergence, and the chain's weights are made ready once for all of it.
 #pragma once
 
 #include "crf.hpp"
@@ -16,6 +19,7 @@ struct SgdSettings {
     double c2 = 1;
     double rate = 0.2;
     std::int64_t epochs = 5;
+    std::int64_t block = 8; // at most
     std::uint64_t seed = 1;
 };
 
@@ -23,8 +27,7 @@ class CrfSgd {
   public:
     CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable);
 
-    // One shuffled epoch; the sum of the losses met. w is whole again
-    // (scale 1) when it returns.
+    // One shuffled epoch; the sum of the losses met. w is whole again (scale 1) when it returns.
     double epoch(float* w);
 
     // What a later run needs to go on exactly where this one is, besides w: the order, then sentences met and the
@@ -33,12 +36,15 @@ class CrfSgd {
     void restore(std::span<const std::int64_t> state);
 
   private:
+    double score(std::int64_t n, CrfParts<float>& parts);
+
     const CrfShape& shape_;
     const CrfData& data_;
     SgdSettings settings_;
     const std::uint8_t* trainable_;
     CrfOracle<float> oracle_;
-    CrfParts<float> expected_, gold_;
+    CrfParts<float> gold_;
+    std::vector<CrfParts<float>> parts_; // [block]  expected - gold
     std::vector<std::int64_t> order_;
     Random random_;
     std::int64_t met_ = 0;

@@ -1,6 +1,6 @@
 """The feature encoder: columns and templates, fitted to a token table, then frozen."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,9 @@ from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.table import Column, TokenTable
 
 Strings = Sequence[Sequence[str | None]]
+
+# Sentences in a row that count as one document where the corpus has no documents.
+STRETCH = 50
 
 _INDEX = (
     "feature_template",
@@ -81,7 +84,7 @@ class FeatureEncoder:
         made = engine.fit(
             table.ptr,
             _columns(table, plan),
-            table.groups,
+            _groups(table),
             plan.external,
             self.min_count,
             self.threads,
@@ -93,9 +96,11 @@ class FeatureEncoder:
         engine, plan = self._fitted()
         if isinstance(tokens, TokenTable):
             columns = _columns(tokens, plan)
-            made = engine.find_table(tokens.ptr, columns, tokens.groups, plan.external, self.threads)
+            made = engine.find_table(tokens.ptr, columns, _groups(tokens), plan.external, self.threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
+        if any(s.function == "elsewhere" for s in plan.sentences):
+            return self.transform(_table(given))
         if plan.computed:
             words = [[w or "" for w in row] for row in given[WORD]]
             given = {**given, **{name: [f(row) for row in words] for name, f in plan.computed.items()}}
@@ -257,14 +262,34 @@ def _columns(table: TokenTable, plan: Plan) -> list[tuple[list[str], NDArray[np.
     return [(columns[name].types, columns[name].ids) for name in plan.sources]
 
 
+def _table(given: Mapping[str, Strings]) -> TokenTable:
+    """Columns of sentences as a table; a value may be None."""
+    ptr = np.cumsum([0, *(len(row) for row in next(iter(given.values())))], dtype=np.int64)
+    if any(len(row) != n for rows in given.values() for row, n in zip(rows, np.diff(ptr), strict=True)):
+        raise DataError("the columns have sentences of different lengths")
+    return TokenTable(ptr, {name: _column(v for row in rows for v in row) for name, rows in given.items()})
+
+
+def _groups(table: TokenTable) -> NDArray[np.int32]:
+    """The documents that sentences belong to; where nobody said, stretches of sentences stand in for them."""
+    if table.groups is not None:
+        return table.groups
+    return np.arange(table.n_sentences, dtype=np.int32) // STRETCH
+
+
 def _computed(name: str, function: SentenceFunction, sentences: list[list[str]]) -> Column:
-    types: dict[str, int] = {}
-    ids: list[int] = []
+    found: list[str | None] = []
     for words in sentences:
         values = function(words)
         if len(values) != len(words):
             raise DataError(f"column {name!r} gave {len(values)} values for {len(words)} words")
-        ids.extend(-1 if v is None else types.setdefault(v, len(types)) for v in values)
+        found.extend(values)
+    return _column(found)
+
+
+def _column(values: Iterable[str | None]) -> Column:
+    types: dict[str, int] = {}
+    ids = [-1 if v is None else types.setdefault(v, len(types)) for v in values]
     return Column(list(types), np.array(ids, dtype=np.int32))
 
 

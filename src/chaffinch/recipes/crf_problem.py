@@ -13,7 +13,7 @@ from chaffinch.files import display_name, reading
 from chaffinch.model import LabelSet
 from chaffinch.model.chain import ChainWeights
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.recipes.encoding import InnerLabels, Legal
+from chaffinch.recipes.encoding import OUTSIDE, InnerLabels, Legal
 
 
 @dataclass(frozen=True)
@@ -189,6 +189,22 @@ def sentence_weights(
     return np.where(np.diff(ptr) > 0, means, 1.0).astype(np.float32)
 
 
+def margin_costs(labels: LabelSet, margin: float, recall: float) -> NDArray[np.float32]:
+    """What each answer costs by the gold label: float32 [Y, Y].
+
+    A wrong label costs ``margin``, and ``recall`` times as much where it is O and the right one is not.
+
+    >>> margin_costs(LabelSet.plain(["B-PER", "O"]), 2.0, 1.5).tolist()
+    [[0.0, 3.0], [2.0, 0.0]]
+    """
+    Y = len(labels.inner)
+    cost = np.full((Y, Y), margin, np.float32)
+    if OUTSIDE in labels.inner:
+        cost[:, labels.inner.index(OUTSIDE)] *= recall
+    np.fill_diagonal(cost, 0)
+    return cost
+
+
 def made_problem(
     shape: Shape,
     rows: FeatureRows,
@@ -198,6 +214,7 @@ def made_problem(
     fixed: FixedWeights | None = None,
     weight: NDArray[np.float32] | None = None,
     soft: NDArray[np.float32] | None = None,
+    cost: NDArray[np.float32] | None = None,
     local: bool = False,
 ) -> CrfProblem:
     """The problem that the learners read."""
@@ -223,6 +240,7 @@ def made_problem(
         observations=list(shape.observations),
         trainable=trainable,
         local=local,
+        cost=cost,
     )
 
 

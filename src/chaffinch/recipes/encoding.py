@@ -34,6 +34,8 @@ from chaffinch.text.table import Column, TokenTable
 
 INSIDE = ("auto", "as given")
 
+OUTSIDE = "O"
+
 
 @dataclass(frozen=True, kw_only=True)
 class TemplateFeatures:
@@ -135,6 +137,13 @@ class InnerLabels:
         """Which label may follow which [Y, Y], start a sentence [Y] and end one [Y]; None: any may."""
         return None if self.scheme is None else legal_transitions(self.labels.inner, self.scheme)
 
+    @cached_property
+    def names(self) -> bool:
+        """Whether the labels are spans that most tokens lie outside of, as names do; phrases cover the text."""
+        if self.scheme is None or OUTSIDE not in self.labels.inner:
+            return False
+        return bool((self.y == self.labels.inner.index(OUTSIDE)).mean() > 0.5)
+
     def with_labels_of(self, other: LabelSet) -> "InnerLabels":
         """The same tokens, with the labels of another set besides."""
         outer = {
@@ -153,7 +162,9 @@ class InnerLabels:
 
 
 def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
-    """Features by what there is to read and to label."""
+    """Features by what there is to read and to label: names, phrases, or a label for every token."""
+    if inner.names:
+        return "ner"
     if inner.legal is not None:
         return "chunking" if "pos" in task.columns else "default"
     return "pos" if "pos" not in task.columns else "default"
