@@ -19,6 +19,7 @@ void bind_kernels(nanobind::module_& m);
 void bind_ladder(nanobind::module_& m);
 void bind_linear_chain(nanobind::module_& m);
 void bind_part_rows(nanobind::module_& m);
+void bind_pruned_chain(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_tag_lists(nanobind::module_& m);

@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     bind_ladder(m);
     bind_linear_chain(m);
     bind_part_rows(m);
+    bind_pruned_chain(m);
     bind_random(m);
     bind_score(m);
     bind_tag_lists(m);

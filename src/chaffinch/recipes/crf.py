@@ -1,10 +1,12 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
@@ -12,12 +14,15 @@ from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLear
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
+from chaffinch.model.pruned_chain import PRUNING, PrunedChainModel, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, fingerprint
+from chaffinch.progress import Progress
 from chaffinch.recipes.checkpoint import Checkpoint
 from chaffinch.recipes.crf_problem import FixedWeights, Shape, made_problem, margin_costs, sentence_weights
-from chaffinch.recipes.driving import driven
+from chaffinch.recipes.crf_pruned import PrunedLearner, PrunedModels, PrunedWeights
+from chaffinch.recipes.driving import Step, driven, followed
 from chaffinch.recipes.encoding import (
     INSIDE,
     InnerLabels,
@@ -30,6 +35,13 @@ from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 
 # Of the softmax margin where labels are names, chosen on the dev parts of two corpora.
 NAMES_MARGIN = 3.0
+
+# From so many labels on each token tries only those that its own features give this share, and not more than so many.
+MANY_LABELS = 100
+PRUNED_BELOW = 0.001
+MOST_STATES = 16
+
+SGD_PASSES = 5
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
@@ -62,6 +74,13 @@ class Crf(TemplateFeatures):
         "all",
         "which (feature, label) pairs have a weight: all, or those observed in training",
         choices=("all", "observed"),
+    )
+    prune: float | None = knob(
+        None,
+        "labels that a token's own features give less than this share are not tried there; auto: 0.001 from 100 labels "
+        "on; 0: all labels are tried",
+        low=0.0,
+        high=1.0,
     )
     inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
@@ -97,16 +116,26 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     weight = sentence_weights(task.table.ptr, inner.labels, inner.y, config.class_weight)
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
+    pruning = chosen_pruning(task, config, shape, inner)
     problem = made_problem(
         shape,
         rows,
         inner,
-        observed_only=config.states == "observed",
+        observed_only=config.states == "observed" and pruning is None,
         fixed=fixed,
         weight=weight,
         soft=_soft(task, inner),
         cost=_costs(task, config, inner),
     )
+    checkpoint = None
+    if config.checkpoint is not None:
+        asked = fingerprint([repr(config), str(task.seed)], inner.y, rows.ids)
+        checkpoint = Checkpoint(config.checkpoint, asked)
+    if pruning is not None:
+        trained = _pruned(task, config, problem, pruning, encoder, inner, checkpoint)
+        if checkpoint is not None:
+            checkpoint.remove()
+        return trained
     w = np.zeros(problem.size, np.float32)
     if isinstance(task.start, ChainModel):
         w = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
@@ -121,10 +150,6 @@ def train(task: TaggingTask, config: Crf) -> Trained:
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
     learner = chosen_learner(config, problem.dual_bytes if dual else None, goes_on=task.start is not None)
-    checkpoint = None
-    if config.checkpoint is not None:
-        asked = fingerprint([repr(config), str(task.seed)], inner.y, rows.ids)
-        checkpoint = Checkpoint(config.checkpoint, asked)
     passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
     history = driven(passes, w, model, task, config.patience)
     if checkpoint is not None:
@@ -136,9 +161,68 @@ def train(task: TaggingTask, config: Crf) -> Trained:
     return Trained(made, history)
 
 
+def _pruned(
+    task: TaggingTask,
+    config: Crf,
+    problem: CrfProblem,
+    pruning: Pruning,
+    encoder: TemplateEncoder,
+    inner: InnerLabels,
+    checkpoint: Checkpoint | None,
+) -> Trained:
+    """The same on lattices of the labels that are likely at each token."""
+    learner = PrunedLearner(
+        problem,
+        pruning,
+        c2=config.c2,
+        rate=config.rate,
+        epochs=config.passes or SGD_PASSES,
+        seed=task.seed,
+        all_pairs=config.states == "all",
+    )
+    models = PrunedModels(encoder, inner, pruning, config.constraints)
+    best: list[PrunedWeights] = []
+
+    def steps() -> Iterator[Step]:
+        for met in learner.passes(checkpoint):
+            progress = Progress("pass", met.number, None, {"objective": met.objective})
+            yield Step(progress, lambda: models.model(learner.weights()))
+
+    history = followed(
+        steps(), task, config.patience, lambda _: best.__setitem__(slice(None), [learner.weights()])
+    )
+    weights = best[0] if best else learner.weights()
+    return Trained(models.smaller(weights, config.min_weight, config.bits), history)
+
+
+def chosen_pruning(task: TaggingTask, config: Crf, shape: Shape, inner: InnerLabels) -> Pruning | None:
+    """What of the lattice is left out; None: nothing."""
+    asked = config.prune
+    plain = (
+        config.order == 1
+        and not shape.observations
+        and inner.allowed is None
+        and task.soft is None
+        and task.start is None
+        and config.fixed is None
+        and config.c1 == 0
+        and config.optimiser in ("auto", "fast", "sgd")
+    )
+    if asked and not plain:
+        raise ConfigError(
+            "Crf.prune needs c1 = 0, order 1, known labels, the optimiser 'auto' or 'fast', no fixed weights, "
+            "no template with y[-1] and no model to go on from; set it to 0"
+        )
+    if asked is None:
+        asked = PRUNED_BELOW if plain and shape.Y >= MANY_LABELS else 0.0
+    return Pruning(asked, MOST_STATES) if asked > 0 else None
+
+
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
     encoder = TemplateEncoder.loaded(file)
+    if PRUNING in file.header.details:
+        return PrunedChainModel.loaded(file, encoder)
     kind = BigramChainModel if encoder.features.label_templates else ChainModel
     return kind.loaded(file, encoder)
 
@@ -196,7 +280,7 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
             tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
             start=None if goes_on else Sgd(c2=config.c2, rate=config.rate),
         )
-    return Sgd(c2=config.c2, epochs=config.passes or 5, rate=config.rate)
+    return Sgd(c2=config.c2, epochs=config.passes or SGD_PASSES, rate=config.rate)
 
 
 def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]:

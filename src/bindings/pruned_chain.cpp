@@ -1,0 +1,164 @@
+// The pruned chain, trained and training: sizes and ids are checked here, once.
+#include "pruned_chain.hpp"
+
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "crf_problem.hpp"
+#include "pruned_sgd.hpp"
+#include "score.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <tuple>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+bool rises(std::span<const std::int64_t> bounds, std::size_t to) {
+    return !bounds.empty() && bounds.front() == 0 && bounds.back() == static_cast<std::int64_t>(to) &&
+           std::ranges::is_sorted(bounds);
+}
+
+void check_rows(std::span<const std::int64_t> ptr, std::span<const std::uint16_t> labels, std::size_t weights,
+                std::int64_t Y) {
+    expect(rises(ptr, labels.size()), "rows of labels: ptr must rise from 0 to the number of labels");
+    expect(labels.size() == weights, "rows of labels: one weight for each label");
+    expect(std::ranges::all_of(labels, [Y](std::uint16_t y) { return y < Y; }), "rows of labels: a label is out of range");
+}
+
+Examples checked(const PrunedChain& chain, const In<std::int64_t>& sentences, const In<std::int64_t>& ptr,
+                 const In<std::int32_t>& ids) {
+    expect(ptr.size() > 0 && rises(span(ptr), ids.size()), "PrunedChain: ptr must rise from 0 to len(ids)");
+    expect(rises(span(sentences), ptr.size() - 1), "PrunedChain: sentences must rise from 0 to the number of tokens");
+    expect(all_below(span(ids), chain.features()), "PrunedChain: a feature id is out of range");
+    return {span(sentences), span(ptr), span(ids)};
+}
+
+} // namespace
+
+void bind_pruned_chain(nb::module_& m) {
+    nb::class_<PrunedChain>(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.")
+        .def(
+            "__init__",
+            [](PrunedChain* self, In<std::int64_t> ptr, In<std::uint16_t> labels, In<float> weights, In<float> start,
+               In<float> end, In<float, 2> pair, float threshold, std::int64_t most) {
+                const auto Y = static_cast<std::int64_t>(start.size());
+                expect(Y > 0 && Y < 32768 && end.size() == start.size() && pair.shape(0) == start.size() &&
+                           pair.shape(1) == start.size(),
+                       "PrunedChain: start, end and pair must have the same labels");
+                check_rows(span(ptr), span(labels), weights.size(), Y);
+                expect(most >= 1, "PrunedChain: a token needs a state");
+                new (self) PrunedChain(copied(ptr), copied(labels), copied(weights), copied(start), copied(end), copied(pair),
+                                       {.threshold = threshold, .most = most});
+            },
+            nb::arg("ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
+            nb::arg("start").noconvert(), nb::arg("end").noconvert(), nb::arg("pair").noconvert(), nb::arg("threshold"),
+            nb::arg("most"))
+        .def(
+            "kbest",
+            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               std::int64_t k, std::size_t threads) {
+                expect(k >= 1, "PrunedChain: k must be >= 1");
+                const Examples x = checked(self, sentences, ptr, ids);
+                std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
+                std::vector<double> scores(x.size() * static_cast<std::size_t>(k));
+                std::vector<std::int64_t> found(x.size());
+                {
+                    nb::gil_scoped_release unlocked;
+                    self.kbest(x, k, threads, labels, scores, found);
+                }
+                return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(found)));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("k"),
+            nb::arg("threads") = 0,
+            "Labels [k * tokens] (k rows per sentence), scores [N * k] and how many each sentence has [N].")
+        .def(
+            "marginals",
+            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               std::size_t threads) {
+                const Examples x = checked(self, sentences, ptr, ids);
+                std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
+                std::vector<double> log_z(x.size());
+                {
+                    nb::gil_scoped_release unlocked;
+                    self.marginals(x, threads, out, log_z);
+                }
+                return std::tuple(given(std::move(out)), given(std::move(log_z)));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+            nb::arg("threads") = 0, "p(y_t|x), flat [tokens * Y], and log Z of each sentence.")
+        .def(
+            "states",
+            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               std::size_t threads) {
+                const Examples x = checked(self, sentences, ptr, ids);
+                nb::gil_scoped_release unlocked;
+                return self.states(x, threads);
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+            nb::arg("threads") = 0, "How many states the tokens have together.");
+
+    using Sgd = std::pair<Problem*, PrunedSgd>;
+    nb::class_<Sgd>(m, "PrunedSgd", "Stochastic gradient descent on the pruned chain.")
+        .def(
+            "__init__",
+            [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, float threshold, std::int64_t most,
+               std::uint64_t seed) {
+                const CrfData& d = p.data;
+                expect(p.shape.order == 1 && p.shape.observations.empty() && !p.trainable() && !d.soft && !d.allowed && !d.offset,
+                       "PrunedSgd: order 1, hard labels, no bigram templates, no weights that are not trained");
+                expect(most >= 1, "PrunedSgd: a token needs a state");
+                const PrunedSettings s{.c2 = c2,
+                                       .rate = rate,
+                                       .epochs = epochs,
+                                       .pruning = {.threshold = threshold, .most = most},
+                                       .seed = seed};
+                nb::gil_scoped_release unlocked;
+                new (self) Sgd(&p, PrunedSgd(p.data, p.shape.F, p.shape.Y, s));
+            },
+            nb::arg("problem"), nb::arg("c2"), nb::arg("rate"), nb::arg("epochs"), nb::arg("threshold"), nb::arg("most"),
+            nb::arg("seed") = 1, nb::keep_alive<1, 2>())
+        .def(
+            "run", [](Sgd& self) { return self.second.epoch(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "One shuffled epoch; the sum of the losses met.")
+        .def(
+            "widen", [](Sgd& self) { self.second.widen(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "Weights for the pairs of features and labels that the model finds likely, too.")
+        .def(
+            "weights",
+            [](const Sgd& self) {
+                PrunedSgd::Weights w = self.second.weights();
+                return std::tuple(given(std::move(w.ptr)), given(std::move(w.labels)), given(std::move(w.unary)),
+                                  given(std::move(w.chain)));
+            },
+            "ptr [F+1], labels [nnz], weights [nnz]; pair, start and end in one.")
+        .def(
+            "load",
+            [](Sgd& self, const In<std::int64_t>& ptr, const In<std::uint16_t>& labels, const In<float>& weights,
+               const In<float>& chain) {
+                const std::int64_t Y = self.first->shape.Y;
+                check_rows(span(ptr), span(labels), weights.size(), Y);
+                expect(static_cast<std::int64_t>(ptr.size()) == self.first->shape.F + 1 &&
+                           static_cast<std::int64_t>(chain.size()) == Y * Y + 2 * Y,
+                       "PrunedSgd: weights of another size");
+                self.second.load({copied(ptr), copied(labels), copied(weights), copied(chain)});
+            },
+            nb::arg("ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
+            nb::arg("chain").noconvert(), "Take these weights, as weights() gave them.")
+        .def(
+            "state", [](const Sgd& self) { return given(self.second.state()); },
+            "What restore() takes, to go on exactly from here.")
+        .def(
+            "restore",
+            [](Sgd& self, const In<std::int64_t>& state) {
+                const std::int64_t N = self.first->data.N();
+                expect(static_cast<std::int64_t>(state.size()) == N + 2 && permutes(span(state).first(state.size() - 2), N),
+                       "this state belongs to another problem");
+                self.second.restore(span(state));
+            },
+            nb::arg("state").noconvert());
+}
+
+} // namespace chaffinch::bindings

@@ -1,0 +1,40 @@
+// A trained chain of many labels: rows of feature ids in, labels out, by the lattices of lattice.hpp.
+#pragma once
+
+#include "lattice.hpp"
+#include "linear_chain.hpp"
+
+namespace chaffinch {
+
+// Where the states of a sentence allow no labelling, the threshold is lowered until one is possible; where all labels
+// allow none, every token has the likeliest of its own.
+class PrunedChain {
+  public:
+    PrunedChain(std::vector<std::int64_t> ptr, std::vector<std::uint16_t> labels, std::vector<float> weights,
+                std::vector<float> start, std::vector<float> end, std::vector<float> pair, const Pruning& pruning)
+        : ptr_(std::move(ptr)), labels_(std::move(labels)), weights_(std::move(weights)), start_(std::move(start)),
+          end_(std::move(end)), pair_(std::move(pair)), pruning_(pruning) {}
+
+    std::int64_t features() const { return static_cast<std::int64_t>(ptr_.size()) - 1; }
+    std::int64_t labels() const { return static_cast<std::int64_t>(start_.size()); }
+
+    // The k best of each sentence, laid out as LinearChain::kbest does.
+    void kbest(const Examples& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
+               std::span<double> scores, std::span<std::int64_t> found) const;
+
+    // p(y_t|x), zero where y is no state of t.  out [tokens][Y], log_z [N]
+    void marginals(const Examples& x, std::size_t threads, std::span<float> out, std::span<double> log_z) const;
+
+    // How many states the tokens have together.
+    std::int64_t states(const Examples& x, std::size_t threads) const;
+
+  private:
+    LatticeWeights weights() const;
+
+    std::vector<std::int64_t> ptr_;
+    std::vector<std::uint16_t> labels_;
+    std::vector<float> weights_, start_, end_, pair_;
+    Pruning pruning_;
+};
+
+} // namespace chaffinch
