@@ -7,13 +7,17 @@ import pytest
 
 import brute
 from chaffinch.errors import ConfigError
+from chaffinch.kernels import Polynomial, Rbf
+from chaffinch.learners.chain_smo import ChainSmo
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
+from chaffinch.learners.exponentiated import ExponentiatedGradient
 from chaffinch.learners.frank_wolfe import FrankWolfe, blocks
 from chaffinch.learners.margin import Margin
 from chaffinch.learners.problem import DenseExamples, MonomialExamples, Problem
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import Layout, Linear
+from chaffinch.scorers.kernel_chain import KernelChain, Observations, Observed
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain, Parts
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal
@@ -29,6 +33,7 @@ LEARNERS = {
     "subgradient": Subgradient(C=C, epochs=150, tolerance=2e-2),
     "cutting plane, n slacks": NSlack(C=C, epochs=50, tolerance=1e-3),
     "cutting plane, one slack": OneSlack(C=C, epochs=100, tolerance=2e-3),
+    "exponentiated gradient": ExponentiatedGradient(C=C, epochs=100, tolerance=2e-2),
     "subgradient, last step": Subgradient(C=C, epochs=100, tolerance=1e-2, average=False),
 }
 
@@ -57,6 +62,18 @@ def test_every_learner_reaches_the_optimum_and_says_how_far_it_is(made, learner,
         assert s["dual"] <= least[name] * (1 + 1e-5) <= s["primal"] * (1 + 2e-5)
         assert s["gap"] == pytest.approx(s["primal"] - s["dual"])
     assert not problem.scorer.w.any()
+
+
+def test_smo_on_the_marginals_of_a_chain_reaches_the_same_optimum(least):
+    problem, records = chain_problem(), []
+    scorer = ChainSmo(C=C, epochs=60, tolerance=2e-3).fit(problem, lambda r: records.append(r.scores) or True)
+    reached = primal(enumerated_planes(problem), scorer.w.astype(np.float64), C)
+    assert reached == pytest.approx(records[-1]["primal"], rel=1e-4)
+    assert records[-1]["gap"] <= 2e-3 * reached
+    assert reached <= least["chain"] * (1 + 2e-3 + 1e-4)
+    assert all(b["dual"] >= a["dual"] - 1e-5 for a, b in itertools.pairwise(records))
+    with pytest.raises(ConfigError, match="chains of order 1, not of Choice"):
+        ChainSmo().fit(choice_problem())
 
 
 def test_the_dual_of_frank_wolfe_never_falls():
@@ -192,3 +209,48 @@ def test_monomials_have_the_inner_products_of_the_polynomial_kernel(degree):
     common = [np.searchsorted(firsts, m, side="right") - 1 for m in rows[0] & rows[1]]
     kernel = (0.5 * len(set(a) & set(b)) + 0.7) ** degree
     assert sum(map.squares[size] for size in common) == pytest.approx(kernel)
+
+
+def kernelised(problem, kernel):
+    """The same problem with a kernel of two positions."""
+    data = dense(problem).examples
+    spans = zip(data.sentences[:-1].tolist(), data.sentences[1:].tolist(), strict=True)
+    examples = [(Observed(a, b), data.y[a:b]) for a, b in spans]
+    return Problem(problem.structure, KernelChain(Observations(kernel, data.rows), 3), examples)
+
+
+def test_a_polynomial_kernel_and_its_monomials_are_one_model():
+    learner = FrankWolfe(C=C, epochs=5, tolerance=0.0, sampling="turns")
+    problem = chain_problem(N=15)
+    spelt_out = monomial(problem, degree=3)
+    kernel = Polynomial(degree=3, gamma=0.5, offset=0.7)
+    dual = kernelised(problem, kernel)
+    for one, two in zip(blocks(learner, spelt_out), blocks(learner, dual), strict=True):
+        assert two.objective.primal == pytest.approx(one.objective.primal, rel=1e-3)
+        assert two.objective.dual == pytest.approx(one.objective.dual, rel=1e-3)
+    for (x, _), (z, _) in zip(spelt_out.examples, dual.examples, strict=True):
+        np.testing.assert_allclose(
+            one.scorer().potentials(x)["unary"], two.scorer().potentials(z)["unary"], atol=0.02
+        )
+
+
+@pytest.mark.parametrize("learner", [NSlack, ExponentiatedGradient, ChainSmo], ids=lambda c: c.__name__)
+def test_every_dual_learner_climbs_with_a_kernel(learner):
+    problem = kernelised(chain_problem(N=8), Rbf(gamma=0.3))
+    reached = learner(C=1.0, epochs=60, tolerance=2e-2).fit(problem)
+    records = []
+    FrankWolfe(C=1.0, epochs=60, tolerance=1e-2).fit(problem, lambda r: records.append(r.scores) or True)
+    planes = [Margin(problem, 1.0).zero(n) for n in range(8)]
+    hinges = Margin(problem, 1.0).measured(reached, planes)[0].primal
+    K = problem.scorer.observations.gram.astype(np.float64)
+    norm = np.sum((K @ reached.a) * reached.a) + sum(
+        np.sum(b.astype(np.float64) ** 2) for b in reached.shared.values()
+    )
+    assert hinges + norm / 2 == pytest.approx(records[-1]["primal"], rel=0.03)
+    new = reached.scores(problem.scorer.observations.objects.values[:2])
+    np.testing.assert_allclose(new, reached.potentials(Observed(0, 2))["unary"], atol=1e-4)
+
+
+def test_a_gram_matrix_that_fills_the_memory_is_refused():
+    with pytest.raises(ConfigError, match=r"Gram matrix of 100,000 positions needs 37\.3 GB"):
+        Observations(Rbf(), np.zeros((100_000, 1), np.float32))

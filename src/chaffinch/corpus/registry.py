@@ -17,6 +17,7 @@ from chaffinch.corpus import (
     hmm_layout,
     jsonl,
     label_studio,
+    letter_words,
     parquet,
     prodigy,
 )
@@ -32,6 +33,7 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         parquet.FORMAT,
+        letter_words.FORMAT,
         brackets.TABLE,
         alignment_tsv.FORMAT,
         fasttext.FORMAT,

@@ -211,6 +211,11 @@ def _default(columns: Sequence[str]) -> list[str]:
     ]
 
 
+def _pixels(_: Sequence[str]) -> list[str]:
+    """The black pixels of a letter image of 16 rows of 8, and a constant."""
+    return ["bias", *(f"bit{k}[0]" for k in range(128))]
+
+
 PRESETS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "default": _default,
     "chunking": _chunking,
@@ -220,7 +225,8 @@ PRESETS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "chunking19": _chunking19,
     "ewt19": _ewt19,
     "crfsuite": _crfsuite,
+    "pixels": _pixels,
 }
 
-# Sets that other tools use, reproduced exactly: nothing beyond the sentence's end, nothing added.
-PLAIN = ("chunking19", "ewt19", "crfsuite")
+# Sets that are complete: nothing beyond the sentence's end, nothing added.
+PLAIN = ("chunking19", "ewt19", "crfsuite", "pixels")

@@ -1,6 +1,6 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm, incremental_search, memm, perceptron
+from chaffinch.recipes import crf, hmm, incremental_search, margin, memm, perceptron
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
@@ -10,6 +10,8 @@ TAGGERS = Recipes(
     memm.RECIPE,
     perceptron.PERCEPTRON,
     perceptron.MIRA,
+    margin.SSVM,
+    margin.M3N,
     incremental_search.GREEDY,
     incremental_search.EASIEST_FIRST,
     incremental_search.BEAM,

@@ -31,6 +31,7 @@ NATIVE_NUMBERED = {
 }
 
 _NUMBERED = re.compile(r"(prefix|suffix|cluster)(\d+)")
+_BIT = re.compile(r"bit(\d{1,4})")  # of a word that is a picture in hexadecimal digits
 _registered: dict[str, WordFunction] = {}
 _registered_sentence: dict[str, SentenceFunction] = {}
 
@@ -113,13 +114,15 @@ def words_column(name: str, language: str = "english") -> WordsFunction | None:
         return lambda words: stems([word.lower() for word in words], "stem", language)
     if name == "lemma":
         return lambda words: stems(words, "lemma", language)
+    if (bit := _BIT.fullmatch(name)) is not None:
+        return lambda words: _bits(words, int(bit.group(1)))
     function = _registered.get(name)
     return None if function is None else lambda words: [function(word) for word in words]
 
 
 def known_columns() -> list[str]:
     """The names of all functions of a word, for messages."""
-    numbered = [f"{name}N" for name in NATIVE_NUMBERED]
+    numbered = [f"{name}N" for name in (*NATIVE_NUMBERED, "bit")]
     return [*NATIVE, *numbered, "stem", "lemma", *_registered, *_registered_sentence]
 
 
@@ -142,11 +145,23 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFuncti
     return lambda words: [value(word) for word in words]
 
 
+def _bits(words: list[str], k: int) -> list[str | None]:
+    """Bit k of each word read as hexadecimal digits, from the left: "1", or no value where it is 0 or not there.
+
+    >>> _bits(["80", "01", "7f", "egg"], 0)
+    ['1', None, None, None]
+    """
+    at, mask = k // 4, 8 >> k % 4
+    digits = [word[at] if at < len(word) else "0" for word in words]
+    set_ = {d for d in "0123456789abcdef" if int(d, 16) & mask}
+    return ["1" if d in set_ else None for d in digits]
+
+
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
         raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
     built_in = name in ("w", "y", "bias", "any", "stem", "lemma", *SENTENCE_COLUMNS)
-    if built_in or native_column(name) is not None or name.startswith("gaz"):
+    if built_in or native_column(name) is not None or name.startswith("gaz") or _BIT.fullmatch(name):
         raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
 
 

@@ -1,0 +1,179 @@
+"""Taggers by the structured margin: the structured SVM, and the max-margin Markov network with its kernels."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.chain_smo import ChainSmo
+from chaffinch.learners.cutting_plane import NSlack, OneSlack
+from chaffinch.learners.exponentiated import ExponentiatedGradient
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.margin import RESCALINGS, MarginLearner
+from chaffinch.learners.problem import MonomialExamples, Problem, SentenceExamples
+from chaffinch.learners.subgradient import Subgradient
+from chaffinch.model import TaggingModel
+from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.polynomial_chain import PolynomialChainModel, rising
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.modelfile import ModelFile
+from chaffinch.progress import Progress
+from chaffinch.recipes.driving import Step, followed
+from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.scorers import Layout, Linear
+from chaffinch.scorers.monomials import Monomials, MonomialScorer
+from chaffinch.structures import Chain
+
+KERNELS = {"linear": 1, "quadratic": 2, "cubic": 3}
+SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
+M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
+MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MarginTagger(TemplateFeatures):
+    """Knobs of both."""
+
+    C: float = knob(0.1, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
+    passes: int = knob(20, "passes over the training data at most", low=1)
+    tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
+    measure: int = knob(1, "frank-wolfe: passes between two exact duality gaps; 0: never", low=0)
+    average: bool = knob(True, "frank-wolfe, subgradient: the mean of the weights, later ones weighing more")
+    patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
+    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StructuredSvm(_MarginTagger):
+    """The structured SVM: every wrong labelling is kept below the right one by as much as it is wrong."""
+
+    learner: str = knob("frank-wolfe", "how the weights are found", choices=SSVM_LEARNERS)
+    rescale: str = knob(
+        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaxMarginMarkovNetwork(_MarginTagger):
+    """The max-margin Markov network: the structured SVM's dual over marginals, with a kernel on what is observed."""
+
+    learner: str = knob("frank-wolfe", "how the dual is climbed", choices=M3N_LEARNERS)
+    kernel: str = knob(
+        "linear", "(gamma x.x' + 1)^p over the features of a token: p = 1, 2 or 3", choices=tuple(KERNELS)
+    )
+    gamma: float = knob(0.05, "quadratic, cubic: how much a common feature counts", low=1e-9)
+
+
+def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
+    """The structured SVM."""
+    return _train(task, config, degree=1, gamma=1.0)
+
+
+def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
+    """The max-margin Markov network."""
+    return _train(task, config, degree=KERNELS[config.kernel], gamma=config.gamma)
+
+
+def load_ssvm(file: ModelFile) -> TaggingModel:
+    """The model of a file."""
+    return ChainModel.loaded(file, TemplateEncoder.loaded(file))
+
+
+def load_m3n(file: ModelFile) -> TaggingModel:
+    """The model of a file: a kernel's, or a plain chain's."""
+    encoder = TemplateEncoder.loaded(file)
+    if "kernel" in file.header.details:
+        return PolynomialChainModel.loaded(file, encoder)
+    return ChainModel.loaded(file, encoder)
+
+
+def _train(
+    task: TaggingTask, config: StructuredSvm | MaxMarginMarkovNetwork, degree: int, gamma: float
+) -> Trained:
+    inner = inner_labels(task, config.inside)
+    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
+    if encoder.features.label_templates:
+        raise ConfigError(
+            f"template {encoder.features.label_templates[0].text!r} reads labels; a margin over whole sentences "
+            "learns pairs of labels by itself: use greedy, easiest-first or beam for such templates"
+        )
+    Y, F = len(inner.labels.inner), encoder.n_features
+    masks = inner.legal if config.constraints and inner.legal is not None else (None, None, None)
+    map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
+    if map is None:
+        examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
+        problem = Problem(Chain(Y, *masks), Linear(Layout.chain(F, Y)), examples)
+    else:
+        products = MonomialExamples(rows.sentences, *rising(rows, F), inner.y, map)
+        problem = Problem(Chain(Y, *masks), MonomialScorer(Layout.chain(map.rows, Y), map), products)
+
+    def model(scorer: Linear) -> TaggingModel:
+        parts = {name: scorer.block(name).copy() for name in ("unary", "pair", "start", "end")}
+        if masks[0] is not None:
+            parts["pair"][~masks[0]] = -np.inf
+            parts["start"][0, ~masks[1]] = -np.inf
+            parts["end"][0, ~masks[2]] = -np.inf
+        weights = ChainWeights(parts["unary"], parts["start"][0], parts["end"][0], parts["pair"])
+        if map is None:
+            return ChainModel(encoder, weights, inner.labels)
+        return PolynomialChainModel(encoder, map, weights, inner.labels)
+
+    best: list[TaggingModel] = []
+    last: list[Callable[[], Linear]] = []
+
+    def steps() -> Iterator[Step]:
+        for met in _learner(config, task.seed).passes(problem):
+            last[:] = [met.scorer]
+            scores = {} if met.objective is None else met.objective.scores()
+            progress = Progress("pass", met.number, config.passes, scores)
+            yield Step(progress, lambda made=met.scorer: model(made()))  # type: ignore[misc]
+
+    def keep(made: TaggingModel) -> None:
+        best[:] = [made]
+
+    history = followed(steps(), task, config.patience, keep)
+    return Trained(best[0] if best else model(last[0]()), history)
+
+
+def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:
+    usual: dict[str, Any] = {
+        "C": config.C,
+        "epochs": config.passes,
+        "tolerance": config.tolerance,
+        "seed": seed,
+    }
+    rescale: dict[str, Any] = {"rescale": config.rescale} if isinstance(config, StructuredSvm) else {}
+    if config.learner == "frank-wolfe":
+        return FrankWolfe(**usual, **rescale, average=config.average, measure=config.measure)
+    if config.learner == "subgradient":
+        return Subgradient(**usual, **rescale, average=config.average, measure=config.measure)
+    if config.learner in ("n-slack", "one-slack"):
+        return (NSlack if config.learner == "n-slack" else OneSlack)(**usual, **rescale)
+    return (ChainSmo if config.learner == "smo" else ExponentiatedGradient)(**usual)
+
+
+def _checked(map: Monomials, Y: int) -> Monomials:
+    """Refuse a kernel whose products would fill the memory."""
+    if map.D > 2000 or 4 * map.rows * Y > MOST_BYTES:
+        raise ConfigError(
+            f"the kernel's products of {map.D:,} features are too many to hold for {Y} labels; use --kernel linear, "
+            "a lower degree, or fewer features, such as --min-count or --features pixels"
+        )
+    return map
+
+
+SSVM = Recipe(
+    "ssvm", "structured SVM: Viterbi, and a margin as wide as the cost", StructuredSvm, train_ssvm, load_ssvm
+)
+M3N = Recipe(
+    "m3n",
+    "max-margin Markov network: the structured margin with linear, quadratic and cubic kernels",
+    MaxMarginMarkovNetwork,
+    train_m3n,
+    load_m3n,
+)

@@ -1,0 +1,127 @@
+"""Structured SVM and max-margin Markov network as taggers, on text and on letter images."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch import Tagger, samples
+from chaffinch.corpus import read, read_table, write
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import load
+from chaffinch.recipes.margin import MaxMarginMarkovNetwork, StructuredSvm
+from commandline import run
+
+
+@pytest.fixture(scope="module")
+def letters(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("letters")
+    assert run("samples", "letters", "--out", folder, "--size", "250").code == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return samples.load("ingredients", "train", n=150), samples.load("ingredients", "test", n=60)
+
+
+def accuracy(tagger, table) -> float:
+    gold, found = table.lists("y"), tagger.predict(table)
+    return float(
+        np.mean([a == b for g, f in zip(gold, found, strict=True) for a, b in zip(g, f, strict=True)])
+    )
+
+
+CONFIGS = {
+    "ssvm": StructuredSvm(passes=8),
+    "ssvm by subgradients": StructuredSvm(learner="subgradient", passes=2),
+    "m3n": MaxMarginMarkovNetwork(passes=8),
+}
+
+
+@pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
+def test_margin_taggers_learn_text_and_report_their_gap(config, lines, tmp_path):
+    train, test = lines
+    tagger = Tagger(config, threads=1).fit([d.words() for d in train], [d.columns["y"] for d in train])
+    words, gold = [d.words() for d in test], [d.columns["y"] for d in test]
+    assert tagger.score(words, gold) > 0.85
+    assert all(r.scores["gap"] >= 0 and r.scores["primal"] >= r.scores["dual"] for r in tagger.history_)
+    assert tagger.history_[-1].scores["gap"] < tagger.history_[0].scores["gap"]
+    tagger.save(tmp_path / "m.chaff")
+    assert load(tmp_path / "m.chaff").predict(words) == tagger.predict(words)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "quadratic", "cubic"])
+def test_letters_are_trained_with_every_kernel_saved_and_read_again(kernel, letters, tmp_path):
+    train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")
+    tagger = Tagger(MaxMarginMarkovNetwork(kernel=kernel, passes=6), threads=1).fit(train)
+    tagger.save(tmp_path / "m.chaff")
+    again = load(tmp_path / "m.chaff")
+    assert again.predict(test) == tagger.predict(test)
+    assert accuracy(tagger, test) > (0.7 if kernel == "linear" else 0.8)
+    p = again.predict_marginals(test)
+    np.testing.assert_allclose(p[0].sum(axis=1), 1.0, atol=1e-4)
+    best = again.predict_kbest(test, 2)
+    assert [y for (_, y), *_ in best] == again.predict(test)
+    assert all(a[0] >= b[0] for a, b in best)
+
+
+def test_every_chain_recipe_reads_letters(letters):
+    train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")
+    for recipe in ("perceptron", "crf", "ssvm"):
+        tagger = Tagger(recipe, threads=1).fit(train)
+        assert accuracy(tagger, test) > 0.7
+        assert tagger.model_.encoder.n_features == 129
+
+
+def test_the_command_line_trains_predicts_and_draws_the_gap(letters, tmp_path):
+    model, page = tmp_path / "m.chaff", tmp_path / "gap.html"
+    made = run(
+        "train",
+        letters / "train.npz",
+        "-o",
+        model,
+        "--recipe",
+        "m3n",
+        "--kernel",
+        "quadratic",
+        "--passes",
+        "4",
+        "--dev",
+        letters / "dev.npz",
+        "--report",
+        page,
+        "--json",
+    )
+    assert made.code == 0, made.err
+    assert json.loads(made.out)["dev"]["token_accuracy"] > 0.8
+    shown = page.read_text()
+    assert all(word in shown for word in ("primal", "dual", "gap"))
+    tagged = tmp_path / "tagged.conll"
+    assert run("predict", model, letters / "test.npz", "-o", tagged).code == 0
+    scored = run("evaluate", tagged, "--json")
+    assert json.loads(scored.out)["token_accuracy"] > 0.8
+    assert run("inspect", model).code == 0
+
+
+def test_kernels_over_too_many_features_are_refused(lines):
+    train, _ = lines
+    X, y = [d.words() for d in train], [d.columns["y"] for d in train]
+    with pytest.raises(ConfigError, match="too many to hold"):
+        Tagger(MaxMarginMarkovNetwork(kernel="cubic")).fit(X, y)
+
+
+def test_letters_come_back_from_their_archive_and_folds_are_chosen(letters, tmp_path):
+    documents = list(read(letters / "dev.npz"))
+    write(documents, tmp_path / "again.npz")
+    assert list(read(tmp_path / "again.npz")) == documents
+    chosen = list(read(letters / "dev.npz", folds="1-3,5"))
+    assert {d.group for d in chosen} == {"1", "2", "3", "5"}
+    with pytest.raises(ConfigError, match="expected numbers and ranges"):
+        list(read(letters / "dev.npz", folds="one"))
+    with pytest.raises(DataError, match="no word in fold 77"):
+        list(read(letters / "dev.npz", folds="77"))
+    documents[0].columns["y"][0] = "?"
+    with pytest.raises(DataError, match="document 1: expected labels a to z"):
+        write(documents, tmp_path / "bad.npz")
