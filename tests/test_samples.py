@@ -27,6 +27,7 @@ FINGERPRINTS = {
     "trees": "cc409a9eee1d24c2",
     "pairs": "5509014e57975da4",
     "letters": "e4a0504e035663b8",
+    "quotations": "c9195cfcd3299047",
 }
 
 

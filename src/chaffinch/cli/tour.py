@@ -60,7 +60,7 @@ def command(
 
 
 def _samples(_: Walk) -> None:
-    out.print("Eight small corpora of our own come with the package, the same for a seed on every machine.\n")
+    out.print("Small corpora of our own come with the package, the same for a seed on every machine.\n")
     listed = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("sample", "what it is", "train / dev / test"):
         listed.add_column(heading)

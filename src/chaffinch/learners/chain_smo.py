@@ -62,7 +62,13 @@ class ChainSmo(MarginLearner):
             yield MarginPass(number, objective, lambda: margin.scorer(planes))
 
     def _move(
-        self, problem: Problem, margin: Margin, scorer: Scorer[Any], n: int, mu: "_Marginals", planes: list[Plane]
+        self,
+        problem: Problem,
+        margin: Margin,
+        scorer: Scorer[Any],
+        n: int,
+        mu: "_Marginals",
+        planes: list[Plane],
     ) -> bool:
         """Move mass between the best pair of labellings; whether there was any to gain."""
         chain, (x, y) = problem.structure, problem.examples[n]

@@ -74,7 +74,9 @@ class PolynomialChainModel:
     def loaded(cls, file: ModelFile, encoder: Encoder) -> "PolynomialChainModel":
         """The model of a file, every size checked."""
         kernel = file.header.details.get("kernel")
-        numbers: list[Any] = [kernel.get(k) for k in ("degree", "gamma", "offset")] if isinstance(kernel, dict) else []
+        numbers: list[Any] = (
+            [kernel.get(k) for k in ("degree", "gamma", "offset")] if isinstance(kernel, dict) else []
+        )
         if (
             len(numbers) != 3
             or type(numbers[0]) is not int

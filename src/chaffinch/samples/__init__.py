@@ -8,6 +8,7 @@ from chaffinch.samples.letters import letters
 from chaffinch.samples.pairs import pairs
 from chaffinch.samples.posts import posts
 from chaffinch.samples.questions import questions
+from chaffinch.samples.quotations import quotations
 from chaffinch.samples.reviews import reviews
 from chaffinch.samples.topics import topics
 from chaffinch.samples.trees import trees
@@ -24,6 +25,7 @@ __all__ = [
     "posts",
     "preview",
     "questions",
+    "quotations",
     "reviews",
     "sample",
     "topics",

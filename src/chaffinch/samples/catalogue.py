@@ -10,6 +10,7 @@ from chaffinch.samples.letters import letters
 from chaffinch.samples.pairs import pairs
 from chaffinch.samples.posts import posts
 from chaffinch.samples.questions import questions
+from chaffinch.samples.quotations import quotations
 from chaffinch.samples.reviews import reviews
 from chaffinch.samples.topics import topics
 from chaffinch.samples.trees import trees
@@ -96,6 +97,13 @@ SAMPLES: dict[str, Sample] = {
         (".tsv",),
         _sizes(1500, 300),
         pairs,
+    ),
+    "quotations": Sample(
+        "words in and out of quotation marks that look the same on both sides: hidden states remember",
+        "tag tokens",
+        (".conll",),
+        _sizes(300, 100),
+        quotations,
     ),
     "letters": Sample(
         "words as rows of noisy 16 x 8 letter images",

@@ -98,6 +98,7 @@ _WRITERS: dict[str, tuple[str, Writer]] = {
     "trees": (".mrg", brackets.write),
     "pairs": (".tsv", alignment_tsv.write),
     "letters": (".npz", _write_letters),
+    "quotations": (".conll", partial(column_writer.write, columns=(WORD, LABEL))),
 }
 
 # The layout of a course on hidden Markov models: token and tag, one space between them, tags held back.

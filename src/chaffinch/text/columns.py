@@ -148,7 +148,7 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFuncti
 def _bits(words: list[str], k: int) -> list[str | None]:
     """Bit k of each word read as hexadecimal digits, from the left: "1", or no value where it is 0 or not there.
 
-    >>> _bits(["80", "01", "7f", "egg"], 0)
+    >>> _bits(["80", "01", "7f", "?"], 0)
     ['1', None, None, None]
     """
     at, mask = k // 4, 8 >> k % 4

@@ -1,0 +1,196 @@
+"""Latent variables: part of the answer is hidden, in training as well. A perceptron and a conditional likelihood.
+
+A full answer h shows a visible answer y(h). What is seen of an example rules full answers out; as potentials, that is
+evidence: 0 where a part may be used and -inf where it may not, so that searching and summing over the answers that
+agree with y are the structure's own argmax and logsum.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.knobs import check, knob
+from chaffinch.learners.online import example_order
+from chaffinch.learners.problem import Problem
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.scorers import Linear
+from chaffinch.structures import Parts, Shape, require
+
+
+class Latent(Protocol):
+    """A structure of full answers, and what of them is seen."""
+
+    structure: Any
+
+    def evidence(self, shape: Shape, y: Any) -> Parts:
+        """0 for the parts of full answers that show y, -inf for the others."""
+        ...
+
+    def shown(self, answer: Any) -> Any:
+        """What is seen of a full answer."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Hidden labels, each of which shows a visible one: label h of the structure shows ``shows[h]``.
+
+    >>> from chaffinch.structures import Chain
+    >>> refined = Refined(Chain(3), np.array([0, 1, 1]))  # label 1 has two hidden kinds
+    >>> refined.shown(np.array([0, 2, 1], np.int32))
+    array([0, 1, 1])
+    >>> refined.evidence({"unary": (2, 3)}, np.array([1, 0]))["unary"]
+    array([[-inf,   0.,   0.],
+           [  0., -inf, -inf]], dtype=float32)
+    """
+
+    structure: Any
+    shows: NDArray[np.integer]
+
+    @classmethod
+    def alike(cls, kind: type, Y: int, kinds: int) -> "Refined":
+        """Each of Y visible labels in ``kinds`` hidden ones, in a structure of this kind, such as Chain."""
+        return cls(kind(Y * kinds), np.repeat(np.arange(Y), kinds))
+
+    def evidence(self, shape: Shape, y: Any) -> Parts:
+        """Only labels that show y may be used."""
+        name = "unary" if "unary" in shape else "choice"
+        wanted = np.atleast_1d(np.asarray(y))
+        if not np.isin(wanted, self.shows).all():
+            raise DataError(f"no hidden label shows {np.setdiff1d(wanted, self.shows)[0]}")
+        agrees = self.shows[None, :] == wanted[:, None]
+        return Parts(**{name: np.where(agrees, 0.0, -np.inf).astype(np.float32).reshape(shape[name])})
+
+    def shown(self, answer: Any) -> Any:
+        """The visible labels of hidden ones."""
+        return self.shows[answer]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _LatentLearner:
+    """What both have in common: small random weights tell hidden kinds apart, and several beginnings are tried."""
+
+    epochs: int = knob(20, "passes over the training data", low=1)
+    seed: int = knob(0, "decides the order of the examples and the first weights", low=0)
+    noise: float = knob(0.1, "size of the random weights at first: equal kinds would stay equal", low=0.0)
+
+    restarts: int = knob(5, "random beginnings; the one that ends best on the training data is kept", low=1)
+
+    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Linear:
+        """A scorer trained on the problem: the best of several beginnings."""
+        check(self)
+        best, least, done = None, np.inf, 0
+        for start in range(self.restarts):
+            scorer = self._started(problem, start)
+            loss = np.inf
+            for name, loss, end in self._epochs(problem, scorer):
+                done += 1
+                total = self.restarts * self.epochs
+                if not on_epoch(Progress("epoch", done, total, {name: loss, "restart": float(start + 1)})):
+                    return end() if best is None or loss < least else best
+            if best is None or loss < least:
+                best, least = end(), loss
+            if least == 0:
+                break
+        assert best is not None
+        return best
+
+    def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
+        """Pass by pass from these weights: what is lost and its name, and the scorer as it stands."""
+        raise NotImplementedError
+
+    def _started(self, problem: Problem, start: int) -> Linear:
+        w = problem.scorer.layout.zeros()
+        chance = np.random.default_rng([self.seed, start])
+        w[:] = problem.scorer.w + self.noise * chance.standard_normal(len(w))
+        for block in problem.scorer.layout:  # what pads a row stays zero
+            rows = w[block.offset : block.offset + block.size].reshape(block.rows, block.stride)
+            rows[:, block.columns :] = 0
+        return Linear(problem.scorer.layout, w)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentPerceptron(_LatentLearner):
+    """The perceptron with hidden parts.
+
+        h_hat = argmax over all h of w.f(x, h);   where it does not show y:
+        h     = argmax over the h that show y of w.f(x, h)
+        w    += f(x, h) - f(x, h_hat)
+
+    The problem's structure is a :class:`Latent`; its gold answers are the visible ones. Needs a MaxOracle.
+
+    Liang et al. 2006; Sun et al. 2009.
+    """
+
+    average: bool = knob(True, "return the mean of w over all steps")
+
+    def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
+        latent = problem.structure
+        require(self, "argmax", latent.structure)
+        total, steps = np.zeros(len(scorer.w)), 0
+
+        def now() -> Linear:
+            w = scorer.layout.zeros()
+            w[:] = total / steps if self.average and steps else scorer.w
+            return Linear(scorer.layout, w)
+
+        for epoch in range(1, self.epochs + 1):
+            wrong = 0
+            for x, y in _met(problem, self.seed, epoch):
+                potentials = scorer.potentials(x)
+                shape, found = potentials.shape, latent.structure.argmax(potentials)
+                if not np.array_equal(latent.shown(found), y):
+                    right = latent.structure.argmax(potentials + latent.evidence(shape, y))
+                    scorer.update(
+                        x, latent.structure.parts(shape, right) - latent.structure.parts(shape, found)
+                    )
+                    wrong += 1
+                total += scorer.w
+                steps += 1
+            yield "wrong", wrong / max(1, len(problem.examples)), now
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentLikelihood(_LatentLearner):
+    """The conditional likelihood of what is seen, hidden parts summed over, by stochastic gradient descent.
+
+        f(w)  = sum_n (log Z(x_n) - log Z(x_n, y_n)) + c2 |w|^2        Z(x, y): over the h that show y
+        w    += rate_t (F E[parts | x, y] - F E[parts | x])            marginals with and without the evidence
+
+    Not convex: the seed matters. On a chain this is the latent-dynamic CRF. Needs a SumOracle.
+
+    Quattoni et al. 2007; Morency, Quattoni and Darrell 2007.
+    """
+
+    c2: float = knob(0.01, "L2 penalty c2 |w|^2", low=0.0)
+    rate: float = knob(0.5, "the first step size; it falls linearly to zero", low=0.0)
+
+    def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
+        require(self, "logsum", problem.structure.structure, ("LatentPerceptron",))
+        N = max(1, len(problem.examples))
+        for epoch in range(1, self.epochs + 1):
+            loss = 0.0
+            for t, (x, y) in enumerate(_met(problem, self.seed, epoch)):
+                step = self.rate * (1 - ((epoch - 1) * N + t) / (N * self.epochs))
+                value, change = observed_likelihood(problem.structure, scorer.potentials(x), y)
+                loss -= value
+                scorer.w *= np.float32(1 - 2 * step * self.c2 / N)
+                scorer.update(x, change, step)
+            yield "objective", loss + self.c2 * float(np.dot(scorer.w, scorer.w)), lambda: scorer
+
+
+def observed_likelihood(latent: Latent, potentials: Parts, y: Any) -> tuple[float, Parts]:
+    """log p(y | x), hidden parts summed over, and its gradient in the potentials."""
+    seen, with_evidence = latent.structure.logsum(potentials + latent.evidence(potentials.shape, y))
+    log_z, free = latent.structure.logsum(potentials)
+    return seen - log_z, with_evidence - free
+
+
+def _met(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any]]:
+    """The examples in the order of an epoch."""
+    for n in example_order(len(problem.examples), seed, epoch).tolist():
+        yield problem.examples[n]

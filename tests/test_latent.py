@@ -1,0 +1,97 @@
+"""Hidden parts of the answer: the perceptron and the likelihood that sum or search over them."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import brute
+from chaffinch import samples
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.learners.latent import LatentLikelihood, LatentPerceptron, Refined, observed_likelihood
+from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.problem import Problem
+from chaffinch.scorers import Example, Layout, Linear
+from chaffinch.structures import Chain, Choice, Parts
+
+LABELS = ["IN", "MARK", "OUT"]
+
+
+@pytest.fixture(scope="module")
+def quotations():
+    """Training and test sentences: x is the word at each position, and where a sentence begins."""
+    parts = [samples.load("quotations", split, n=n) for split, n in (("train", 80), ("test", 60))]
+    ids = {w: i for i, w in enumerate(sorted({w for d in parts[0] for w in d.words()}))}
+    made = []
+    for documents in parts:
+        made.append(
+            [
+                (
+                    Example(
+                        np.arange(len(d.tokens) + 1),
+                        np.array([ids.get(w, len(ids)) for w in d.words()], np.int32),
+                    ),
+                    np.array([LABELS.index(y) for y in d.columns["y"]], np.int32),
+                )
+                for d in documents
+            ]
+        )
+    return len(ids) + 1, *made
+
+
+def right(structure, scorer, examples, shown=lambda y: y) -> float:
+    """The share of labels that are right."""
+    pairs = [(shown(structure.argmax(scorer.potentials(x))) == y) for x, y in examples]
+    return float(np.mean(np.concatenate(pairs)))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [LatentPerceptron(epochs=8), LatentLikelihood(epochs=8, rate=0.3)],
+    ids=lambda learner: type(learner).__name__,
+)
+def test_hidden_kinds_of_a_label_remember_what_the_labels_cannot(quotations, learner):
+    F, train, test = quotations
+    plain = Perceptron(epochs=12).fit(Problem(Chain(3), Linear(Layout.chain(F, 3)), train))
+    without = right(Chain(3), plain, test)
+    refined = Refined(Chain(4), np.array([0, 1, 1, 2]))  # two kinds of mark: one opens, one closes
+    scorer = learner.fit(Problem(refined, Linear(Layout.chain(F, 4)), train))
+    assert without < 0.9
+    assert right(refined.structure, scorer, test, refined.shown) > 0.97
+
+
+@pytest.mark.parametrize("structure", [Chain(4), Choice(4)], ids=["chain", "choice"])
+def test_the_likelihood_of_what_is_seen_sums_over_what_is_hidden(structure):
+    chance = np.random.default_rng(0)
+    refined = Refined(structure, np.array([0, 1, 1, 0]))
+    shape = {"unary": (3, 4), "pair": (4, 4)} if isinstance(structure, Chain) else {"choice": (4,)}
+    potentials = Parts(**{name: chance.normal(size=size) for name, size in shape.items()})
+    y = np.array([1, 0, 1]) if isinstance(structure, Chain) else 1
+    every = [(brute.score(structure, potentials, h), h) for h in brute.labelings(structure, potentials)]
+    agreeing = [s for s, h in every if np.array_equal(refined.shown(h), y)]
+    value, gradient = observed_likelihood(refined, potentials, y)
+    expected = np.logaddexp.reduce(agreeing) - np.logaddexp.reduce([s for s, _ in every])
+    assert value == pytest.approx(expected, abs=1e-5)
+    for name, block in potentials.items():
+        for at in itertools.islice(np.ndindex(block.shape), 6):
+            step = np.zeros_like(block)
+            step[at] = 1e-4
+            up, _ = observed_likelihood(refined, potentials + Parts(**{name: step}), y)
+            down, _ = observed_likelihood(refined, potentials - Parts(**{name: step}), y)
+            assert gradient[name][at] == pytest.approx((up - down) / 2e-4, abs=1e-3)
+
+
+def test_what_cannot_be_shown_or_summed_is_refused():
+    refined = Refined(Chain(2), np.array([0, 0]))
+    with pytest.raises(DataError, match="no hidden label shows 1"):
+        refined.evidence({"unary": (1, 2)}, np.array([1]))
+
+    class Matching:
+        def parts(self, shape, y): ...
+        def cost(self, shape, y): ...
+        def argmax(self, potentials): ...
+
+    x = Example(np.array([0, 1]), np.zeros(1, np.int32))
+    problem = Problem(Refined(Matching(), np.array([0])), Linear(Layout.choice(1, 1)), [(x, 0)])
+    with pytest.raises(ConfigError, match=r"needs marginals; Matching offers argmax\. Use LatentPerceptron"):
+        LatentLikelihood().fit(problem)
