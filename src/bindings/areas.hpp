@@ -10,6 +10,7 @@ void bind_classify(nanobind::module_& m);
 void bind_corpus(nanobind::module_& m);
 void bind_crf(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
+void bind_matching(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);

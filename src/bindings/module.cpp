@@ -11,6 +11,7 @@ NB_MODULE(_core, m) {
     bind_corpus(m);
     bind_crf(m);
     bind_evaluate(m);
+    bind_matching(m);
     bind_online(m);
     bind_margins(m);
     bind_ngrams(m);

@@ -3,6 +3,7 @@
 from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain
 from chaffinch.structures.choice import Choice
+from chaffinch.structures.matching import GoldLinks, Matching
 from chaffinch.structures.parts import Parts, Shape
 from chaffinch.structures.protocols import (
     KBestOracle,
@@ -22,9 +23,11 @@ __all__ = [
     "Candidates",
     "Chain",
     "Choice",
+    "GoldLinks",
     "Judged",
     "KBestOracle",
     "Learner",
+    "Matching",
     "MaxOracle",
     "Parts",
     "Scorer",

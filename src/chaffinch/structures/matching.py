@@ -1,0 +1,120 @@
+"""Matching: links between two sentences, each word in one link at most."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.structures.parts import Parts, Shape
+
+Link = tuple[int, int]
+Links = frozenset[Link]
+
+
+@dataclass(frozen=True)
+class GoldLinks:
+    """The right answer where links may also be merely possible.
+
+    links:    a matching
+    possible: links that cost nothing, neither when found nor when missed
+    """
+
+    links: Links
+    possible: Links = frozenset()
+
+
+@dataclass(frozen=True)
+class Matching:
+    """A set of links (i, j) in which each source i and each target j comes once at most.
+
+        s(y) = sum over links of edge[i, j] + sum over lone i of source[i] + sum over lone j of target[j]
+
+    Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or being alone.
+    ``wrong`` and ``missed`` say what a link that is not in gold costs, and a word that is alone and should not be.
+
+    Ties: of equal matchings one is found that depends on the potentials alone; ``kbest`` gives every one of them,
+    argmax's first. There is no logsum: the sum over matchings is a permanent.
+
+    >>> matching = Matching()
+    >>> edge = np.array([[2.0, 0.25], [1.5, -1.0], [0.0, 0.0]])
+    >>> potentials = Parts(edge=edge, source=np.zeros(3), target=np.zeros(2))
+    >>> sorted(matching.argmax(potentials))
+    [(0, 0)]
+    >>> [(score, sorted(links)) for score, links in matching.kbest(potentials, 2)]
+    [(2.0, [(0, 0)]), (2.0, [(0, 0), (2, 1)])]
+    """
+
+    wrong: float = 1.0
+    missed: float = 1.0
+
+    def shape(self, n: int, m: int) -> dict[str, tuple[int, ...]]:
+        """The shape of the parts for n sources and m targets."""
+        return {"edge": (n, m), "source": (n,), "target": (m,)}
+
+    def parts(self, shape: Shape, y: Collection[Link] | GoldLinks) -> Parts:
+        """One for each link and for each word without one."""
+        n, m = shape["edge"]
+        edge, source, target = np.zeros((n, m)), np.ones(n), np.ones(m)
+        for i, j in _links(y):
+            if not (0 <= i < n and 0 <= j < m):
+                raise DataError(f"the link {i}-{j} points outside sentences of {n} and {m} words")
+            if not source[i] or not target[j]:
+                raise DataError(f"the link {i}-{j} shares a word with another link")
+            edge[i, j], source[i], target[j] = 1, 0, 0
+        return Parts(edge=edge, source=source, target=target)
+
+    def cost(self, shape: Shape, y: Collection[Link] | GoldLinks) -> Parts:
+        """``wrong`` for each link that is not in gold, half of ``missed`` for each end of a link that was missed."""
+        gold = self.parts(shape, y)
+        edge = self.wrong * (1 - gold["edge"])
+        if isinstance(y, GoldLinks):
+            for i, j in y.possible:
+                edge[i, j] = 0
+        half = self.missed / 2
+        return Parts(edge=edge, source=half * (1 - gold["source"]), target=half * (1 - gold["target"]))
+
+    def argmax(self, potentials: Parts) -> Links:
+        """The best matching."""
+        return self._found(potentials, 1)[0][1]
+
+    def kbest(self, potentials: Parts, k: int) -> list[tuple[float, Links]]:
+        """The k best matchings with their scores, best first."""
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        return self._found(potentials, k)
+
+    def _found(self, potentials: Parts, k: int) -> list[tuple[float, Links]]:
+        edge, source, target = self._scores(potentials)
+        links, scores = _core.best_matchings(edge, source, target, max(k, 1))
+        if not len(scores):
+            raise DataError("every matching is forbidden")
+        n = len(source)
+        found = []
+        for rank in range(len(scores)):
+            targets = links[rank * n : (rank + 1) * n].tolist()
+            y = frozenset((i, j) for i, j in enumerate(targets) if j >= 0)
+            found.append((float(scores[rank]), y))
+        if k == 1:
+            y = found[0][1]
+            alone = {name: self.parts(potentials.shape, y)[name] for name in ("edge", "source", "target")}
+            found = [(potentials.dot(Parts(**alone)), y)]
+        return found
+
+    @staticmethod
+    def _scores(potentials: Parts) -> list[NDArray[np.float64]]:
+        edge = potentials["edge"]
+        blocks = [edge]
+        for name, size in (("source", edge.shape[0]), ("target", edge.shape[1])):
+            block = potentials.get(name)
+            blocks.append(np.zeros(size) if block is None else block)
+        for name, block in zip(("edge", "source", "target"), blocks, strict=True):
+            if np.isnan(block).any() or (block == np.inf).any():
+                raise DataError(f"{name}: expected a finite potential (or -inf), found {block.max()}")
+        return [np.ascontiguousarray(block, np.float64) for block in blocks]
+
+
+def _links(y: Collection[Link] | GoldLinks) -> Collection[Link]:
+    return y.links if isinstance(y, GoldLinks) else y
