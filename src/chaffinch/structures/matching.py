@@ -39,12 +39,12 @@ class Matching:
     argmax's first. There is no logsum: the sum over matchings is a permanent.
 
     >>> matching = Matching()
-    >>> edge = np.array([[2.0, 0.25], [1.5, -1.0], [0.0, 0.0]])
-    >>> potentials = Parts(edge=edge, source=np.zeros(3), target=np.zeros(2))
+    >>> edge = np.array([[2.0, 0.5], [1.0, -1.0]])
+    >>> potentials = Parts(edge=edge, source=np.zeros(2), target=np.zeros(2))
+    >>> [(score, sorted(links)) for score, links in matching.kbest(potentials, 3)]
+    [(2.0, [(0, 0)]), (1.5, [(0, 1), (1, 0)]), (1.0, [(0, 0), (1, 1)])]
     >>> sorted(matching.argmax(potentials))
     [(0, 0)]
-    >>> [(score, sorted(links)) for score, links in matching.kbest(potentials, 2)]
-    [(2.0, [(0, 0)]), (2.0, [(0, 0), (2, 1)])]
     """
 
     wrong: float = 1.0
