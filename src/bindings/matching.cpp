@@ -2,7 +2,9 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "assignment.hpp"
+#include "code_points.hpp"
 #include "score.hpp"
+#include "similarity.hpp"
 #include "translation.hpp"
 
 #include <algorithm>
@@ -25,6 +27,21 @@ MatchingScores scores(const In<double, 2>& edge, const In<double>& source, const
 bool bounds(const In<std::int64_t>& ptr, std::size_t last) {
     const auto b = span(ptr);
     return !b.empty() && b.front() == 0 && std::ranges::is_sorted(b) && b.back() == static_cast<std::int64_t>(last);
+}
+
+std::vector<Letters> code_points(const nb::list& words) {
+    std::vector<Letters> found;
+    found.reserve(words.size());
+    for (nb::handle word : words) {
+        const std::string_view text = utf8(word);
+        Letters& points = found.emplace_back();
+        for (std::size_t at = 0; at < text.size();) {
+            const auto [point, size] = code_point(text, at);
+            points.push_back(point);
+            at += size;
+        }
+    }
+    return found;
 }
 
 } // namespace
@@ -82,6 +99,16 @@ void bind_matching(nb::module_& m) {
         nb::arg("rows").noconvert(), nb::arg("columns").noconvert(), nb::arg("table").noconvert(),
         nb::arg("e").noconvert(), nb::arg("f").noconvert(), nb::arg("missing"), nb::arg("out").noconvert(),
         "out[i][j] = the table's value for words e_i and f_j (-1: an unknown word).");
+    m.def(
+        "similarities",
+        [](nb::list a, nb::list b, Out<float, 2> out) {
+            expect(out.shape(0) == a.size() && out.shape(1) == b.size(), "out must be [a][b]");
+            const auto first = code_points(a), second = code_points(b);
+            nb::gil_scoped_release released;
+            similarities(first, second, span(out));
+        },
+        nb::arg("a"), nb::arg("b"), nb::arg("out").noconvert(),
+        "out[i][j] = the longest common subsequence of two words over the length of the longer.");
 }
 
 } // namespace chaffinch::bindings

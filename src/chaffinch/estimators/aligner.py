@@ -1,0 +1,157 @@
+"""The aligner: links between the words of two sentences, with scikit-learn's manners."""
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate import score_alignments
+from chaffinch.model.aligner import AlignerModel
+from chaffinch.model.associations import Pair
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER, AlignmentTask
+from chaffinch.structures.matching import Link, Links
+
+TASK = "aligner"
+PARAMETERS = ("recipe", "seed", "threads")
+
+
+class Aligner:
+    """Links between the words of sentence pairs.
+
+    recipe:  ``aligner``, ``aligner-mira`` or ``aligner-perceptron``, or a config with knobs set
+    seed:    decides the order of examples
+    threads: 0 for all cores; the result does not depend on it
+
+    A pair is two lists of words; links are pairs of places, counted from 0.
+
+    >>> pairs = [(["the", "house"], ["la", "maison"]), (["the", "book"], ["le", "livre"])] * 3
+    >>> aligner = Aligner().fit(pairs, [{(0, 0), (1, 1)}] * 6)
+    >>> [sorted(links) for links in aligner.predict([(["the", "book"], ["le", "livre"])])]
+    [[(0, 0), (1, 1)]]
+    """
+
+    def __init__(self, recipe: Any = DEFAULT_ALIGNER, *, seed: int = 0, threads: int = 0) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.threads = threads
+
+    def fit(
+        self,
+        X: Sequence[Pair],
+        y: Sequence[Collection[Link]],
+        *,
+        possible: Sequence[Collection[Link]] | None = None,
+        text: Sequence[Pair] = (),
+        on_epoch: Listener = keep_going,
+    ) -> "Aligner":
+        """Learn from pairs and their sure links.
+
+        possible: links that are neither right nor wrong   text: further pairs without links, for the associations
+        """
+        config = self._config()
+        maybe = [frozenset()] * len(y) if possible is None else possible
+        if not len(X) == len(y) == len(maybe):
+            raise DataError(f"X has {len(X)} sentence pairs, y has {len(y)} sets of links")
+        sure, also = ([frozenset(map(tuple, links)) for links in side] for side in (y, maybe))
+        _check(X, sure, also)
+        task = AlignmentTask(X, sure, also, text, self.threads, on_epoch)
+        trained = ALIGNERS.by_config(config).train(task, config)
+        self.model_: AlignerModel = trained.model
+        self.history_ = trained.history
+        self.config_ = config
+        words = [w for pair in X for side in pair for w in side]
+        self.fingerprint_ = modelfile.fingerprint(
+            words, [f"{i}-{j}" for links in sure for i, j in sorted(links)]
+        )
+        return self
+
+    def predict(self, X: Sequence[Pair]) -> list[Links]:
+        """The links of each pair."""
+        return self._fitted().align(X)
+
+    def predict_kbest(self, X: Sequence[Pair], k: int) -> list[list[tuple[float, Links]]]:
+        """The k best sets of links of each pair with their scores, best first."""
+        return self._fitted().kbest(X, k)
+
+    def score(
+        self,
+        X: Sequence[Pair],
+        y: Sequence[Collection[Link]],
+        possible: Sequence[Collection[Link]] | None = None,
+    ) -> float:
+        """One minus the alignment error rate."""
+        maybe = [frozenset()] * len(y) if possible is None else possible
+        return 1 - score_alignments(y, maybe, self.predict(X)).aer
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file, which :func:`chaffinch.load` reads."""
+        packed = self._fitted().packed()
+        header = modelfile.Header(
+            recipe=ALIGNERS.by_config(self.config_).name,
+            settings=dataclasses.asdict(self.config_),
+            seed=self.seed,
+            data=self.fingerprint_,
+            scores=dict(scores or {}),
+            details={"task": TASK},
+        )
+        modelfile.write(path, header, packed.arrays, packed.strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> "Aligner":
+        """The aligner that a model file holds."""
+        recipe = ALIGNERS.by_name(file.header.recipe)
+        aligner = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        aligner.config_ = aligner.recipe
+        aligner.model_ = recipe.load(file)
+        aligner.fingerprint_ = file.header.data or ""
+        aligner.history_ = []
+        return aligner
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
+        own = {name: getattr(self, name) for name in PARAMETERS}
+        if deep:
+            config = self._config()
+            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
+        return own
+
+    def set_params(self, **params: Any) -> "Aligner":
+        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
+        for name in [n for n in params if not n.startswith("recipe__")]:
+            if name not in PARAMETERS:
+                raise ConfigError(f"Aligner has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
+            setattr(self, name, params[name])
+        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
+        if inner:
+            config = self._config()
+            self.recipe = ALIGNERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __repr__(self) -> str:
+        return f"Aligner({self.recipe!r})"
+
+    def _config(self) -> Any:
+        config = ALIGNERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+        return dataclasses.replace(config, seed=self.seed) if self.seed else config
+
+    def _fitted(self) -> AlignerModel:
+        if not hasattr(self, "model_"):
+            raise ConfigError("this aligner is not trained: call fit, or load a model")
+        return self.model_
+
+
+def _check(X: Sequence[Pair], *links: Sequence[Links]) -> None:
+    for number, (pair, *found) in enumerate(zip(X, *links, strict=True), 1):
+        if len(pair) != 2 or any(isinstance(side, str) for side in pair):
+            raise DataError(f"pair {number}: expected two lists of words, got {pair!r:.60}")
+        for i, j in frozenset().union(*found):
+            if not (0 <= i < len(pair[0]) and 0 <= j < len(pair[1])):
+                raise DataError(
+                    f"pair {number}: the link {i}-{j} points outside {len(pair[0])} and {len(pair[1])} words"
+                )

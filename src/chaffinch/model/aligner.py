@@ -1,0 +1,91 @@
+"""A trained aligner: associations of words, features of links, their weights."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
+from chaffinch.model.associations import Associations, Pair, stem
+from chaffinch.model.protocols import Packed
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.scorers import FeatureScorer
+from chaffinch.structures.matching import Links, Matching
+
+VIEWS: Mapping[str, Callable[[str], str]] = {"words": str.lower, "stems": stem}
+
+
+@dataclass(frozen=True)
+class AlignerModel:
+    """Scores every link, then finds the best matching."""
+
+    features: AlignmentFeatures
+    scorer: FeatureScorer
+    structure: Matching
+
+    def align(self, pairs: Sequence[Pair]) -> list[Links]:
+        """The best matching of each sentence pair."""
+        return [self.structure.argmax(self.scorer.potentials(self.features(pair))) for pair in pairs]
+
+    def kbest(self, pairs: Sequence[Pair], k: int) -> list[list[tuple[float, Links]]]:
+        """The k best matchings of each pair with their scores."""
+        return [self.structure.kbest(self.scorer.potentials(self.features(pair)), k) for pair in pairs]
+
+    def scores(self, pair: Pair) -> NDArray[np.float64]:
+        """How much better each link is than leaving both words alone [n, m]."""
+        p = self.scorer.potentials(self.features(pair))
+        return np.asarray(p["edge"] - p["source"][:, None] - p["target"][None, :])
+
+    def feature_names(self) -> list[str]:
+        """The names of the features, in the order of their weights."""
+        return [*_COMMON_NAMES, *(_lexical_name(pair) for pair in self.features.lexicon)]
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        arrays: dict[str, NDArray[Any]] = {"w": self.scorer.w.astype(np.float32)}
+        strings: dict[str, list[str]] = {
+            f"lexicon.{side}": [
+                "" if pair[side] is None else str(pair[side]) for pair in self.features.lexicon
+            ]
+            for side in (0, 1)
+        }
+        for name in VIEWS:
+            more_arrays, more_strings = getattr(self.features, name).packed(name)
+            arrays |= more_arrays
+            strings |= more_strings
+        return Packed(arrays=arrays, strings=strings)
+
+    @classmethod
+    def unpacked(cls, file: ModelFile, structure: Matching) -> "AlignerModel":
+        """The model of a file, every index checked."""
+        need = Requirements(file)
+        views = {name: Associations.unpacked(need, name, view) for name, view in VIEWS.items()}
+        sides = [need.strings(f"lexicon.{side}", "lexicon") for side in (0, 1)]
+        lexicon = {
+            (a or None, b or None): COMMON + k for k, (a, b) in enumerate(zip(*map(list, sides), strict=True))
+        }
+        if len(lexicon) != need.size("lexicon"):
+            raise ModelFileError(f"{file.source}: its lexicon holds a pair twice")
+        w = need.array("w", np.float32, (COMMON + len(lexicon),), finite=True)
+        need.nothing_else()
+        features = AlignmentFeatures(views["words"], views["stems"], lexicon)
+        return cls(features, FeatureScorer(len(w), w.astype(np.float64)), structure)
+
+
+def _family_names(families: Mapping[str, int], prefix: str) -> list[str]:
+    return [
+        f"{prefix}{name}" if size == 1 else f"{prefix}{name} {k}"
+        for name, size in families.items()
+        for k in range(size)
+    ]
+
+
+_COMMON_NAMES = [*_family_names(EDGE, ""), *_family_names(ALONE, "source "), *_family_names(ALONE, "target ")]
+
+
+def _lexical_name(pair: tuple[str | None, str | None]) -> str:
+    e, f = pair
+    return f"{e} alone" if f is None else f"alone {f}" if e is None else f"{e} = {f}"

@@ -1,0 +1,201 @@
+"""Word associations learnt from sentence pairs alone: IBM model 1 in both directions, and Dice."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.modelfile import Requirements
+
+Words = Sequence[str]
+Pair = tuple[Words, Words]
+Matrix = NDArray[np.float32]
+
+LEAST = 1e-4  # cells of t below this are forgotten
+FAINT = 0.02  # and those of Dice
+STEM = 4  # letters that stand for a word where forms are many and texts few
+
+TABLES = ("forward", "backward", "dice")
+
+
+@dataclass(frozen=True)
+class WordTable:
+    """A value for pairs of words. rows: int64 [E+1 or E+2]   columns: int32 [cells]   values: float32 [cells]."""
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    def above(self, least: float) -> "WordTable":
+        """Without the cells below ``least``."""
+        kept = self.values >= least
+        rows = np.concatenate([[0], np.cumsum(kept)])[self.rows].astype(np.int64)
+        return WordTable(rows, self.columns[kept], self.values[kept])
+
+    def matrix(self, e: NDArray[np.int32], f: NDArray[np.int32]) -> Matrix:
+        """The value of each pair [n, m]; zero where there is none. An id of -1 is a word never seen."""
+        out = np.empty((len(e), len(f)), np.float32)
+        _core.look_up(self.rows, self.columns, self.values, e, f, 0.0, out)
+        return out
+
+
+class Associations:
+    """What words of two languages have to do with each other.
+
+    view:     the function that words are seen through, such as ``str.lower``
+    forward:  t(f|e), null word included   backward: t(e|f)   dice: 2 c(e, f) / (c(e) + c(f)) over sentence pairs
+
+    >>> lines = [("the house", "la maison"), ("the book", "le livre"), ("a book", "un livre")]
+    >>> text = [(e.split(), f.split()) for e, f in lines]
+    >>> found = Associations.learnt(text, str.lower, rounds=10)
+    >>> found.posteriors(["the", "book"], ["le", "livre"])[0].round(1)
+    array([[1. , 0. ],
+           [0. , 1. ]], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        view: Callable[[str], str],
+        vocabularies: tuple[Mapping[str, int], Mapping[str, int]],
+        counts: tuple[NDArray[np.int32], NDArray[np.int32]],
+        tables: Mapping[str, WordTable],
+    ) -> None:
+        self.view = view
+        self.vocabularies = vocabularies
+        self.counts = counts
+        self.tables = tables
+
+    @classmethod
+    def learnt(
+        cls, text: Sequence[Pair], view: Callable[[str], str], rounds: int = 5, threads: int = 0
+    ) -> "Associations":
+        """From sentence pairs without links."""
+        sides = [[[view(w) for w in pair[side]] for pair in text] for side in (0, 1)]
+        vocabularies = tuple(
+            {w: i for i, w in enumerate(sorted(set(chain.from_iterable(side))))} for side in sides
+        )
+        ids = [_ids(list(chain.from_iterable(side)), v) for side, v in zip(sides, vocabularies, strict=True)]
+        ptr = [np.cumsum([0, *map(len, side)], dtype=np.int64) for side in sides]
+        E, F = map(len, vocabularies)
+        there = _core.TranslationTable(ptr[0], ids[0], E, ptr[1], ids[1], F, threads)
+        back = _core.TranslationTable(ptr[1], ids[1], F, ptr[0], ids[0], E, threads)
+        for table in (there, back):
+            table.train(rounds, threads)
+        meetings = [
+            np.bincount(
+                np.concatenate([np.unique(ids[s][a:b]) for a, b in _pairs(ptr[s])] or [[]]).astype(np.int64),
+                minlength=len(vocabularies[s]),
+            )
+            for s in (0, 1)
+        ]
+        rows, columns = there.rows()[:-1], there.columns()
+        together = there.together()[: rows[-1]]
+        e = np.repeat(np.arange(E), np.diff(rows))
+        dice = 2 * together / (meetings[0][e] + meetings[1][columns[: rows[-1]]])
+        tables = {
+            "forward": WordTable(there.rows(), columns, there.t().astype(np.float32)).above(LEAST),
+            "backward": WordTable(back.rows(), back.columns(), back.t().astype(np.float32)).above(LEAST),
+            "dice": WordTable(rows, columns[: rows[-1]], dice.astype(np.float32)).above(FAINT),
+        }
+        counts = tuple(
+            np.bincount(i, minlength=len(v)).astype(np.int32) for i, v in zip(ids, vocabularies, strict=True)
+        )
+        return cls(view, (vocabularies[0], vocabularies[1]), (counts[0], counts[1]), tables)
+
+    def ids(self, words: Words, side: int) -> NDArray[np.int32]:
+        """Words as ids; -1 for those never seen."""
+        return _ids([self.view(w) for w in words], self.vocabularies[side])
+
+    def posteriors(self, e_words: Words, f_words: Words) -> tuple[Matrix, Matrix]:
+        """p(i|j) under t(f|e), p(j|i) under t(e|f): each [n, m], the null word taking what is left."""
+        e, f = self.ids(e_words, 0), self.ids(f_words, 1)
+        return self._posterior("forward", e, f, 0), np.ascontiguousarray(
+            self._posterior("backward", f, e, 1).T
+        )
+
+    def dice(self, e_words: Words, f_words: Words) -> Matrix:
+        """Dice's coefficient of each pair [n, m]."""
+        return self.tables["dice"].matrix(self.ids(e_words, 0), self.ids(f_words, 1))
+
+    def frequencies(self, words: Words, side: int) -> NDArray[np.int32]:
+        """How often each word was seen."""
+        ids = self.ids(words, side)
+        if not len(self.counts[side]):
+            return np.zeros(len(ids), np.int32)
+        return np.where(ids >= 0, self.counts[side][ids], 0).astype(np.int32)
+
+    def _posterior(self, name: str, e: NDArray[np.int32], f: NDArray[np.int32], side: int) -> Matrix:
+        null = np.array([len(self.vocabularies[side])], np.int32)
+        t = self.tables[name].matrix(np.concatenate([e, null]), f)
+        total = t.sum(axis=0)
+        return t[:-1] / np.where(total == 0, 1, total)
+
+    def packed(self, name: str) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
+        """Arrays and string lists as a model file keeps them, ``name`` before each."""
+        arrays: dict[str, NDArray[Any]] = {}
+        for kind, table in self.tables.items():
+            for part in ("rows", "columns", "values"):
+                arrays[f"{name}.{kind}.{part}"] = getattr(table, part)
+        arrays |= {f"{name}.counts.{side}": self.counts[side] for side in (0, 1)}
+        return arrays, {f"{name}.words.{side}": list(self.vocabularies[side]) for side in (0, 1)}
+
+    @classmethod
+    def unpacked(cls, need: Requirements, name: str, view: Callable[[str], str]) -> "Associations":
+        """What a model file holds, every index checked."""
+        sizes = (f"{name} e", f"{name} f")
+        words = [need.strings(f"{name}.words.{side}", sizes[side], distinct=True) for side in (0, 1)]
+        counts = [need.array(f"{name}.counts.{s}", np.int32, (sizes[s],), below=2**31 - 1) for s in (0, 1)]
+        tables = {}
+        for kind in TABLES:
+            of, to = (1, 0) if kind == "backward" else (0, 1)
+            cells = f"{name} {kind} cells"
+            columns = need.array(f"{name}.{kind}.columns", np.int32, (cells,), below=sizes[to])
+            n_rows = need.size(sizes[of]) + (1 if kind == "dice" else 2)
+            rows = need.array(f"{name}.{kind}.rows", np.int64, (n_rows,), bounds=cells)
+            tables[kind] = WordTable(
+                rows, columns, need.array(f"{name}.{kind}.values", np.float32, (cells,), finite=True)
+            )
+        vocabularies = tuple({w: i for i, w in enumerate(side)} for side in words)
+        return cls(view, (vocabularies[0], vocabularies[1]), (counts[0], counts[1]), tables)
+
+
+def stem(word: str) -> str:
+    """The first letters of a word in lower case.
+
+    >>> stem("Houses")
+    'hous'
+    """
+    return word.lower()[:STEM]
+
+
+def ibm1_links(
+    associations: Associations, pair: Pair
+) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
+    """The links of IBM model 1 alone: the likeliest i of each j under t(f|e), the likeliest j of each i under t(e|f).
+
+    A word whose likeliest partner is the null word has none. The intersection of both is the usual baseline.
+    """
+    forward, backward = associations.posteriors(*pair)
+    return _best(forward, False), _best(backward.T, True)
+
+
+def _best(p: Matrix, turned: bool) -> frozenset[tuple[int, int]]:
+    """For each column the row of the highest posterior, if that is above the null word's."""
+    if not p.size:
+        return frozenset()
+    best, null = p.argmax(axis=0), 1 - p.sum(axis=0)
+    links = ((int(i), j) for j, i in enumerate(best) if p[i, j] > max(0.0, null[j]))
+    return frozenset((j, i) if turned else (i, j) for i, j in links)
+
+
+def _ids(words: Sequence[str], vocabulary: Mapping[str, int]) -> NDArray[np.int32]:
+    return np.fromiter((vocabulary.get(w, -1) for w in words), np.int32, len(words))
+
+
+def _pairs(ptr: NDArray[np.int64]) -> list[tuple[int, int]]:
+    bounds = ptr.tolist()
+    return list(pairwise(bounds))

@@ -1,0 +1,154 @@
+"""The recipes of aligners: a learner each, over matchings with the same features."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from chaffinch.errors import DataError
+from chaffinch.knobs import knob
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.mira import Mira
+from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.problem import Problem
+from chaffinch.model.aligner import VIEWS, AlignerModel
+from chaffinch.model.alignment_features import COMMON, AlignmentFeatures
+from chaffinch.model.associations import Associations, Pair
+from chaffinch.modelfile import ModelFile
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.recipes.recipe import Recipe, Recipes
+from chaffinch.scorers import FeatureScorer
+from chaffinch.structures import GoldLinks, Matching, Parts
+from chaffinch.structures.matching import Link, Links
+
+Lexicon = dict[tuple[str | None, str | None], int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignerKnobs:
+    """What all aligners have in common."""
+
+    rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1)
+    lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
+    wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
+    missed: float = knob(1.0, "what a missed link costs", low=0.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginAligner(AlignerKnobs, FrankWolfe):
+    """Matchings with a structured margin, by block-coordinate Frank-Wolfe."""
+
+    C: float = knob(0.01, "how much an example's hinge counts against |w|^2 / 2", low=1e-12)
+    epochs: int = knob(10, "passes over the examples at most", low=1)
+    average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
+    measure: int = knob(0, "passes between two exact gaps; 0: never", low=0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MiraAligner(AlignerKnobs, Mira):
+    """Matchings by margin-infused updates."""
+
+    C: float = knob(0.01, "largest step taken on one answer", low=0.0)
+    epochs: int = knob(5, "passes over the training data", low=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerceptronAligner(AlignerKnobs, Perceptron):
+    """Matchings by the averaged perceptron."""
+
+    epochs: int = knob(5, "passes over the training data", low=1)
+
+
+@dataclass(frozen=True)
+class AlignmentTask:
+    """What an aligner is to be trained on.
+
+    pairs:    two sentences each, as words
+    sure:     links that are right      possible: links that are neither right nor wrong
+    text:     further sentence pairs without links, for the word associations
+    """
+
+    pairs: Sequence[Pair]
+    sure: Sequence[Links]
+    possible: Sequence[Links]
+    text: Sequence[Pair] = ()
+    threads: int = 0
+    on_epoch: Listener = keep_going
+
+
+@dataclass(frozen=True)
+class TrainedAligner:
+    """A model, and the progress that was reported on the way."""
+
+    model: AlignerModel
+    history: list[Progress] = field(default_factory=list)
+
+
+def train(task: AlignmentTask, config: Any) -> TrainedAligner:
+    """Learn associations from the text, then weights from the links."""
+    if not any(task.sure):
+        raise DataError("there is no sure link to learn from")
+    text = [*task.pairs, *task.text]
+    views = {
+        name: Associations.learnt(text, view, config.rounds, task.threads) for name, view in VIEWS.items()
+    }
+    lexicon = _lexicon(task, config.lexicon)
+    features = AlignmentFeatures(views["words"], views["stems"], lexicon)
+    structure = Matching(wrong=config.wrong, missed=config.missed)
+    examples = []
+    for pair, sure, possible in zip(task.pairs, task.sure, task.possible, strict=True):
+        x = features(pair)
+        links = _as_matching(structure, x.shape["edge"], sure)
+        examples.append((x, GoldLinks(links, (sure | possible) - links)))
+    history: list[Progress] = []
+
+    def noted(progress: Progress) -> bool:
+        history.append(progress)
+        return task.on_epoch(progress)
+
+    scorer = config.fit(Problem(structure, FeatureScorer(features.F), examples), noted)
+    # Weights are kept in 32 bits, so that a model answers alike before and after it is saved.
+    w = scorer.w.astype(np.float32).astype(np.float64)
+    return TrainedAligner(AlignerModel(features, FeatureScorer(len(w), w), structure), history)
+
+
+def load(file: ModelFile) -> AlignerModel:
+    """The model of a file."""
+    config = ALIGNERS.by_name(file.header.recipe).configured(file.header.settings)
+    return AlignerModel.unpacked(file, Matching(wrong=config.wrong, missed=config.missed))
+
+
+def _as_matching(structure: Matching, shape: tuple[int, ...], links: Links) -> Links:
+    """As many of the links as fit in a matching, those near the diagonal first."""
+    n, m = shape
+    if len({i for i, _ in links}) == len({j for _, j in links}) == len(links):
+        return links
+    edge = np.full((n, m), -np.inf)
+    for i, j in links:
+        edge[i, j] = 1 - 1e-3 * abs((i + 0.5) / n - (j + 0.5) / m)
+    return structure.argmax(Parts(edge=edge))
+
+
+def _lexicon(task: AlignmentTask, least: int) -> Lexicon:
+    """Word pairs linked often enough, and words left alone often enough."""
+    counts: Counter[tuple[str | None, str | None]] = Counter()
+    for (e, f), sure, possible in zip(task.pairs, task.sure, task.possible, strict=True):
+        linked: set[Link] = {*sure, *possible}
+        counts.update((e[i].lower(), f[j].lower()) for i, j in sure)
+        counts.update((w.lower(), None) for i, w in enumerate(e) if i not in {k for k, _ in linked})
+        counts.update((None, w.lower()) for j, w in enumerate(f) if j not in {k for _, k in linked})
+    kept = sorted(
+        (pair for pair, count in counts.items() if count >= least), key=lambda p: (p[0] or "", p[1] or "")
+    )
+    return {pair: COMMON + k for k, pair in enumerate(kept)}
+
+
+ALIGNERS = Recipes(
+    Recipe("aligner", "matchings with a structured margin, by Frank-Wolfe", MarginAligner, train, load),
+    Recipe("aligner-mira", "matchings by margin-infused updates", MiraAligner, train, load),
+    Recipe("aligner-perceptron", "matchings by the averaged perceptron", PerceptronAligner, train, load),
+)
+
+DEFAULT_ALIGNER = "aligner"
