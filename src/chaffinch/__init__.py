@@ -9,21 +9,25 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOME = {
+    "Aligner": "estimators",
     "ChaffinchError": "errors",
     "Classifier": "estimators",
     "ConfigError": "errors",
     "DataError": "errors",
     "ModelFileError": "errors",
+    "Reranker": "estimators",
     "Tagger": "estimators",
     "load": "estimators",
 }
 
 __all__ = [
+    "Aligner",
     "ChaffinchError",
     "Classifier",
     "ConfigError",
     "DataError",
     "ModelFileError",
+    "Reranker",
     "Tagger",
     "__version__",
     "load",

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from chaffinch.cli import documents, sentences
+from chaffinch.cli import alignments, documents, sentences
 from chaffinch.cli.task import Task
 from chaffinch.errors import ConfigError
 
-TASKS = (sentences.TASK, documents.TASK)
+TASKS = (sentences.TASK, documents.TASK, alignments.TASK)
 
 
 def task_of_file(path: Path, recipe: str | None) -> Task:
@@ -26,4 +26,10 @@ def task_of_file(path: Path, recipe: str | None) -> Task:
 
 def task_of_model(estimator: Any) -> Task:
     """The task that a loaded model answers."""
-    return next(task for task in TASKS if isinstance(estimator, task.estimator))
+    found = next((task for task in TASKS if isinstance(estimator, task.estimator)), None)
+    if found is None:
+        name = type(estimator).__name__.lower()
+        raise ConfigError(
+            f"this model is a {name}, which works on the lists of another: chaffinch rerank --help"
+        )
+    return found

@@ -55,7 +55,9 @@ class Aligner:
         maybe = [frozenset()] * len(y) if possible is None else possible
         if not len(X) == len(y) == len(maybe):
             raise DataError(f"X has {len(X)} sentence pairs, y has {len(y)} sets of links")
-        sure, also = ([frozenset(map(tuple, links)) for links in side] for side in (y, maybe))
+        sure, also = (
+            [frozenset((int(i), int(j)) for i, j in links) for links in side] for side in (y, maybe)
+        )
         _check(X, sure, also)
         task = AlignmentTask(X, sure, also, text, self.threads, on_epoch)
         trained = ALIGNERS.by_config(config).train(task, config)

@@ -5,12 +5,21 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ModelFileError
+from chaffinch.estimators.aligner import TASK as ALIGNER
+from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import TASK as CLASSIFIER
 from chaffinch.estimators.classifier import Classifier
+from chaffinch.estimators.reranker import TASK as RERANKER
+from chaffinch.estimators.reranker import Reranker
 from chaffinch.estimators.tagger import Tagger
 
 # By the task that the file's header names; a tagger's names none.
-ESTIMATORS: dict[str | None, Any] = {None: Tagger, CLASSIFIER: Classifier}
+ESTIMATORS: dict[str | None, Any] = {
+    None: Tagger,
+    CLASSIFIER: Classifier,
+    ALIGNER: Aligner,
+    RERANKER: Reranker,
+}
 
 
 def load(path: str | Path) -> Any:

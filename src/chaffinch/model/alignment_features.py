@@ -212,7 +212,7 @@ class _Columns:
 
     def one_of(self, column: int, which: NDArray[np.integer]) -> None:
         """One of a family of features for each part."""
-        self._ids.append(column + which.reshape(-1))
+        self._ids.append(column + which.reshape(-1).astype(np.int64))
         self._values.append(np.ones(self.P))
 
     def named(self, ids: list[int]) -> None:

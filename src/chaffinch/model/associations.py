@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -85,13 +85,7 @@ class Associations:
         back = _core.TranslationTable(ptr[1], ids[1], F, ptr[0], ids[0], E, threads)
         for table in (there, back):
             table.train(rounds, threads)
-        meetings = [
-            np.bincount(
-                np.concatenate([np.unique(ids[s][a:b]) for a, b in _pairs(ptr[s])] or [[]]).astype(np.int64),
-                minlength=len(vocabularies[s]),
-            )
-            for s in (0, 1)
-        ]
+        meetings = [_meetings(ids[s], ptr[s], len(vocabularies[s])) for s in (0, 1)]
         rows, columns = there.rows()[:-1], there.columns()
         together = there.together()[: rows[-1]]
         e = np.repeat(np.arange(E), np.diff(rows))
@@ -132,7 +126,7 @@ class Associations:
         null = np.array([len(self.vocabularies[side])], np.int32)
         t = self.tables[name].matrix(np.concatenate([e, null]), f)
         total = t.sum(axis=0)
-        return t[:-1] / np.where(total == 0, 1, total)
+        return np.asarray(t[:-1] / np.where(total == 0, 1, total), np.float32)
 
     def packed(self, name: str) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
         """Arrays and string lists as a model file keeps them, ``name`` before each."""
@@ -196,6 +190,7 @@ def _ids(words: Sequence[str], vocabulary: Mapping[str, int]) -> NDArray[np.int3
     return np.fromiter((vocabulary.get(w, -1) for w in words), np.int32, len(words))
 
 
-def _pairs(ptr: NDArray[np.int64]) -> list[tuple[int, int]]:
-    bounds = ptr.tolist()
-    return list(pairwise(bounds))
+def _meetings(ids: NDArray[np.int32], ptr: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+    """In how many sentences each word occurs."""
+    sentence = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+    return np.bincount(np.unique(sentence * max(1, size) + ids) % max(1, size), minlength=size)

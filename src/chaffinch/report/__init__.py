@@ -3,11 +3,13 @@
 from chaffinch.report.charts import Bar, bars, grouped_bars, lines
 from chaffinch.report.grids import heat_map, reliability
 from chaffinch.report.html import Html, Page, cards, figure, join, paragraph, table, tag
+from chaffinch.report.links import alignment_grid
 
 __all__ = [
     "Bar",
     "Html",
     "Page",
+    "alignment_grid",
     "bars",
     "cards",
     "figure",

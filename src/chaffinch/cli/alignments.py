@@ -1,0 +1,131 @@
+"""Sentence pairs on the command line: how aligners are trained on files of links, how they link, what they hold."""
+
+import json as json_text
+from pathlib import Path
+
+import numpy as np
+
+from chaffinch.cli.console import progress_bar
+from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.corpus import detect, read, write
+from chaffinch.errors import DataError
+from chaffinch.estimators.aligner import Aligner
+from chaffinch.evaluate import score_alignments
+from chaffinch.files import display_name, writing_text
+from chaffinch.knobs import knobs
+from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER
+from chaffinch.text.document import Document, Links
+
+SHOWN = ("aer", "link.precision", "link.recall", "link.f1")
+TITLE = "strongest features"
+
+
+def train(asked: Training) -> None:
+    """Train an aligner on files of linked pairs and write it to one file."""
+    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    parts = {"train": [d for path in asked.data for d in _pairs(path)]}
+    if asked.dev is not None:
+        parts["dev"] = _pairs(asked.dev)
+    aligner = Aligner(config, seed=asked.seed, threads=asked.threads)
+    with progress_bar() as listener, clock() as took:
+        aligner.fit(
+            [_words(d) for d in parts["train"]],
+            [_links(d).sure for d in parts["train"]],
+            possible=[_links(d).possible for d in parts["train"]],
+            on_epoch=listener,
+        )
+    scores = {name: _scores(aligner, documents) for name, documents in parts.items()}
+    aligner.save(asked.model, scores=flat(scores))
+    facts = {
+        "pairs": len(parts["train"]),
+        "sure links": sum(len(_links(d).sure) for d in parts["train"]),
+        "features": len(aligner.model_.scorer.w),
+    }
+    report_training(
+        recipe.name,
+        asked.model,
+        took,
+        scores,
+        facts,
+        epochs=len(aligner.history_),
+        seed=asked.seed,
+        json=asked.json,
+    )
+
+
+def predict(aligner: Aligner, asked: Prediction) -> None:
+    """Write the pairs back with the links that were found, as sure ones; any links that they had are put aside."""
+    documents = _pairs(asked.data)
+    pairs = [_words(d) for d in documents]
+    if asked.json or asked.kbest is not None:
+        with writing_text(asked.output) as stream:
+            for pair, readings in zip(pairs, aligner.predict_kbest(pairs, asked.kbest or 1), strict=True):
+                found = [
+                    {"score": round(score, 6), "links": [[i + 1, j + 1] for i, j in sorted(links)]}
+                    for score, links in readings
+                ]
+                record = {"source": pair[0], "target": pair[1], "alignments": found}
+                stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
+        return
+    for document, links in zip(documents, aligner.predict(pairs), strict=True):
+        document.links = Links(_links(document).target, links)
+    write(documents, asked.output, format="alignment")
+
+
+def inspect(aligner: Aligner, top: int, label: str | None) -> Contents:
+    """The features that speak most for a link or for staying alone, and most against."""
+    names, w = aligner.model_.feature_names(), aligner.model_.scorer.w
+    if label is not None:
+        raise DataError("an aligner has no labels; leave --label out")
+    rows = {
+        kind: [(names[k], float(w[k])) for k in np.argsort(-sign * w, kind="stable")[:top].tolist()]
+        for kind, sign in (("for", 1), ("against", -1))
+    }
+    return Contents((), TITLE, rows)
+
+
+def holds_pairs(path: Path) -> bool:
+    """A file of sentence pairs with links."""
+    return "links" in detect(path).carries
+
+
+TASK = Task(
+    plural="sentence pairs",
+    recipes=ALIGNERS,
+    default=DEFAULT_ALIGNER,
+    holds=holds_pairs,
+    estimator=Aligner,
+    train=train,
+    predict=predict,
+    inspect=inspect,
+    takes=("kbest",),
+)
+
+
+def _pairs(path: Path) -> list[Document]:
+    """The pairs of a file; links that point outside their sentences are left out."""
+    format_options = detect(path).options
+    known = set() if format_options is None else {k.name for k in knobs(format_options)}
+    documents = list(read(path, **({"out_of_range": "drop"} if "out_of_range" in known else {})))
+    if not documents:
+        raise DataError(f"{display_name(path)}: has no sentence pair")
+    for number, d in enumerate(documents, 1):
+        if d.links is None:
+            raise DataError(f"{display_name(path)}: document {number} has no translation to link")
+    return documents
+
+
+def _links(document: Document) -> Links:
+    assert document.links is not None
+    return document.links
+
+
+def _words(document: Document) -> tuple[list[str], list[str]]:
+    return document.words(), list(_links(document).target)
+
+
+def _scores(aligner: Aligner, documents: list[Document]) -> dict[str, float]:
+    sure, possible = ([getattr(_links(d), kind) for d in documents] for kind in ("sure", "possible"))
+    found = score_alignments(sure, possible, aligner.predict([_words(d) for d in documents])).as_dict()
+    return {name: found[name] for name in SHOWN}

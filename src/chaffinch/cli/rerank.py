@@ -1,0 +1,233 @@
+"""chaffinch rerank."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from chaffinch import modelfile
+from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.flags import with_knobs
+from chaffinch.cli.training_report import clock
+from chaffinch.corpus import read_table
+from chaffinch.corpus.candidate_lists import FileList, read_lists
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Reranker, Tagger, load
+from chaffinch.estimators.reranker import given_features, oracle
+from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
+from chaffinch.evaluate.tag_gains import tag_gain
+from chaffinch.files import STDIO, writing_text
+from chaffinch.knobs import knobs
+from chaffinch.model.candidates import CandidateList
+from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable
+
+EXAMPLES = """
+chaffinch rerank train.conll --base tagger.chaff -o reranker.chaff --dev dev.conll
+chaffinch rerank new.conll --base tagger.chaff --with reranker.chaff -o labelled.conll
+chaffinch rerank lists.jsonl -o reranker.chaff --recipe perceptron
+chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
+"""
+
+
+@with_knobs(*((f"Knobs of recipe {r.name}", r.config) for r in RERANKERS), without=("seed",))
+def command(
+    data: Annotated[Path, typer.Argument(help="Labelled sentences, or k-best lists in JSON lines.")],
+    output: Annotated[
+        Path, typer.Option("--out", "-o", help="Where the reranker goes, or what was chosen.", metavar="FILE")
+    ] = Path(STDIO),
+    base: Annotated[Path | None, typer.Option(help="The tagger whose readings are reranked.")] = None,
+    reranker: Annotated[
+        Path | None, typer.Option("--with", help="Rerank with this model, and train none.", metavar="MODEL")
+    ] = None,
+    dev: Annotated[Path | None, typer.Option(help="Held-out sentences or lists to score.")] = None,
+    recipe: Annotated[
+        str, typer.Option(help=f"{', '.join(r.name for r in RERANKERS)}.", metavar="NAME")
+    ] = DEFAULT_RERANKER,
+    kbest: Annotated[int, typer.Option(help="Length of the lists.", min=2)] = 20,
+    folds: Annotated[
+        int, typer.Option(help="Parts of the training data, each listed by a tagger of the others.", min=2)
+    ] = 5,
+    min_count: Annotated[int, typer.Option(help="Leave rarer features out.", min=1)] = 2,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    settings: dict[str, Any] | None = None,
+) -> None:
+    """Choose among the k best answers of another model by features that see the whole answer: train, or apply."""
+    if reranker is not None:
+        if dev is not None or settings:
+            raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
+        _apply(data, output, base, _loaded(reranker), kbest, threads)
+        return
+    if str(output) == STDIO:
+        raise ConfigError("say with -o where the reranker goes")
+    config = _config(recipe, settings or {}, seed)
+    parts: dict[str, list[CandidateList]] = {}
+    with clock() as took:
+        if base is None:
+            parts["train"] = _file_lists(data)
+        else:
+            tagger = _tagger(base, threads)
+            parts["train"] = cross_validated_tag_lists(
+                lambda: _anew(base, threads), _labelled(data), kbest, folds
+            )
+        features = given_features if base is None else "tags"
+        made = Reranker(config, features=features, min_count=min_count, seed=seed, threads=threads)
+        with progress_bar() as listener:
+            made.fit(parts["train"], on_epoch=listener)
+    if dev is not None:
+        held_out = None if base is None else _labelled(dev)
+        parts["dev"] = (
+            _file_lists(dev)
+            if held_out is None
+            else tag_lists(tagger, held_out, kbest, gold=held_out.lists(LABEL))
+        )
+    scores = {name: _losses(made, lists) for name, lists in parts.items()}
+    if dev is not None and base is not None:
+        scores["dev"] |= _tag_scores(_labelled(dev), parts["dev"], made)
+    flat = {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
+    made.save(output, scores=flat)
+    record = {
+        "recipe": recipe,
+        "wall_s": round(took.wall_s, 4),
+        "cpu_s": round(took.cpu_s, 4),
+        "lists": len(parts["train"]),
+        "candidates": sum(len(one.candidates) for one in parts["train"]),
+        "features": made.features_.F,
+        **scores,
+        "model": str(output),
+        "model_bytes": output.stat().st_size,
+        "seed": seed,
+    }
+    if json:
+        print_json(record)
+    else:
+        _show(record, scores)
+
+
+def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbest: int, threads: int) -> None:
+    if base is None:
+        import json as json_text
+
+        lists = list(read_lists(data))
+        with writing_text(output) as stream:
+            for one, place in zip(lists, reranker.choose([_from_file(one) for one in lists]), strict=True):
+                record = {**one.record, "chosen": place, "answer": one.candidates[place].answer}
+                stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
+        return
+    table = read_table(data)
+    found = reranker.predict(tag_lists(_tagger(base, threads), table, kbest))
+    columns = [table.lists(name) for name in table.columns]
+    with writing_text(output) as stream:
+        for sentence in zip(*columns, found, strict=True):
+            for cells in zip(*sentence, strict=True):
+                stream.write("\t".join(cells) + "\n")
+            stream.write("\n")
+
+
+def _config(name: str, settings: dict[str, Any], seed: int) -> Any:
+    recipe = RERANKERS.by_name(name)
+    known = {k.name for k in knobs(recipe.config)}
+    for flag in settings:
+        if flag not in known:
+            takers = [r.name for r in RERANKERS if flag in {k.name for k in knobs(r.config)}]
+            raise ConfigError(
+                f"recipe {name} has no knob --{flag.replace('_', '-')}; recipes with it: {', '.join(takers)}"
+            )
+    return recipe.configured({**settings, **({"seed": seed} if "seed" in known else {})})
+
+
+def _loaded(path: Path) -> Reranker:
+    found = load(path)
+    if not isinstance(found, Reranker):
+        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a reranker")
+    return found
+
+
+def _tagger(path: Path, threads: int) -> Tagger:
+    found = load(path)
+    if not isinstance(found, Tagger):
+        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a tagger")
+    found.threads = threads
+    return found
+
+
+def _anew(path: Path, threads: int) -> Tagger:
+    """A tagger made as the one in the file was, yet to be trained."""
+    file = modelfile.read(path)
+    made = Tagger.loaded(file)
+    features = list(file.header.templates) or None
+    return Tagger(made.recipe, features=features, seed=made.seed, threads=threads)
+
+
+def _labelled(path: Path) -> TokenTable:
+    table = read_table(path)
+    if LABEL not in table.columns:
+        raise DataError(f"{path}: has one column only, expected words and labels")
+    return table
+
+
+def _file_lists(path: Path) -> list[CandidateList]:
+    lists = list(read_lists(path))
+    for number, one in enumerate(lists, 1):
+        if any(c.loss is None for c in one.candidates):
+            raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
+    if not lists:
+        raise DataError(f"{path}: has no list of candidates")
+    return [_from_file(one) for one in lists]
+
+
+def _from_file(one: FileList) -> CandidateList:
+    losses = [c.loss for c in one.candidates]
+    known = None if any(loss is None for loss in losses) else np.array(losses, np.float64)
+    return CandidateList(one.input, one.candidates, np.array([c.score for c in one.candidates]), known)
+
+
+def _losses(reranker: Reranker, lists: Sequence[CandidateList]) -> dict[str, float]:
+    """The mean loss of the base model's first choice, of what the reranker takes, and of the best there is."""
+    total = {"base": 0.0, "reranked": 0.0, "oracle": 0.0}
+    for one, place in zip(lists, reranker.choose(lists), strict=True):
+        assert one.losses is not None
+        total["base"] += float(one.losses[0])
+        total["reranked"] += float(one.losses[place])
+        total["oracle"] += float(one.losses.min())
+    return {f"loss.{name}": value / max(1, len(lists)) for name, value in total.items()}
+
+
+def _tag_scores(gold: TokenTable, lists: Sequence[CandidateList], reranker: Reranker) -> dict[str, float]:
+    """The main score of all three, and the gain with its interval."""
+    wanted = gold.lists(LABEL)
+    answers = {
+        "base": [one.candidates[0] for one in lists],
+        "reranked": reranker.predict(lists),
+        "oracle": oracle(lists),
+    }
+    found = tag_gain(wanted, answers, "reranked", "base")
+    gain = {"gain": found.gain.difference, "gain.low": found.gain.low, "gain.high": found.gain.high}
+    return {f"{found.key}.{name}": value for name, value in {**found.scores, **gain}.items()}
+
+
+def _show(record: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
+    for part, found in scores.items():
+        shown = Table(box=None, header_style="bold", pad_edge=False)
+        for heading in (part, "base", "reranked", "oracle", "gain", "95 % interval"):
+            shown.add_column(heading, justify="left" if heading == part else "right")
+        for name in dict.fromkeys(key.rsplit(".base", 1)[0] for key in found if key.endswith(".base")):
+            values = [found[f"{name}.{way}"] for way in ("base", "reranked", "oracle")]
+            interval = (
+                f"{found[f'{name}.gain.low']:+.4f} to {found[f'{name}.gain.high']:+.4f}"
+                if f"{name}.gain.low" in found
+                else ""
+            )
+            shown.add_row(name, *(f"{v:.4f}" for v in values), f"{values[1] - values[0]:+.4f}", interval)
+        out.print(shown)
+    out.print(
+        f"{record['recipe']}: {record['lists']:,} lists, {record['candidates']:,} candidates, "
+        f"{record['features']:,} features, {record['wall_s']:.2f} s; {record['model']} has "
+        f"{record['model_bytes'] / 1024:,.0f} KB"
+    )
