@@ -20,6 +20,7 @@ from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.conversion import convert
 from chaffinch.estimators import Classifier, Tagger, load
 from chaffinch.evaluate import LabelPair, TagPair, TagScorer, intervals, score_tags
+from chaffinch.lab.handwriting import LINEAR, QUADRATIC, read_by
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
@@ -166,6 +167,18 @@ def _documents(_: Walk) -> None:
     out.print(shown)
 
 
+def _handwriting(_: Walk) -> None:
+    train, test = (TokenTable.from_documents(samples.load("letters", p, n=300)) for p in ("train", "test"))
+    out.print("Letter images read alone, as chains, and as chains with a quadratic kernel of their pixels:\n")
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("reader", "trained in", "letters right", "words right"):
+        shown.add_column(heading, justify="left" if heading == "reader" else "right")
+    for found in read_by([LINEAR[0], LINEAR[-1], QUADRATIC[-1]], train, test):
+        row = (f"{found.train_s:.2f} s", f"{100 * found.letters:.1f} %", f"{100 * found.words:.1f} %")
+        shown.add_row(found.reader.name, *row)
+    out.print(shown)
+
+
 # Recipes that the part on taggers trains.
 TOURED = ("emission", "hmm", "greedy", "easiest-first", "perceptron", "crf")
 
@@ -176,6 +189,7 @@ PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("taggers, trained now", _taggers),
     ("readings and certainty", _readings),
     ("documents, sorted", _documents),
+    ("handwriting: margins, chains and kernels", _handwriting),
 ]
 
 
