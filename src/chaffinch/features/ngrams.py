@@ -78,6 +78,7 @@ class TextVectorizer:
     binary: bool = knob(False, "presence instead of counts")
     sublinear: bool = knob(False, "1 + ln(count) instead of counts")
     idf: bool = knob(False, "multiply by the inverse document frequency")
+    idf_power: float = knob(1.0, "power that the inverse document frequency is raised to", low=0.0)
     ratios: bool = knob(False, "multiply by the labels' log-count ratios")
     ratio_alpha: float = knob(1.0, "added to every count before ratios are taken", low=0.0)
     norm: str = knob("none", "divide each row by its norm", choices=tuple(NORMS))
@@ -322,7 +323,8 @@ class TextVectorizer:
             return None
         scale = np.ones(rows.columns)
         if self.idf:
-            scale *= inverse_document_frequency(np.bincount(rows.ids, minlength=rows.columns), len(rows))
+            idf = inverse_document_frequency(np.bincount(rows.ids, minlength=rows.columns), len(rows))
+            scale *= idf if self.idf_power == 1.0 else idf**self.idf_power
         if self.ratios and labels is not None:
             sums = sums_by_label(rows, labels, presence=self.binary)
             scale *= strongest_ratio(log_count_ratios(sums, self.ratio_alpha))

@@ -1,8 +1,9 @@
-"""Views of a text that n-grams may be taken of: all of it, its opening words, or the clusters of its words."""
+"""Views of a text that n-grams may be taken of: all of it, its opening words, what it asks about, clusters."""
 
 from dataclasses import dataclass
 
 from chaffinch.text.clusters import Clusters
+from chaffinch.text.question_head import question_head
 
 
 @dataclass(frozen=True)
@@ -10,6 +11,7 @@ class View:
     """What of a text is seen.
 
     opening: the first so many words alone, between white space; 0: all
+    head:    of an English question, the question word and the noun it asks about
     bits:    each word as the first so many bits of its cluster's path, and ``?`` where it has none; 0: the words
 
     >>> clusters = Clusters.from_pairs([("0010", "monday"), ("0011", "friday")])
@@ -19,17 +21,18 @@ class View:
 
     opening: int = 0
     bits: int = 0
+    head: bool = False
 
     @property
     def whole(self) -> bool:
         """It is the text itself."""
-        return self.opening == 0 and self.bits == 0
+        return self.opening == 0 and self.bits == 0 and not self.head
 
     def of(self, texts: list[str], clusters: Clusters | None) -> list[str]:
         """The texts as seen."""
         if self.whole:
             return texts
-        cut = [text.split() for text in texts]
+        cut = [(question_head(text) if self.head else text).split() for text in texts]
         if self.opening:
             cut = [words[: self.opening] for words in cut]
         if self.bits and clusters is not None:

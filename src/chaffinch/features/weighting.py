@@ -2,7 +2,7 @@
 
 tf(c)   = c,  or 1 (binary),  or 1 + ln c (sublinear)
 idf(f)  = 1 + ln((1 + N) / (1 + df(f)))
-v       = tf(c) * idf(f) * r(f),  then each row divided by its norm
+v       = tf(c) * idf(f)^power * r(f),  then each row divided by its norm
 """
 
 from typing import Any

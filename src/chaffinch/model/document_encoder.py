@@ -115,7 +115,7 @@ class DocumentEncoder:
         facts = {
             "union": header,
             "scales": list(self.scales),
-            "views": [[view.opening, view.bits] for view in self.views],
+            "views": [[view.opening, view.bits, int(view.head)] for view in self.views],
         }
         held = {SECTION + name: narrow(array) for name, array in arrays.items()}
         lists = {SECTION + name: listed for name, listed in strings.items()}
@@ -149,7 +149,7 @@ class DocumentEncoder:
         scales = details.get("scales")
         if not isinstance(scales, list) or len(scales) != len(union.parts):
             raise ModelFileError("the encoder of documents is damaged: there must be a scale for each part")
-        views = [View(int(opening), int(bits)) for opening, bits in details["views"]]
+        views = [View(int(v[0]), int(v[1]), bool(v[2]) if len(v) > 2 else False) for v in details["views"]]
         if len(views) != len(union.parts):
             raise ModelFileError("the encoder of documents is damaged: there must be a view for each part")
         clusters = _clusters(arrays, strings) if any(view.bits for view in views) else None

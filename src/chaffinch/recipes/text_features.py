@@ -13,18 +13,25 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.text.clusters import Clusters
 
 # Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training part, where
-# it beats counts and their logarithms.
-PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "norm": "l2", "min_df": 2}
+# it beats counts and their logarithms; so does rarity to the power of 1.5 or 2.
+PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "idf_power": 1.5, "norm": "l2", "min_df": 2}
+RARITY: dict[str, Any] = {**PRESENCE, "idf_power": 2.0}
 
 # Of short texts nothing is too rare, and marks count.
-SHORT: dict[str, Any] = {**PRESENCE, "min_df": 1, "tokens": "marks"}
+SHORT: dict[str, Any] = {"binary": True, "idf": True, "norm": "l2", "min_df": 1, "tokens": "marks"}
+
+# Of questions the common words say most.
+ASKED: dict[str, Any] = {**SHORT, "idf": False}
+
+# How many words a mail's headers have, more or less.
+HEADERS = 30
 
 
 @dataclass(frozen=True)
 class TextFeatures:
     """Kinds of n-grams, each with what its values are multiplied by.
 
-    The settings of a kind are those of a :class:`TextVectorizer`, and ``opening`` and ``bits`` of a :class:`View`.
+    A kind has the settings of a :class:`TextVectorizer`, and ``opening``, ``bits`` and ``head`` of a :class:`View`.
 
     >>> TextFeatures.named("words").parts[0][0]["ngram_high"]
     2
@@ -81,10 +88,10 @@ class TextFeatures:
         """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
         parts, scales, views = [], [], []
         for i, (given, scale) in enumerate(self.parts):
-            view = View(opening=given.get("opening", 0), bits=given.get("bits", 0))
+            view = View(**{k: v for k, v in given.items() if k in _OF_VIEW})
             if view.bits and self.clusters is None:
                 continue
-            settings = {k: v for k, v in given.items() if k not in ("opening", "bits")}
+            settings = {k: v for k, v in given.items() if k not in _OF_VIEW}
             words = i == 0 or settings.get("unit", "word") == "word"
             kept = (() if i == 0 else _FIRST_ONLY) + (() if words else _WORDS_ONLY)
             mine = {k: v for k, v in self.overrides.items() if k not in kept}
@@ -101,33 +108,57 @@ class TextFeatures:
 
 
 FEW = 100
+_OF_VIEW = ("opening", "bits", "head")
 _FIRST_ONLY = ("ngram_low", "ngram_high", "tokens", "unit")
 _WORDS_ONLY = ("stopwords", "stemming")
 
+# Kinds of features that several presets share: words, pairs, the strings between white space.
+MORE_WORDS: tuple[tuple[Mapping[str, Any], float], ...] = (
+    ({"ngram_high": 1, **RARITY}, 1.0),
+    ({"ngram_low": 2, "ngram_high": 2, **RARITY}, 0.7),
+    ({"tokens": "spaces", "ngram_high": 1, **RARITY}, 0.7),
+)
+CHARACTERS: tuple[Mapping[str, Any], float] = (
+    {"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE, "min_df": 3},
+    1.0,
+)
+# The same with stems, and the headers once more by themselves: who writes, from where, about what.
+MAIL: tuple[tuple[Mapping[str, Any], float], ...] = (
+    ({"ngram_high": 1, "stemming": "stem", **RARITY}, 1.0),
+    *MORE_WORDS[1:],
+    ({"opening": HEADERS, "ngram_high": 2, **RARITY}, 0.5),
+    ({"opening": HEADERS, "tokens": "spaces", "ngram_high": 1, **RARITY}, 0.5),
+)
+
 PRESETS = {
     "words": TextFeatures((({"ngram_high": 2, **PRESENCE}, 1.0),)),
-    "more-words": TextFeatures(
+    "more-words": TextFeatures(MORE_WORDS),
+    "words+characters": TextFeatures((*MORE_WORDS, CHARACTERS)),
+    "mail": TextFeatures(MAIL),
+    "mail+characters": TextFeatures(
         (
-            ({"ngram_high": 1, **PRESENCE}, 1.0),
-            ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
-            ({"tokens": "spaces", "ngram_high": 1, **PRESENCE}, 0.7),
-        )
-    ),
-    "words+characters": TextFeatures(
-        (
-            ({"ngram_high": 1, **PRESENCE}, 1.0),
-            ({"ngram_low": 2, "ngram_high": 2, **PRESENCE}, 0.7),
-            ({"tokens": "spaces", "ngram_high": 1, **PRESENCE}, 0.7),
-            ({"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE, "min_df": 3}, 1.0),
+            *MAIL,
+            CHARACTERS,
+            (
+                {
+                    "unit": "char_wb",
+                    "ngram_low": 3,
+                    "ngram_high": 5,
+                    "opening": HEADERS,
+                    **PRESENCE,
+                },
+                0.5,
+            ),
         )
     ),
     "questions": TextFeatures(
         (
-            ({"ngram_high": 1, **SHORT}, 1.0),
-            ({"ngram_low": 2, "ngram_high": 2, **SHORT}, 0.7),
-            ({"ngram_high": 4, "opening": 4, **SHORT}, 1.0),
-            ({"unit": "char", "ngram_low": 2, "ngram_high": 6, **SHORT}, 1.0),
-            *(({**SHORT, "tokens": "spaces", "bits": bits}, 0.7) for bits in (6, 10, 20)),
+            ({"ngram_high": 1, **ASKED}, 1.0),
+            ({"ngram_low": 2, "ngram_high": 2, **ASKED}, 0.7),
+            ({"ngram_high": 4, "opening": 4, **ASKED}, 1.0),
+            ({"unit": "char", "ngram_low": 2, "ngram_high": 6, **ASKED}, 1.0),
+            ({"ngram_high": 2, "head": True, **ASKED, "tokens": "spaces"}, 0.7),
+            *(({**ASKED, "tokens": "spaces", "bits": bits}, 0.7) for bits in (6, 10, 20)),
         )
     ),
     "sentences": TextFeatures(
