@@ -24,6 +24,7 @@ void bind_pruned_chain(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
 void bind_tag_lists(nanobind::module_& m);
+void bind_svm(nanobind::module_& m);
 void bind_text(nanobind::module_& m);
 void bind_tree(nanobind::module_& m);
 void bind_word_classes(nanobind::module_& m);

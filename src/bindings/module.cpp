@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
     bind_random(m);
     bind_score(m);
     bind_tag_lists(m);
+    bind_svm(m);
     bind_text(m);
     bind_tree(m);
     bind_word_classes(m);

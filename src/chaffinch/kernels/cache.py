@@ -57,6 +57,12 @@ class GramRows:
             self.computed += len(self)
         return self._room
 
+    def given(self, K: NDArray[np.floating]) -> None:
+        """The whole matrix, known already."""
+        self._room = self._checked(K)
+        self._slots = OrderedDict((n, n) for n in range(len(self)))
+        self.capacity = max(self.capacity, len(self))
+
     def row(self, n: int) -> NDArray[np.float32]:
         """k(x_n, x_m) for every m: float32 [N], to be read before the next but one row is asked for."""
         room = self._rows_held()

@@ -1,0 +1,117 @@
+// Support vector machines with kernels: one problem step by step, or many over one Gram matrix.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "smo.hpp"
+
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+// Rows that a Python function gives, copied to where there is room for whole packs; the last two are kept.
+struct AskedRows {
+    nb::callable ask;
+    std::int64_t N;
+    AlignedVector<float> room[2];
+    std::int64_t held[2] = {-1, -1};
+    int last = 1;
+
+    const float* operator()(std::int64_t n) {
+        for (int k = 0; k < 2; ++k)
+            if (held[k] == n) {
+                last = k;
+                return room[k].data();
+            }
+        const int to = 1 - last;
+        nb::gil_scoped_acquire acquired;
+        const auto row = nb::cast<In<float>>(ask(n));
+        expect(static_cast<std::int64_t>(row.size()) == N, "Smo: a row must be as long as there are examples");
+        room[to].assign(static_cast<std::size_t>(padded(N)), 0.0f);
+        std::copy_n(row.data(), N, room[to].data());
+        held[to] = n, last = to;
+        return room[to].data();
+    }
+};
+
+struct SmoRun {
+    std::unique_ptr<AskedRows> rows;
+    Smo smo;
+};
+
+void check_penalties(std::span<const double> C) {
+    expect(std::ranges::all_of(C, [](double c) { return c > 0 && c < 1e300; }), "penalties must be positive and finite");
+}
+
+void check_signs(std::span<const float> t) {
+    expect(std::ranges::all_of(t, [](float s) { return s == 1.0f || s == -1.0f; }), "signs must be +1 or -1");
+}
+
+} // namespace
+
+void bind_svm(nb::module_& m) {
+    nb::class_<SmoRun>(m, "Smo", "A support vector machine of two sides, by sequential minimal optimisation.")
+        .def(
+            "__init__",
+            [](SmoRun* self, nb::callable row, In<double> diagonal, In<float> t, In<double> C, bool shrinking) {
+                expect(diagonal.size() == t.size() && C.size() == t.size() && t.size() > 0,
+                       "Smo: there must be a sign, a penalty and k(x, x) for each example");
+                check_penalties(span(C));
+                check_signs(span(t));
+                auto rows = std::make_unique<AskedRows>();
+                rows->ask = std::move(row);
+                rows->N = static_cast<std::int64_t>(t.size());
+                AskedRows* asked = rows.get();
+                new (self) SmoRun{std::move(rows), Smo([asked](std::int64_t n) { return (*asked)(n); }, span(diagonal),
+                                                       span(t), span(C), shrinking)};
+            },
+            nb::arg("row"), nb::arg("diagonal").noconvert(), nb::arg("signs").noconvert(), nb::arg("C").noconvert(),
+            nb::arg("shrinking") = true)
+        .def("run", [](SmoRun& self, std::int64_t steps, double tolerance) { return self.smo.run(steps, tolerance); },
+             nb::arg("steps"), nb::arg("tolerance"), nb::call_guard<nb::gil_scoped_release>())
+        .def("objective",
+             [](SmoRun& self) {
+                 const SvmObjective o = self.smo.objective();
+                 return std::make_tuple(o.primal, o.dual, o.bias);
+             })
+        .def_prop_ro("steps", [](const SmoRun& self) { return self.smo.steps(); })
+        .def("alpha", [](const SmoRun& self) {
+            const auto a = self.smo.alpha();
+            return given(std::vector<double>(a.begin(), a.end()));
+        });
+    m.def(
+        "solve_svms",
+        [](In<float, 2> K, In<std::int64_t> ptr, In<std::int64_t> members, In<float> t, In<double> C, double tolerance,
+           double gap, std::int64_t most_steps, std::size_t threads, Out<double> alpha, Out<double, 2> objectives) {
+            const auto bounds = span(ptr);
+            const auto N = static_cast<std::int64_t>(K.shape(0));
+            expect(K.shape(0) == K.shape(1), "solve_svms: the Gram matrix must be square");
+            expect(!bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds) &&
+                       bounds.back() == static_cast<std::int64_t>(members.size()),
+                   "solve_svms: ptr must rise from 0 to the number of members");
+            expect(t.size() == members.size() && C.size() == members.size() && alpha.size() == members.size(),
+                   "solve_svms: there must be a sign, a penalty and an alpha for each member");
+            expect(objectives.shape(0) == bounds.size() - 1 && objectives.shape(1) == 3,
+                   "solve_svms: objectives must be [problems, 3]");
+            expect(std::ranges::all_of(span(members), [&](std::int64_t n) { return n >= 0 && n < N; }),
+                   "solve_svms: a member is out of range");
+            check_penalties(span(C));
+            check_signs(span(t));
+            nb::gil_scoped_release released;
+            std::vector<SvmObjective> found(bounds.size() - 1);
+            solve_svms(K.data(), N, {bounds, span(members), span(t), span(C)}, tolerance, gap, most_steps, threads,
+                       alpha.data(), found.data());
+            for (std::size_t p = 0; p < found.size(); ++p) {
+                double* row = objectives.data() + 3 * p;
+                row[0] = found[p].primal, row[1] = found[p].dual, row[2] = found[p].bias;
+            }
+        },
+        nb::arg("gram").noconvert(), nb::arg("ptr").noconvert(), nb::arg("members").noconvert(),
+        nb::arg("signs").noconvert(), nb::arg("C").noconvert(), nb::arg("tolerance"), nb::arg("gap"), nb::arg("most_steps"),
+        nb::arg("threads"), nb::arg("alpha").noconvert(), nb::arg("objectives").noconvert());
+}
+
+} // namespace chaffinch::bindings

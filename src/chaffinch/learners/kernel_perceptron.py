@@ -1,0 +1,106 @@
+"""The perceptron in its dual form: counts of mistakes instead of weights, any kernel instead of features."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import check, knob
+from chaffinch.learners.kernel_problem import KernelChoice, KernelMachine, KernelProblem
+from chaffinch.learners.online import epochs
+from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.problem import Problem
+from chaffinch.progress import Progress
+from chaffinch.scorers.dual import DualInTraining
+from chaffinch.scorers.voted import Voted
+from chaffinch.structures import Choice, Parts
+
+
+@dataclass(frozen=True, kw_only=True)
+class KernelPerceptron(KernelChoice):
+    """Mistake counts alpha_i(y) in the place of weights.
+
+        y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)
+        alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        where y_hat is not y_n
+
+    With the linear kernel it makes the same predictions as the perceptron on weights. The answer is the last
+    hypothesis, the mean of all, or the votes of all (Freund and Schapire 1999). With a budget, a support example has to
+    go before another comes (Crammer, Kandola and Singer 2003).
+
+    >>> from chaffinch.kernels import Polynomial
+    >>> x, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1], np.int32)
+    >>> problem = KernelProblem(Polynomial(), Polynomial().prepared(x), y, 2, np.ones(4))
+    >>> KernelPerceptron(epochs=30, hypothesis="last").fit(problem).scorer.scores(x).argmax(axis=1)
+    array([0, 0, 1, 1])
+    """
+
+    epochs: int = knob(10, "passes over the training data", low=1)
+    hypothesis: str = knob("mean", "which hypothesis answers", choices=("last", "mean", "votes"))
+    budget: int | None = knob(None, "most support examples that the last hypothesis may have", low=1)
+
+    def fit(self, problem: KernelProblem) -> KernelMachine:
+        """The machine."""
+        check(self)
+        if self.budget is not None and self.hypothesis != "last":
+            raise ConfigError(
+                f"KernelPerceptron.budget bounds the last hypothesis; with hypothesis {self.hypothesis!r} all that "
+                "ever were support examples stay: set hypothesis to last"
+            )
+        start = Recording(problem.rows, problem.Y, budget=self.budget)
+        examples = list(zip(range(problem.N), problem.y.tolist(), strict=True))
+        learner = Perceptron(epochs=self.epochs, seed=problem.seed, average=self.hypothesis == "mean")
+        history: list[Progress] = []
+        scorer: Any = start
+        met = 0
+        for epoch in epochs(learner, Problem(Choice(problem.Y), start, examples)):
+            scorer, met = epoch.scorer, met + problem.N
+            history.append(Progress("epoch", epoch.number, self.epochs, {"wrong": epoch.wrong / problem.N}))
+            if not problem.on_epoch(history[-1]) or (epoch.wrong == 0 and self.hypothesis == "last"):
+                break
+        last: DualInTraining = scorer()
+        if self.hypothesis == "votes":
+            return self._voted(problem, start.log, met, history)
+        support = np.flatnonzero(last.w.any(axis=1))
+        return KernelMachine(last.finished(), support, "margin", history)
+
+    def _voted(self, problem: KernelProblem, log: "Log", met: int, history: list[Progress]) -> KernelMachine:
+        mistakes = np.array(log.mistakes, np.int64).reshape(-1, 3)
+        support, place = np.unique(mistakes[:, 0], return_inverse=True)
+        at = np.array([1, *log.met, met + 1], np.float64)  # a hypothesis answers from its own mistake on
+        numbered = np.column_stack([place, mistakes[:, 1:]])
+        scorer = Voted(problem.kernel, problem.objects.taken(support), numbered, np.diff(at), problem.Y)
+        return KernelMachine(scorer, support, "shares", history)
+
+
+@dataclass
+class Log:
+    """The mistakes (example, label, answer) in their order, and how many examples had been met before each."""
+
+    mistakes: list[tuple[int, int, int]]
+    met: list[int]
+    seen: int = 0
+
+
+class Recording(DualInTraining):
+    """A dual scorer in training that keeps a log of its mistakes."""
+
+    def __init__(self, *args: Any, log: Log | None = None, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.log = Log([], []) if log is None else log
+
+    def with_weights(self, w: Any) -> "Recording":
+        """The same with other coefficients and the same log."""
+        return Recording(self.rows, self.Y, w, self.budget, log=self.log)
+
+    def potentials(self, x: int) -> Parts:
+        """An example is met."""
+        self.log.seen += 1
+        return super().potentials(x)
+
+    def update(self, x: int, delta: Parts, step: float = 1.0) -> None:
+        """A mistake is made."""
+        change = delta["choice"]
+        self.log.mistakes.append((x, int(change.argmax()), int(change.argmin())))
+        self.log.met.append(self.log.seen)
+        super().update(x, delta, step)

@@ -1,0 +1,69 @@
+"""Nearest neighbours: nothing is learnt; the training objects that are most like x vote."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels import Kernel
+from chaffinch.scorers.dual import BLOCK
+
+
+class Neighbours:
+    """score(x, y) = the share of y among the k training objects nearest to x.
+
+    d(x, x_i)^2 = k(x, x) + k(x_i, x_i) - 2 k(x, x_i)
+
+    Of objects equally near, the earlier. With ``weighted``, a neighbour counts 1 / (d^2 + a little).
+
+    >>> from chaffinch.kernels import LinearKernel
+    >>> near = Neighbours(LinearKernel(), [[0.0], [1.0], [5.0]], np.array([0, 0, 1]), 2, k=1)
+    >>> near.scores([[4.0], [0.2]])
+    array([[0., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        support: Any,
+        labels: NDArray[np.integer[Any]],
+        Y: int,
+        *,
+        k: int,
+        weighted: bool = False,
+        importance: NDArray[np.floating] | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.support = kernel.prepared(support)
+        self.labels, self.Y, self.k, self.weighted = labels, Y, k, weighted
+        self.importance = np.ones(len(labels)) if importance is None else importance
+        if labels.shape != (len(self.support),) or self.importance.shape != labels.shape:
+            raise DataError("there must be a label for each training object")
+        if len(labels) and not (labels.min() >= 0 and labels.max() < Y):
+            raise DataError("a training object has a label that there is not")
+        self._squares = kernel.diagonal(self.support)
+
+    def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
+        """The shares of the votes: float64 [n, Y]."""
+        given = self.kernel.prepared(objects)
+        out = np.empty((len(given), self.Y))
+        step = max(1, BLOCK // max(1, len(self.support)))
+        for first in range(0, len(given), step):
+            rows = np.arange(first, min(first + step, len(given)))
+            some = given.taken(rows)
+            K = self.kernel.gram(some, self.support, threads=threads)
+            out[rows] = self._shares(self.kernel.diagonal(some)[:, None] + self._squares - 2.0 * K)
+        return out
+
+    def _shares(self, far: NDArray[np.float64]) -> NDArray[np.float64]:
+        far = np.maximum(far, 0.0)
+        k = min(self.k, far.shape[1])
+        near = np.argsort(far, axis=1, kind="stable")[:, :k]
+        weight = self.importance[near]
+        if self.weighted:
+            weight = weight / (np.take_along_axis(far, near, 1) + 1e-9)
+        votes = np.zeros((len(far), self.Y))
+        np.add.at(votes, (np.arange(len(far))[:, None], self.labels[near]), weight)
+        return np.asarray(votes / votes.sum(axis=1, keepdims=True))

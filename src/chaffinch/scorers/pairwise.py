@@ -1,0 +1,93 @@
+"""One machine for each pair of labels, and the votes that settle among them."""
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels import Kernel
+
+
+class Pairwise:
+    """f_yz(x) = sum over support examples i of y and z of  alpha_i(z or y) k(x_i, x)  +  b_yz,   y < z
+
+    Each pair's machine gives one vote: to y where f_yz > 0, else to z. Equal votes are settled by the sum of the
+    margins. Between two labels, the scores are +f/2 and -f/2.
+
+    support:    support examples in the order of their labels, as the kernel prepared them
+    labels:     int [support], the label of each, never falling
+    alpha:      float32 [support, Y]: column z holds the coefficient in the machine of its own label and z
+    intercepts: float64 [Y, Y], b_yz in the upper triangle
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        support: Any,
+        labels: NDArray[np.integer[Any]],
+        alpha: NDArray[np.float32],
+        intercepts: NDArray[np.float64],
+    ) -> None:
+        self.kernel = kernel
+        self.support = kernel.prepared(support)
+        self.labels, self.alpha, self.intercepts = labels, alpha, intercepts
+        Y = len(intercepts)
+        if (
+            alpha.shape != (len(self.support), Y)
+            or intercepts.shape != (Y, Y)
+            or labels.shape != (len(alpha),)
+            or (len(labels) and not (labels.min() >= 0 and labels.max() < Y))
+            or (np.diff(labels) < 0).any()
+        ):
+            raise DataError(
+                "the coefficients of the pairs of labels do not fit the support examples and their labels"
+            )
+
+    @property
+    def Y(self) -> int:
+        """How many labels."""
+        return len(self.intercepts)
+
+    def margins(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
+        """f_yz of new objects: float64 [n, pairs], pairs (0, 1), (0, 2) ... (1, 2) ..."""
+        given = self.kernel.prepared(objects)
+        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1))
+        sums = np.zeros((self.Y, len(given), self.Y))
+        for y, (a, b) in enumerate(pairwise(bounds.tolist())):
+            if b > a:
+                mine = self.support.taken(np.arange(a, b))
+                sums[y] = self.kernel.expansion(given, mine, self.alpha[a:b], threads=threads)
+        return self._pairs(sums)
+
+    def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
+        """Votes, and less than half a vote for the sum of margins: float64 [n, Y]."""
+        return voted(self.margins(objects, threads), self.Y)
+
+    def of_block(self, K: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The scores given the Gram block of objects and support [n, support]."""
+        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1))
+        parts = [K[:, a:b] @ self.alpha[a:b] for a, b in pairwise(bounds.tolist())]
+        return voted(self._pairs(np.stack(parts)), self.Y)
+
+    def _pairs(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
+        """sums: [Y, n, Y], the part of each label's support in each of its machines."""
+        out = np.empty((sums.shape[1], self.Y * (self.Y - 1) // 2))
+        for p, (y, z) in enumerate(zip(*np.triu_indices(self.Y, 1), strict=True)):
+            out[:, p] = sums[y, :, z] + sums[z, :, y] + self.intercepts[y, z]
+        return out
+
+
+def voted(margins: NDArray[np.float64], Y: int) -> NDArray[np.float64]:
+    """The scores of labels from the margins of their pairs [n, pairs]."""
+    if Y == 2:
+        return np.concatenate([margins, -margins], axis=1) / 2
+    votes, sums = np.zeros((len(margins), Y)), np.zeros((len(margins), Y))
+    for p, (y, z) in enumerate(zip(*np.triu_indices(Y, 1), strict=True)):
+        first = margins[:, p] > 0
+        votes[:, y] += first
+        votes[:, z] += ~first
+        sums[:, y] += margins[:, p]
+        sums[:, z] -= margins[:, p]
+    return votes + sums / (3 * (np.abs(sums) + 1))

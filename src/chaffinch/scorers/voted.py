@@ -1,0 +1,67 @@
+"""The voted perceptron: every hypothesis on the way votes as often as it survived."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.kernels import Kernel
+from chaffinch.scorers.dual import BLOCK
+
+
+class Voted:
+    """score(x, y) = sum over hypotheses t of  survived_t [y = argmax_y' f_t(x, y')]
+
+    f_t(x, .) = f_{t-1}(x, .) and, at the labels of mistake t, + and - k(x_t, x).
+
+    Freund and Schapire 1999, "Large margin classification using the perceptron algorithm".
+
+    support:  the examples on which mistakes were made, as the kernel prepared them
+    mistakes: int [M, 3]: which support example, its label, the label it was taken for, in the order of learning
+    survived: float64 [M + 1], how many examples each hypothesis met, the empty one first
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        support: Any,
+        mistakes: NDArray[np.integer[Any]],
+        survived: NDArray[np.float64],
+        Y: int,
+    ) -> None:
+        self.kernel = kernel
+        self.support = kernel.prepared(support)
+        self.mistakes, self.survived, self.Y = mistakes, survived, Y
+        most = np.array([len(self.support), Y, Y])
+        if (
+            mistakes.ndim != 2
+            or mistakes.shape[1] != 3
+            or survived.shape != (len(mistakes) + 1,)
+            or (mistakes < 0).any()
+            or (mistakes >= most).any()
+        ):
+            raise DataError("the mistakes of a voted perceptron do not fit its support examples and labels")
+
+    def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
+        """The shares of the votes: float64 [n, Y]."""
+        given = self.kernel.prepared(objects)
+        out = np.empty((len(given), self.Y))
+        step = max(1, BLOCK // max(1, len(self.support)))
+        for first in range(0, len(given), step):
+            rows = np.arange(first, min(first + step, len(given)))
+            K = self.kernel.gram(given.taken(rows), self.support, threads=threads)
+            out[rows] = self.of_block(K)
+        return out
+
+    def of_block(self, K: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The scores given the Gram block of objects and support [n, support]."""
+        n = len(K)
+        f, votes = np.zeros((n, self.Y)), np.zeros((n, self.Y))
+        every = np.arange(n)
+        votes[:, 0] += self.survived[0]
+        for (i, y, y_hat), times in zip(self.mistakes.tolist(), self.survived[1:].tolist(), strict=True):
+            f[:, y] += K[:, i]
+            f[:, y_hat] -= K[:, i]
+            votes[every, f.argmax(axis=1)] += times
+        return np.asarray(votes / self.survived.sum())

@@ -1,0 +1,74 @@
+// The support vector machine with a kernel, by sequential minimal optimisation.
+//
+//   primal   min over w, b of   |w|^2 / 2 + sum_n C_n max(0, 1 - t_n (w.phi(x_n) + b)),     t_n = +1 or -1
+//   dual     max over a of      sum_n a_n - 1/2 sum_nm a_n a_m t_n t_m k(x_n, x_m),   0 <= a_n <= C_n,  sum_n t_n a_n = 0
+//
+// With g_n = sum_m a_m t_m k(x_m, x_n) and f_n = t_n - g_n, a is optimal where
+//
+//   max of f over `up` <= min of f over `low`,    up: t_n a_n may still rise,   low: t_n a_n may still fall
+//
+// One step takes i, the worst of `up`, and the j of `low` that promises most by the second order (Fan, Chen and Lin 2005),
+// and moves t_i a_i up and t_j a_j down by d = min((f_i - f_j) / (k_ii + k_jj - 2 k_ij), what the bounds leave). Examples
+// at a bound that cannot be of a violating pair rest until the others are solved (shrinking, Joachims 1999).
+#pragma once
+
+#include "aligned.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+// Row n of the Gram matrix of the problem's examples, valid until the next but one is asked for. It has room for whole
+// packs; what lies beyond its end does not count.
+using GramRow = std::function<const float*(std::int64_t)>;
+
+struct SvmObjective {
+    double primal = 0, dual = 0;
+    double bias = 0; // b
+};
+
+class Smo {
+  public:
+    Smo(GramRow row, std::span<const double> diagonal, std::span<const float> t, std::span<const double> C, bool shrinking);
+
+    // Up to `steps` steps; returns max f over up - min f over low: below the tolerance, it is done.
+    double run(std::int64_t steps, double tolerance);
+    SvmObjective objective();
+    std::int64_t steps() const { return steps_; }
+    std::span<const double> alpha() const { return {alpha_.data(), static_cast<std::size_t>(N_)}; }
+
+  private:
+    void shrink(double most, double least);
+    void wake();
+    void place(std::int64_t at);
+
+    GramRow row_;
+    std::int64_t N_;
+    bool shrinking_;
+    std::vector<double> diagonal_, t_, C_, alpha_;
+    // Active examples, padded to whole packs with examples that are neither up nor low.
+    std::int64_t active_ = 0, since_shrinking_ = 0;
+    std::vector<std::int64_t> index_;
+    AlignedVector<double> f_, up_, low_; // up, low: 0 where the example is of the set, else -inf and +inf
+    AlignedVector<float> k_;             // diagonal
+    std::vector<double> resting_f_;      // [N] stale f of those that rest
+    std::int64_t steps_ = 0;
+};
+
+// Many problems over one Gram matrix: problem p has the examples members[ptr[p]:ptr[p+1]] with signs t.
+struct SvmProblems {
+    std::span<const std::int64_t> ptr;
+    std::span<const std::int64_t> members;
+    std::span<const float> t;
+    std::span<const double> C; // of each member
+};
+// Each is done when no condition is missed by more than the tolerance, or its gap is below that share of its primal.
+void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, double tolerance, double gap,
+                std::int64_t most_steps, std::size_t threads,
+                double* alpha,             // [members]
+                SvmObjective* objectives); // [problems]
+
+} // namespace chaffinch
