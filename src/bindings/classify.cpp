@@ -10,8 +10,11 @@
 #include "score.hpp"
 #include "weight_rows.hpp"
 
+#include <nanobind/stl/tuple.h>
+
 #include <algorithm>
 #include <memory>
+#include <tuple>
 
 namespace chaffinch::bindings {
 
@@ -61,6 +64,13 @@ using Table = nb::ndarray<nb::numpy, const float, nb::ndim<2>>;
 
 template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
     return Table(solver.alpha(), {static_cast<std::size_t>(N), static_cast<std::size_t>(solver.S())});
+}
+
+template <class Run> std::tuple<double, double> objective(const Run& self, const Out<float, 2>& w, std::size_t threads) {
+    self.rows->check_weights(w, self.Y);
+    nb::gil_scoped_release released;
+    const DualObjective o = self.solver.objective(w.data(), threads);
+    return {o.primal, o.dual};
 }
 
 struct Rest {
@@ -136,6 +146,8 @@ void bind_classify(nb::module_& m) {
             nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("w").noconvert(), nb::arg("violation").noconvert(),
             "One pass in this order; violation float32 [labels] receives each label's largest.")
         .def("wake", [](Rest& self) { self.solver.wake(); }, "Look again at everything that rests.")
+        .def("objective", &objective<Rest>, nb::arg("w").noconvert(), nb::arg("threads"),
+             "The primal objective of w and the dual objective of the dual variables.")
         .def(
             "alpha", [](const Rest& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
             "The dual variables, float32 [documents, padded labels].");
@@ -162,6 +174,8 @@ void bind_classify(nb::module_& m) {
             },
             nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the largest violation met.")
         .def("wake", [](CrammerSinger& self) { self.solver.wake(); }, "Look again at everything that rests.")
+        .def("objective", &objective<CrammerSinger>, nb::arg("w").noconvert(), nb::arg("threads"),
+             "The primal objective of w and the dual objective of the dual variables.")
         .def(
             "alpha", [](const CrammerSinger& self) { return alpha(self.solver, self.rows->N()); },
             nb::rv_policy::reference_internal, "The dual variables, float32 [documents, padded labels].");
@@ -185,6 +199,8 @@ void bind_classify(nb::module_& m) {
                 return self.solver.pass(span(order), w.data());
             },
             nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the duality gap met.")
+        .def("objective", &objective<Logistic>, nb::arg("w").noconvert(), nb::arg("threads"),
+             "The primal objective of w and the dual objective of the dual variables.")
         .def(
             "alpha", [](const Logistic& self) { return alpha(self.solver, self.rows->N()); },
             nb::rv_policy::reference_internal, "The dual distributions, float32 [documents, padded labels].");

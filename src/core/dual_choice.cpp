@@ -97,9 +97,36 @@ float DualCrammerSinger::pass(std::span<const std::int64_t> order, float* w) {
     return bound_;
 }
 
+DualObjective DualCrammerSinger::objective(const float* w, std::size_t threads) const {
+    return dual_objective(x_, w, S(), threads, [&](std::int64_t n, const float* scores, DualObjective& sum) {
+        const std::int64_t gold = y_[n];
+        double high = scores[gold];
+        for (std::int64_t y = 0; y < Y_; ++y)
+            if (y != gold) high = std::max(high, 1.0 + static_cast<double>(scores[y]));
+        sum.primal += C_[n] * (high - scores[gold]);
+        sum.dual += alpha_[n * S() + gold];
+    });
+}
+
+DualObjective DualLogistic::objective(const float* w, std::size_t threads) const {
+    return dual_objective(x_, w, S(), threads, [&](std::int64_t n, const float* scores, DualObjective& sum) {
+        const float* q = q_.data() + n * Y_;
+        const float* m = m_.data() + n * S();
+        const double top = *std::max_element(scores, scores + Y_);
+        double total = 0, gold = 0, entropy = 0;
+        for (std::int64_t y = 0; y < Y_; ++y) {
+            total += std::exp(scores[y] - top);
+            gold += static_cast<double>(q[y]) * scores[y];
+            if (m[y] > 0) entropy -= static_cast<double>(m[y]) * std::log(static_cast<double>(m[y]));
+        }
+        sum.primal += C_[n] * (std::log(total) + top - gold);
+        sum.dual += C_[n] * entropy;
+    });
+}
+
 DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
     : x_(examples), C_(C.begin(), C.end()), norm_(norms(examples)), Y_(Y),
-      m_(static_cast<std::size_t>(examples.N() * padded(Y))) {
+      m_(static_cast<std::size_t>(examples.N() * padded(Y))), q_(q.begin(), q.end()) {
     for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, m_.data() + n * S());
 }
 

@@ -11,6 +11,7 @@
 //     (Shalev-Shwartz and Zhang 2013, "Stochastic dual coordinate ascent", option I along that direction)
 #pragma once
 
+#include "dual_objective.hpp"
 #include "examples.hpp"
 
 #include <cstdint>
@@ -28,6 +29,9 @@ class DualCrammerSinger {
     // One pass in this order; returns the largest violation of an example's optimality.
     float pass(std::span<const std::int64_t> order, float* w);
     void wake();
+
+    //   dual = sum_n a_n(gold) - |w|^2 / 2
+    DualObjective objective(const float* w, std::size_t threads) const;
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
     std::int64_t S() const { return padded(Y_); }
@@ -54,6 +58,9 @@ class DualLogistic {
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
     double pass(std::span<const std::int64_t> order, float* w);
 
+    //   primal = |w|^2 / 2 + sum_n C_n (log sum_y exp(s_y) - q_n.s),   dual = sum_n C_n entropy(m_n) - |w|^2 / 2
+    DualObjective objective(const float* w, std::size_t threads) const;
+
     const float* alpha() const { return m_.data(); } // [N][S]  m
     std::int64_t S() const { return padded(Y_); }
 
@@ -62,6 +69,7 @@ class DualLogistic {
     std::vector<float> C_, norm_;
     std::int64_t Y_;
     AlignedVector<float> m_; // [N][S]
+    std::vector<float> q_;   // [N][Y]
 };
 
 } // namespace chaffinch

@@ -14,6 +14,7 @@
 // weights depend on that label alone, so lanes may be shared out to threads in any way.
 #pragma once
 
+#include "dual_objective.hpp"
 #include "examples.hpp"
 
 #include <cstdint>
@@ -34,6 +35,9 @@ class DualRest {
     // One pass over the examples in this order; returns the largest violation of each label's optimality, [Y].
     void pass(std::span<const std::int64_t> order, std::size_t threads, float* w, std::span<float> violation);
 
+    //   dual = sum_n,y (a_ny - D_n a_ny^2 / 2) - sum_y |w_y|^2 / 2
+    DualObjective objective(const float* w, std::size_t threads) const;
+
     // Resting lanes are looked at again.
     void wake();
 
@@ -47,7 +51,8 @@ class DualRest {
     bool shrinking_;
     std::vector<float> Q_, D_, U_;        // [N]     |x|^2 + D; D; upper bound of alpha
     AlignedVector<float> alpha_, signs_;  // [N][S]  signs: +1, -1, 0 in lanes that are no label
-    std::vector<std::uint8_t> resting_;   // [N][S]
+    AlignedVector<std::int32_t> resting_; // [N][S]  0, or -1 for a lane that rests or is no label
+    std::vector<std::uint8_t> asleep_;    // [stripes][N]  every lane of the stripe rests
     std::vector<float> most_, least_;     // [S]     last pass's bounds for shrinking
 };
 

@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare, write_curve
@@ -129,17 +127,11 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
 
 
 def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:
-    """The strongest features of each label."""
+    """The strongest features of each label, or its support vectors."""
     model = classifier.model_
     labels = tuple(str(name) for name in model.classes.tolist())
-    names = model.encoder.names()
-    rows = {}
-    for y, name in enumerate(labels):
-        if label is None or name == label:
-            weights = model.w[: len(names), y]
-            order = np.argsort(-weights, kind="stable")[:top]
-            rows[name] = [(names[f], float(weights[f])) for f in order.tolist()]
-    return Contents(labels, rows=rows)
+    title, rows = model.strongest(top, label)
+    return Contents(labels, title, rows)
 
 
 def name_features(classifier: Classifier, path: Path) -> None:

@@ -11,10 +11,20 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.documents import importance_of, is_text, labels_of, merged, numbers_of, texts_of
-from chaffinch.model.classifier import ClassifierModel
+from chaffinch.estimators.documents import (
+    importance_of,
+    is_text,
+    labels_of,
+    merged,
+    numbers_of,
+    objects_of,
+    texts_of,
+)
+from chaffinch.kernels import Kernel
+from chaffinch.knobs import check
+from chaffinch.learners.kernel_problem import KernelChoice
 from chaffinch.progress import Listener, keep_going
-from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels
+from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
@@ -22,7 +32,17 @@ from chaffinch.recipes.text_features import TextFeatures
 TASK = "classifier"
 # Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
 MERGED_UP_TO = 100_000
-PARAMETERS = ("recipe", "features", "class_weight", "threshold", "bits", "smallest", "seed", "threads")
+PARAMETERS = (
+    "recipe",
+    "features",
+    "kernel",
+    "class_weight",
+    "threshold",
+    "bits",
+    "smallest",
+    "seed",
+    "threads",
+)
 
 
 class Classifier:
@@ -30,6 +50,8 @@ class Classifier:
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
     features:     of text: a preset's name, a :class:`TextVectorizer`, or a list of them
+    kernel:       of a kernel machine (``kernel-svm``, ``kernel-perceptron``, ``kernel-eg``, ``knn``), instead of the
+                  one that its settings name: ``Classifier("kernel-svm", kernel=SubsetTreeKernel().normalised())``
     class_weight: how much the documents of each class count: ``"balanced"``, or a dict
     threshold:    where documents may have several labels: the probability from which a label is given
     bits:         8 or 32 for each weight; None: 8 for text
@@ -37,7 +59,8 @@ class Classifier:
     seed:         decides the order of documents
     threads:      0 for all cores; the result does not depend on it
 
-    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array). Targets are labels; a list or set of
+    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array); for a kernel of something else, a list of
+    that, such as trees. Targets are labels; a list or set of
     labels per document; or a dict of labels and their shares.
 
     >>> texts = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"]
@@ -51,6 +74,7 @@ class Classifier:
         recipe: Any = DEFAULT_CLASSIFIER,
         *,
         features: Any = None,
+        kernel: Kernel | None = None,
         class_weight: Any = None,
         threshold: float = 0.5,
         bits: int | None = None,
@@ -60,6 +84,7 @@ class Classifier:
     ) -> None:
         self.recipe = recipe
         self.features = features
+        self.kernel = kernel
         self.class_weight = class_weight
         self.threshold = threshold
         self.bits = bits
@@ -125,8 +150,8 @@ class Classifier:
     def n_features_in_(self) -> int:
         """How many numbers a document has; texts have no such count."""
         model = self._fitted("n_features_in_")
-        if model.encoder.union is not None:
-            raise AttributeError("a classifier of texts has no n_features_in_")
+        if model.encoder.reads != "numbers":
+            raise AttributeError(f"a classifier of {model.encoder.reads} has no n_features_in_")
         return model.encoder.columns
 
     def predict(self, X: Any, beside: Any = None) -> Any:
@@ -199,7 +224,7 @@ class Classifier:
         vars(self).update(state)
         if packed is not None:
             *parts, classes = packed
-            self.model_ = dataclasses.replace(ClassifierModel.unpacked(*parts), classes=classes)
+            self.model_ = dataclasses.replace(unpacked(*parts), classes=classes)
 
     # -- scikit-learn's manners -------------------------------------------------------------------------------
 
@@ -248,21 +273,23 @@ class Classifier:
     def _config(self) -> Any:
         return CLASSIFIERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
-    def _fitted(self, attribute: str | None = None) -> ClassifierModel:
+    def _fitted(self, attribute: str | None = None) -> Any:
         if not hasattr(self, "model_"):
             if attribute is not None:
                 raise AttributeError(f"{attribute} is there only after fit")
             raise _not_fitted()
         return self.model_
 
-    def _keep(self, model: ClassifierModel, config: Any, history: list[Any]) -> None:
+    def _keep(self, model: Any, config: Any, history: list[Any]) -> None:
         self.model_ = model
         self.config_ = config
         self.history_ = history
 
     def _task(self, X: Any, y: Any, sample_weight: Any, beside: Any, on_epoch: Listener) -> DocumentTask:
-        text = is_text(X)
-        documents: Any = texts_of(X) if text else numbers_of(X)
+        kernel = self._chosen_kernel()
+        whole = kernel is not None and not kernel.of_vectors
+        text = is_text(X) and not whole
+        documents: Any = objects_of(X) if whole else texts_of(X) if text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
             raise DataError(f"{len(documents)} documents but {len(labels.ptr) - 1} labels")
@@ -271,7 +298,7 @@ class Classifier:
         importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
         if (importance <= 0).any():
             documents, labels, beside, importance = _counting(documents, labels, beside, importance)
-        if not text and len(documents) <= MERGED_UP_TO:
+        if not text and not whole and len(documents) <= MERGED_UP_TO:
             documents, labels, importance = merged(documents, labels, importance)
         self.fingerprint_ = _fingerprint(documents, labels)
         return DocumentTask(
@@ -287,7 +314,25 @@ class Classifier:
             seed=self.seed,
             threads=self.threads,
             on_epoch=on_epoch,
+            kernel=self.kernel,
         )
+
+    def _chosen_kernel(self) -> Kernel | None:
+        """The kernel of a kernel machine; None for other recipes."""
+        config = self._config()
+        if not isinstance(config, KernelChoice):
+            if self.kernel is not None:
+                raise ConfigError(
+                    f"recipe {CLASSIFIERS.by_config(config).name} has no kernel; "
+                    "kernel-svm, kernel-perceptron, kernel-eg and knn have"
+                )
+            return None
+        if self.kernel is not None and not isinstance(self.kernel, Kernel):
+            raise ConfigError(
+                f"expected a kernel such as Rbf(), got {self.kernel!r}; FunctionKernel(f) makes one of f"
+            )
+        check(config)
+        return self.kernel or config.chosen_kernel()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
         documents: Any = texts_of(X) if task.text else numbers_of(X)
@@ -325,7 +370,9 @@ class Classifier:
 
     def _scores(self, X: Any, beside: Any) -> NDArray[np.float32]:
         model = self._fitted()
-        if model.encoder.union is None:
+        if model.encoder.reads == "objects":
+            return model.scores(objects_of(X), beside, self.threads)
+        if model.encoder.reads == "numbers":
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")
             return model.scores(numbers_of(X, model.encoder.columns), None, self.threads)
@@ -346,7 +393,8 @@ def _counting(documents: Any, labels: DocumentLabels, beside: Any, importance: N
 def _fingerprint(documents: Any, labels: DocumentLabels) -> str:
     """A short name for the training data."""
     if isinstance(documents, list):
-        return modelfile.fingerprint(documents, labels.ptr, labels.ids)
+        texts = [one if isinstance(one, str) else repr(one) for one in documents]
+        return modelfile.fingerprint(texts, labels.ptr, labels.ids)
     return modelfile.fingerprint(documents.ptr, documents.ids, documents.weights(), labels.ptr, labels.ids)
 
 

@@ -36,6 +36,16 @@ def texts_of(X: Any) -> list[str]:
     return texts
 
 
+def objects_of(X: Any) -> list[Any]:
+    """The documents as a list of whatever a kernel compares."""
+    if isinstance(X, str):
+        raise DataError("expected a list of objects, got one text: put it in a list")
+    listed = X if isinstance(X, list) else list(X)
+    if not listed:
+        raise DataError("there is no object to learn from or to label")
+    return listed
+
+
 def numbers_of(X: Any, expected: int | None = None) -> SparseRows:
     """Rows of numbers, sparse or dense; ``expected``: how many columns there must be."""
     if hasattr(X, "tocsr"):

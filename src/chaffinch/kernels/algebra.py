@@ -33,6 +33,11 @@ class _Several(Kernel):
         if not self.kernels or not all(isinstance(k, Kernel) for k in self.kernels):
             raise ConfigError(f"{type(self).__name__} takes kernels, got {self.kernels!r}")
 
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """Whether all its kernels are of vectors."""
+        return all(k.of_vectors for k in self.kernels)
+
     def settled(self, objects: Any) -> "Kernel":
         """Each kernel settled."""
         return replace(self, kernels=tuple(k.settled(objects) for k in self.kernels))
@@ -89,6 +94,11 @@ class Scaled(Kernel):
         if not 0 < self.factor < np.inf:
             raise ConfigError(f"a kernel is multiplied by a positive number, got {self.factor!r}")
 
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """As the kernel within."""
+        return self.kernel.of_vectors
+
     def settled(self, objects: Any) -> "Kernel":
         """The kernel within, settled."""
         return replace(self, kernel=self.kernel.settled(objects))
@@ -134,6 +144,11 @@ class Normalised(Kernel):
     """
 
     kernel: Kernel
+
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """As the kernel within."""
+        return self.kernel.of_vectors
 
     def settled(self, objects: Any) -> "Kernel":
         """The kernel within, settled."""

@@ -34,6 +34,8 @@ class Kernel:
     settled:   the same kernel with what depends on the training objects decided
     """
 
+    of_vectors = False  # whether its objects are rows of numbers
+
     def settled(self, objects: Any) -> "Kernel":
         """The kernel with settings that were left open decided from the training objects."""
         return self

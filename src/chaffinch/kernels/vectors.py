@@ -54,6 +54,8 @@ Vectors = DenseRows | SparseRows
 class VectorKernel(Kernel):
     """A kernel of rows of numbers: a NumPy table, a SciPy sparse matrix, or :class:`SparseRows`."""
 
+    of_vectors = True
+
     def native(self) -> _core.VectorKernel:
         """The kernel as the core knows it; every setting is checked."""
         raise NotImplementedError

@@ -31,7 +31,9 @@ class DualRest:
     """
 
     loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
-    C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
+    C: float = knob(
+        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
+    )
     epochs: int | None = knob(
         None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
     )
@@ -68,7 +70,9 @@ class DualRidge:
     The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.
     """
 
-    C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
+    C: float = knob(
+        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
+    )
     epochs: int | None = knob(
         None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
     )
@@ -89,7 +93,9 @@ class DualCrammerSinger:
     Crammer and Singer 2001, by the sequential dual method of Keerthi et al. 2008.
     """
 
-    C: float = knob(1.0, "how much a document's loss counts against the size of the weights", low=1e-9)
+    C: float = knob(
+        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
+    )
     epochs: int | None = knob(
         None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
     )
@@ -125,7 +131,9 @@ class DualLogistic:
     Stochastic dual coordinate ascent, Shalev-Shwartz and Zhang 2013. Takes soft targets q.
     """
 
-    C: float = knob(10.0, "how much a document's loss counts against the size of the weights", low=1e-9)
+    C: float = knob(
+        10.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
+    )
     epochs: int | None = knob(
         None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
     )

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.knobs import check, knob
-from chaffinch.learners.kernel_problem import KernelChoice, KernelMachine, KernelProblem, finite_penalty
+from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice, finite_penalty
 from chaffinch.learners.online import example_order
 from chaffinch.progress import Progress
 from chaffinch.scorers.dual import Dual
@@ -16,7 +16,7 @@ NOTHING = 1e-6  # of C: a smaller coefficient is dropped
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelExponentiatedGradient(KernelChoice):
+class KernelExponentiatedGradient(MarginChoice):
     """All labels at once, with a distribution mu_n over the labels of each example as the dual.
 
         primal  P = |w|^2 / 2 + sum_n C_n max_y (cost_n(y) + F_n(y) - F_n(y_n)),       cost_n(y) = [y != y_n]

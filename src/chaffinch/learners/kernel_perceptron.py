@@ -7,7 +7,7 @@ import numpy as np
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
-from chaffinch.learners.kernel_problem import KernelChoice, KernelMachine, KernelProblem
+from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice
 from chaffinch.learners.online import epochs
 from chaffinch.learners.perceptron import Perceptron
 from chaffinch.learners.problem import Problem
@@ -18,7 +18,7 @@ from chaffinch.structures import Choice, Parts
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelPerceptron(KernelChoice):
+class KernelPerceptron(MarginChoice):
     """Mistake counts alpha_i(y) in the place of weights.
 
         y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)

@@ -146,6 +146,18 @@ class KernelChoice:
         return made.normalised() if normalise else made
 
 
+@dataclass(frozen=True, kw_only=True)
+class MarginChoice(KernelChoice):
+    """The same for machines whose scores have no scale of their own."""
+
+    folds: int = knob(
+        3,
+        "parts held out in turn to calibrate probabilities; 0: scores are read as log-odds",
+        low=0,
+        high=100,
+    )
+
+
 def _set(**settings: Any) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 

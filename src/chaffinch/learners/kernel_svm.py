@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.knobs import check, knob
-from chaffinch.learners.kernel_problem import KernelChoice, KernelMachine, KernelProblem, finite_penalty
+from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice, finite_penalty
 from chaffinch.progress import Progress
 from chaffinch.scorers.dual import Dual
 from chaffinch.scorers.pairwise import Pairwise
@@ -18,7 +18,7 @@ MOST_STEPS = 10_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelSvm(KernelChoice):
+class KernelSvm(MarginChoice):
     """A machine for each pair of labels (or each label against the rest); t = +1 for one side, -1 for the other.
 
         primal  P = |w|^2 / 2 + C sum_n max(0, 1 - t_n (w.phi(x_n) + b))

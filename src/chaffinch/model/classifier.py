@@ -60,12 +60,22 @@ class ClassifierModel:
         if self.link == "sigmoid":
             e = np.exp(-np.abs(s))
             return np.asarray(np.where(s < 0, e, 1.0) / (1.0 + e))
-        p = np.exp(s - s.max(axis=1, keepdims=True))
-        return np.asarray(p / p.sum(axis=1, keepdims=True))
+        return softmax(s)
 
     def given(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which labels are given, where documents may have several: bool [N, Y]."""
         return np.asarray(self.probabilities(scores) >= self.threshold)
+
+    def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
+        """The features that weigh most for each label, with their weights, and what those are called."""
+        names = self.encoder.names()
+        rows = {}
+        for y, name in enumerate(self.classes.tolist()):
+            if label is None or str(name) == label:
+                weights = self.w[: len(names), y]
+                order = np.argsort(-weights, kind="stable")[:top]
+                rows[str(name)] = [(names[f], float(weights[f])) for f in order.tolist()]
+        return "strongest features", rows
 
     def packed(self) -> Packed:
         """What a model file keeps."""
@@ -77,7 +87,7 @@ class ClassifierModel:
             arrays["weights"] = np.ascontiguousarray(self.w[:, :Y])
         facts = {
             "encoder": details,
-            "kind": _kind(self.classes),
+            "kind": kind_of(self.classes),
             "link": self.link,
             "temperature": self.temperature,
             "several": self.several,
@@ -126,6 +136,13 @@ def with_lanes(w: NDArray[np.float32]) -> NDArray[np.float32]:
     return wide
 
 
-def _kind(classes: NDArray[Any]) -> str:
+def softmax(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """exp(s_y) / sum over y' of exp(s_y'), row by row."""
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def kind_of(classes: NDArray[Any]) -> str:
+    """What labels are, as a model file says it."""
     kinds = {"b": "bool", "i": "int", "u": "int", "f": "float"}
     return kinds.get(classes.dtype.kind, "str")

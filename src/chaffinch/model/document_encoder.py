@@ -50,6 +50,11 @@ class DocumentEncoder:
         return cls(FeatureUnion(tuple(parts)), tuple(scales), 0, seen, clusters)
 
     @property
+    def reads(self) -> str:
+        """What documents are: ``texts`` or ``numbers``."""
+        return "numbers" if self.union is None else "texts"
+
+    @property
     def n_features(self) -> int:
         """F."""
         return self.columns if self.union is None else self.union.offsets()[-1]

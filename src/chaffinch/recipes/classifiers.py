@@ -1,24 +1,48 @@
 """The recipes of document classifiers: each is a learner under a name."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.learners.choice_batch import ChoiceBatch
 from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.kernel_eg import KernelExponentiatedGradient
+from chaffinch.learners.kernel_perceptron import KernelPerceptron
+from chaffinch.learners.kernel_svm import KernelSvm
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
+from chaffinch.learners.nearest import NearestNeighbours
 from chaffinch.model.classifier import ClassifierModel
+from chaffinch.model.kernel_classifier import KernelModel
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.document_task import train_classifier
+from chaffinch.recipes.kernel_machines import train_kernel_machine
 from chaffinch.recipes.recipe import Recipe, Recipes
 
 
-def load(file: ModelFile) -> ClassifierModel:
+def load(file: ModelFile) -> Any:
     """The model of a file."""
     try:
-        return ClassifierModel.unpacked(file.header.labels, file.header.details, file.arrays, file.strings)
+        return unpacked(file.header.labels, file.header.details, file.arrays, file.strings)
     except ModelFileError as e:
         raise ModelFileError(f"{file.source}: {e}") from None
+
+
+def unpacked(
+    labels: tuple[str, ...],
+    details: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    strings: Mapping[str, Iterable[str]],
+) -> Any:
+    """The model of what a file keeps: weights, or a kernel machine."""
+    kind = KernelModel if "kernel" in details else ClassifierModel
+    return kind.unpacked(labels, details, arrays, strings)
+
+
+def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
+    return Recipe(name, summary, config, train_kernel_machine, load)
 
 
 def _recipe(name: str, summary: str, config: Any) -> Recipe:
@@ -35,6 +59,12 @@ CLASSIFIERS = Recipes(
     _recipe("perceptron", "averaged multiclass perceptron", ChoicePerceptron),
     _recipe("nb", "multinomial naive Bayes", MultinomialNaiveBayes),
     _recipe("complement-nb", "complement naive Bayes", ComplementNaiveBayes),
+    _kernel_recipe("kernel-svm", "support vector machine with a kernel, by SMO", KernelSvm),
+    _kernel_recipe("kernel-perceptron", "perceptron with a kernel: mistake counts", KernelPerceptron),
+    _kernel_recipe(
+        "kernel-eg", "multiclass margin with a kernel, by exponentiated gradient", KernelExponentiatedGradient
+    ),
+    _kernel_recipe("knn", "nearest neighbours by a kernel", NearestNeighbours),
 )
 
 DEFAULT_CLASSIFIER = "ridge"

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows
+from chaffinch.kernels import Kernel
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
@@ -70,6 +71,7 @@ class DocumentTask:
     bits:       8 or 32 for each weight; None: 8 for text where the recipe bears it
     smallest:   features none of whose weights reaches this share of the largest are dropped; None: the recipe's
     dev:        held-out documents, their labels and the numbers beside them: the best pass on them is kept; or None
+    kernel:     of kernel machines, instead of the one that the recipe's settings name; or None
     """
 
     X: Any
@@ -85,6 +87,7 @@ class DocumentTask:
     threads: int = 0
     on_epoch: Listener = keep_going
     dev: tuple[Any, DocumentLabels, Any] | None = None
+    kernel: Kernel | None = None
 
     def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder fitted to the documents, and their rows."""
@@ -119,7 +122,7 @@ class DocumentTask:
 class TrainedClassifier:
     """A model, and the progress that was reported on the way."""
 
-    model: ClassifierModel
+    model: Any
     history: list[Progress] = field(default_factory=list)
 
 

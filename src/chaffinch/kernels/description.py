@@ -1,0 +1,87 @@
+"""Kernels as plain values: what a model file says of its kernel."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.kernels.algebra import FunctionKernel, Normalised, Part, Product, Scaled, Sum
+from chaffinch.kernels.kernel import Kernel
+from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
+from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
+from chaffinch.kernels.vectors import LinearKernel, Polynomial, Rbf, Sigmoid
+from chaffinch.knobs import configured
+
+PLAIN: dict[str, type[Kernel]] = {
+    "linear": LinearKernel,
+    "polynomial": Polynomial,
+    "rbf": Rbf,
+    "sigmoid": Sigmoid,
+    "spectrum": Spectrum,
+    "mismatch": Mismatch,
+    "subsequence": Subsequence,
+    "word-sequence": WordSequence,
+    "subtree": SubtreeKernel,
+    "subset-tree": SubsetTreeKernel,
+    "partial-tree": PartialTreeKernel,
+}
+SEVERAL: dict[str, type[Kernel]] = {"sum": Sum, "product": Product}
+DEEPEST = 20
+
+
+def described(kernel: Kernel) -> dict[str, Any]:
+    """A kernel as names and numbers; ConfigError for a Python function, which no file can hold.
+
+    >>> described(Rbf(gamma=0.5).normalised())
+    {'kernel': 'normalised', 'of': {'kernel': 'rbf', 'gamma': 0.5}}
+    """
+    for name, kind in PLAIN.items():
+        if type(kernel) is kind:
+            return {"kernel": name, **asdict(kernel)}  # type: ignore[call-overload]
+    match kernel:
+        case Sum(kernels) | Product(kernels):
+            name = "sum" if isinstance(kernel, Sum) else "product"
+            return {"kernel": name, "of": [described(k) for k in kernels]}
+        case Scaled(inner, factor):
+            return {"kernel": "scaled", "of": described(inner), "factor": factor}
+        case Normalised(inner):
+            return {"kernel": "normalised", "of": described(inner)}
+        case Part(inner, at):
+            return {"kernel": "part", "of": described(inner), "at": at}
+        case FunctionKernel():
+            raise ConfigError(
+                "a kernel that is a Python function cannot be saved: a model file holds numbers, not code"
+            )
+    raise ConfigError(f"{type(kernel).__name__} cannot be saved: a model file knows {', '.join(PLAIN)}")
+
+
+def restored(description: Any, depth: int = 0) -> Kernel:
+    """The kernel that was described; ModelFileError where that is none.
+
+    >>> restored({"kernel": "sum", "of": [{"kernel": "linear"}, {"kernel": "rbf", "gamma": 0.5}]})
+    Sum(kernels=(LinearKernel(), Rbf(gamma=0.5)))
+    """
+    if not isinstance(description, Mapping) or depth > DEEPEST:
+        raise ModelFileError("the kernel of the model is damaged: expected a name and settings")
+    name, rest = description.get("kernel"), {k: v for k, v in description.items() if k != "kernel"}
+    try:
+        if name in PLAIN:
+            return configured(PLAIN[name], rest, f"kernel {name}")
+        if name in SEVERAL:
+            parts = rest["of"]
+            if not isinstance(parts, list):
+                raise TypeError("expected a list")
+            return SEVERAL[name](tuple(restored(one, depth + 1) for one in parts))  # type: ignore[call-arg]
+        inner = restored(rest["of"], depth + 1)
+        if name == "normalised":
+            return Normalised(inner)
+        if name == "scaled" and isinstance(rest["factor"], (int, float)) and math.isfinite(rest["factor"]):
+            return Scaled(inner, float(rest["factor"]))
+        if name == "part" and isinstance(rest["at"], (int, str)):
+            return Part(inner, rest["at"])
+    except (ConfigError, KeyError, TypeError) as error:
+        raise ModelFileError(f"the kernel of the model is damaged: {error}") from None
+    raise ModelFileError(
+        f"the kernel of the model is damaged: there is no kernel {name!r} with these settings"
+    )
