@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from chaffinch.structures import Chain, Choice, Parts, Tree
+from chaffinch.structures import Chain, Choice, Derivation, Parts, Tree
 from chaffinch.structures.tree import placed, words
 
 quick = settings(max_examples=30, deadline=None)
@@ -39,14 +39,21 @@ def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
             y = np.array(nodes, np.int32)
             if _tree_allowed(structure, y):
                 yield y
+    elif isinstance(structure, Derivation):
+        rules = {*map(tuple, structure.rules.tolist())}
+        for nodes in _trees(0, len(potentials["leaf"]), structure.Y):
+            y = np.array(nodes, np.int32)
+            if _used_rules(y, structure.Y) <= rules and (structure.root is None or structure.root[y[0, 2]]):
+                yield y
     else:
         raise NotImplementedError(type(structure))
 
 
-def loss(structure: Any, y: Any, gold: Any) -> float:
+def loss(structure: Any, potentials: Parts, y: Any, gold: Any) -> float:
     """What the structure's cost has to count."""
-    if isinstance(structure, Tree):
-        return len({*map(tuple, y.tolist())} - {*map(tuple, gold.tolist())})
+    if isinstance(structure, Tree | Derivation):
+        wrong = {*map(tuple, y.tolist())} - {*map(tuple, gold.tolist())}
+        return len([1 for i, j, _ in wrong if "span" in potentials or j - i == 1])
     return np.sum(np.asarray(y) != np.asarray(gold))
 
 
@@ -93,6 +100,12 @@ def _trees(i: int, j: int, Y: int) -> Iterator[list[tuple[int, int, int]]]:
             for left in _trees(i, k, Y):
                 for right in _trees(k, j, Y):
                     yield [(i, j, label), *left, *right]
+
+
+def _used_rules(y: np.ndarray, Y: int) -> set[tuple[int, int, int]]:
+    _, parent, _ = placed(len(y) // 2 + 1, Y, y)
+    below = [[int(label) for label in y[parent == n, 2]] for n in range(len(y))]
+    return {(int(y[n, 2]), *children) for n, children in enumerate(below) if children}
 
 
 def _tree_allowed(tree: Tree, y: np.ndarray) -> bool:
@@ -174,3 +187,21 @@ def trees(
         if draw(st.booleans()):
             blocks[name] = draw(arrays((Y, Y), values, dtype))
     return Tree(Y, **mask), Parts(**blocks)
+
+
+@st.composite
+def derivations(
+    draw: Any, values: Any = eighths, dtype: Any = np.float64, masks: bool = True
+) -> tuple[Derivation, Parts]:
+    """Grammars of some of all rules, over up to four words."""
+    Y = draw(st.integers(1, 3))
+    T = draw(st.integers(1, {1: 5, 2: 4, 3: 3}[Y]))
+    every = list(itertools.product(range(Y), repeat=3))
+    rules = draw(st.lists(st.sampled_from(every), unique=True, min_size=min(len(every), 4)))
+    root = draw(st.none() | arrays((Y,), st.sampled_from([True, True, False]), np.bool_)) if masks else None
+    blocks = {"leaf": draw(arrays((T, Y), values, dtype)), "rule": draw(arrays((len(rules),), values, dtype))}
+    if draw(st.booleans()):
+        blocks["span"] = draw(arrays((T * (T + 1) // 2, Y), values, dtype))
+    if draw(st.booleans()):
+        blocks["top"] = draw(arrays((Y,), values, dtype))
+    return Derivation(Y, np.array(rules, np.int32), root), Parts(**blocks)

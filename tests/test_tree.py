@@ -7,16 +7,17 @@ from hypothesis import strategies as st
 
 import brute
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures import Parts, Tree
+from chaffinch.structures import Derivation, Parts, Tree
 from chaffinch.structures.tree import span_row
 
 
+@pytest.mark.parametrize("drawn", [brute.trees, brute.derivations], ids=["tree", "derivation"])
 @brute.quick
 @given(data=st.data())
-def test_sums_hold_for_potentials_of_any_range(data):
+def test_sums_hold_for_potentials_of_any_range(drawn, data):
     """Far beyond what a double's exponent has room for: the sums are then taken in logarithms."""
     far = st.sampled_from([-3000.0, -1.0, 0.0, 2.0, 2500.0])
-    tree, potentials = data.draw(brute.trees(values=far))
+    tree, potentials = data.draw(drawn(values=far))
     assume(brute.ranked(tree, potentials))
     log_z, marginals = tree.logsum(potentials)
     expected_log_z, expected = brute.logsum(tree, potentials)
@@ -49,6 +50,36 @@ def test_closed_spans_are_no_nodes(scale, data):
         for i, j, _ in y.tolist():
             top[span_row(T, i, j)] += np.exp(s - log_z)
     np.testing.assert_allclose(marginals["span"][:, : tree.Y].sum(axis=1), top, atol=1e-9)
+
+
+def test_a_long_derivation_has_consistent_marginals():
+    rng = np.random.default_rng(1)
+    T, Y = 60, 5
+    rules = np.array([[a, b, c] for a in range(Y) for b in range(Y) for c in range(Y)], np.int32)
+    grammar = Derivation(Y, rules)
+    sizes = {"leaf": (T, Y), "rule": (len(rules),), "span": (T * (T + 1) // 2, Y), "top": (Y,)}
+    potentials = Parts(**{n: rng.normal(size=s) * 5 for n, s in sizes.items()})
+    log_z, marginals = grammar.logsum(potentials)
+    np.testing.assert_allclose(marginals["leaf"].sum(axis=1), 1)
+    assert marginals["rule"].sum() == pytest.approx(T - 1)
+    assert marginals["span"].sum() == pytest.approx(T - 1)
+    assert marginals["top"].sum() == pytest.approx(1)
+    best = grammar.argmax(potentials)
+    score = potentials.dot(grammar.parts(potentials.shape, best))
+    assert score < log_z
+    found = grammar.kbest(potentials, 50)
+    assert found[0][0] == pytest.approx(score)
+    assert len({y.tobytes() for _, y in found}) == 50
+
+
+def test_a_grammar_with_faults_is_refused():
+    with pytest.raises(ConfigError, match="holds a rule twice"):
+        Derivation(2, np.array([[0, 1, 1], [0, 1, 1]]))
+    with pytest.raises(ConfigError, match="labels from 0 to 1"):
+        Derivation(2, np.array([[0, 1, 2]]))
+    grammar = Derivation(2, np.array([[0, 1, 1]]))
+    with pytest.raises(DataError, match="the grammar has no rule 1 -> 1 1"):
+        grammar.parts(grammar.shape(2), np.array([[0, 2, 1], [0, 1, 1], [1, 2, 1]]))
 
 
 def test_a_long_sentence_has_consistent_marginals():

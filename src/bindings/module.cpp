@@ -10,6 +10,7 @@ NB_MODULE(_core, m) {
     bind_classify(m);
     bind_corpus(m);
     bind_crf(m);
+    bind_derivation(m);
     bind_evaluate(m);
     bind_matching(m);
     bind_online(m);
@@ -26,6 +27,7 @@ NB_MODULE(_core, m) {
     bind_score(m);
     bind_tag_lists(m);
     bind_svm(m);
+    bind_span_parser(m);
     bind_text(m);
     bind_tree(m);
     bind_word_classes(m);

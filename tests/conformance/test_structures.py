@@ -14,6 +14,7 @@ STRUCTURES = {
     "chain": brute.chains,
     "second-order chain": lambda **how: brute.chains(order=2, **how),
     "tree": brute.trees,
+    "derivation": brute.derivations,
 }
 
 every_structure = pytest.mark.parametrize("drawn", STRUCTURES.values(), ids=STRUCTURES)
@@ -111,7 +112,7 @@ def test_cost_is_zero_on_gold_and_positive_elsewhere(drawn, data):
     _, gold = data.draw(st.sampled_from(every))
     cost = structure.cost(potentials.shape, gold)
     for _, y in every:
-        assert cost.dot(structure.parts(potentials.shape, y)) == brute.loss(structure, y, gold)
+        assert cost.dot(structure.parts(potentials.shape, y)) == brute.loss(structure, potentials, y, gold)
 
 
 @every_structure

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-from chaffinch.cli import alignments, documents, sentences
+from chaffinch.cli import alignments, documents, sentences, trees
 from chaffinch.cli.task import Task
 from chaffinch.errors import ConfigError
 
-TASKS = (sentences.TASK, documents.TASK, alignments.TASK)
+TASKS = (sentences.TASK, documents.TASK, alignments.TASK, trees.TASK)
 
 
 def task_of_file(path: Path, recipe: str | None) -> Task:

@@ -3,7 +3,8 @@
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.loading import load
+from chaffinch.estimators.parser import Parser
 from chaffinch.estimators.reranker import Reranker
 from chaffinch.estimators.tagger import Tagger
 
-__all__ = ["Aligner", "Classifier", "Reranker", "Tagger", "load"]
+__all__ = ["Aligner", "Classifier", "Parser", "Reranker", "Tagger", "load"]

@@ -9,6 +9,8 @@ from chaffinch.estimators.aligner import TASK as ALIGNER
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import TASK as CLASSIFIER
 from chaffinch.estimators.classifier import Classifier
+from chaffinch.estimators.parser import TASK as PARSER
+from chaffinch.estimators.parser import Parser
 from chaffinch.estimators.reranker import TASK as RERANKER
 from chaffinch.estimators.reranker import Reranker
 from chaffinch.estimators.tagger import Tagger
@@ -18,6 +20,7 @@ ESTIMATORS: dict[str | None, Any] = {
     None: Tagger,
     CLASSIFIER: Classifier,
     ALIGNER: Aligner,
+    PARSER: Parser,
     RERANKER: Reranker,
 }
 

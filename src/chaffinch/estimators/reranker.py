@@ -19,6 +19,7 @@ from chaffinch.model.candidates import (
     NamedCandidates,
     TagCandidates,
 )
+from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.modelfile import Requirements
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
@@ -27,6 +28,7 @@ from chaffinch.structures.candidates import Candidates
 
 TASK = "reranker"
 TAGS = "tags"
+TREES = "trees"
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
@@ -34,7 +36,8 @@ class Reranker:
     """Chooses among candidates.
 
     recipe:    ``likelihood``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
-    features:  ``"tags"`` (ready-made, for labellings); a function of the input and one candidate that names features
+    features:  ``"tags"`` or ``"trees"`` (ready-made, for labellings and for parses); a function of the input and one
+               candidate that names features
                or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures)
     min_count: features rarer than this are left out
     base:      the weight of the base model's score to start from, where the learner can start anywhere
@@ -124,7 +127,8 @@ class Reranker:
         arrays: dict[str, NDArray[Any]] = {"w": self.scorer_.w}
         strings: dict[str, list[str]] = {}
         if isinstance(self.features_, TagCandidates):
-            kind, arrays["keys"] = TAGS, self.features_.keys
+            kind = TREES if isinstance(self.features_, TreeCandidates) else TAGS
+            arrays["keys"] = self.features_.keys
         elif isinstance(self.features_, NamedCandidates):
             kind, strings["names"] = "named", self.features_.names
         else:
@@ -145,9 +149,10 @@ class Reranker:
         kind = file.header.details.get("features")
         need = Requirements(file)
         reranker = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        if kind == TAGS:
+        if kind in (TAGS, TREES):
             keys = need.array("keys", np.uint64, ("F",), ascending=True)
-            reranker.features_ = TagCandidates(keys=keys)
+            reranker.features = kind
+            reranker.features_ = TreeCandidates(keys=keys) if kind == TREES else TagCandidates(keys=keys)
         elif kind == "named":
             names = need.strings("names", "F", distinct=True)
             reranker.features = features or given_features
@@ -172,9 +177,11 @@ class Reranker:
     def _features(self) -> CandidateFeatures:
         if self.features == TAGS:
             return TagCandidates(min_count=self.min_count, threads=self.threads)
+        if self.features == TREES:
+            return TreeCandidates(min_count=self.min_count)
         if isinstance(self.features, str):
             raise ConfigError(
-                f"there are no features {self.features!r}: give 'tags', a function or an object"
+                f"there are no features {self.features!r}: give 'tags', 'trees', a function or an object"
             )
         if callable(self.features):
             return NamedCandidates(self.features, min_count=self.min_count)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.tree_examples import TreeExamples
 from chaffinch.scorers import Dense, Example
 from chaffinch.scorers.monomials import Monomials
 
@@ -18,7 +19,7 @@ class Problem:
 
     structure: Any
     scorer: Any
-    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | DenseExamples | ListExamples"
+    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | DenseExamples | ListExamples | TreeExamples"
 
 
 @dataclass(frozen=True)

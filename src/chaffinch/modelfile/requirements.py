@@ -57,35 +57,35 @@ class Requirements:
         ascending: each number is greater than the one before
         """
         if name not in self._model.arrays:
-            raise self._fault(f"has no array {name!r}")
+            raise self.fault(f"has no array {name!r}")
         self._asked.add(name)
         a = self._model.arrays[name]
         if a.dtype != np.dtype(dtype):
-            raise self._fault(f"array {name!r} is {a.dtype}, expected {np.dtype(dtype)}")
+            raise self.fault(f"array {name!r} is {a.dtype}, expected {np.dtype(dtype)}")
         if a.ndim != len(shape):
-            raise self._fault(f"array {name!r} has {a.ndim} dimensions, expected {len(shape)}")
+            raise self.fault(f"array {name!r} has {a.ndim} dimensions, expected {len(shape)}")
         for axis, size in enumerate(shape):
             self._bind(f"array {name!r}", size, a.shape[axis])
         if finite and not np.all(np.isfinite(a)):
-            raise self._fault(f"array {name!r} holds {a[~np.isfinite(a)][0]}, expected finite numbers")
+            raise self.fault(f"array {name!r} holds {a[~np.isfinite(a)][0]}, expected finite numbers")
         if below is not None:
             self._check_range(name, a, low, below)
         if bounds is not None:
             self._check_bounds(name, a, bounds)
         if ascending and np.any(a[1:] <= a[:-1]):
             i = int(np.argmax(a[1:] <= a[:-1]))
-            raise self._fault(f"array {name!r} is not ascending: {a[i + 1]} follows {a[i]}")
+            raise self.fault(f"array {name!r} is not ascending: {a[i + 1]} follows {a[i]}")
         return a
 
     def strings(self, name: str, size: str | int, *, distinct: bool = False) -> StringList:
         """The string list of that name and length; distinct: no string comes twice."""
         if name not in self._model.strings:
-            raise self._fault(f"has no string list {name!r}")
+            raise self.fault(f"has no string list {name!r}")
         self._asked.add(name)
         found = self._model.strings[name]
         self._bind(f"string list {name!r}", size, len(found))
         if distinct and len(set(found)) != len(found):
-            raise self._fault(f"string list {name!r} holds a string twice")
+            raise self.fault(f"string list {name!r} holds a string twice")
         return found
 
     def nothing_else(self) -> None:
@@ -93,29 +93,30 @@ class Requirements:
         model = self._model
         rest = (model.arrays.keys() | model.strings.keys()) - self._asked - {*model.header.droppable}
         if rest:
-            raise self._fault(f"has the unknown section {min(rest)!r}")
+            raise self.fault(f"has the unknown section {min(rest)!r}")
 
     def _bind(self, what: str, size: str | int, found: int) -> None:
         wanted = size if isinstance(size, int) else self._sizes.setdefault(size, found)
         if wanted != found:
             name = "" if isinstance(size, int) else f"{size} = "
-            raise self._fault(f"{what} has the size {found} where {name}{wanted} is expected")
+            raise self.fault(f"{what} has the size {found} where {name}{wanted} is expected")
 
     def _check_range(self, name: str, a: NDArray[Any], low: int, below: str | int) -> None:
         limit, text = self._limit(below)
         if a.size and not (low <= (least := int(a.min())) and int(a.max()) < limit):
             odd = least if least < low else int(a.max())
-            raise self._fault(f"array {name!r} holds {odd}, expected numbers from {low} to below {text}")
+            raise self.fault(f"array {name!r} holds {odd}, expected numbers from {low} to below {text}")
 
     def _check_bounds(self, name: str, a: NDArray[Any], bounds: str | int) -> None:
         limit, text = self._limit(bounds)
         if a.ndim != 1 or not a.size or a[0] != 0 or a[-1] != limit or np.any(a[1:] < a[:-1]):
-            raise self._fault(f"array {name!r} does not rise from 0 to {text} as row bounds do")
+            raise self.fault(f"array {name!r} does not rise from 0 to {text} as row bounds do")
 
     def _limit(self, size: str | int) -> tuple[int, str]:
         if isinstance(size, int):
             return size, str(size)
         return self._sizes[size], f"{size} = {self._sizes[size]}"
 
-    def _fault(self, sentence: str) -> ModelFileError:
+    def fault(self, sentence: str) -> ModelFileError:
+        """What is wrong with the file, for the recipe to raise."""
         return ModelFileError(f"{self._model.source}: {sentence}")

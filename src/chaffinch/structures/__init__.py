@@ -3,6 +3,7 @@
 from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain
 from chaffinch.structures.choice import Choice
+from chaffinch.structures.derivation import Derivation
 from chaffinch.structures.matching import GoldLinks, Matching
 from chaffinch.structures.parts import Parts, Shape
 from chaffinch.structures.protocols import (
@@ -23,6 +24,7 @@ __all__ = [
     "Candidates",
     "Chain",
     "Choice",
+    "Derivation",
     "GoldLinks",
     "Judged",
     "KBestOracle",

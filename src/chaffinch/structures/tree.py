@@ -91,7 +91,7 @@ class Tree:
 
     def argmax(self, potentials: Parts, *, open: Mask | None = None) -> Nodes:
         """The best tree; ``open`` [T(T+1)/2] says which spans of two words or more may be nodes."""
-        with _blocked():
+        with blocked():
             _, nodes = self._native(potentials, open).argmax()
         return nodes.reshape(-1, 3)
 
@@ -99,16 +99,24 @@ class Tree:
         """The k best trees with their scores, best first; fewer if fewer exist."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        with _blocked():
+        with blocked():
             scores, nodes = self._native(potentials, open).kbest(k)
         return list(zip(scores.tolist(), nodes.reshape(len(scores), -1, 3), strict=True))
 
     def logsum(self, potentials: Parts, *, open: Mask | None = None) -> tuple[float, Parts]:
         """log Z and its gradient: the probability of each node, and how often each pair is expected."""
-        with _blocked():
+        with blocked():
             log_z, *expected = self._native(potentials, open).logsum()
         blocks: dict[str, Any] = dict(zip(("span", "left", "right"), expected, strict=True))
         return log_z, Parts(**{name: blocks[name].reshape(b.shape) for name, b in potentials.items()})
+
+    def masks(self) -> NDArray[np.uint8]:
+        """All masks end to end, as trainers take them: root, leaf, phrase, under_left, under_right."""
+        vector, table = np.ones(self.Y, np.bool_), np.ones((self.Y, self.Y), np.bool_)
+        found = (self.root, self.leaf, self.phrase, self.under_left, self.under_right)
+        full = (vector, vector, vector, table, table)
+        joined = [(whole if mask is None else mask).ravel() for mask, whole in zip(found, full, strict=True)]
+        return np.concatenate(joined).astype(np.uint8)
 
     def _native(self, potentials: Parts, open: Mask | None) -> "_core.TreeSentence32 | _core.TreeSentence64":
         span = potentials["span"]
@@ -197,7 +205,8 @@ def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
 
 
 @contextmanager
-def _blocked() -> Iterator[None]:
+def blocked() -> Iterator[None]:
+    """What a programme refuses is a fault of the data."""
     try:
         yield
     except DataError:

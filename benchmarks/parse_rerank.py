@@ -1,0 +1,111 @@
+"""Does reranking the parser's 50 best trees gain? Lists for training come from parsers that have not seen them."""
+
+from typing import Any
+
+import numpy as np
+
+from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.corpora import corpus
+
+TREES = "ptb_sample/trees.tsv.gz"
+K, FOLDS = 50, 5
+
+
+def treebank(seed: int) -> tuple[list[Any], list[Any], int]:
+    from chaffinch.corpus import read
+
+    docs = [d for d in read(corpus(TREES), strip=True) if d.group is not None]
+    train = [d.tree for d in docs if int(d.group[4:8]) <= 159]
+    return train, [d.tree for d in docs if int(d.group[4:8]) >= 180], seed
+
+
+def words(trees: list[Any]) -> list[list[str]]:
+    from chaffinch.corpus.brackets import nodes
+
+    return [[node.word for node in nodes(tree) if node.word is not None] for tree in trees]
+
+
+def lists(parser: Any, trees: list[Any]) -> list[Any]:
+    from chaffinch.model.candidates import CandidateList
+    from chaffinch.model.tree_candidates import tree_losses
+
+    found = []
+    for x, gold, parses in zip(words(trees), trees, parser.predict_kbest(words(trees), K), strict=True):
+        candidates = [tree for _, tree in parses]
+        scores = np.array([score for score, _ in parses])
+        found.append(CandidateList(x, candidates, scores, tree_losses(gold, candidates)))
+    return found
+
+
+def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
+    """A parser for each fold, the reranker, and a parser of all trees; not timed."""
+    from chaffinch import Parser
+    from chaffinch.estimators.reranker import Reranker, cross_validated
+    from chaffinch.learners.maximum_likelihood import MaximumLikelihood
+
+    train, test, seed = given
+
+    def fold(rest: Any, part: Any) -> list[Any]:
+        parser = Parser(seed=seed).fit([train[n] for n in rest])
+        return lists(parser, [train[n] for n in part])
+
+    made = cross_validated(len(train), FOLDS, fold)
+    reranker = Reranker(MaximumLikelihood(l2=L2), features="trees", min_count=MIN_COUNT).fit(made)
+    parser = Parser(seed=seed, threads=1).fit(train)
+    return reranker, parser, test
+
+
+L2, MIN_COUNT = 30.0, 5
+
+
+def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, float]:
+    """The gain over the first of each list with its 95 % interval; the oracle is the best that reranking could do."""
+    from chaffinch.estimators.reranker import oracle
+    from chaffinch.evaluate.intervals import compare
+    from chaffinch.evaluate.trees import score_trees, tree_tally
+
+    gold = given[1]
+    if isinstance(output, list):
+        return {"bracket F1": score_trees(gold, output).bracket.f1}
+    chosen, made, parsed = output
+    first = [one.candidates[0] for one in made]
+    found = {"bracket F1": score_trees(gold, chosen).bracket.f1}
+    found["oracle F1"] = score_trees(gold, oracle(made)).bracket.f1
+    _, labels = tree_tally(gold, [*chosen])
+    for name, other in (("first of the list", first), ("parser", parsed)):
+        every = sorted({*labels, *tree_tally(gold, other)[1]})
+        ours, theirs = (tree_tally(gold, trees, also=every)[0] for trees in (chosen, other))
+        gain = compare(ours, theirs)["bracket.f1"]
+        found |= {
+            f"F1 of {name}": gain.other,
+            f"gain over {name}": gain.difference,
+            f"gain over {name}, low": gain.low,
+            f"gain over {name}, high": gain.high,
+        }
+    return found
+
+
+def reranked(ready: Any) -> Any:
+    reranker, parser, test = ready
+    made = lists(parser, test)
+    return reranker.predict(made), made, parser.predict(words(test))
+
+
+def alone(given: tuple[list[Any], list[Any], int]) -> Any:
+    from chaffinch import Parser
+
+    return Parser(seed=given[2], threads=1).fit(given[0]), words(given[1])
+
+
+BENCHMARK = Benchmark(
+    name="parse_rerank",
+    question="How much does reranking the 50 best trees of the parser gain on the treebank's sample?",
+    input=treebank,
+    work=lambda given: (float(len(given[1])), "sentences"),
+    ours=Contender(name="50 best, reranked", prepare=prepared, run=reranked),
+    rivals=(Contender(name="parser", prepare=alone, run=lambda ready: ready[0].predict(ready[1])),),
+    scores=scores,
+    needs=(TREES,),
+    repeats=1,
+    timeout=3600.0,
+)

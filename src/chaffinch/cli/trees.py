@@ -1,0 +1,160 @@
+"""Trees on the command line: how parsers are trained on treebanks, how they parse, what they hold."""
+
+import json as json_text
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from chaffinch.cli.console import progress_bar
+from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.corpus import detect, read, read_table
+from chaffinch.corpus.brackets import bracketed, nodes, stripped
+from chaffinch.errors import DataError
+from chaffinch.estimators.parser import Parser
+from chaffinch.evaluate.trees import score_trees
+from chaffinch.files import display_name, writing_text
+from chaffinch.model.pcfg import PcfgModel
+from chaffinch.model.span_parser import SpanParserModel
+from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
+from chaffinch.text.document import Tree
+
+
+def holds_trees(path: Path) -> bool:
+    """A file of bracketed trees."""
+    return "tree" in detect(path).carries
+
+
+def train(asked: Training) -> None:
+    """Train a parser on files of trees and write it to one file."""
+    parts = {"train": [tree for path in asked.data for tree in _trees(path)]}
+    if asked.dev is not None:
+        parts["dev"] = _trees(asked.dev)
+    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    parser = Parser(config, seed=asked.seed, threads=asked.threads)
+    with progress_bar() as listener, clock() as took:
+        parser.fit(parts["train"], on_epoch=listener)
+    scores = {name: _scores(parser, trees) for name, trees in parts.items()}
+    parser.save(asked.model, scores=flat(scores))
+    facts = {"trees": len(parts["train"]), "labels": len(parser.labels_)}
+    report_training(
+        recipe.name,
+        asked.model,
+        took,
+        scores,
+        facts,
+        epochs=len(parser.history_),
+        seed=asked.seed,
+        json=asked.json,
+    )
+
+
+def predict(parser: Parser, asked: Prediction) -> None:
+    """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line."""
+    parser.threads = asked.threads
+    sentences = _sentences(asked.data)
+    with writing_text(asked.output) as out:
+        if asked.kbest is None and asked.nth is None:
+            for words, tree in zip(sentences, parser.predict(sentences), strict=True):
+                found = bracketed(tree)
+                line = found if not asked.json else _record(words, [(None, tree)])
+                out.write(line + "\n")
+            return
+        wanted = asked.kbest or asked.nth or 1
+        for words, parses in zip(sentences, parser.predict_kbest(sentences, wanted), strict=True):
+            shown = parses if asked.kbest is not None else parses[-1:]
+            if asked.json:
+                out.write(_record(words, shown) + "\n")
+            elif asked.kbest is None:
+                out.write(bracketed(shown[0][1]) + "\n")
+            else:
+                out.writelines(f"{score:.6f}\t{bracketed(tree)}\n" for score, tree in shown)
+                out.write("\n")
+
+
+def inspect(parser: Parser, top: int, label: str | None) -> Contents:
+    """The likeliest rules of each label of a grammar, the strongest pairs of parent and child of a span parser."""
+    model: Any = parser.model_
+    rows: dict[str, list[tuple[str, float]]] = {}
+    if isinstance(model, PcfgModel):
+        names = model.symbols.symbols
+        for (a, b, c), weight in zip(model.structure.rules.tolist(), model.weights.tolist(), strict=True):
+            rows.setdefault(names[a], []).append((f"{names[b]}  {names[c]}", weight))
+        title = "likeliest rules (log-probability)"
+    else:
+        assert isinstance(model, SpanParserModel)
+        names = model.symbols.symbols
+        for side, table in (("left", model.fine.left), ("right", model.fine.right)):
+            for child, parent in zip(*table.nonzero(), strict=True):
+                entry = (f"{names[child] or 'a word'} on the {side}", float(table[child, parent]))
+                rows.setdefault(names[parent] or "a word", []).append(entry)
+        title = "strongest children of each label"
+    kept = {
+        name: sorted(entries, key=lambda entry: -entry[1])[:top]
+        for name, entries in sorted(rows.items())
+        if label is None or name == label
+    }
+    return Contents(parser.labels_, title, kept)
+
+
+TASK = Task(
+    plural="trees",
+    recipes=PARSERS,
+    default=DEFAULT_PARSER,
+    holds=holds_trees,
+    estimator=Parser,
+    train=train,
+    predict=predict,
+    inspect=inspect,
+    takes=("kbest", "nth"),
+)
+
+
+def _trees(path: Path) -> list[Tree]:
+    found = [d.tree for d in read(path) if d.tree is not None]
+    if not found:
+        raise DataError(f"{display_name(path)}: has no tree")
+    return found
+
+
+def _sentences(path: Path) -> list[Any]:
+    """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech."""
+    chosen = detect(path)
+    if "tree" in chosen.carries:
+        return [d.words() for d in read(path, strip=True)]
+    table = (
+        read_table(path, format="columns", label="")
+        if chosen.name in ("columns", "hmm")
+        else read_table(path)
+    )
+    names = [name for name in ("w", "pos", "xpos") if name in table.columns] or list(table.columns)[:1]
+    if chosen.name in ("columns", "hmm"):
+        names = list(table.columns)[:2]
+    columns = [table.lists(name) for name in names[:2]]
+    if len(columns) == 1:
+        return columns[0]
+    return [list(zip(words, tags, strict=True)) for words, tags in zip(*columns, strict=True)]
+
+
+def _scores(parser: Parser, trees: list[Tree]) -> dict[str, float]:
+    found = score_trees(trees, parser.predict([_leaves(tree) for tree in trees]))
+    return {
+        "bracket.f1": found.bracket.f1,
+        "exact_match": found.exact_match,
+        "tag_accuracy": found.tag_accuracy,
+    }
+
+
+def _leaves(tree: Tree) -> list[str]:
+    plain = stripped(tree)
+    return [] if plain is None else [node.word for node in nodes(plain) if node.word is not None]
+
+
+def _record(words: Any, parses: Sequence[tuple[float | None, Tree]]) -> str:
+    plain = [word[0] if isinstance(word, tuple) else word for word in words]
+    row = {
+        "w": plain,
+        "trees": [bracketed(tree) for _, tree in parses],
+        "scores": [score for score, _ in parses if score is not None],
+    }
+    return json_text.dumps(row, ensure_ascii=False)

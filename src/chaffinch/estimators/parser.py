@@ -1,0 +1,217 @@
+"""The parser: trees for sentences, by any recipe, with scikit-learn's manners."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaffinch import modelfile
+from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate.trees import score_trees
+from chaffinch.model.parsing import Parse, ParsingModel, Sentence
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
+from chaffinch.recipes.parsing_task import ParsingTask
+from chaffinch.text.document import Document, Tree
+
+TASK = "parser"
+PARAMETERS = ("recipe", "seed", "threads")
+
+Trees = Sequence[Tree | str | Document]
+Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
+
+
+class Parser:
+    """Trees for sentences.
+
+    recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
+    seed:    decides the order of examples wherever there is one
+    threads: 0 for all cores; the result does not depend on it
+
+    Trees are given as :class:`Tree`, as bracketed strings, or as documents that have one. Traces and function tags
+    are taken away. Words are strings, or pairs of a word and its part of speech where that is known.
+
+    >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
+    >>> parser = Parser("pcfg").fit(trees)
+    >>> parser.brackets([["a", "fox", "eats"]])
+    ['(S (NP (DT a) (NN fox)) (VP (VBZ eats)))']
+    """
+
+    def __init__(self, recipe: Any = DEFAULT_PARSER, *, seed: int = 0, threads: int = 0) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.threads = threads
+
+    # -- learning ---------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Trees | None = None, *, on_epoch: Listener = keep_going) -> "Parser":
+        """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs."""
+        trees = trees_of(X if y is None else y)
+        if y is not None:
+            _same_words(sentences_of(X), trees)
+        if not trees:
+            raise DataError("there is no tree to learn from")
+        config = self._config()
+        task = ParsingTask(trees, self.seed, self.threads, on_epoch)
+        trained = PARSERS.by_config(config).train(task, config)
+        self.model_: ParsingModel = trained.model
+        self.config_ = config
+        self.history_ = trained.history
+        self.fingerprint_ = modelfile.fingerprint([bracketed(tree) for tree in trees])
+        return self
+
+    # -- answering --------------------------------------------------------------------------------------------
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """The labels of its trees, parts of speech included."""
+        return self._fitted().labels
+
+    def predict(self, X: Words) -> list[Tree]:
+        """The tree of each sentence."""
+        return [parses[0].tree for parses in self._parses(X, 1)]
+
+    def predict_kbest(self, X: Words, k: int) -> list[list[tuple[float, Tree]]]:
+        """The k best trees of each sentence with the logarithms of their scores, best first."""
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        return [[(parse.score, parse.tree) for parse in parses] for parses in self._parses(X, k)]
+
+    def brackets(self, X: Words) -> list[str]:
+        """The trees as bracketed strings."""
+        return [bracketed(tree) for tree in self.predict(X)]
+
+    def score(self, X: Any, y: Trees | None = None) -> float:
+        """The F1 of brackets, as evalb counts them; trees may be given alone."""
+        gold = trees_of(X if y is None else y)
+        words = [Sentence(_words(tree)) for tree in gold] if y is None else sentences_of(X)
+        return score_trees(gold, [found[0].tree for found in self._answers(words, 1)]).bracket.f1
+
+    # -- keeping ----------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file, which :func:`chaffinch.load` reads."""
+        packed = self._fitted().packed()
+        header = modelfile.Header(
+            recipe=PARSERS.by_config(self.config_).name,
+            settings=dataclasses.asdict(self.config_),
+            labels=self.labels_,
+            templates=packed.templates,
+            seed=self.seed,
+            data=self.fingerprint_,
+            scores=dict(scores or {}),
+            details={"task": TASK, **packed.details},
+        )
+        modelfile.write(path, header, packed.arrays, packed.strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> "Parser":
+        """The parser that a model file holds."""
+        recipe = PARSERS.by_name(file.header.recipe)
+        made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        made.config_ = made.recipe
+        made.model_ = recipe.load(file)
+        made.fingerprint_ = file.header.data or ""
+        made.history_ = []
+        return made
+
+    # -- scikit-learn's manners -------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
+        own = {name: getattr(self, name) for name in PARAMETERS}
+        if deep:
+            config = self._config()
+            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
+        return own
+
+    def set_params(self, **params: Any) -> "Parser":
+        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
+        for name in [n for n in params if not n.startswith("recipe__")]:
+            if name not in PARAMETERS:
+                raise ConfigError(f"Parser has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
+            setattr(self, name, params[name])
+        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
+        if inner:
+            config = self._config()
+            self.recipe = PARSERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import Tags, TargetTags
+
+        return Tags(estimator_type=None, target_tags=TargetTags(required=False))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __repr__(self) -> str:
+        return f"Parser({self.recipe!r})"
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _config(self) -> Any:
+        return PARSERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+
+    def _fitted(self) -> ParsingModel:
+        if not hasattr(self, "model_"):
+            raise ConfigError("this parser is not trained: call fit, or load a model")
+        return self.model_
+
+    def _parses(self, X: Words, k: int) -> list[list[Parse]]:
+        return self._answers(sentences_of(X), k)
+
+    def _answers(self, sentences: list[Sentence], k: int) -> list[list[Parse]]:
+        return self._fitted().parses(sentences, k, self.threads)
+
+
+def trees_of(given: Trees) -> list[Tree]:
+    """Trees without traces and function tags, however they were given."""
+    found = []
+    for n, one in enumerate(given, start=1):
+        tree = (
+            one.tree
+            if isinstance(one, Document)
+            else parse(one, f"tree {n}")
+            if isinstance(one, str)
+            else one
+        )
+        if not isinstance(tree, Tree):
+            raise DataError(f"tree {n}: expected a tree or a bracketed string, found {type(tree).__name__}")
+        plain = stripped(tree)
+        if plain is None:
+            raise DataError(f"tree {n}: holds nothing but traces")
+        found.append(plain)
+    return found
+
+
+def sentences_of(given: Words) -> list[Sentence]:
+    """Sentences of words, or of words with their parts of speech."""
+    found = []
+    for n, one in enumerate(given, start=1):
+        if isinstance(one, str):
+            raise DataError(f"sentence {n}: expected a list of words, found the string {one[:40]!r}")
+        words = list(one)
+        if not words:
+            raise DataError(f"sentence {n}: has no words")
+        pairs = [isinstance(word, tuple) for word in words]
+        if all(pairs):
+            found.append(Sentence([word[0] for word in words], [word[1] for word in words]))
+        elif any(pairs):
+            raise DataError(f"sentence {n}: some words have parts of speech and some have none")
+        else:
+            found.append(Sentence([str(word) for word in words]))
+    return found
+
+
+def _words(tree: Tree) -> list[str]:
+    return [node.word for node in nodes(tree) if node.word is not None]
+
+
+def _same_words(sentences: list[Sentence], trees: list[Tree]) -> None:
+    if len(sentences) != len(trees):
+        raise DataError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
+    for n, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
+        if sentence.words != _words(tree):
+            raise DataError(f"sentence {n}: its words are not those of its tree")

@@ -1,0 +1,203 @@
+"""Global features of k-best lists of trees: 64-bit keys of what a whole tree shows.
+
+Rules alone, under their parents and grandparents; three neighbouring children; heads and what they govern; how long a
+phrase is and what stands beside it; words under the labels above them; whether coordinated phrases are alike; how far
+the tree branches to the right; how many of its brackets the other candidates have. After Charniak and Johnson 2005,
+"Coarse-to-fine n-best parsing and MaxEnt discriminative reranking".
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.features.tag_lists import KeyedRows
+from chaffinch.text.document import Tree
+from chaffinch.text.heads import head
+
+PUNCTUATION = frozenset({",", ":", "``", "''", ".", "-RRB-", "-LRB-"})
+COORDINATING = frozenset({"CC", "CONJP"})
+GLOBAL = ("right branching", "brackets", "brackets of the others")
+
+
+def tree_list_features(
+    candidates: Sequence[Sequence[Tree]], scores: Sequence[NDArray[np.float64]]
+) -> KeyedRows:
+    """The features of every candidate of every list, but for subtrees that all candidates of a list have.
+
+    scores: the base model's, by which the other candidates' brackets are weighed
+
+    >>> trees = [Tree("NP", (Tree("DT", word="a"), Tree("NN", word="fox"))), Tree("X", (Tree("DT", word="a"),))]
+    >>> rows = tree_list_features([trees], [np.zeros(2)])
+    >>> len(rows.ptr) - 1, len(rows.keys) == rows.ptr[-1]
+    (2, np.True_)
+    """
+    keys, values, sizes = [], [], [0]
+    fixed = _core.string_keys(list(GLOBAL))
+    for trees, weights in zip(candidates, scores, strict=True):
+        forest = _Forest()
+        members = [forest.add(tree) for tree in trees]
+        shared = set(members[0]).intersection(*map(set, members[1:]))
+        local = forest.keys(sorted({n for one in members for n in one if n not in shared}))
+        p = np.exp(weights - weights.max())
+        p /= p.sum()
+        likely: dict[tuple[str, int, int], float] = {}
+        for one, share in zip(members, p.tolist(), strict=True):
+            for bracket in {forest.bracket(n) for n in one if forest.nodes[n].kids}:
+                likely[bracket] = likely.get(bracket, 0.0) + share
+        for one in members:
+            parts = [local[n] for n in one if n not in shared]
+            found, counts = np.unique(np.concatenate([*parts, fixed[:0]]), return_counts=True)
+            inner = [n for n in one if forest.nodes[n].kids]
+            expected = sum(likely[forest.bracket(n)] for n in inner)
+            whole = [forest.right_branching(one[-1]) / 10, len(inner) / 10, expected - HALF * len(inner)]
+            keys.append(np.concatenate([found, fixed]))
+            values.append(np.concatenate([counts, whole]).astype(np.float32))
+            sizes.append(len(found) + len(fixed))
+    return KeyedRows(
+        np.cumsum(sizes, dtype=np.int64),
+        np.concatenate(keys) if keys else np.zeros(0, np.uint64),
+        np.concatenate(values) if values else np.zeros(0, np.float32),
+    )
+
+
+HALF = 0.4  # a bracket pays if it is likelier than this
+
+
+class _Node(NamedTuple):
+    label: str
+    start: int
+    end: int
+    kids: tuple[int, ...]
+    word: str | None
+    rule: str
+    head: int  # the leaf that heads it
+
+
+class _Forest:
+    """The subtrees of one list, each once."""
+
+    def __init__(self) -> None:
+        self.nodes: list[_Node] = []
+        self._number: dict[tuple[str, int, tuple[int, ...]], int] = {}
+        self._tags: dict[int, str] = {}
+
+    def add(self, tree: Tree) -> list[int]:
+        """The numbers of a tree's nodes, the whole last."""
+        done: list[list[int]] = [[]]
+        found: list[int] = []
+        waiting: list[tuple[Tree, bool]] = [(tree, False)]
+        at = 0
+        while waiting:
+            node, visited = waiting.pop()
+            if node.word is not None:
+                number = self._leaf(node, at)
+                at += 1
+            elif not visited:
+                done.append([])
+                waiting.append((node, True))
+                waiting.extend((child, False) for child in reversed(node.children))
+                continue
+            else:
+                number = self._phrase(node.label, tuple(done.pop()))
+            done[-1].append(number)
+            found.append(number)
+        return found
+
+    def bracket(self, n: int) -> tuple[str, int, int]:
+        """Label, start and end."""
+        node = self.nodes[n]
+        return node.label, node.start, node.end
+
+    def keys(self, wanted: list[int]) -> dict[int, NDArray[np.uint64]]:
+        """The keys of the features that each of these nodes shows."""
+        names: list[str] = []
+        ptr = [0]
+        for n in wanted:
+            names.extend(self._features(n))
+            ptr.append(len(names))
+        every = _core.string_keys(names) if names else np.zeros(0, np.uint64)
+        return {n: every[ptr[i] : ptr[i + 1]] for i, n in enumerate(wanted)}
+
+    def right_branching(self, n: int) -> int:
+        """How many nodes the path from the whole down the right side has, closing punctuation aside."""
+        length = 0
+        while True:
+            length += 1
+            kids = [k for k in self.nodes[n].kids if self.nodes[k].label not in PUNCTUATION]
+            if not kids:
+                return length
+            n = kids[-1]
+
+    def _leaf(self, node: Tree, at: int) -> int:
+        key = (node.label, at, ())
+        if key not in self._number:
+            self._number[key] = len(self.nodes)
+            self.nodes.append(_Node(node.label, at, at + 1, (), node.word, "", len(self.nodes)))
+            self._tags[at] = node.label
+        return self._number[key]
+
+    def _phrase(self, label: str, kids: tuple[int, ...]) -> int:
+        start = self.nodes[kids[0]].start
+        key = (label, start, kids)
+        if key not in self._number:
+            self._number[key] = len(self.nodes)
+            below = [self.nodes[k] for k in kids]
+            names = [k.label for k in below]
+            rule = f"{label}>{' '.join(names)}"
+            centre = below[head(label, names)].head
+            self.nodes.append(_Node(label, start, below[-1].end, kids, None, rule, centre))
+        return self._number[key]
+
+    def _features(self, n: int) -> Iterator[str]:
+        node = self.nodes[n]
+        if not node.kids:
+            return
+        label, kids = node.label, [self.nodes[k] for k in node.kids]
+        top = self.nodes[node.head]
+        word, tag = (top.word or "").lower(), top.label
+        size = _bucket(node.end - node.start)
+        before, after = self._tags.get(node.start - 1, "<"), self._tags.get(node.end, ">")
+        yield f"r {node.rule}"
+        yield f"hw {label} {word}"
+        yield f"ht {label} {tag} {size}"
+        yield f"n {label} {size} {before} {after}"
+        yield f"v {label} {size} {after}"
+        yield f"e {label} {self._tags[node.start]} {self._tags[node.end - 1]} {after}"
+        names = ["<", *(k.label for k in kids), ">"]
+        for i in range(len(names) - 2):
+            yield f"t {label} {names[i]} {names[i + 1]} {names[i + 2]}"
+        for kid in kids:
+            if kid.word is not None:
+                yield f"w {label} {kid.word.lower()}"
+                continue
+            yield f"p {label} {kid.rule}"
+            for below in (self.nodes[k] for k in kid.kids):
+                if below.word is not None:
+                    yield f"ww {label} {kid.label} {below.word.lower()}"
+                else:
+                    yield f"g {label} {kid.label} {below.rule}"
+            if kid.head != node.head:
+                other = self.nodes[kid.head]
+                side = "l" if kid.start < top.start else "r"
+                yield f"d {label} {tag} {side} {kid.label} {other.label}"
+                yield f"l {label} {word} {side} {kid.label} {(other.word or '').lower()}"
+                yield f"k {label} {word} {side} {kid.label}"
+                yield f"kt {label} {tag} {side} {kid.label} {(other.word or '').lower()}"
+        yield from _coordination(label, kids)
+
+
+def _coordination(label: str, kids: list[_Node]) -> Iterator[str]:
+    """How alike the phrases on both sides of a conjunction are."""
+    for i in range(1, len(kids) - 1):
+        if kids[i].label in COORDINATING:
+            a, b = kids[i - 1], kids[i + 1]
+            longer = (b.end - b.start) - (a.end - a.start)
+            yield f"c {label} {a.label == b.label} {a.rule.partition('>')[2] == b.rule.partition('>')[2]}"
+            yield f"cl {label} {max(-5, min(5, longer))} {i + 2 == len(kids)}"
+
+
+def _bucket(n: int) -> int:
+    return n if n <= 5 else 6 + (n > 8) + (n > 12) + (n > 20)

@@ -1,0 +1,146 @@
+"""Stochastic gradients with a pace for each weight."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import check, knob
+from chaffinch.learners.online import Epoch, example_order
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.tree_examples import TreeExamples
+from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.scorers import Linear
+from chaffinch.structures import Parts, Tree, require
+
+LOSSES = ("likelihood", "hinge", "perceptron")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaGrad:
+    """One example at a time, frequent features at smaller steps than rare ones.
+
+        likelihood  delta = parts(y) - marginals                                     (a conditional random field)
+        hinge       delta = parts(y) - parts(argmax(potentials + cost))              (a structured SVM)
+        perceptron  delta = parts(y) - parts(argmax(potentials))
+
+        g = F' delta,   G += g^2,   w += rate g / sqrt(G)
+
+    Duchi, Hazan and Singer 2011, "Adaptive subgradient methods". Needs a SumOracle (likelihood) or a MaxOracle.
+
+    >>> from chaffinch.scorers import Example, Layout
+    >>> from chaffinch.structures import Choice
+    >>> x = [Example(np.array([0, 1]), np.array([f], np.int32)) for f in (0, 1)]
+    >>> problem = Problem(Choice(2), Linear(Layout.choice(F=2, Y=2)), [(x[0], 1), (x[1], 0)])
+    >>> scorer = AdaGrad(epochs=3).fit(problem)
+    >>> [Choice(2).argmax(scorer.potentials(example)) for example in x]
+    [1, 0]
+    """
+
+    loss: str = knob("likelihood", "what is made small", choices=LOSSES)
+    epochs: int = knob(10, "passes over the training data", low=1)
+    rate: float = knob(0.1, "length of the first step of a weight", low=0.0)
+    dropout: float = knob(
+        0.0, "share of features that a sentence is learnt without (trees)", low=0.0, high=0.9
+    )
+    average: bool = knob(True, "return the mean of w over all steps")
+    seed: int = knob(0, "decides the order of the examples", low=0)
+
+    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
+        """A scorer trained on the problem; the problem's own is left as it is."""
+        scorer = problem.scorer
+        for epoch in self.passes(problem):
+            scorer = epoch.scorer
+            wrong = epoch.wrong / max(1, len(problem.examples))
+            if not on_epoch(Progress("epoch", epoch.number, self.epochs, {"wrong": wrong})):
+                break
+        return scorer()
+
+    def passes(self, problem: Problem, *, fused: bool = True) -> Iterator[Epoch]:
+        """Pass by pass; whoever iterates decides when to stop."""
+        check(self)
+        require(self, "logsum" if self.loss == "likelihood" else "argmax", problem.structure)
+        trees = isinstance(problem.structure, Tree) and isinstance(problem.examples, TreeExamples)
+        if fused and trees and isinstance(problem.scorer, Linear) and not problem.scorer.w.any():
+            return fused_passes(problem, self.loss, True, self.rate, self.dropout, self)
+        if self.dropout > 0:
+            raise ConfigError("AdaGrad.dropout is for trees over span features")
+        return self._generic(problem)
+
+    def _generic(self, problem: Problem) -> Iterator[Epoch]:
+        """The loop, over the protocols alone."""
+        structure = problem.structure
+        w = problem.scorer.w.copy()
+        scorer = problem.scorer.with_weights(w)
+        total, squares, steps = np.zeros(w.shape), np.zeros(w.shape), 0
+
+        def made() -> Any:
+            return problem.scorer.with_weights((total / steps if self.average else scorer.w).astype(w.dtype))
+
+        for number in range(1, self.epochs + 1):
+            wrong = 0
+            for n in example_order(len(problem.examples), self.seed, number).tolist():
+                x, y = problem.examples[n]
+                potentials, shape = scorer.potentials(x), scorer.shape(x)
+                gold = structure.parts(shape, y)
+                moved, delta = self._delta(structure, shape, potentials, y, gold)
+                wrong += moved
+                if moved or self.loss == "likelihood":
+                    step = problem.scorer.with_weights(np.zeros_like(w))
+                    step.update(x, delta)
+                    g = step.w.astype(np.float64)
+                    squares += g * g
+                    w = (scorer.w + self.rate * g / (np.sqrt(squares) + 1e-6)).astype(w.dtype)
+                    scorer = problem.scorer.with_weights(w)
+                total += scorer.w
+                steps += 1
+            yield Epoch(number, wrong, made)
+
+    def _delta(
+        self, structure: Any, shape: Any, potentials: Parts, y: Any, gold: Parts
+    ) -> tuple[bool, Parts]:
+        """Whether the answer was wrong, and the direction to move in."""
+        if self.loss == "likelihood":
+            log_z, marginals = structure.logsum(potentials)
+            return log_z - potentials.dot(gold) > np.log(2.0), gold - marginals
+        augmented = potentials + structure.cost(shape, y) if self.loss == "hinge" else potentials
+        answer = structure.argmax(augmented)
+        return not np.array_equal(answer, y), gold - structure.parts(shape, answer)
+
+
+def fused_passes(
+    problem: Problem, loss: str, adaptive: bool, rate: float, dropout: float, learner: Any
+) -> Iterator[Epoch]:
+    """Trees over span features, in the core."""
+    data, tree, layout = problem.examples, problem.structure, problem.scorer.layout
+    assert isinstance(data, TreeExamples)
+    trainer = _core.TreeTrainer(
+        data.bounds,
+        data.ptr,
+        data.ids,
+        data.nodes,
+        data.open,
+        tree.masks(),
+        F=layout["span"].rows,
+        Y=tree.Y,
+        left=layout["left"].offset,
+        right=layout["right"].offset,
+        cells=layout.size,
+        loss=loss,
+        adaptive=adaptive,
+        rate=rate,
+        dropout=dropout,
+        seed=learner.seed,
+    )
+
+    def scorer() -> Linear:
+        w = layout.zeros()
+        trainer.weights(learner.average, w)
+        return Linear(layout, w)
+
+    for number in range(1, learner.epochs + 1):
+        _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
+        yield Epoch(number, wrong, scorer)

@@ -1,0 +1,72 @@
+"""What a parser asks of the model that it holds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from chaffinch.errors import DataError
+from chaffinch.model.protocols import Packed
+from chaffinch.text.document import Tree
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Words, and their parts of speech where these are given."""
+
+    words: list[str]
+    tags: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not self.words:
+            raise DataError("a sentence without words cannot be parsed")
+        if self.tags is not None and len(self.tags) != len(self.words):
+            raise DataError(f"a sentence has {len(self.words)} words and {len(self.tags)} parts of speech")
+
+
+@dataclass(frozen=True)
+class Parse:
+    """A tree with the logarithm of its score."""
+
+    score: float
+    tree: Tree
+
+
+class ParsingModel(Protocol):
+    """A trained parser."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its trees, those of words included."""
+        ...
+
+    def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
+        """The k best trees of each sentence, best first; k = 1: the tree that the model decides for."""
+        ...
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        ...
+
+
+def distinct(k: int, search: Callable[[int], list[Parse]]) -> list[Parse]:
+    """The k best trees that differ: several binary trees may stand for the same tree, the best of them counts.
+
+    search(n) gives the n best, fewer if there are fewer.
+    """
+    asked = 2 * k
+    while True:
+        found = search(asked)
+        kept: dict[Tree, Parse] = {}
+        for one in found:
+            kept.setdefault(one.tree, one)
+        if len(kept) >= k or len(found) < asked or asked >= MOST * k:
+            return list(kept.values())[:k]
+        asked *= 2
+
+
+MOST = 32  # times k: beyond, a short list is returned
+
+
+def flat_tree(words: Sequence[str], tags: Sequence[str]) -> Tree:
+    """What is said of a sentence that no tree was found for."""
+    return Tree("FRAG", tuple(Tree(tag, (), word) for tag, word in zip(tags, words, strict=True)))

@@ -1,0 +1,218 @@
+"""A trained probabilistic grammar: rules, the words' labels, and how a tree is chosen."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError
+from chaffinch.learners.grammar import CountedGrammar
+from chaffinch.model.parsing import Parse, Sentence, distinct, flat_tree
+from chaffinch.model.protocols import Packed
+from chaffinch.model.tree_labels import TreeLabels
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.structures import Derivation, Parts
+from chaffinch.structures.tree import as_bytes, blocked
+from chaffinch.text.binary_trees import labels
+from chaffinch.text.word_signature import signature
+
+ANY = "*"  # the row of words whose form is new too; no form is called so
+
+
+@dataclass(frozen=True, eq=False)
+class Lexicon:
+    """Rows of (symbol, weight): of words, then of forms of unknown words, then of any other word.
+
+    ptr: int64 [rows+1]   symbols: int32 [n]   weights: float32 [n]
+    """
+
+    words: tuple[str, ...]
+    forms: tuple[str, ...]
+    ptr: NDArray[np.int64]
+    symbols: NDArray[np.int32]
+    weights: NDArray[np.float32]
+
+    @cached_property
+    def _row(self) -> tuple[dict[str, int], dict[str, int]]:
+        words = {word: n for n, word in enumerate(self.words)}
+        return words, {form: len(words) + n for n, form in enumerate(self.forms)}
+
+    def row(self, word: str) -> int:
+        """The row of a word, or of its form."""
+        words, forms = self._row
+        found = words.get(word)
+        return forms.get(signature(word), forms[ANY]) if found is None else found
+
+    def leaf(self, words: Sequence[str], Y: int) -> NDArray[np.float32]:
+        """float32 [T, Y]: the weights of each word's symbols, -inf for the others."""
+        leaf = np.full((len(words), Y), -np.inf, np.float32)
+        for t, word in enumerate(words):
+            n = self.row(word)
+            here = slice(self.ptr[n], self.ptr[n + 1])
+            leaf[t, self.symbols[here]] = self.weights[here]
+        return leaf
+
+
+@dataclass(frozen=True, eq=False)
+class PcfgModel:
+    """Trees by a grammar of binary rules.
+
+    weights: float32 [R] of the rules   top: float32 [Y] of the labels of the whole
+    toll:    how likely a bracket must be to pay; None: the most likely tree instead of the most expected brackets
+    """
+
+    symbols: TreeLabels
+    structure: Derivation
+    weights: NDArray[np.float32]
+    top: NDArray[np.float32]
+    lexicon: Lexicon
+    toll: float | None
+
+    @classmethod
+    def of(cls, grammar: CountedGrammar, toll: float | None) -> "PcfgModel":
+        """The model of a counted grammar."""
+        rows = [*grammar.words.values(), *grammar.forms.values(), grammar.unknown]
+        of_words = sorted({symbol for row in rows for symbol in row})
+        phrases = {symbol for rule in grammar.rules for symbol in rule} - set(of_words)
+        names = (*of_words, *sorted({*phrases, *grammar.top} - set(of_words)))
+        number = {symbol: y for y, symbol in enumerate(names)}
+        rules = sorted(grammar.rules, key=lambda rule: tuple(number[symbol] for symbol in rule))
+        top = np.full(len(names), -np.inf, np.float32)
+        for symbol, weight in grammar.top.items():
+            top[number[symbol]] = weight
+        lexicon = Lexicon(
+            words=tuple(grammar.words),
+            forms=(*grammar.forms, ANY),
+            ptr=np.cumsum([0, *map(len, rows)], dtype=np.int64),
+            symbols=np.array([number[symbol] for row in rows for symbol in row], np.int32),
+            weights=np.array([weight for row in rows for weight in row.values()], np.float32),
+        )
+        return cls.made(
+            names,
+            np.array([[number[s] for s in rule] for rule in rules], np.int32).reshape(-1, 3),
+            np.array([grammar.rules[rule] for rule in rules], np.float32),
+            top,
+            lexicon,
+            toll,
+        )
+
+    @classmethod
+    def made(
+        cls,
+        names: tuple[str, ...],
+        rules: NDArray[np.int32],
+        weights: NDArray[np.float32],
+        top: NDArray[np.float32],
+        lexicon: Lexicon,
+        toll: float | None,
+    ) -> "PcfgModel":
+        """The model of its arrays."""
+        of_words = np.zeros(len(names), np.bool_)
+        of_words[lexicon.symbols] = True
+        symbols = TreeLabels(names, of_words, tagged=True)
+        return cls(symbols, Derivation(len(names), rules), weights, top, lexicon, toll)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its trees."""
+        return tuple(sorted({label for symbol in self.symbols.symbols for label in labels(symbol)}))
+
+    def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
+        """The k best trees of each sentence."""
+        with ThreadPoolExecutor(threads or None) as pool:
+            return list(pool.map(lambda one: self._parses(one, k), sentences))
+
+    def potentials(self, sentence: Sentence) -> Parts:
+        """The log-probabilities of all parts of a sentence."""
+        leaf = self.lexicon.leaf(sentence.words, len(self.symbols.symbols))
+        for t, tag in enumerate(sentence.tags or ()):
+            if tag in self._tagged:  # a tag that the grammar has never seen says nothing
+                allowed = self._tagged[tag]
+                leaf[t, ~allowed] = -np.inf
+                if leaf[t].max() == -np.inf:
+                    leaf[t, allowed] = 0
+        return Parts(leaf=leaf, rule=self.weights, top=self.top)
+
+    def packed(self) -> Packed:
+        """What a model file keeps."""
+        return Packed(
+            details={"toll": self.toll},
+            arrays={
+                "rules": self.structure.rules,
+                "rule_weights": self.weights,
+                "top": np.maximum(self.top, LOWEST),
+                "lexicon.ptr": self.lexicon.ptr,
+                "lexicon.symbols": self.lexicon.symbols,
+                "lexicon.weights": self.lexicon.weights,
+            },
+            strings={
+                "symbols": list(self.symbols.symbols),
+                "words": list(self.lexicon.words),
+                "forms": list(self.lexicon.forms),
+            },
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "PcfgModel":
+        """The model that ``packed`` described, checked."""
+        need = Requirements(file)
+        names = tuple(need.strings("symbols", "Y", distinct=True))
+        words = tuple(need.strings("words", "W", distinct=True))
+        forms = tuple(need.strings("forms", "E", distinct=True))
+        ptr = need.array("lexicon.ptr", np.int64, (len(words) + len(forms) + 1,))
+        lexicon = Lexicon(
+            words,
+            forms,
+            need.array(
+                "lexicon.ptr", np.int64, ptr.shape, bounds=len(file.arrays.get("lexicon.symbols", ()))
+            ),
+            need.array("lexicon.symbols", np.int32, ("L",), below="Y"),
+            need.array("lexicon.weights", np.float32, ("L",), finite=True),
+        )
+        rules = need.array("rules", np.int32, ("R", 3), below="Y")
+        weights = need.array("rule_weights", np.float32, ("R",), finite=True)
+        top = need.array("top", np.float32, ("Y",), finite=True).copy()
+        need.nothing_else()
+        toll = file.header.details.get("toll")
+        if not isinstance(toll, float | None) or ANY not in forms:
+            raise need.fault("its header lacks the toll of a bracket")
+        top[top <= LOWEST] = -np.inf
+        return cls.made(names, rules, weights, top, lexicon, toll)
+
+    @cached_property
+    def _tagged(self) -> dict[str, NDArray[np.bool_]]:
+        """Which symbols words of a tag may have."""
+        found: dict[str, NDArray[np.bool_]] = {}
+        for y in np.flatnonzero(self.symbols.of_words).tolist():
+            tag = labels(self.symbols.symbols[y])[-1]
+            found.setdefault(tag, np.zeros(len(self.symbols.symbols), np.bool_))[y] = True
+        return found
+
+    def _parses(self, sentence: Sentence, k: int) -> list[Parse]:
+        potentials = self.potentials(sentence)
+        try:
+            if k > 1:
+                return distinct(
+                    k,
+                    lambda n: [self._parse(s, y, sentence) for s, y in self.structure.kbest(potentials, n)],
+                )
+            if self.toll is None:
+                ((score, y),) = self.structure.kbest(potentials, 1)
+                return [self._parse(score, y, sentence)]
+            with blocked():
+                native = self.structure.native(potentials, None)
+                log_z, y = native.expected(*self.symbols.brackets, self.toll, as_bytes(self.symbols.of_words))
+            return [self._parse(log_z, y.reshape(-1, 3), sentence)]
+        except DataError:  # no derivation: the grammar does not know such a sentence
+            best = potentials["leaf"].argmax(axis=1).tolist()
+            tags = [labels(self.symbols.symbols[y])[-1] for y in best]
+            return [Parse(-np.inf, flat_tree(sentence.words, sentence.tags or tags))]
+
+    def _parse(self, score: float, y: NDArray[np.int32], sentence: Sentence) -> Parse:
+        return Parse(score, self.symbols.tree(y, sentence.words))
+
+
+LOWEST = np.float32(-1e30)  # stands for minus infinity in a file

@@ -1,0 +1,160 @@
+"""A trained span parser: a tagger, a small model that closes spans, and the model of trees."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.model.parsing import Parse, Sentence, distinct, flat_tree
+from chaffinch.model.protocols import Packed, TaggingModel
+from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers
+from chaffinch.model.tree_labels import TreeLabels
+from chaffinch.text.binary_trees import labels
+from chaffinch.text.document import WORD
+from chaffinch.text.table import TokenTable
+from chaffinch.text.word_signature import signature
+
+UNKNOWN = "?"  # begins the name of a form among the words; what it is a form of begins with no such sign or is itself
+
+
+@dataclass(frozen=True, eq=False)
+class SpanParserModel:
+    """Trees by span features: the words are tagged, unlikely spans closed, the rest scored.
+
+    toll:  how likely a bracket must be to pay; None: the best tree instead of the most expected brackets
+    prune: spans less likely than this under the small model are closed; 0: none
+    """
+
+    tagger: TaggingModel
+    numbers: WordNumbers
+    symbols: TreeLabels
+    coarse: SpanWeights
+    fine: SpanWeights
+    toll: float | None
+    prune: float
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its trees."""
+        phrases = {label for symbol in self.symbols.symbols if symbol for label in labels(symbol)}
+        return tuple(sorted(phrases | {*self.tagger.labels.outer}))
+
+    def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
+        """The k best trees of each sentence."""
+        if not sentences:
+            return []
+        tags = self.tags(sentences, threads)
+        columns, bounds = self.columns([s.words for s in sentences], tags)
+        open_ = self.coarse.native.open(columns, bounds, self.prune, threads) if self.prune > 0 else None
+        if k == 1:
+            return self._trees(
+                sentences, tags, columns, bounds, open_, 0 if self.toll is not None else 1, threads
+            )
+        found = self._trees(sentences, tags, columns, bounds, open_, 2 * k, threads)
+        every = zip(sentences, tags, found, strict=True)
+        return [distinct(k, partial(self._again, one, tagged, first, k)) for one, tagged, first in every]
+
+    def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:
+        """The parts of speech of each sentence: those given, else the tagger's."""
+        todo = [s.words for s in sentences if s.tags is None]
+        found = iter(self._tagged(todo, threads))
+        return [next(found) if s.tags is None else s.tags for s in sentences]
+
+    def columns(
+        self, words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]]
+    ) -> tuple[Columns, NDArray[np.int64]]:
+        """Columns of numbers, sentences end to end, and their bounds."""
+        bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
+        every = [word for one in words for word in one]
+        return self.numbers.columns(every, [tag for one in tags for tag in one], form_of), bounds
+
+    def packed(self) -> Packed:
+        """What a model file keeps; the tagger's share has names of its own."""
+        tagger = self.tagger.packed()
+        inside: dict[str, Any] = {
+            "details": dict(tagger.details),
+            "templates": list(tagger.templates),
+            "inner": list(self.tagger.labels.inner),
+            "outer": list(self.tagger.labels.outer),
+        }
+        arrays = {f"{TAGGER}{name}": array for name, array in tagger.arrays.items()}
+        arrays[f"{TAGGER}outer_of"] = self.tagger.labels.outer_of
+        return Packed(
+            details={
+                "toll": self.toll,
+                "prune": self.prune,
+                "tagger": inside,
+                "coarse": list(self.coarse.templates),
+            },
+            arrays=arrays | self.coarse.arrays("coarse") | self.fine.arrays("fine"),
+            strings={
+                "symbols": list(self.symbols.symbols),
+                "words": list(self.numbers.words),
+                "tags": list(self.numbers.tags),
+                **{f"{TAGGER}{name}": strings for name, strings in tagger.strings.items()},
+            },
+            templates=self.fine.templates,
+        )
+
+    def _again(self, sentence: Sentence, tags: list[str], first: list[Parse], k: int, n: int) -> list[Parse]:
+        """The n best trees of one sentence, of which 2k are known."""
+        if n == 2 * k:
+            return first
+        columns, bounds = self.columns([sentence.words], [tags])
+        open_ = self.coarse.native.open(columns, bounds, self.prune, 1) if self.prune > 0 else None
+        return self._trees([sentence], [tags], columns, bounds, open_, n, 1)[0]
+
+    def _trees(
+        self,
+        sentences: Sequence[Sentence],
+        tags: Sequence[list[str]],
+        columns: Columns,
+        bounds: NDArray[np.int64],
+        open_: NDArray[np.uint8] | None,
+        k: int,
+        threads: int,
+    ) -> list[list[Parse]]:
+        """The k best binary trees of each sentence, restored; k = 0: the one with the most expected brackets."""
+        counts, scores, nodes = self.fine.native.parse(
+            columns, bounds, open_, k, *self.symbols.brackets, self.toll or 0.0, threads
+        )
+        nodes = nodes.reshape(-1, 3)
+        found, at, row = [], 0, 0
+        for sentence, tagged, count in zip(sentences, tags, counts.tolist(), strict=True):
+            parses = []
+            for _ in range(count):
+                end = at + 2 * len(sentence.words) - 1
+                tree = self.symbols.tree(nodes[at:end], sentence.words, tagged)
+                parses.append(Parse(float(scores[row]), tree))
+                at, row = end, row + 1
+            found.append(parses or [Parse(-np.inf, flat_tree(sentence.words, tagged))])
+        return found
+
+    def _tagged(self, sentences: Sequence[Sequence[str]], threads: int) -> list[list[str]]:
+        if not sentences:
+            return []
+        table = TokenTable.from_lists({WORD: [list(words) for words in sentences]})
+        names = self._outer
+        flat = [names[y] for y in self.tagger.decode(table, threads).tolist()]
+        return [flat[a:b] for a, b in pairwise(table.ptr.tolist())]
+
+    @cached_property
+    def _outer(self) -> Sequence[str]:
+        return self.tagger.labels.outer
+
+
+TAGGER = "tagger."
+
+
+def form_of(word: str) -> str:
+    """The name of a rare word's form."""
+    return f"{UNKNOWN}{signature(word)}"
+
+
+def numbered(names: Sequence[str]) -> Mapping[str, int]:
+    """Names by number."""
+    return {name: n for n, name in enumerate(names)}

@@ -1,0 +1,129 @@
+"""Weights over span features: the half of a parser that scores trees, and its small sister that closes spans."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.features.span_templates import compiled
+from chaffinch.model.quantised import restored
+from chaffinch.modelfile import Requirements
+from chaffinch.scorers import Linear
+from chaffinch.structures import Tree
+
+Columns = list[NDArray[np.int32]]
+COLUMNS = ("w", "p", "s")  # the word or its form, its part of speech, its first sign
+
+
+def span_features(templates: Sequence[str]) -> "_core.SpanFeatures":
+    """The features of templates, without any known yet."""
+    return _core.SpanFeatures(*compiled(templates, COLUMNS), len(COLUMNS))
+
+
+@dataclass(frozen=True, eq=False)
+class SpanWeights:
+    """A linear model of trees over span features.
+
+    span: int8 [F, 3Y] and scale: float32 [F], the weights in eight bits   left, right: float32 [Y, Y]
+    """
+
+    templates: tuple[str, ...]
+    features: "_core.SpanFeatures"
+    tree: Tree
+    span: NDArray[np.int8]
+    scale: NDArray[np.float32]
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+
+    @classmethod
+    def of(
+        cls, templates: Sequence[str], features: "_core.SpanFeatures", tree: Tree, scorer: Linear
+    ) -> "SpanWeights":
+        """The learnt weights without features that have none worth keeping, in eight bits."""
+        w = np.ascontiguousarray(scorer.block("span"))
+        strength = np.abs(w).max(axis=1, initial=0.0)
+        keep = strength >= SMALLEST * strength.max(initial=0.0)
+        kept = span_features(templates)
+        kept.restore(np.ascontiguousarray(features.keys()[keep]))
+        scale = strength[keep] / 127
+        span = np.rint(w[keep] / np.maximum(scale, 1e-30)[:, None]).astype(np.int8)
+        left, right = (np.ascontiguousarray(scorer.block(name)) for name in ("left", "right"))
+        return cls(tuple(templates), kept, tree, span, scale.astype(np.float32), left, right)
+
+    @cached_property
+    def native(self) -> "_core.SpanModel":
+        """The model in the core."""
+        F, columns = self.span.shape
+        w = np.zeros((F, _core.padded(columns)), np.float32)
+        w[:, :columns] = restored(self.span, self.scale)
+        return _core.SpanModel(self.features, w, self.left, self.right, self.tree.masks())
+
+    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
+        """What a model file keeps, each under a name with the prefix."""
+        return {
+            f"{prefix}.keys": self.features.keys(),
+            f"{prefix}.span": self.span,
+            f"{prefix}.scale": self.scale,
+            f"{prefix}.left": self.left,
+            f"{prefix}.right": self.right,
+            f"{prefix}.masks": self.tree.masks(),
+        }
+
+    @classmethod
+    def loaded(cls, need: Requirements, prefix: str, templates: Sequence[str], Y: int) -> "SpanWeights":
+        """The weights that ``arrays`` described, checked."""
+        F = f"{prefix} features"
+        keys = need.array(f"{prefix}.keys", np.uint64, (F,))
+        features = span_features(templates)
+        try:
+            features.restore(keys)
+        except ValueError as e:
+            raise need.fault(f"array '{prefix}.keys' is damaged: {e}") from None
+        masks = need.array(f"{prefix}.masks", np.uint8, (3 * Y + 2 * Y * Y,), below=2).astype(np.bool_)
+        root, leaf, phrase, left, right = np.split(masks, np.cumsum([Y, Y, Y, Y * Y]))
+        return cls(
+            tuple(templates),
+            features,
+            Tree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
+            need.array(f"{prefix}.span", np.int8, (F, 3 * Y)),
+            need.array(f"{prefix}.scale", np.float32, (F,), finite=True),
+            need.array(f"{prefix}.left", np.float32, (Y, Y), finite=True),
+            need.array(f"{prefix}.right", np.float32, (Y, Y), finite=True),
+        )
+
+
+# Features none of whose weights reaches this share of the greatest are left out.
+SMALLEST = 0.003
+
+
+@dataclass(frozen=True, eq=False)
+class WordNumbers:
+    """Columns of words and tags as numbers.
+
+    words: frequent words, then forms of the others, as ``?form``   tags: parts of speech   signs: first signs
+    """
+
+    words: Mapping[str, int]
+    tags: Mapping[str, int]
+
+    def columns(self, words: Sequence[str], tags: Sequence[str], form: Any) -> Columns:
+        """One column each; what was never seen is -1."""
+        kinds: dict[str, tuple[int, int]] = {}
+        for word in set(words):
+            found = self.words.get(word)
+            kinds[word] = (self.words.get(form(word), -1) if found is None else found, first_sign(word))
+        return [
+            np.array([kinds[word][0] for word in words], np.int32),
+            np.array([self.tags.get(tag, -1) for tag in tags], np.int32),
+            np.array([kinds[word][1] for word in words], np.int32),
+        ]
+
+
+def first_sign(word: str) -> int:
+    """What a word begins with: a small letter, a capital, a digit, or which other sign."""
+    first = word[0]
+    return 0 if first.islower() else 1 if first.isupper() else 2 if first.isdigit() else ord(first)

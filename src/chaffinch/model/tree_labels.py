@@ -1,0 +1,86 @@
+"""Numbered symbols of binary trees: nodes as arrays for the programmes, and trees from nodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.text.binary_trees import is_part, labels
+from chaffinch.text.document import Tree
+
+
+@dataclass(frozen=True, eq=False)
+class TreeLabels:
+    """Symbols by number.
+
+    of_words: bool [symbols], those that words may have
+    tagged:   the last label of a word's symbol is its part of speech; else parts of speech are given beside
+    """
+
+    symbols: tuple[str, ...]
+    of_words: NDArray[np.bool_]
+    tagged: bool
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The number of each symbol."""
+        return {symbol: y for y, symbol in enumerate(self.symbols)}
+
+    @cached_property
+    def brackets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """The brackets that each symbol stands for, as CSR of numbers. A word's tag is none; the second NP of a chain
+        is another than the first."""
+        names: dict[tuple[str, int], int] = {}
+        ptr, ids = [0], []
+        for symbol, word in zip(self.symbols, self.of_words.tolist(), strict=True):
+            chain = labels(symbol) if symbol and not is_part(symbol) else ()
+            chain = chain[:-1] if self.tagged and word else chain
+            times = [chain[:n].count(label) for n, label in enumerate(chain)]
+            ids += [names.setdefault(pair, len(names)) for pair in zip(chain, times, strict=True)]
+            ptr.append(len(ids))
+        return np.array(ptr, np.int64), np.array(ids, np.int32)
+
+    def tree(self, nodes: NDArray[np.int32], words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
+        """The tree that nodes [2T-1, 3] in preorder stand for; a label of -1 makes no bracket."""
+        done: list[list[Tree]] = []
+        for start, end, label in reversed(
+            nodes.tolist()
+        ):  # children come before their parents, the right one first
+            symbol = self.symbols[label] if label >= 0 else ""
+            chain = labels(symbol) if symbol and not is_part(symbol) else ()
+            if end - start == 1:
+                tag = chain[-1] if tags is None else tags[start]
+                made = [Tree(tag, (), words[start])]
+                chain = chain[:-1] if tags is None else chain
+            else:
+                left = done.pop()
+                made = left + done.pop()
+            for name in reversed(chain):
+                made = [Tree(name, tuple(made))]
+            done.append(made)
+        (top,) = done
+        return top[0] if len(top) == 1 else Tree(FALLBACK, tuple(top))
+
+
+FALLBACK = "S"  # over a whole that no label was found for
+
+
+def numbered(tree: Tree, number: dict[str, int]) -> NDArray[np.int32]:
+    """The nodes of a binary tree: int32 [2T-1, 3] of start, end and the symbol's number, in preorder."""
+    rows: list[list[int]] = []
+    at = 0
+    waiting: list[Tree | int] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, int):
+            rows[node][1] = at
+            continue
+        rows.append([at, at + 1, number[node.label]])
+        if node.word is not None:
+            at += 1
+        else:
+            waiting.append(len(rows) - 1)
+            waiting.extend(reversed(node.children))
+    return np.array(rows, np.int32)

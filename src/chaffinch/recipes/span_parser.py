@@ -1,0 +1,294 @@
+"""Span parsers: a linear model of trees over features of spans, trained by likelihood, margin or perceptron.
+
+Hall, Durrett and Klein 2014, "Less grammar, more features", is the model's ancestor: surface features of the words at
+a span's ends and beside it say most of what annotated grammars say. Here a span also sees the label above it.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.knobs import check, knob
+from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.tree_examples import TreeExamples
+from chaffinch.model import TaggingModel
+from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
+from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
+from chaffinch.model.tree_labels import TreeLabels
+from chaffinch.model.tree_labels import numbered as numbered_nodes
+from chaffinch.modelfile import Header, ModelFile, Requirements
+from chaffinch.progress import Progress
+from chaffinch.recipes import crf
+from chaffinch.recipes.parsing_task import ParsingTask, TrainedParser
+from chaffinch.recipes.recipe import Recipe, TaggingTask
+from chaffinch.recipes.span_presets import COARSE, FINE
+from chaffinch.scorers import Layout, Linear
+from chaffinch.structures import Tree
+from chaffinch.structures.tree import span_row
+from chaffinch.text.binary_trees import binary, is_part, labels, nodes
+from chaffinch.text.document import LABEL, WORD
+from chaffinch.text.document import Tree as Bracketed
+from chaffinch.text.table import TokenTable
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpanParser(AdaGrad):
+    """Trees scored by features of their spans; parts of speech come from a CRF of its own."""
+
+    epochs: int = knob(5, "passes over the training data", low=1)
+    dropout: float = knob(0.3, "share of features that a sentence is learnt without", low=0.0, high=0.9)
+    expected: bool = knob(True, "likelihood: the tree with the most brackets expected right, not the best")
+    toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
+    prune: float = knob(
+        0.001, "spans less likely than this under the coarse model are closed", low=0.0, high=0.5
+    )
+    min_count: int = knob(3, "features of fewer spans of the trees are left out", low=1)
+    rare: int = knob(5, "words seen less often are known by their form", low=1)
+    folds: int = knob(5, "parts that the training data are cut into to tag each by the others", low=2)
+
+
+def train(task: ParsingTask, config: SpanParser) -> TrainedParser:
+    """Tag, close spans, learn."""
+    check(config)
+    words = [[leaf.word or "" for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
+    gold_tags = [[leaf.label for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
+    tagger = _tagger(task, words, gold_tags)
+    tags = _cross_tagged(task, words, gold_tags, config.folds)
+    numbers = _numbers(words, gold_tags, config.rare)
+    bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
+    columns = numbers.columns([w for one in words for w in one], [t for one in tags for t in one], form_of)
+    trees = _symbol_trees(task.trees)
+    symbols, gold = trees.symbols, np.concatenate(trees.nodes)
+
+    history: list[Progress] = []
+
+    def noted(progress: Progress) -> bool:
+        history.append(progress)
+        return task.on_epoch(progress)
+
+    single = gold[:, 1] - gold[:, 0] == 1
+    plain = np.column_stack([gold[:, :2], ~single]).astype(np.int32)
+    quiet = replace(task, on_epoch=lambda _: True)
+    coarse = _learnt(COARSE, columns, bounds, plain, None, _two_labels(), COARSE_LEARNER, 1, quiet)
+    open_ = None
+    if config.prune > 0:
+        open_ = coarse.native.open(columns, bounds, config.prune, task.threads)
+        open_[_rows(bounds, gold)] = 1
+    learner = AdaGrad(**{name: getattr(config, name) for name in AdaGrad.__dataclass_fields__})
+    learner = replace(learner, seed=task.seed)
+    fine = _learnt(
+        FINE,
+        columns,
+        bounds,
+        gold,
+        open_,
+        trees.structure(),
+        learner,
+        config.min_count,
+        replace(task, on_epoch=noted),
+    )
+    expected = config.expected and config.loss == "likelihood"
+    model = SpanParserModel(
+        tagger=tagger,
+        numbers=numbers,
+        symbols=symbols,
+        coarse=coarse,
+        fine=fine,
+        toll=config.toll if expected else None,
+        prune=config.prune,
+    )
+    return TrainedParser(model, history)
+
+
+def load(file: ModelFile) -> SpanParserModel:
+    """The model of a file."""
+    details = file.header.details
+    need = Requirements(
+        replace(file, arrays=_sections(file.arrays, False), strings=_sections(file.strings, False))
+    )
+    names = need.strings("symbols", "Y", distinct=True)
+    toll, prune, coarse = details.get("toll"), details.get("prune"), details.get("coarse")
+    if (
+        not isinstance(toll, float | None)
+        or not isinstance(prune, float)
+        or not isinstance(coarse, list)
+        or not _strings(coarse)
+    ):
+        raise ModelFileError(f"{file.source}: its header lacks the settings of the parser")
+    tagger = _loaded_tagger(file)
+    words = need.strings("words", "W", distinct=True)
+    tags = need.strings("tags", "P", distinct=True)
+    fine = SpanWeights.loaded(need, "fine", file.header.templates, need.size("Y"))
+    small = SpanWeights.loaded(need, "coarse", coarse, 2)
+    need.nothing_else()
+    assert fine.tree.leaf is not None
+    return SpanParserModel(
+        tagger=tagger,
+        numbers=WordNumbers(numbered(list(words)), numbered(list(tags))),
+        symbols=TreeLabels(tuple(names), fine.tree.leaf, tagged=False),
+        coarse=small,
+        fine=fine,
+        toll=toll,
+        prune=prune,
+    )
+
+
+# The coarse model knows only whether a span is a node. It has few features and learns them at once.
+COARSE_LEARNER = AdaGrad(epochs=3, rate=0.2)
+
+
+@dataclass(frozen=True)
+class _SymbolTrees:
+    """Trees as nodes of numbered symbols, words without their tags."""
+
+    symbols: TreeLabels
+    nodes: list[NDArray[np.int32]]
+
+    def structure(self) -> Tree:
+        """What may stand where: seen at the root, at words, at phrases; parts under their own phrases only."""
+        names = self.symbols.symbols
+        root = np.zeros(len(names), np.bool_)
+        root[[tree[0, 2] for tree in self.nodes]] = True
+        every = np.concatenate(self.nodes)
+        phrase = np.zeros(len(names), np.bool_)
+        phrase[every[every[:, 1] - every[:, 0] > 1, 2]] = True
+        last = [labels(name)[-1] for name in names]
+        under = np.array([[not is_part(b) or last[n] == a for a in last] for n, b in enumerate(names)])
+        return Tree(len(names), root, self.symbols.of_words, phrase, under, under)
+
+
+def _symbol_trees(trees: Sequence[Bracketed]) -> _SymbolTrees:
+    made = [_untagged(binary(tree)) for tree in trees]
+    counts = Counter(node.label for tree in made for node in nodes(tree))
+    names = [name for name, n in counts.items() if n > 1] or list(counts)
+    number = {name: y for y, name in enumerate(names)}
+    number |= {name: number[_likest(name, counts, number)] for name in counts if name not in number}
+    arrays = [numbered_nodes(tree, number) for tree in made]
+    of_words = np.zeros(len(names), np.bool_)
+    every = np.concatenate(arrays)
+    of_words[every[every[:, 1] - every[:, 0] == 1, 2]] = True
+    return _SymbolTrees(TreeLabels(tuple(names), of_words, tagged=False), arrays)
+
+
+def _untagged(tree: Bracketed) -> Bracketed:
+    """The binary tree with words' symbols cut off at their tags: a bare word has the empty symbol."""
+    done: list[Bracketed] = []
+    for node in reversed(list(nodes(tree))):
+        if node.word is not None:
+            done.append(Bracketed(" ".join(labels(node.label)[:-1]), (), node.word))
+        else:
+            left = done.pop()
+            done.append(Bracketed(node.label, (left, done.pop())))
+    return done[0]
+
+
+def _likest(name: str, counts: Counter[str], number: dict[str, int]) -> str:
+    """The known symbol to learn in place of one seen a single time: its chain without a label, else the commonest."""
+    chain = name.split(" ")
+    shorter = [" ".join(chain[:n] + chain[n + 1 :]) for n in range(len(chain))] if len(chain) > 1 else []
+    same = [other for other in number if is_part(other) == is_part(name) and other]
+    return max([s for s in shorter if s in number] or same or list(number), key=lambda other: counts[other])
+
+
+def _two_labels() -> Tree:
+    """Label 0: a word; label 1: a longer span."""
+    word, longer = np.array([True, False]), np.array([False, True])
+    return Tree(2, None, word, longer)
+
+
+def _learnt(
+    templates: Sequence[str],
+    columns: Columns,
+    bounds: NDArray[np.int64],
+    gold: NDArray[np.int32],
+    open_: NDArray[np.uint8] | None,
+    tree: Tree,
+    learner: AdaGrad,
+    least: int,
+    task: ParsingTask,
+) -> SpanWeights:
+    features = span_features(templates)
+    features.fit(columns, bounds, gold, least)
+    ptr, ids = features.extract(columns, bounds, open_)
+    layout = Layout.of(
+        {"span": (len(features), 3 * tree.Y), "left": (tree.Y, tree.Y), "right": (tree.Y, tree.Y)}
+    )
+    problem = Problem(tree, Linear(layout), TreeExamples(bounds, ptr, ids, gold, open_))
+    return SpanWeights.of(templates, features, tree, learner.fit(problem, task.on_epoch))
+
+
+def _rows(bounds: NDArray[np.int64], gold: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The rows of gold nodes among the spans of all sentences."""
+    T = np.diff(bounds)
+    first = np.concatenate([[0], np.cumsum(T * (T + 1) // 2)[:-1]])
+    size = 2 * T - 1
+    return np.asarray(
+        np.repeat(first, size) + span_row(np.repeat(T, size), gold[:, 0].astype(np.int64), gold[:, 1])
+    )
+
+
+def _numbers(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]], rare: int) -> WordNumbers:
+    counts = Counter(word for one in words for word in one)
+    frequent = sorted(word for word, n in counts.items() if n >= rare)
+    forms = sorted({form_of(word) for word in counts} - {*frequent})
+    return WordNumbers(numbered([*frequent, *forms]), numbered(sorted({t for one in tags for t in one})))
+
+
+def _tagger(task: ParsingTask, words: list[list[str]], tags: list[list[str]]) -> TaggingModel:
+    table = TokenTable.from_lists({WORD: words, LABEL: tags})
+    return crf.train(TaggingTask(table, (WORD,), seed=task.seed, threads=task.threads), crf.Crf()).model
+
+
+def _cross_tagged(
+    task: ParsingTask, words: list[list[str]], tags: list[list[str]], folds: int
+) -> list[list[str]]:
+    """Each sentence tagged by a tagger that has not seen it, so that learning meets the mistakes that parsing will."""
+    if len(words) < folds:
+        return tags
+    found: list[list[str]] = [[] for _ in words]
+    for fold in range(folds):
+        rest = [n for n in range(len(words)) if n * folds // len(words) != fold]
+        part = [n for n in range(len(words)) if n * folds // len(words) == fold]
+        tagger = _tagger(task, [words[n] for n in rest], [tags[n] for n in rest])
+        table = TokenTable.from_lists({WORD: [words[n] for n in part]})
+        flat = iter([tagger.labels.outer[y] for y in tagger.decode(table, task.threads).tolist()])
+        for n in part:
+            found[n] = [next(flat) for _ in words[n]]
+    return found
+
+
+def _loaded_tagger(file: ModelFile) -> TaggingModel:
+    """The tagger inside a parser's file, read as if it were a file of its own."""
+    inside = file.header.details.get("tagger")
+    if not isinstance(inside, dict) or not all(
+        _strings(inside.get(n)) for n in ("templates", "inner", "outer")
+    ):
+        raise ModelFileError(f"{file.source}: its header lacks the tagger")
+    if not isinstance(inside.get("details"), dict):
+        raise ModelFileError(f"{file.source}: its header lacks the tagger's details")
+    header = Header(
+        recipe="crf",
+        labels=tuple(inside["inner"]),
+        templates=tuple(inside["templates"]),
+        details={"columns": [WORD], "outer": inside["outer"], **inside["details"]},
+    )
+    arrays, strings = _sections(file.arrays, True), _sections(file.strings, True)
+    return crf.load(ModelFile(header, arrays, strings, file.source, file.digest))
+
+
+def _sections(sections: Mapping[str, Any], of_tagger: bool) -> dict[str, Any]:
+    """The sections of the tagger, under its own names for them, or all others."""
+    return {n.removeprefix(TAGGER): s for n, s in sections.items() if n.startswith(TAGGER) == of_tagger}
+
+
+def _strings(found: Any) -> bool:
+    return isinstance(found, list) and all(isinstance(one, str) for one in found)
+
+
+RECIPE = Recipe("parser", "trees by features of their spans, tagged by a CRF", SpanParser, train, load)

@@ -1,0 +1,60 @@
+// Derivations by a grammar of binary rules: trees scored by rules, words and spans.
+//
+//   s(y) = top[root] + sum over words (t, A) of leaf[t][A]
+//        + sum over nodes (i, j, A -> B C) of rule[A -> B C] + span[ij][A]
+#pragma once
+
+#include "tree.hpp"
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+// Rules by number, and their numbers by left child and by parent.
+class Grammar {
+  public:
+    Grammar(std::int64_t Y, std::span<const std::int32_t> rules); // [R][3] parent, left, right: all below Y
+
+    std::int64_t Y, R;
+    std::vector<std::int32_t> parent, left, right; // [R]
+    std::vector<std::int64_t> left_ptr, parent_ptr; // [Y+1]
+    std::vector<std::int32_t> by_left, by_parent;   // [R]; of one parent by left, then right child
+};
+
+template <class Real> struct DerivationPotentials {
+    const Grammar* grammar;
+    std::int64_t T;
+    const Real* leaf;           // [T][Y]; -inf forbids
+    const Real* rule;           // [R]
+    const Real* span;           // [S][Y], of spans of two words or more; or null: zero
+    const Real* top;            // [Y]; or null: zero
+    const std::uint8_t* root;   // [Y] labels of the whole; null: any
+    const std::uint8_t* open;   // [S] spans of two words or more that may be nodes; null: all
+
+    // What a label is worth as that of the whole, beyond its inside; -inf if it may not be.
+    Real above(std::int64_t A) const {
+        return root && !root[A] ? -std::numeric_limits<Real>::infinity() : top ? top[A] : 0;
+    }
+};
+
+template <class Real> struct DerivationExpectations {
+    Real* leaf; // [T][Y]
+    Real* rule; // [R]
+    Real* span; // [S][Y]; or null: not wanted
+    Real* top;  // [Y]; or null
+};
+
+// As for trees (tree.hpp).
+bool derivation_argmax(const DerivationPotentials<float>&, double& score, TreeNode* nodes);
+bool derivation_argmax(const DerivationPotentials<double>&, double& score, TreeNode* nodes);
+void derivation_kbest(const DerivationPotentials<float>&, std::int64_t k, std::vector<double>& scores,
+                      std::vector<TreeNode>& nodes);
+void derivation_kbest(const DerivationPotentials<double>&, std::int64_t k, std::vector<double>& scores,
+                      std::vector<TreeNode>& nodes);
+double derivation_logsum(const DerivationPotentials<float>&, const DerivationExpectations<float>&);
+double derivation_logsum(const DerivationPotentials<double>&, const DerivationExpectations<double>&);
+
+} // namespace chaffinch

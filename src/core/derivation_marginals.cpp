@@ -1,0 +1,224 @@
+// Sums over derivations: inside in real space, each span scaled by its best derivation, and outside as derivatives of
+// log Z by the inside. With v[ij] the best score over [i, j), a split k weighs f_k = exp(v[ik] + v[kj] - v[ij]).
+#include "clones.hpp"
+#include "derivation_chart.hpp"
+
+#include <cmath>
+
+namespace chaffinch {
+
+namespace {
+
+constexpr double nothing = -std::numeric_limits<double>::infinity();
+// A cell smaller than this, or larger than its inverse, is close to the end of a double's range.
+constexpr double smallest = 1e-280;
+constexpr double largest = 300; // of a split's weight, as a logarithm
+
+template <class Real> struct Sums {
+    DerivationChart<MaxPlus<Real>> best;
+    DerivationChart<SumProduct<double>> sum;
+    AlignedVector<double> above_begun, above_ended, rule, leaf, factors, scale;
+    bool overflow = false; // a split outweighs its span by more than doubles can tell
+
+    // v[ij], and -inf where there is no derivation.
+    void measure(const Grammar& g, std::int64_t T) {
+        const Spans spans{T};
+        double* v = room(scale, spans.count());
+        std::fill_n(v, spans.count(), nothing);
+        for (std::int64_t i = 0; i < T; ++i)
+            for (std::int64_t A = 0; A < g.Y; ++A)
+                for (std::int64_t j = best.begins[i * g.Y + A].first; j <= best.begins[i * g.Y + A].last; ++j)
+                    v[spans.at(i, j)] = std::max(v[spans.at(i, j)], static_cast<double>(best.at(i, j, A)));
+    }
+    const double* splits(std::int64_t i, std::int64_t j, std::int64_t T) {
+        const Spans spans{T};
+        double* f = room(factors, padded(T + 1));
+        std::fill_n(f, padded(T + 1), 0.0);
+        for (std::int64_t k = i + 1; k < j; ++k) {
+            const double x = scale[spans.at(i, k)] + scale[spans.at(k, j)] - scale[spans.at(i, j)];
+            overflow = overflow || x > largest;
+            f[k] = std::exp(std::min(x, largest));
+        }
+        return f;
+    }
+};
+
+// y += x f a over whole packs of a range
+CHAFFINCH_INLINE void add_scaled(double x, const double* f, const double* a, SplitRange k, double* y) {
+    Pack<double> u, v, w;
+    for (std::int64_t m = k.first / lanes * lanes; m <= k.last; m += lanes) {
+        get<double>(u, a + m), get<double>(v, y + m), get<double>(w, f + m);
+        put<double>(y + m, v + x * (w * u));
+    }
+}
+
+// False if the range of doubles may not do.
+template <class Real>
+CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out,
+                                    Sums<Real>& at, double& log_z) {
+    const Grammar& g = *p.grammar;
+    const std::int64_t T = p.T, Y = g.Y, R = g.R;
+    at.overflow = false;
+    at.measure(g, T);
+    std::fill_n(out.leaf, T * Y, Real(0));
+    double top_shift = nothing;
+    for (std::int64_t A = 0; A < Y; ++A) top_shift = std::max(top_shift, static_cast<double>(p.above(A)));
+    double* rule = room(at.rule, R);
+    for (std::int64_t r = 0; r < R; ++r) rule[r] = std::exp(static_cast<double>(p.rule[r]));
+    double* leaf = room(at.leaf, T * Y);
+    for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t A = 0; A < Y; ++A) {
+            const auto x = static_cast<double>(p.leaf[t * Y + A]);
+            leaf[t * Y + A] = x == nothing ? 0 : std::exp(x - at.scale[Spans{T}.at(t, t + 1)]);
+        }
+    auto& in = at.sum;
+    const auto span = [&](std::int64_t s, std::int64_t A) {
+        return p.span ? std::exp(static_cast<double>(p.span[s * Y + A])) : 1.0;
+    };
+    in.fill(
+        g, T, [&](std::int64_t t, std::int64_t A) { return leaf[t * Y + A]; }, [&](std::int64_t r) { return rule[r]; },
+        span, [&](std::int64_t i, std::int64_t j) { return at.splits(i, j, T); },
+        [&](std::int64_t s) { return at.scale[s] == nothing || (p.open && !p.open[s]); });
+    if (at.overflow) return false;
+    for (std::int64_t i = 0; i < T; ++i)
+        for (std::int64_t A = 0; A < Y; ++A)
+            for (std::int64_t j = at.best.begins[i * Y + A].first; j <= at.best.begins[i * Y + A].last; ++j)
+                if (at.best.at(i, j, A) > MaxPlus<Real>::zero)
+                    if (const double x = in.at(i, j, A); !(x > smallest && x < 1 / smallest)) return false;
+
+    double total = 0;
+    std::vector<double> above_all(static_cast<std::size_t>(Y));
+    for (std::int64_t A = 0; A < Y; ++A) {
+        above_all[A] = std::exp(static_cast<double>(p.above(A)) - top_shift);
+        total += above_all[A] * in.at(0, T, A);
+    }
+    log_z = std::log(total) + at.scale[in.spans.at(0, T)] + top_shift;
+    double *begun = room(at.above_begun, T * Y * in.K), *ended = room(at.above_ended, (T + 1) * Y * in.K);
+    std::fill_n(begun, T * Y * in.K, 0.0);
+    std::fill_n(ended, (T + 1) * Y * in.K, 0.0);
+    std::vector<double> used(static_cast<std::size_t>(R));
+    if (out.span) std::fill_n(out.span, in.spans.count() * Y, Real(0));
+    for (std::int64_t A = 0; A < Y; ++A) {
+        begun[A * in.K + T] = above_all[A] / total;
+        if (out.top) out.top[A] = static_cast<Real>(above_all[A] * in.at(0, T, A) / total);
+    }
+
+    for (std::int64_t length = T; length >= 1; --length)
+        for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            if (at.scale[in.spans.at(i, j)] == nothing) continue;
+            const double* f = at.splits(i, j, T);
+            for (std::int64_t A = 0; A < Y; ++A) {
+                const double inside = in.at(i, j, A);
+                const double above = begun[(i * Y + A) * in.K + j] + ended[(j * Y + A) * in.K + i];
+                const double here = inside == 0 ? 0 : inside * above;
+                if (length == 1) {
+                    out.leaf[i * Y + A] = static_cast<Real>(here);
+                    continue;
+                }
+                if (here == 0) continue;
+                const std::int64_t s = in.spans.at(i, j);
+                if (out.span) out.span[s * Y + A] = static_cast<Real>(here);
+                const double own = above * span(s, A);
+                for (std::int64_t m = g.parent_ptr[A]; m < g.parent_ptr[A + 1]; ++m) {
+                    const std::int32_t r = g.by_parent[m];
+                    const SplitRange k = in.splits(i, j, r);
+                    if (k.first > k.last || rule[r] == 0) continue;
+                    const double x = own * rule[r];
+                    const double *l = in.left_row(i, r), *e = in.right_row(j, r);
+                    used[r] += x * row_product(SumProduct<double>(), l, e, f, k);
+                    add_scaled(x, f, e, k, begun + (i * Y + g.left[r]) * in.K);
+                    add_scaled(x, f, l, k, ended + (j * Y + g.right[r]) * in.K);
+                }
+            }
+        }
+    for (std::int64_t r = 0; r < R; ++r) out.rule[r] = static_cast<Real>(used[r]);
+    return true;
+}
+
+CHAFFINCH_HOT bool hot(const DerivationPotentials<float>& p, const DerivationExpectations<float>& out,
+                       Sums<float>& at, double& log_z) {
+    return in_real_space(p, out, at, log_z);
+}
+CHAFFINCH_HOT bool hot(const DerivationPotentials<double>& p, const DerivationExpectations<double>& out,
+                       Sums<double>& at, double& log_z) {
+    return in_real_space(p, out, at, log_z);
+}
+
+// The same in logarithms, cell by cell: for potentials of any range, an order slower.
+template <class Real>
+double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out) {
+    const Grammar& g = *p.grammar;
+    const std::int64_t T = p.T, Y = g.Y;
+    const Spans spans{T};
+    std::vector<double> in(static_cast<std::size_t>(spans.count() * Y), nothing), up(in);
+    std::vector<double> used(static_cast<std::size_t>(g.R), nothing);
+    const auto add = [](double& to, double x) {
+        to = x == nothing ? to : to == nothing ? x : LogSum<double>::plus(to, x);
+    };
+    const auto own = [&](std::int64_t s, std::int64_t A) { return p.span ? static_cast<double>(p.span[s * Y + A]) : 0.0; };
+    for (std::int64_t length = 1; length <= T; ++length)
+        for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            double* row = &in[spans.at(i, j) * Y];
+            if (length == 1) {
+                for (std::int64_t A = 0; A < Y; ++A) row[A] = static_cast<double>(p.leaf[i * Y + A]);
+                continue;
+            }
+            if (p.open && !p.open[spans.at(i, j)]) continue;
+            for (std::int64_t r = 0; r < g.R; ++r)
+                for (std::int64_t k = i + 1; k < j; ++k)
+                    add(row[g.parent[r]], in[spans.at(i, k) * Y + g.left[r]] + in[spans.at(k, j) * Y + g.right[r]] +
+                                              static_cast<double>(p.rule[r]));
+            for (std::int64_t A = 0; A < Y; ++A) row[A] += own(spans.at(i, j), A);
+        }
+    const std::int64_t whole = spans.at(0, T) * Y;
+    double log_z = nothing;
+    for (std::int64_t A = 0; A < Y; ++A)
+        add(log_z, in[whole + A] + static_cast<double>(p.above(A))), up[whole + A] = static_cast<double>(p.above(A));
+    if (out.top)
+        for (std::int64_t A = 0; A < Y; ++A)
+            out.top[A] = static_cast<Real>(std::exp(in[whole + A] + up[whole + A] - log_z));
+    if (log_z == nothing) return log_z;
+    for (std::int64_t length = T; length >= 1; --length)
+        for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            const std::int64_t s = spans.at(i, j);
+            for (std::int64_t A = 0; A < Y; ++A) {
+                const auto p_here = static_cast<Real>(std::exp(in[s * Y + A] + up[s * Y + A] - log_z));
+                if (length == 1) out.leaf[i * Y + A] = p_here;
+                else if (out.span) out.span[s * Y + A] = p_here;
+            }
+            if (length == 1 || (p.open && !p.open[s])) continue;
+            for (std::int64_t r = 0; r < g.R; ++r) {
+                const double above = up[s * Y + g.parent[r]] + own(s, g.parent[r]) + static_cast<double>(p.rule[r]);
+                if (above == nothing) continue;
+                for (std::int64_t k = i + 1; k < j; ++k) {
+                    const std::int64_t a = spans.at(i, k) * Y + g.left[r], b = spans.at(k, j) * Y + g.right[r];
+                    add(up[a], above + in[b]);
+                    add(up[b], above + in[a]);
+                    add(used[r], above + in[a] + in[b]);
+                }
+            }
+        }
+    for (std::int64_t r = 0; r < g.R; ++r) out.rule[r] = static_cast<Real>(std::exp(used[r] - log_z));
+    return log_z;
+}
+
+template <class Real> double logsum(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out) {
+    thread_local Sums<Real> at;
+    fill_best(p, at.best);
+    double best = nothing, log_z = nothing;
+    for (std::int64_t A = 0; A < p.grammar->Y; ++A)
+        if (p.above(A) > MaxPlus<Real>::zero) best = std::max(best, static_cast<double>(at.best.at(0, p.T, A)));
+    if (best == nothing) return nothing;
+    return hot(p, out, at, log_z) ? log_z : in_logarithms(p, out);
+}
+
+} // namespace
+
+double derivation_logsum(const DerivationPotentials<float>& p, const DerivationExpectations<float>& out) {
+    return logsum(p, out);
+}
+double derivation_logsum(const DerivationPotentials<double>& p, const DerivationExpectations<double>& out) {
+    return logsum(p, out);
+}
+
+} // namespace chaffinch

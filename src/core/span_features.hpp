@@ -1,0 +1,62 @@
+// Features of spans: what stands at their ends and beside them, how long they are, what is in them.
+#pragma once
+
+#include "key_table.hpp"
+#include "tree.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace chaffinch {
+
+// One look at a span [i, j) of a sentence.
+struct SpanAtom {
+    enum Kind : std::int32_t {
+        first,    // the column's value at i + offset
+        last,     // at j - 1 + offset
+        length,   // j - i, in buckets
+        sequence, // all values of the column, where there are at most `offset`
+        inside,   // each value of the column in the span, one feature each (numbers modulo 64); stands alone
+    };
+    Kind kind;
+    std::int32_t column, offset;
+};
+
+// A sentence's columns of ids: column c of word t is columns[c][t]; outside of the sentence and below 0 there is 0.
+struct SpanColumns {
+    std::vector<const std::int32_t*> columns;
+    std::int64_t T;
+};
+
+// Templates, and the ids that their features have. Keys are 64-bit hashes: two features share one id with a chance of
+// about n^2 / 2^65.
+class SpanFeatures {
+  public:
+    // templates: atoms of template m are atoms[ptr[m]] .. atoms[ptr[m + 1]]
+    SpanFeatures(std::vector<SpanAtom> atoms, std::vector<std::int64_t> ptr)
+        : atoms_(std::move(atoms)), ptr_(std::move(ptr)) {}
+
+    std::int64_t size() const { return static_cast<std::int64_t>(keys_.size()); }
+    const std::vector<std::uint64_t>& keys() const { return keys_; }
+
+    // Count the features of one span; freeze keeps those met often enough.
+    void count(const SpanColumns& x, std::int64_t i, std::int64_t j);
+    void freeze(std::int32_t least);
+    // Take these keys as features 0, 1 ..; false if one comes twice.
+    bool restore(std::vector<std::uint64_t> keys);
+
+    // The ids of every span that is open (or one word long) are appended, and the bounds of its row: S more than before.
+    void extract(const SpanColumns& x, const std::uint8_t* open, std::vector<std::int64_t>& ptr,
+                 std::vector<std::int32_t>& ids) const;
+
+  private:
+    template <class Take> void each(const SpanColumns& x, std::int64_t i, std::int64_t j, Take&& take) const;
+
+    std::vector<SpanAtom> atoms_;
+    std::vector<std::int64_t> ptr_;
+    KeyTable table_{KeyTable::no_key, false};
+    std::vector<std::uint64_t> keys_;
+};
+
+} // namespace chaffinch

@@ -1,0 +1,52 @@
+#include "span_parser.hpp"
+
+#include "aligned.hpp"
+#include "score.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace chaffinch {
+
+TreePotentials<float> SpanModel::scored(const SpanColumns& x, const std::uint8_t* open) const {
+    thread_local std::vector<std::int64_t> ptr;
+    thread_local std::vector<std::int32_t> ids;
+    thread_local AlignedVector<float> rows;
+    ptr.assign(1, 0);
+    ids.clear();
+    features->extract(x, open, ptr, ids);
+    TreePotentials<float> p = like;
+    p.T = x.T;
+    float* to = room(rows, Spans{x.T}.count() * stride);
+    score_rows(ptr, ids, span.data(), stride, to);
+    p.span = to;
+    p.stride = stride;
+    p.roles = true;
+    p.left = left.data();
+    p.right = right.data();
+    p.open = open;
+    return p;
+}
+
+void open_spans(const SpanModel& coarse, const SpanColumns& x, float threshold, std::uint8_t* open) {
+    const Spans spans{x.T};
+    const TreePotentials<float> p = coarse.scored(x, nullptr);
+    thread_local std::vector<float> marginals, pairs;
+    marginals.resize(static_cast<std::size_t>(spans.count() * p.stride));
+    pairs.resize(static_cast<std::size_t>(p.Y * p.Y));
+    const double log_z = tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
+    const bool any = log_z > -std::numeric_limits<double>::infinity();
+    for (std::int64_t s = 0; s < spans.count(); ++s) {
+        float sum = 0;
+        for (std::int64_t y = 0; y < p.Y; ++y) sum += marginals[s * p.stride + y];
+        open[s] = !any || sum >= threshold;
+    }
+    // What the small model likes best must stay, or there might be no tree at all.
+    std::vector<TreeNode> best(static_cast<std::size_t>(2 * x.T - 1));
+    double score = 0;
+    if (tree_argmax(p, score, best.data()))
+        for (const TreeNode& node : best) open[spans.at(node.start, node.end)] = 1;
+}
+
+} // namespace chaffinch

@@ -1,0 +1,27 @@
+// Parsing: features of spans, weights and trees put together, sentence by sentence.
+#pragma once
+
+#include "span_features.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace chaffinch {
+
+// A linear model of trees. Weights: span [F][stride] (stride = padded(3Y)), left and right [Y][Y].
+struct SpanModel {
+    std::shared_ptr<const SpanFeatures> features;
+    std::vector<float> span, left, right;
+    std::int64_t stride;
+    TreePotentials<float> like; // Y and masks; the potentials are filled in
+    std::vector<std::uint8_t> masks; // what `like` points into
+
+    // The potentials of a sentence, in buffers of this thread.
+    TreePotentials<float> scored(const SpanColumns& x, const std::uint8_t* open) const;
+};
+
+// Spans of two words or more whose probability as a node reaches the threshold under a small model; the whole is one.
+void open_spans(const SpanModel& coarse, const SpanColumns& x, float threshold, std::uint8_t* open); // [S]
+
+} // namespace chaffinch

@@ -1,0 +1,80 @@
+"""Reranking trees: features of whole trees, losses, and a reranker that knows words where the grammar does not."""
+
+import numpy as np
+import pytest
+
+from chaffinch import Parser, modelfile, samples
+from chaffinch.corpus.brackets import nodes, parse
+from chaffinch.estimators.reranker import Reranker, cross_validated, oracle
+from chaffinch.evaluate.trees import score_trees
+from chaffinch.features.tree_lists import GLOBAL, tree_list_features
+from chaffinch.model.candidates import CandidateList
+from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
+
+ATE = "(S (NP (N we)) (VP (V ate) (NP (N pie)) (PP (P with) (NP (N forks)))))"
+PIE = "(S (NP (N we)) (VP (V ate) (NP (NP (N pie)) (PP (P with) (NP (N forks))))))"
+
+
+def test_subtrees_that_all_candidates_share_make_no_features():
+    one = [parse(ATE), parse(PIE)]
+    rows = tree_list_features([one], [np.zeros(2)])
+    alone = tree_list_features([one[:1]], [np.zeros(1)])
+    assert len(alone.keys) == len(GLOBAL), "a list of one tree differs nowhere"
+    first, second = (set(rows.keys[rows.ptr[i] : rows.ptr[i + 1]].tolist()) for i in (0, 1))
+    assert first - second
+    assert second - first
+
+
+def test_features_count_how_often_a_thing_is_there():
+    twice = parse("(S (A (X a) (Y b)) (A (X a) (Y b)))")
+    rows = tree_list_features([[twice, parse("(T (B (X a) (Y b)) (C (X a) (Y b)))")]], [np.zeros(2)])
+    assert 2.0 in rows.values[: rows.ptr[1] - len(GLOBAL)].tolist()
+
+
+def test_losses_are_one_minus_f1():
+    found = tree_losses(parse(ATE), [parse(ATE), parse(PIE)])
+    assert found[0] == 0
+    assert found[1] == pytest.approx(1 - score_trees([parse(ATE)], [parse(PIE)]).bracket.f1)
+
+
+def test_fitted_features_keep_their_columns():
+    lists = [CandidateList(None, [parse(ATE), parse(PIE)], np.zeros(2))]
+    features = TreeCandidates(min_count=1)
+    rows = features.fit(lists)
+    again = features.rows(lists)
+    assert np.array_equal(rows.ids, again.ids)
+    assert np.array_equal(rows.values, again.values)
+
+
+def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
+    train = [d.tree for d in samples.load("trees", "train")[:400]]
+    test = [d.tree for d in samples.load("trees", "test")[:150]]
+
+    def words(trees):
+        return [[n.word for n in nodes(tree) if n.word is not None] for tree in trees]
+
+    def lists(parser, trees):
+        return [
+            CandidateList(
+                x,
+                [t for _, t in found],
+                np.array([s for s, _ in found]),
+                tree_losses(gold, [t for _, t in found]),
+            )
+            for x, gold, found in zip(words(trees), trees, parser.predict_kbest(words(trees), 8), strict=True)
+        ]
+
+    made = cross_validated(
+        len(train),
+        2,
+        lambda rest, part: lists(Parser("pcfg").fit([train[n] for n in rest]), [train[n] for n in part]),
+    )
+    base = lists(Parser("pcfg").fit(train), test)
+    reranker = Reranker("likelihood", features="trees").fit(made)
+    before = score_trees(test, [one.candidates[0] for one in base]).bracket.f1
+    after = score_trees(test, reranker.predict(base)).bracket.f1
+    best = score_trees(test, oracle(base)).bracket.f1
+    assert before + 0.005 < after <= best
+    reranker.save(tmp_path / "r.chaff")
+    again = Reranker.loaded(modelfile.read(tmp_path / "r.chaff"))
+    assert again.choose(base) == reranker.choose(base)
