@@ -17,6 +17,7 @@ from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
+from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.text.document import LABEL
@@ -153,6 +154,9 @@ class Tagger:
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """All that the model thinks possible, sentence by sentence: probabilities of labels, pairs, spans, samples."""
         model, table = self._fitted(), self._table(X)
+        if isinstance(model, TwoPassModel):
+            table = model.read(table, self.threads)
+            model = model.second
         if not isinstance(model, ChainModel | BigramChainModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"

@@ -84,7 +84,7 @@ class FeatureEncoder:
         made = engine.fit(
             table.ptr,
             _columns(table, plan),
-            _groups(table),
+            document_groups(table),
             plan.external,
             self.min_count,
             self.threads,
@@ -96,7 +96,9 @@ class FeatureEncoder:
         engine, plan = self._fitted()
         if isinstance(tokens, TokenTable):
             columns = _columns(tokens, plan)
-            made = engine.find_table(tokens.ptr, columns, _groups(tokens), plan.external, self.threads)
+            made = engine.find_table(
+                tokens.ptr, columns, document_groups(tokens), plan.external, self.threads
+            )
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
         if any(s.function == "elsewhere" for s in plan.sentences):
@@ -270,7 +272,7 @@ def _table(given: Mapping[str, Strings]) -> TokenTable:
     return TokenTable(ptr, {name: _column(v for row in rows for v in row) for name, rows in given.items()})
 
 
-def _groups(table: TokenTable) -> NDArray[np.int32]:
+def document_groups(table: TokenTable) -> NDArray[np.int32]:
     """The documents that sentences belong to; where nobody said, stretches of sentences stand in for them."""
     if table.groups is not None:
         return table.groups

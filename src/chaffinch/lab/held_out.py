@@ -4,7 +4,7 @@ import numpy as np
 
 from chaffinch.errors import DataError
 from chaffinch.lab.parts import Part, Texts, taken
-from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.table import TokenTable
 
 EVERY = 10
 
@@ -33,14 +33,4 @@ def split_off(table: TokenTable) -> tuple[TokenTable, TokenTable]:
         raise DataError(
             f"{table.n_sentences} sentences are too few to hold a tenth out: give held-out ones, --dev"
         )
-    return _chosen(table, ~tenth), _chosen(table, tenth)
-
-
-def _chosen(table: TokenTable, sentences: np.ndarray) -> TokenTable:
-    lengths = np.diff(table.ptr)
-    tokens = np.repeat(sentences, lengths)
-    columns = {
-        name: Column(c.types, np.ascontiguousarray(c.ids[tokens])) for name, c in table.columns.items()
-    }
-    ptr = np.concatenate([[0], np.cumsum(lengths[sentences])]).astype(np.int64)
-    return TokenTable(ptr, columns, None if table.groups is None else table.groups[sentences])
+    return table.of_sentences(~tenth), table.of_sentences(tenth)

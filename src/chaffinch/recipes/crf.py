@@ -17,6 +17,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.pruned_chain import PRUNING, PrunedChainModel, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.model.two_pass import TwoPassModel, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
 from chaffinch.recipes.checkpoint import Checkpoint
@@ -32,6 +33,8 @@ from chaffinch.recipes.encoding import (
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.second_pass import second_templates, trained_twice
+from chaffinch.text.first_pass import MAJORITY
 
 # Of the softmax margin where labels are names, chosen on the dev parts of two corpora.
 NAMES_MARGIN = 3.0
@@ -83,6 +86,9 @@ class Crf(TemplateFeatures):
         high=1.0,
     )
     inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    second_pass: bool = knob(
+        False, "a second model reads which label the first gave to most other uses of a word in its document"
+    )
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
     class_weight: str | None = knob(
         None, "how much sentences count, by the mean of their labels: balanced, or such as 'B-PER=3, O=0.5'"
@@ -107,6 +113,17 @@ class Crf(TemplateFeatures):
 
 
 def train(task: TaggingTask, config: Crf) -> Trained:
+    """One model, or two in a row."""
+    if not config.second_pass:
+        return train_once(task, config)
+    if config.checkpoint is not None or task.start is not None or task.soft is not None:
+        raise ConfigError(
+            "Crf.second_pass has no checkpoint, no soft labels and no model to go on from; set it to False"
+        )
+    return trained_twice(task, lambda part: train_once(part, config))
+
+
+def train_once(task: TaggingTask, config: Crf) -> Trained:
     """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
     inner, encoder, rows = _read(task, config)
     shape = Shape(
@@ -220,6 +237,8 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: Shape, inner: InnerLab
 
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
+    if (both := two_files(file)) is not None:
+        return TwoPassModel(load(both[0]), load(both[1]))
     encoder = TemplateEncoder.loaded(file)
     if PRUNING in file.header.details:
         return PrunedChainModel.loaded(file, encoder)
@@ -301,7 +320,12 @@ def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder,
     if task.soft is not None:
         inner = inner.with_labels_of(LabelSet.plain(task.soft[0]))
     if task.start is None:
-        encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
+        encoder, rows = encoded(
+            task,
+            config,
+            preset=suggested_preset(task, inner),
+            second=second_templates(inner.names) if MAJORITY in task.columns else (),
+        )
         return inner, encoder, rows
     start = task.start
     if not isinstance(start, ChainModel) or not isinstance(start.encoder, TemplateEncoder):

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.presets import feature_set
-from chaffinch.features.templates import FeatureSet, parse_all
+from chaffinch.features.templates import FeatureSet, columns_of, parse_all
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
@@ -19,6 +19,7 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.document import LABEL, WORD
+from chaffinch.text.first_pass import FIRST, MAJORITY
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import (
     BIO,
@@ -53,10 +54,12 @@ def encoded(
     *,
     preset: str,
     labels: Callable[[FeatureSet], Sequence[str]] | None = None,
+    second: Sequence[str] = (),
 ) -> tuple[TemplateEncoder, FeatureRows]:
     """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
 
     labels: templates over decided labels to go with the features, added where these have none
+    second: templates over what a first pass said, added where these read nothing of it
     """
     paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
     phrases = None if knobs.gazetteers is None else Gazetteers.read(_phrase_files(knobs.gazetteers))
@@ -64,6 +67,8 @@ def encoded(
     chosen = feature_set(named, task.columns, paths, phrases)
     if labels is not None and not any(t.label_offsets for t in chosen.templates):
         chosen = replace(chosen, templates=(*chosen.templates, *parse_all(labels(chosen))))
+    if not {FIRST, MAJORITY} & set(columns_of(chosen.templates)):
+        chosen = replace(chosen, templates=(*chosen.templates, *parse_all(second)))
     encoder = FeatureEncoder(
         chosen,
         min_count=knobs.min_count,

@@ -103,6 +103,21 @@ class TokenTable:
         """Tokens of all sentences."""
         return int(self.ptr[-1])
 
+    def of_sentences(self, chosen: NDArray[np.bool_]) -> "TokenTable":
+        """The sentences that are chosen: bool [N].
+
+        >>> table = TokenTable.from_lists({"w": [["a", "b"], ["c"]]})
+        >>> table.of_sentences(np.array([False, True])).lists("w")
+        [['c']]
+        """
+        lengths = np.diff(self.ptr)
+        tokens = np.repeat(chosen, lengths)
+        columns = {
+            name: Column(c.types, np.ascontiguousarray(c.ids[tokens])) for name, c in self.columns.items()
+        }
+        ptr = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
+        return TokenTable(ptr, columns, None if self.groups is None else self.groups[chosen])
+
     def lists(self, name: str) -> list[list[str]]:
         """One column as a list of strings per sentence."""
         flat = self.columns[name].strings()

@@ -1,0 +1,104 @@
+"""Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features.encoder import document_groups
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.protocols import Packed, Reading, TaggingModel
+from chaffinch.modelfile import ModelFile
+from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
+from chaffinch.text.schemes.table import BIO
+from chaffinch.text.schemes.table import parts as tag_parts
+from chaffinch.text.table import TokenTable
+
+SECTION = "first."
+
+
+@dataclass(frozen=True)
+class TwoPassModel:
+    """``second`` decides; its features may read the columns ``first`` and ``majority``, made of what ``first`` said."""
+
+    first: TaggingModel
+    second: TaggingModel
+
+    @property
+    def labels(self) -> LabelSet:
+        """The same for both."""
+        return self.second.labels
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What either reads of the input."""
+        both = dict.fromkeys([*self.first.columns, *self.second.columns])
+        return tuple(name for name in both if name not in (FIRST, MAJORITY))
+
+    def read(self, table: TokenTable, threads: int) -> TokenTable:
+        """The table as the second reads it."""
+        return after_first_pass(table, self.first.decode(table, threads), self.first.labels)
+
+    def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The second's best labelling."""
+        return self.second.decode(self.read(table, threads), threads)
+
+    def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
+        """The second's k best."""
+        return self.second.kbest(self.read(table, threads), k, threads)
+
+    def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
+        """The second's."""
+        return self.second.marginals(self.read(table, threads), threads)
+
+    def packed(self) -> Packed:
+        """Both; the first's sections have names that begin with ``first.``."""
+        first, second = self.first.packed(), self.second.packed()
+        return Packed(
+            details={**second.details, "first": dict(first.details)},
+            arrays={**second.arrays, **{SECTION + name: a for name, a in first.arrays.items()}},
+            strings={**second.strings, **{SECTION + name: s for name, s in first.strings.items()}},
+            templates=second.templates,
+            droppable=(*second.droppable, *(SECTION + name for name in first.droppable)),
+        )
+
+
+def after_first_pass(table: TokenTable, found: NDArray[np.int32], labels: LabelSet) -> TokenTable:
+    """The table with the columns ``first`` and ``majority``; a label counts as its type, where it has one."""
+    spans = "O" in labels.outer and all(tag_parts(label, BIO) for label in labels.outer)
+    kinds = [(label.partition("-")[2] or label) if spans else label for label in labels.outer]
+    return with_first_pass(table, found, kinds, document_groups(table))
+
+
+def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
+    """The files of the first and of the second model that a file holds; None if it holds one model alone."""
+    details = file.header.details
+    inner = details.get("first")
+    if not isinstance(inner, dict):
+        return None
+    shared = {"outer_of": file.arrays["outer_of"]} if "outer_of" in file.arrays else {}
+    first = replace(
+        file,
+        header=replace(file.header, details={**inner, "outer": details.get("outer")}),
+        arrays={**shared, **_under(file.arrays, True)},
+        strings=_under(file.strings, True),
+    )
+    rest = {name: value for name, value in details.items() if name != "first"}
+    second = replace(
+        file,
+        header=replace(file.header, details=rest),
+        arrays=_under(file.arrays, False),
+        strings=_under(file.strings, False),
+    )
+    return first, second
+
+
+def _under(sections: Mapping[str, Any], first: bool) -> dict[str, Any]:
+    """The sections of one of the two models, by the names that they would have alone."""
+    return {
+        name.removeprefix(SECTION) if first else name: section
+        for name, section in sections.items()
+        if name.startswith(SECTION) == first
+    }

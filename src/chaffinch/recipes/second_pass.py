@@ -1,0 +1,93 @@
+"""A second pass: a tagger that reads what a first one said of the same word elsewhere in the document.
+
+The first tagger knows the sentences that it learnt from too well for the second to learn from what it says of them.
+So each fifth of the training sentences is labelled by a tagger that learnt from the other four. Krishnan and Manning
+2006, "An effective two-stage model for exploiting non-local dependencies in named entity recognition".
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.features.encoder import document_groups
+from chaffinch.features.templates import columns_of, parse_all
+from chaffinch.model import TaggingModel
+from chaffinch.model.two_pass import TwoPassModel, after_first_pass
+from chaffinch.progress import keep_going
+from chaffinch.recipes.recipe import TaggingTask, Trained
+from chaffinch.text.first_pass import FIRST, MAJORITY
+
+FOLDS = 5
+
+
+def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained]) -> Trained:
+    """The first model, then the second on top of it; the progress is the second's.
+
+    once: trains one model; the task of the second has the columns ``first`` and ``majority`` besides
+    """
+    plain = replace(task, dev=None, on_epoch=keep_going, features=_without_first_pass(task.features))
+    first = once(plain).model
+    labels = _crossed_labels(plain, once, first)
+    table = after_first_pass(task.table, labels, first.labels)
+    dev = None
+    if task.dev is not None:
+        dev = after_first_pass(task.dev, first.decode(task.dev, task.threads), first.labels)
+    second = once(replace(task, table=table, columns=(*task.columns, FIRST, MAJORITY), dev=dev))
+    return Trained(TwoPassModel(first, second.model), second.history)
+
+
+def second_templates(names: bool) -> list[str]:
+    """What the second pass reads besides the features of the first: the majority, and, unless it is after names,
+    what the first pass said of the tokens around.
+    """
+    majority = [f"{MAJORITY}[-1..1]", f"{MAJORITY}[0]|caps[0]", f"{MAJORITY}[0]|w[0]"]
+    if names:
+        return majority
+    f = FIRST
+    around = [f"{f}[-2..2]", f"{f}[-1]|{f}[1]", f"{f}[-1]|{f}[0]|{f}[1]", f"{f}[0]|w[0]", f"{f}[1]|w[0]"]
+    return [*majority, *around]
+
+
+def _crossed_labels(
+    task: TaggingTask, once: Callable[[TaggingTask], Trained], first: TaggingModel
+) -> NDArray[np.int32]:
+    """The labels of all training tokens, each given by a model that did not learn from it; ids as of ``first``."""
+    fold = _folds(document_groups(task.table))
+    found = np.zeros(task.table.n_tokens, np.int32)
+
+    def label(k: int) -> None:
+        rest, part = fold != k, task.table.of_sentences(fold == k)
+        if part.n_tokens == 0:
+            return
+        model = first
+        if rest.any():
+            weight = None if task.weight is None else task.weight[rest]
+            model = once(replace(task, table=task.table.of_sentences(rest), weight=weight, threads=1)).model
+        place = {label: i for i, label in enumerate(first.labels.outer)}
+        known = np.array([place[label] for label in model.labels.outer], np.int32)
+        found[np.repeat(fold == k, np.diff(task.table.ptr))] = known[model.decode(part, 1)]
+
+    with ThreadPoolExecutor(task.threads or os.cpu_count() or 1) as pool:
+        list(pool.map(label, range(FOLDS)))
+    return found
+
+
+def _without_first_pass(features: str | Sequence[str] | None) -> str | Sequence[str] | None:
+    """Templates that the first pass can use, where they are listed."""
+    if features is None or isinstance(features, str):
+        return features
+    return [t for t in features if not {FIRST, MAJORITY} & set(columns_of(parse_all([t])))]
+
+
+def _folds(groups: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The fold of each sentence: stretches of about as many sentences, documents whole where there are enough."""
+    N = len(groups)
+    starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] - 1) != 0)
+    if len(starts) < FOLDS:
+        return np.arange(N) * FOLDS // max(N, 1)
+    document = np.cumsum(np.isin(np.arange(N), starts)) - 1
+    return starts[document] * FOLDS // N
