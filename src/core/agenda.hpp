@@ -20,15 +20,20 @@ struct Top {
     std::int32_t place;
 };
 
-// The highest of eight numbers and the first place where it stands, without a branch.
-inline Top first_highest(const float* p) {
+// The highest of eight numbers, without a branch.
+inline float highest(const float* p) {
     typedef float Four __attribute__((vector_size(16)));
     Four a, b;
     std::memcpy(&a, p, sizeof a);
     std::memcpy(&b, p + 4, sizeof b);
     a = a > b ? a : b;
     const float left = a[0] > a[2] ? a[0] : a[2], right = a[1] > a[3] ? a[1] : a[3];
-    const float top = left > right ? left : right;
+    return left > right ? left : right;
+}
+
+// The same with the first place where it stands.
+inline Top first_highest(const float* p) {
+    const float top = highest(p);
     std::int32_t place = 7;
     for (std::int32_t i = 6; i >= 0; --i) place = p[i] == top ? i : place;
     return {top, place};
@@ -60,7 +65,7 @@ class Agenda {
             first /= lanes, last /= lanes;
             const float* children = nodes_.data() + bounds_[level];
             float* parents = nodes_.data() + bounds_[level + 1];
-            for (std::int64_t i = first; i <= last; ++i) parents[i] = first_highest(children + i * lanes).value;
+            for (std::int64_t i = first; i <= last; ++i) parents[i] = highest(children + i * lanes);
         }
     }
 

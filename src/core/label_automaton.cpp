@@ -50,8 +50,19 @@ LabelAutomaton::LabelAutomaton(std::int64_t Y, const std::uint8_t* transitions, 
     }
 }
 
+// While nothing is decided F[t] depends on t alone and B[t] on T - t alone: both are found once, and copied.
 void LegalLabels::open(std::int64_t T) {
     if (!a_) return;
+    const auto W = static_cast<std::size_t>(a_->words());
+    const std::size_t size = static_cast<std::size_t>(T + 1) * W;
+    if (open_forward_.size() < size) find_open(T);
+    T_ = T;
+    fixed_.assign(static_cast<std::size_t>(T), LabelAutomaton::none);
+    forward_.assign(open_forward_.begin(), open_forward_.begin() + static_cast<std::ptrdiff_t>(size));
+    backward_.assign(open_backward_.end() - static_cast<std::ptrdiff_t>(size), open_backward_.end());
+}
+
+void LegalLabels::find_open(std::int64_t T) {
     T_ = T;
     const auto size = static_cast<std::size_t>((T + 1) * a_->words());
     fixed_.assign(static_cast<std::size_t>(T), LabelAutomaton::none);
@@ -62,6 +73,8 @@ void LegalLabels::open(std::int64_t T) {
     std::copy_n(a_->final(), a_->words(), backward(T));
     for (std::int64_t t = 0; t < T; ++t) step_forward(t);
     for (std::int64_t t = T; t-- > 0;) step_backward(t);
+    open_forward_ = forward_;
+    open_backward_ = backward_;
 }
 
 LegalLabels::Range LegalLabels::decide(std::int64_t t, std::int32_t y, bool forward_only) {
@@ -78,14 +91,16 @@ LegalLabels::Range LegalLabels::decide(std::int64_t t, std::int32_t y, bool forw
 }
 
 void LegalLabels::mask(std::int64_t t, float* mask) const {
-    const std::int64_t Y = a_->labels();
+    const std::int64_t Y = a_->labels(), W = a_->words();
     std::fill_n(mask, Y, -std::numeric_limits<float>::infinity());
     bool any = false;
-    each(forward(t), a_->words(), [&](std::int64_t q) {
-        for (std::int64_t y = 0; y < Y; ++y)
-            if (const std::int32_t to = a_->next(q, y); to != LabelAutomaton::none && has(backward(t + 1), to))
-                mask[y] = 0, any = true;
-    });
+    for (std::int64_t i = 0; i < W; ++i) {
+        Word to = 0; // the states, of these 64, that a label at t can lead to, and from where an end is in reach
+        each(forward(t), W, [&](std::int64_t q) { to |= a_->successors(q)[i]; });
+        to &= backward(t + 1)[i];
+        each(&to, 1, [&](std::int64_t bit) { mask[a_->label(i * bits + bit)] = 0; });
+        any |= to != 0;
+    }
     if (!any) std::fill_n(mask, Y, 0.0f);
 }
 

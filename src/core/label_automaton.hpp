@@ -39,6 +39,9 @@ class LabelAutomaton {
     // The state after y when nothing legal leads there: every need counts as met.
     std::int32_t after(std::int64_t y) const { return static_cast<std::int32_t>(1 + ((y + 1) << needs_) - 1); }
 
+    // The last label of a state other than the start.
+    std::int64_t label(std::int64_t q) const { return (q - 1) >> needs_; }
+
     const Word* successors(std::int64_t q) const { return successors_.data() + q * W_; }
     const Word* final() const { return final_.data(); }
 
@@ -75,6 +78,7 @@ class LegalLabels {
     Word* backward(std::int64_t t) { return backward_.data() + t * a_->words(); }
     const Word* forward(std::int64_t t) const { return forward_.data() + t * a_->words(); }
     const Word* backward(std::int64_t t) const { return backward_.data() + t * a_->words(); }
+    void find_open(std::int64_t T);
     bool step_forward(std::int64_t t);  // F[t+1] from F[t]; did it change?
     bool step_backward(std::int64_t t); // B[t] from B[t+1]; did it change?
 
@@ -83,6 +87,7 @@ class LegalLabels {
     std::vector<std::int32_t> fixed_;      // [T] label or none
     std::vector<Word> forward_, backward_; // [T+1][W]
     std::vector<Word> made_;               // [W]
+    std::vector<Word> open_forward_, open_backward_; // of the longest sentence so far, while nothing was decided
 };
 
 } // namespace chaffinch

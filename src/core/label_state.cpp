@@ -97,20 +97,30 @@ void LabelState::sum(std::int64_t t) {
 }
 
 Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {
-    constexpr float never = -std::numeric_limits<float>::infinity();
-    const float* row = scores(t);
-    const float* mask = legal_.constrained() ? masks_.data() + t * S_ : nullptr;
-    float top = never, next = never;
-    std::int32_t label = -1;
-    for (std::int64_t y = 0; y < Y_; ++y) {
-        float score = mask ? row[y] + mask[y] : row[y];
-        if (gold >= 0 && y != gold) score += 1.0f;
-        const bool better = score > top;
-        next = better ? top : std::max(next, score);
-        label = better ? static_cast<std::int32_t>(y) : label;
-        top = better ? score : top;
+    float row[lanes];
+    const auto some = [&](std::int64_t at) { // the scores of labels at .. at + 7
+        Pack<float> values, mask;
+        get(values, scores(t) + at);
+        if (legal_.constrained()) get(mask, masks_.data() + t * S_ + at), values += mask;
+        const float right = gold >= at && gold < at + lanes ? values[gold - at] : 0;
+        if (gold >= 0) values += 1.0f;
+        if (gold >= at && gold < at + lanes) values[gold - at] = right;
+        put(row, values);
+    };
+    some(0);
+    Top top = first_highest(row);
+    for (std::int64_t at = lanes; at < S_; at += lanes) {
+        some(at);
+        if (const Top next = first_highest(row); next.value > top.value)
+            top = {next.value, static_cast<std::int32_t>(at) + next.place};
     }
-    return {label, top, top - next};
+    float next = Agenda::never;
+    for (std::int64_t at = 0; at < S_; at += lanes) {
+        if (S_ > lanes) some(at);
+        if (top.place >= at && top.place < at + lanes) row[top.place - at] = Agenda::never;
+        next = std::max(next, highest(row));
+    }
+    return {top.place, top.value, top.value - next};
 }
 
 void LabelState::softmax(std::int64_t t, float temperature, float* out) const {

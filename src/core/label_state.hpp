@@ -83,7 +83,7 @@ class LabelState {
             float others[lanes];
             std::copy_n(scores(t) + at, lanes, others);
             if (top.label >= at && top.label < at + lanes) others[top.label - at] = Agenda::never;
-            next = std::max(next, first_highest(others).value);
+            next = std::max(next, highest(others));
         }
         top.margin = top.score - next;
         return top;
@@ -128,13 +128,16 @@ class LabelState {
             if (!legal_.constrained()) changed(p);
         }
         if (!legal_.constrained()) return;
-        LegalLabels::Range range = legal_.decide(t, y, false);
-        for (std::int64_t p = range.first; p <= range.last; ++p)
-            if (undecided(p)) legal_.mask(p, masks_.data() + p * S_);
-        range.first = std::max<std::int64_t>(0, std::min(range.first, t - context_.left() - context_.right()));
-        range.last = std::min(T_ - 1, std::max(range.last, t + context_.left() + context_.right()));
-        for (std::int64_t p = range.first; p <= range.last; ++p)
-            if (undecided(p)) changed(p);
+        const LegalLabels::Range range = legal_.decide(t, y, false);
+        for (std::int64_t p = range.first; p <= range.last; ++p) {
+            if (!undecided(p)) continue;
+            legal_.mask(p, masks_.data() + p * S_);
+            changed(p);
+        }
+        for (const auto& [offset, readers] : context_.by_offset()) {
+            const std::int64_t p = t - offset;
+            if (p >= 0 && p < T_ && (p < range.first || p > range.last) && undecided(p)) changed(p);
+        }
     }
 
   private:

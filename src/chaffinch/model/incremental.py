@@ -87,6 +87,7 @@ class IncrementalModel:
             **self.legality.native(self.labels.inner),
         )
         object.__setattr__(self, "_kernel", kernel)
+        object.__setattr__(self, "_observed", list(_observed(self.encoder).values()))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -263,7 +264,7 @@ class IncrementalModel:
             table.ptr,
             rows.ptr,
             rows.ids,
-            observations(self.encoder, rows),
+            self._observations(rows),
             direction=self.search.kind,
             ease=ease,
             temperature=self.temperature,
@@ -280,12 +281,15 @@ class IncrementalModel:
             table.ptr,
             rows.ptr,
             rows.ids,
-            observations(self.encoder, rows),
+            self._observations(rows),
             width=width,
             k=k,
             threads=threads,
             known=self.dictionary.known(table),
         )
+
+    def _observations(self, rows: FeatureRows) -> NDArray[np.int32]:
+        return np.ascontiguousarray(rows.observations[:, self._observed])  # type: ignore[attr-defined]
 
     def _native(self) -> Any:
         return self._kernel  # type: ignore[attr-defined]
