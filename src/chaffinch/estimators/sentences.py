@@ -25,7 +25,7 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     if isinstance(X, TokenTable):
         given = X
     elif isinstance(X, Mapping):
-        given = TokenTable.from_lists(X)
+        given = TokenTable.over_lists(X)
     elif isinstance(X, str) or not isinstance(X, Sequence):
         raise DataError(f"expected a list of sentences, got {type(X).__name__}")
     else:
@@ -58,7 +58,7 @@ def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable
             if isinstance(sentence, str):
                 raise DataError(f"sentence {n + 1} is a string, expected a list of tokens: {sentence[:40]!r}")
         try:
-            return TokenTable.from_lists({WORD: X if isinstance(X, list) else list(X)})
+            return TokenTable.over_lists({WORD: X if isinstance(X, list) else list(X)})
         except TypeError as e:
             raise DataError(f"expected sentences of strings: {e}") from None
     width = len(columns)
@@ -71,4 +71,4 @@ def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable
                 )
         for c in range(width):
             lists[c].append([token[c] for token in sentence])
-    return TokenTable.from_lists(dict(zip(columns, lists, strict=True)))
+    return TokenTable.over_lists(dict(zip(columns, lists, strict=True)))

@@ -124,8 +124,7 @@ class FeatureEncoder:
     @property
     def sources(self) -> tuple[str, ...]:
         """The corpus's columns that are needed, the word first."""
-        plan = self._fitted()[1]
-        return tuple(s for s in plan.sources if s not in plan.computed)
+        return self._fitted()[1].given
 
     @property
     def templates(self) -> tuple[str, ...]:

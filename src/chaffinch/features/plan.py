@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,11 @@ class Plan:
     language: str
     clusters: Clusters | None
     gazetteers: Gazetteers | None
+
+    @cached_property
+    def given(self) -> tuple[str, ...]:
+        """The sources that the corpus itself has to have."""
+        return tuple(s for s in self.sources if s not in self.computed)
 
     @classmethod
     def of(

@@ -289,7 +289,8 @@ class IncrementalModel:
         )
 
     def _observations(self, rows: FeatureRows) -> NDArray[np.int32]:
-        return np.ascontiguousarray(rows.observations[:, self._observed])  # type: ignore[attr-defined]
+        wanted: list[int] = self._observed  # type: ignore[attr-defined]
+        return np.ascontiguousarray(rows.observations[:, wanted])
 
     def _native(self) -> Any:
         return self._kernel  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile
-from chaffinch.text.table import TokenTable
+from chaffinch.text.table import ListColumns, TokenTable
 
 SECTION = "features."
 
@@ -43,7 +43,8 @@ class TemplateEncoder:
     def rows(self, table: TokenTable, threads: int) -> FeatureRows:
         """The features of every token of the table."""
         self.features.threads = threads
-        return self.features.transform(table)
+        given = table.columns
+        return self.features.transform(given.lists if isinstance(given, ListColumns) else table)
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """What features are called, such as ``w[-1]=the|w[0]=dog``."""

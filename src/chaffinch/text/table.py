@@ -1,8 +1,8 @@
 """The token table: sentences as columns of ids, each distinct string stored once."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,36 @@ class Column:
         """One string per token."""
         types = self.types
         return [types[i] for i in self.ids.tolist()]
+
+
+class ListColumns(Mapping[str, Column]):
+    """Columns given as lists of strings; one becomes ids only when it is asked for.
+
+    lists: by column its sentences
+    """
+
+    def __init__(self, lists: Mapping[str, Sequence[Sequence[str]]]) -> None:
+        self.lists = {name: rows if isinstance(rows, list) else list(rows) for name, rows in lists.items()}
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._made:
+            interner = Interner()
+            try:
+                _, ids = interner.intern_nested(self.lists[name])
+            except TypeError as e:
+                raise DataError(f"expected sentences of strings: {e}") from None
+            self._made[name] = Column(interner.strings(), ids)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.lists)
+
+    def __len__(self) -> int:
+        return len(self.lists)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.lists
 
 
 @dataclass(frozen=True)
@@ -64,6 +94,25 @@ class TokenTable:
         if ptr is None:
             raise DataError("a token table needs at least one column")
         return cls(ptr, made)
+
+    @classmethod
+    def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
+        """The same table, but a column is read only when it is asked for: whoever knows what to do with strings need
+        not wait for ids.
+
+        >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
+        ['a', 'b']
+        """
+        given = ListColumns(columns)
+        lengths: list[int] | None = None
+        for rows in given.lists.values():
+            here = list(map(len, rows)) if set(map(type, rows)) <= {list, tuple} else None
+            if here is None or (lengths is not None and here != lengths):
+                return cls.from_lists(columns)  # which says what is wrong
+            lengths = here
+        if lengths is None:
+            return cls.from_lists(columns)
+        return cls(np.array([0, *accumulate(lengths)], np.int64), given)
 
     @classmethod
     def from_documents(
