@@ -150,4 +150,5 @@ class KernelSvm(MarginChoice):
 
 
 def _progress(done: int, total: int, primal: float, dual: float) -> Progress:
-    return Progress("training", done, total, {"primal": primal, "dual": dual, "gap": primal - dual})
+    scores = {"primal": float(primal), "dual": float(dual), "gap": float(primal - dual)}
+    return Progress("training", done, total, scores)

@@ -179,7 +179,9 @@ def settled(learner: Any, text: bool) -> Any:
     Numbers need intercepts, n-grams do without. Rows of n-grams are nearly orthogonal: a few passes are as good as
     convergence, which a table of numbers may need many for.
     """
-    own = {"bias": 0.0 if text else 1.0, "epochs": 4 if text else 200}
+    own = {"bias": 0.0 if text else 1.0}
+    if getattr(learner, "gap", None) is None:  # which decides when it is enough
+        own["epochs"] = 4 if text else 200
     open_ = {name: value for name, value in own.items() if getattr(learner, name, 0) is None}
     return replace(learner, **open_) if open_ else learner
 
