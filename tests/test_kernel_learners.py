@@ -188,7 +188,7 @@ def test_any_python_function_is_a_kernel():
     kernel = FunctionKernel(lambda a, b: float(len(set(a) & set(b))))
     for learner in (
         KernelSvm(),
-        KernelPerceptron(epochs=200),
+        KernelPerceptron(hypothesis="last"),
         NearestNeighbours(k=1),
         KernelExponentiatedGradient(),
     ):
