@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
+    counting,
+    fingerprint_of,
     importance_of,
     is_text,
     labels_of,
@@ -25,7 +27,7 @@ from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentLabels, DocumentTask
+from chaffinch.recipes.document_task import DocumentTask
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 
@@ -297,10 +299,10 @@ class Classifier:
             raise DataError("numbers beside the documents are for texts; join matrices to one instead")
         importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
         if (importance <= 0).any():
-            documents, labels, beside, importance = _counting(documents, labels, beside, importance)
+            documents, labels, beside, importance = counting(documents, labels, beside, importance)
         if not text and not whole and len(documents) <= MERGED_UP_TO:
             documents, labels, importance = merged(documents, labels, importance)
-        self.fingerprint_ = _fingerprint(documents, labels)
+        self.fingerprint_ = fingerprint_of(documents, labels)
         return DocumentTask(
             X=documents,
             text=text,
@@ -379,23 +381,6 @@ class Classifier:
         if not is_text(X) and len(X) > 0:
             raise DataError("this classifier was trained on texts: give a list of strings")
         return model.scores(texts_of(X), beside, self.threads)
-
-
-def _counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:
-    """Without the documents of no importance, which are as good as absent; classes stay."""
-    keep = np.flatnonzero(importance > 0)
-    if len(keep) == 0:
-        raise DataError("every document has weight zero")
-    rows = [documents[n] for n in keep.tolist()] if isinstance(documents, list) else documents.taken(keep)
-    return rows, labels.taken(keep), None if beside is None else beside[keep], importance[keep]
-
-
-def _fingerprint(documents: Any, labels: DocumentLabels) -> str:
-    """A short name for the training data."""
-    if isinstance(documents, list):
-        texts = [one if isinstance(one, str) else repr(one) for one in documents]
-        return modelfile.fingerprint(texts, labels.ptr, labels.ids)
-    return modelfile.fingerprint(documents.ptr, documents.ids, documents.weights(), labels.ptr, labels.ids)
 
 
 def _not_fitted() -> Exception:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.recipes.document_task import DocumentLabels
@@ -133,6 +134,23 @@ def importance_of(
     else:
         raise ConfigError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
     return (weight * by_class[labels.ids]).astype(np.float32)
+
+
+def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:
+    """Without the documents of no importance, which are as good as absent; classes stay."""
+    keep = np.flatnonzero(importance > 0)
+    if len(keep) == 0:
+        raise DataError("every document has weight zero")
+    rows = [documents[n] for n in keep.tolist()] if isinstance(documents, list) else documents.taken(keep)
+    return rows, labels.taken(keep), None if beside is None else beside[keep], importance[keep]
+
+
+def fingerprint_of(documents: Any, labels: DocumentLabels) -> str:
+    """A short name for the training data."""
+    if isinstance(documents, list):
+        texts = [one if isinstance(one, str) else repr(one) for one in documents]
+        return modelfile.fingerprint(texts, labels.ptr, labels.ids)
+    return modelfile.fingerprint(documents.ptr, documents.ids, documents.weights(), labels.ptr, labels.ids)
 
 
 def _single(array: NDArray[Any]) -> DocumentLabels:

@@ -74,11 +74,8 @@ class DualInTraining:
             raise ConfigError(f"the budget of support examples must be >= 1, got {budget}")
         self.rows, self.Y, self.budget = rows, Y, budget
         self.w = np.zeros((len(rows), Y)) if w is None else np.array(w, np.float64)
-        self.mistakes: list[tuple[int, int, int]] = []
         self._diagonal: NDArray[np.float64] | None = None
-        self._F = np.zeros((len(rows), Y))
-        for n in np.flatnonzero(self.w.any(axis=1)).tolist():
-            self._F += np.outer(rows.row(n), self.w[n])
+        self._scores: NDArray[np.float64] | None = None
 
     def with_weights(self, w: NDArray[np.floating]) -> "DualInTraining":
         """The same with other coefficients, copied."""
@@ -90,7 +87,7 @@ class DualInTraining:
 
     def potentials(self, x: int) -> Parts:
         """F_x."""
-        return Parts(choice=self._F[x].copy())
+        return Parts(choice=self._F()[x].copy())
 
     def update(self, x: int, delta: Parts, step: float = 1.0) -> None:
         """alpha_x(y) += step * delta(y)"""
@@ -109,20 +106,27 @@ class DualInTraining:
         return Dual(self.rows.kernel, self.rows.objects.taken(support), self.w[support])
 
     def _add(self, n: int, change: NDArray[np.float64]) -> None:
-        row = self.rows.row(n)
+        F, row = self._F(), self.rows.row(n)
         self.w[n] += change
         for y in np.flatnonzero(change).tolist():
-            self._F[:, y] += change[y] * row
+            F[:, y] += change[y] * row
 
     def _drop_one(self) -> None:
         support = np.flatnonzero(self.w.any(axis=1))
         own = self.w[support]
-        F = self._F[support] - own * self._k()[support, None]
+        F = self._F()[support] - own * self._k()[support, None]
         gold = own.argmax(axis=1)
         right = F[np.arange(len(F)), gold]
         F[np.arange(len(F)), gold] = -np.inf
         n = int(support[np.argmax(right - F.max(axis=1))])
         self._add(n, -self.w[n])
+
+    def _F(self) -> NDArray[np.float64]:
+        if self._scores is None:
+            self._scores = np.zeros((len(self.rows), self.Y))
+            for n in np.flatnonzero(self.w.any(axis=1)).tolist():
+                self._scores += np.outer(self.rows.row(n), self.w[n])
+        return self._scores
 
     def _k(self) -> NDArray[np.float64]:
         if self._diagonal is None:
