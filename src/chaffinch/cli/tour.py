@@ -174,7 +174,7 @@ def _handwriting(_: Walk) -> None:
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for heading in ("reader", "trained in", "letters right", "words right"):
         shown.add_column(heading, justify="left" if heading == "reader" else "right")
-    for found in read_by([LINEAR[0], LINEAR[-1], QUADRATIC[-1]], train, test):
+    for found in read_by([LINEAR[0], LINEAR[3], QUADRATIC[-1]], train, test):
         row = (f"{found.train_s:.2f} s", f"{100 * found.letters:.1f} %", f"{100 * found.words:.1f} %")
         shown.add_row(found.reader.name, *row)
     out.print(shown)

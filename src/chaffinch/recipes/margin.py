@@ -38,8 +38,8 @@ MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
 class _MarginTagger(TemplateFeatures):
     """Knobs of both."""
 
-    C: float = knob(0.1, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
-    passes: int = knob(20, "passes over the training data at most", low=1)
+    C: float = knob(0.2, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
+    passes: int = knob(15, "passes over the training data at most", low=1)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
     measure: int = knob(1, "frank-wolfe: passes between two exact duality gaps; 0: never", low=0)
     average: bool = knob(True, "frank-wolfe, subgradient: the mean of the weights, later ones weighing more")

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+import numpy as np
+
 from chaffinch.errors import ConfigError
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
 from chaffinch.text.stems import stems
@@ -152,9 +154,15 @@ def _bits(words: list[str], k: int) -> list[str | None]:
     ['1', None, None, None]
     """
     at, mask = k // 4, 8 >> k % 4
-    digits = [word[at] if at < len(word) else "0" for word in words]
-    set_ = {d for d in "0123456789abcdef" if int(d, 16) & mask}
-    return ["1" if d in set_ else None for d in digits]
+    if words and len(words[0]) > at and "".join(words).isascii() and len({len(w) for w in words}) == 1:
+        digits = np.frombuffer("".join(words).encode(), np.uint8).reshape(len(words), -1)[:, at]
+    else:
+        digits = np.array([ord(w[at]) if at < len(w) and w[at] < "g" else 48 for w in words], np.uint8)
+    value = np.full(256, None, object)
+    for digit in "0123456789abcdef":
+        value[ord(digit)] = "1" if int(digit, 16) & mask else None
+    listed: list[str | None] = value[digits].tolist()
+    return listed
 
 
 def _check_name(name: str) -> None:

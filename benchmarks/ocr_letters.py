@@ -1,0 +1,73 @@
+"""OCR letters for the benchmarks of margins: words of some folds, as ours reads them and as python-crfsuite does."""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpora import corpus
+
+LETTERS = "ocr_letters/letters.npz"
+SMALL, LARGE = ("0", "1-9"), ("1-9", "0")
+
+
+def tables(folds: tuple[str, str]) -> tuple[Any, Any]:
+    """Training and test words as tables; reading the archive is not timed."""
+    from chaffinch.corpus import read
+    from chaffinch.text.table import TokenTable
+
+    train, test = (TokenTable.from_documents(read(corpus(LETTERS), folds=f)) for f in folds)
+    return train, test
+
+
+def structured_svm(given: tuple[Any, Any]) -> Any:
+    """The structured SVM as the recipe ships it, from images to a tagger, its gap measured after every pass."""
+    from chaffinch.estimators import Tagger
+
+    return Tagger("ssvm", threads=1).fit(given[0])
+
+
+def pixel_strings(table: Any) -> list[list[list[str]]]:
+    """The black pixels of every letter, by name, and a constant: what a CRFsuite user writes."""
+    names = [f"p{k}" for k in range(128)]
+    rows = []
+    for word in table.lists("w"):
+        bits = [bin(int(image, 16))[2:].zfill(128) for image in word]
+        rows.append([["bias", *(names[k] for k, b in enumerate(letter) if b == "1")] for letter in bits])
+    return rows
+
+
+def crfsuite_input(given: tuple[Any, Any]) -> Any:
+    """Items ready for the trainer; not timed."""
+    import pycrfsuite
+
+    train, _ = given
+    return pixel_strings(train), train.lists("y"), pycrfsuite
+
+
+def crfsuite_lbfgs(ready: Any) -> Any:
+    """CRFsuite's L-BFGS with c2 = 1, from lists of features to a tagger."""
+    X, y, pycrfsuite = ready
+    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
+    trainer.set_params({"c1": 0.0, "c2": 1.0})
+    for word, labels in zip(X, y, strict=True):
+        trainer.append(word, labels)
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(Path(folder) / "m.crfsuite")
+        trainer.train(path)
+        tagger = pycrfsuite.Tagger()
+        tagger.open(path)
+        return tagger
+
+
+def right(given: tuple[Any, Any], output: Any) -> dict[str, float]:
+    """Shares of letters and words that are right when the test words are read."""
+    test = given[1]
+    gold = test.lists("y")
+    ours = hasattr(output, "predict")
+    read = output.predict(test) if ours else [output.tag(word) for word in pixel_strings(test)]
+    pairs = [(g, list(f)) for g, f in zip(gold, read, strict=True)]
+    letters = sum(len(g) for g, _ in pairs)
+    return {
+        "letters": sum(a == b for g, f in pairs for a, b in zip(g, f, strict=True)) / letters,
+        "words": sum(g == f for g, f in pairs) / len(pairs),
+    }
