@@ -11,7 +11,7 @@ from chaffinch.scorers import Example, Layout, Linear
 from chaffinch.structures import Chain, Choice
 
 
-def chain_problem(*, N: int = 12, Y: int = 3, F: int = 8, longest: int = 4, seed: int = 0) -> Problem:
+def chain_problem(*, N: int = 8, Y: int = 3, F: int = 8, longest: int = 4, seed: int = 0) -> Problem:
     """Noisy sentences, end to end."""
     chance = np.random.default_rng(seed)
     truth = chance.normal(size=(F, Y))
@@ -24,7 +24,7 @@ def chain_problem(*, N: int = 12, Y: int = 3, F: int = 8, longest: int = 4, seed
     return Problem(Chain(Y), Linear(Layout.chain(F, Y)), examples)
 
 
-def choice_problem(*, N: int = 15, Y: int = 3, F: int = 6, seed: int = 0) -> Problem:
+def choice_problem(*, N: int = 10, Y: int = 3, F: int = 6, seed: int = 0) -> Problem:
     """Noisy documents."""
     chance = np.random.default_rng(seed)
     truth = chance.normal(size=(F, Y))
@@ -43,7 +43,7 @@ def enumerated_planes(problem: Problem, slack: bool = False) -> list[tuple[np.nd
         potentials = problem.scorer.potentials(x)
         cost, gold = structure.cost(potentials.shape, y), structure.parts(potentials.shape, y)
         rows, losses = [], []
-        for answer in brute.labelings(structure, potentials):
+        for answer in brute.labelings(getattr(structure, "structure", structure), potentials):
             parts = structure.parts(potentials.shape, answer)
             loss = cost.dot(parts)
             w = Linear(problem.scorer.layout)

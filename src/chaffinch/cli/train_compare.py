@@ -89,8 +89,10 @@ def write_curve(path: Path, recipe: str, history: Sequence[Progress]) -> None:
     """A page with one line for each score that training reported."""
     page = Page(f"How {recipe} learnt", f"{len(history)} epochs")
     names = list(dict.fromkeys(name for p in history for name in p.scores))
-    for name in names:
-        points = [(float(p.done), p.scores[name]) for p in history if name in p.scores]
-        page.add(name, figure(lines(name, {name: points}, "epoch", name)))
+    both = [name for name in ("primal", "dual") if name in names]  # the gap between them is what to look at
+    for shown in [both] * bool(both) + [[name] for name in names if name not in both]:
+        points = {n: [(float(p.done), p.scores[n]) for p in history if n in p.scores] for n in shown}
+        title = " and ".join(shown)
+        page.add(title, figure(lines(title, points, "epoch", title)))
     with writing_text(path) as stream:
         stream.write(page.render())
