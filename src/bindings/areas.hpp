@@ -24,6 +24,7 @@ void bind_part_rows(nanobind::module_& m);
 void bind_pruned_chain(nanobind::module_& m);
 void bind_random(nanobind::module_& m);
 void bind_score(nanobind::module_& m);
+void bind_segments(nanobind::module_& m);
 void bind_tag_lists(nanobind::module_& m);
 void bind_svm(nanobind::module_& m);
 void bind_span_parser(nanobind::module_& m);

@@ -25,6 +25,7 @@ NB_MODULE(_core, m) {
     bind_pruned_chain(m);
     bind_random(m);
     bind_score(m);
+    bind_segments(m);
     bind_tag_lists(m);
     bind_svm(m);
     bind_span_parser(m);

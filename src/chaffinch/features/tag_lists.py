@@ -52,7 +52,7 @@ def tag_list_features(
             np.array([tag[0] in "BSU" for tag in labels], np.uint8),
             np.array([tag[0] in "ESLU" for tag in labels], np.uint8),
             _keys(words, str.lower),
-            _keys(words, _shape),
+            _keys(words, word_shape),
             np.zeros(0, np.uint64) if extra is None else _keys(extra, str),
             threads,
         )
@@ -75,7 +75,7 @@ def _keys(sentences: Sequence[Sequence[str]], function: Callable[[str], str]) ->
     return np.asarray(keys[ids])
 
 
-def _shape(word: str) -> str:
+def word_shape(word: str) -> str:
     """Capitals, small letters, digits and marks, each run once: ``McDonald's`` is ``XxXx'x``."""
     kinds = ("X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word)
     return "".join(kind for kind, _ in groupby(kinds))

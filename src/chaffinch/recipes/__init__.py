@@ -1,6 +1,6 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm, incremental_search, margin, memm, perceptron
+from chaffinch.recipes import crf, hmm, incremental_search, margin, memm, perceptron, semi_crf
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
@@ -8,6 +8,7 @@ TAGGERS = Recipes(
     hmm.RECIPE,
     hmm.EMISSION,
     memm.RECIPE,
+    semi_crf.RECIPE,
     perceptron.PERCEPTRON,
     perceptron.MIRA,
     margin.SSVM,

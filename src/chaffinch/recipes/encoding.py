@@ -62,7 +62,7 @@ def encoded(
     second: templates over what a first pass said, added where these read nothing of it
     """
     paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
-    phrases = None if knobs.gazetteers is None else Gazetteers.read(_phrase_files(knobs.gazetteers))
+    phrases = None if knobs.gazetteers is None else Gazetteers.read(phrase_files(knobs.gazetteers))
     named = task.features if task.features is not None else preset
     chosen = feature_set(named, task.columns, paths, phrases)
     if labels is not None and not any(t.label_offsets for t in chosen.templates):
@@ -192,7 +192,8 @@ def _as_bio(tag: str) -> str:
     return {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:]
 
 
-def _phrase_files(named: str) -> dict[str, Path]:
+def phrase_files(named: str) -> dict[str, Path]:
+    """Files of phrases by name: those named, separated by commas, or those of a folder."""
     folder = Path(named)
     files = sorted(folder.glob("*.txt")) if folder.is_dir() else [Path(part) for part in named.split(",")]
     if not files:

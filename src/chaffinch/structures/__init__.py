@@ -18,6 +18,7 @@ from chaffinch.structures.protocols import (
     oracles,
     require,
 )
+from chaffinch.structures.segments import Segment, Segments
 from chaffinch.structures.tree import Tree
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
     "Parts",
     "Scorer",
     "Search",
+    "Segment",
+    "Segments",
     "Shape",
     "Structure",
     "SumOracle",
