@@ -134,7 +134,7 @@ class BoundTrainer {
   public:
     BoundTrainer(In<std::int64_t> bounds, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> nodes,
                  Masks open, In<std::uint8_t> masks, std::int64_t F, std::int64_t Y, std::int64_t left, std::int64_t right,
-                 std::int64_t cells, const std::string& loss, bool adaptive, float rate, float dropout, std::uint64_t seed)
+                 std::int64_t cells, const std::string& loss, bool adaptive, float rate, float start, float dropout, std::uint64_t seed)
         : kept_(bounds, ptr, ids, nodes, open, masks) {
         expect(bounds.size() >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
         TreeExamples x{span(bounds), span(ptr), span(ids), span(nodes), open ? open->data() : nullptr, {0}};
@@ -157,12 +157,13 @@ class BoundTrainer {
         expect(left >= F * padded(3 * Y) && right >= left + Y * padded(Y) && cells >= right + Y * padded(Y),
                "the blocks of w overlap");
         expect(loss == "likelihood" || loss == "hinge" || loss == "perceptron", "an unknown loss");
+        expect(start > 0, "start must be above 0");
         expect(dropout >= 0 && dropout < 1, "dropout must be in [0, 1)");
         const TreeLoss what = loss == "likelihood" ? TreeLoss::likelihood
                               : loss == "hinge"    ? TreeLoss::hinge
                                                    : TreeLoss::perceptron;
         trainer_ = std::make_unique<TreeTrainer>(std::move(x), TreeLayout{F, Y, padded(3 * Y), left, right, padded(Y), cells},
-                                                 with_masks(Y, masks.data()), TreeRule{what, adaptive, rate, dropout, seed});
+                                                 with_masks(Y, masks.data()), TreeRule{what, adaptive, rate, start, dropout, seed});
         cells_ = cells;
         examples_ = static_cast<std::int64_t>(bounds.size()) - 1;
     }
@@ -295,10 +296,10 @@ void bind_span_parser(nb::module_& m) {
     nb::class_<BoundTrainer>(m, "TreeTrainer", "Linear models of trees, moved one sentence at a time.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, Masks, In<std::uint8_t>,
                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const std::string&, bool, float,
-                      float, std::uint64_t>(),
+                      float, float, std::uint64_t>(),
              "bounds"_a.noconvert(), "ptr"_a.noconvert(), "ids"_a.noconvert(), "nodes"_a.noconvert(),
              "open"_a.noconvert().none(), "masks"_a.noconvert(), "F"_a, "Y"_a, "left"_a, "right"_a, "cells"_a, "loss"_a,
-             "adaptive"_a, "rate"_a, "dropout"_a, "seed"_a)
+             "adaptive"_a, "rate"_a, "start"_a, "dropout"_a, "seed"_a)
         .def("epoch", &BoundTrainer::epoch, "order"_a.noconvert(), "The loss, and how many sentences were wrong.")
         .def("weights", &BoundTrainer::weights, "average"_a, "out"_a.noconvert());
     nb::class_<BoundModel>(m, "SpanModel", "Weights over span features: trees of sentences.")

@@ -11,8 +11,9 @@ namespace chaffinch {
 
 namespace {
 
-// Rows of a delta that stay below this change nothing worth the time.
-constexpr float still = 1e-4f;
+// Cells of a delta that stay below this change nothing worth the time.
+constexpr float still = 1e-3f;
+constexpr std::int64_t line = 16; // floats
 
 // out += delta
 CHAFFINCH_HOT void add_row(const float* delta, std::int64_t n, float* out) {
@@ -32,7 +33,7 @@ CHAFFINCH_HOT void adaptive_step(const float* g, std::int64_t n, float rate, flo
                                  float* squares) {
     for (std::int64_t c = 0; c < n; ++c) {
         squares[c] += g[c] * g[c];
-        const float d = rate * g[c] / (std::sqrt(squares[c]) + 1e-6f);
+        const float d = rate * g[c] / std::sqrt(squares[c]);
         w[c] += d;
         mean[c] += time * d;
     }
@@ -58,7 +59,7 @@ template <class Visit> void walk(const TreeNode* nodes, std::int64_t T, Visit&& 
 TreeTrainer::TreeTrainer(TreeExamples examples, TreeLayout layout, TreePotentials<float> like, TreeRule rule)
     : examples_(std::move(examples)), layout_(layout), like_(like), rule_(rule),
       w_(static_cast<std::size_t>(layout.cells)), mean_(static_cast<std::size_t>(layout.cells)),
-      squares_(rule.adaptive ? static_cast<std::size_t>(layout.cells) : 0), slot_(static_cast<std::size_t>(layout.F), -1) {
+      squares_(rule.adaptive ? static_cast<std::size_t>(layout.cells) : 0, rule.start), slot_(static_cast<std::size_t>(layout.F), -1) {
     const auto pairs = static_cast<std::size_t>(layout.Y * layout.Y);
     for (auto* block : {&left_, &right_, &left_delta_, &right_delta_}) block->resize(pairs);
 }
@@ -179,10 +180,13 @@ void TreeTrainer::gather() {
     const std::int64_t S = Spans{potentials_.T}.count(), W = layout_.span_stride;
     touched_.clear();
     for (std::int64_t s = 0; s < S; ++s) {
-        const float* row = &delta_[s * W];
+        float* row = &delta_[s * W];
         float most = 0;
-        for (std::int64_t c = 0; c < W; ++c) most = std::max(most, std::abs(row[c]));
-        if (most < still) continue;
+        for (std::int64_t c = 0; c < W; ++c) {
+            row[c] = std::abs(row[c]) < still ? 0.0f : row[c];
+            most = std::max(most, std::abs(row[c]));
+        }
+        if (most == 0) continue;
         for (std::int64_t k = ptr_[s]; k < ptr_[s + 1]; ++k) {
             std::int32_t& slot = slot_[ids_[k]];
             if (slot < 0) {
@@ -210,9 +214,15 @@ void TreeTrainer::apply() {
 }
 
 void TreeTrainer::step(std::int64_t cell, const float* g, std::int64_t count) {
+    // Most lines of a row have no gradient, and memory is what this costs.
     const auto time = static_cast<float>(time_);
-    if (rule_.adaptive) adaptive_step(g, count, rule_.rate, time, &w_[cell], &mean_[cell], &squares_[cell]);
-    else plain_step(g, count, rule_.rate, time, &w_[cell], &mean_[cell]);
+    for (std::int64_t c = 0; c < count; c += line) {
+        const std::int64_t n = std::min(line, count - c);
+        if (std::all_of(g + c, g + c + n, [](float x) { return x == 0; })) continue;
+        const std::int64_t at = cell + c;
+        if (rule_.adaptive) adaptive_step(g + c, n, rule_.rate, time, &w_[at], &mean_[at], &squares_[at]);
+        else plain_step(g + c, n, rule_.rate, time, &w_[at], &mean_[at]);
+    }
 }
 
 } // namespace chaffinch

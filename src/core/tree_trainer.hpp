@@ -5,7 +5,7 @@
 //   perceptron  delta = parts(y) - parts(argmax of potentials)
 //
 //   g = F' delta      w += rate g                                   or, adaptive (AdaGrad, Duchi et al. 2011),
-//                     G += g^2,  w += rate g / sqrt(G)              each weight at its own pace
+//                     G += g^2,  w += rate g / sqrt(G)              each weight at its own pace, G from `start` on
 #pragma once
 
 #include "aligned.hpp"
@@ -37,7 +37,7 @@ enum class TreeLoss { likelihood, hinge, perceptron };
 struct TreeRule {
     TreeLoss loss;
     bool adaptive;
-    float rate;
+    float rate, start;
     float dropout; // the share of features that each sentence does without
     std::uint64_t seed;
 };

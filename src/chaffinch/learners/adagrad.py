@@ -27,7 +27,7 @@ class AdaGrad:
         hinge       delta = parts(y) - parts(argmax(potentials + cost))              (a structured SVM)
         perceptron  delta = parts(y) - parts(argmax(potentials))
 
-        g = F' delta,   G += g^2,   w += rate g / sqrt(G)
+        g = F' delta,   G += g^2,   w += rate g / sqrt(G),   G from ``start`` on
 
     Duchi, Hazan and Singer 2011, "Adaptive subgradient methods". Needs a SumOracle (likelihood) or a MaxOracle.
 
@@ -42,7 +42,10 @@ class AdaGrad:
 
     loss: str = knob("likelihood", "what is made small", choices=LOSSES)
     epochs: int = knob(10, "passes over the training data", low=1)
-    rate: float = knob(0.1, "length of the first step of a weight", low=0.0)
+    rate: float = knob(0.1, "length of the first steps of a weight", low=0.0)
+    start: float = knob(
+        0.1, "sum of squares to begin with: the greater, the less small gradients move", low=1e-12
+    )
     dropout: float = knob(
         0.0, "share of features that a sentence is learnt without (trees)", low=0.0, high=0.9
     )
@@ -65,7 +68,7 @@ class AdaGrad:
         require(self, "logsum" if self.loss == "likelihood" else "argmax", problem.structure)
         trees = isinstance(problem.structure, Tree) and isinstance(problem.examples, TreeExamples)
         if fused and trees and isinstance(problem.scorer, Linear) and not problem.scorer.w.any():
-            return fused_passes(problem, self.loss, True, self.rate, self.dropout, self)
+            return fused_passes(problem, self)
         if self.dropout > 0:
             raise ConfigError("AdaGrad.dropout is for trees over span features")
         return self._generic(problem)
@@ -75,7 +78,7 @@ class AdaGrad:
         structure = problem.structure
         w = problem.scorer.w.copy()
         scorer = problem.scorer.with_weights(w)
-        total, squares, steps = np.zeros(w.shape), np.zeros(w.shape), 0
+        total, squares, steps = np.zeros(w.shape), np.full(w.shape, self.start), 0
 
         def made() -> Any:
             return problem.scorer.with_weights((total / steps if self.average else scorer.w).astype(w.dtype))
@@ -93,7 +96,7 @@ class AdaGrad:
                     step.update(x, delta)
                     g = step.w.astype(np.float64)
                     squares += g * g
-                    w = (scorer.w + self.rate * g / (np.sqrt(squares) + 1e-6)).astype(w.dtype)
+                    w = (scorer.w + self.rate * g / np.sqrt(squares)).astype(w.dtype)
                     scorer = problem.scorer.with_weights(w)
                 total += scorer.w
                 steps += 1
@@ -111,9 +114,7 @@ class AdaGrad:
         return not np.array_equal(answer, y), gold - structure.parts(shape, answer)
 
 
-def fused_passes(
-    problem: Problem, loss: str, adaptive: bool, rate: float, dropout: float, learner: Any
-) -> Iterator[Epoch]:
+def fused_passes(problem: Problem, learner: AdaGrad) -> Iterator[Epoch]:
     """Trees over span features, in the core."""
     data, tree, layout = problem.examples, problem.structure, problem.scorer.layout
     assert isinstance(data, TreeExamples)
@@ -129,10 +130,11 @@ def fused_passes(
         left=layout["left"].offset,
         right=layout["right"].offset,
         cells=layout.size,
-        loss=loss,
-        adaptive=adaptive,
-        rate=rate,
-        dropout=dropout,
+        loss=learner.loss,
+        adaptive=True,
+        rate=learner.rate,
+        start=learner.start,
+        dropout=learner.dropout,
         seed=learner.seed,
     )
 
