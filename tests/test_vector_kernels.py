@@ -1,6 +1,7 @@
 """Kernels of vectors: definitions, blocks, threads, algebra, and the cache of rows."""
 
 import math
+from itertools import pairwise as pairs
 
 import numpy as np
 import pytest
@@ -85,6 +86,28 @@ def test_an_expansion_is_the_block_times_the_coefficients(kernel):
     np.testing.assert_allclose(kernel.expansion(A, B, w), want, rtol=1e-3, atol=1e-2)
     sparse = kernel.expansion(scipy.sparse.csr_array(A), scipy.sparse.csr_array(B), w)
     np.testing.assert_allclose(sparse, want, rtol=1e-3, atol=1e-2)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_rows_of_zeros_and_ones_are_compared_by_their_bits(kernel):
+    rng = np.random.default_rng(0)
+    A, B = (rng.random((70, 131)) < 0.3) * 1.0, (rng.random((33, 131)) < 0.3) * 1.0
+    small = type(kernel)(**{**vars(kernel), **({"gamma": 0.02} if hasattr(kernel, "gamma") else {})})
+    np.testing.assert_allclose(small.gram(A, B), trusted(small, A, B), rtol=1e-5)
+    nearly = A.copy()
+    nearly[3, 3] = 1.5
+    np.testing.assert_allclose(small.gram(nearly, B)[4:], small.gram(A, B)[4:], rtol=2e-5)
+
+
+def test_expansions_over_groups_are_those_of_each_group():
+    A, B, w, bounds = table(60, 9), table(1100, 9, 1), table(1100, 3, 2), np.array([0, 700, 700, 1100])
+    for X, Y in ((A, B), (scipy.sparse.csr_array(A), scipy.sparse.csr_array(B))):
+        for kernel in (*KERNELS, LinearKernel() + Rbf(gamma=0.1)):
+            found = kernel.grouped_expansion(X, Y, bounds, w)
+            assert found.shape == (60, 3, 3)
+            for g, (a, b) in enumerate(pairs(bounds.tolist())):
+                want = kernel.gram(A, B[a:b]).astype(np.float64) @ w[a:b]
+                np.testing.assert_allclose(found[:, g], want, rtol=1e-3, atol=1e-2)
 
 
 @settings(max_examples=25, deadline=None)

@@ -184,16 +184,19 @@ void bind_kernels(nb::module_& m) {
         nb::arg("kernel"), nb::arg("A"), nb::arg("B"), nb::arg("threads"), nb::arg("out").noconvert());
     m.def(
         "dense_expansion",
-        [](const VectorKernel& kernel, In<float, 2> A, In<float, 2> B, In<float, 2> w, std::size_t threads,
-           Out<float, 2> out) {
+        [](const VectorKernel& kernel, In<float, 2> A, In<float, 2> B, In<std::int64_t> bounds, In<float, 2> w,
+           std::size_t threads, Out<float, 3> out) {
             expect(A.shape(1) == B.shape(1), "dense_expansion: rows must be of one length");
             expect(w.shape(0) == B.shape(0), "dense_expansion: w must have a row for each of B's");
-            check_block(out, dense(A).n, static_cast<std::int64_t>(w.shape(1)));
+            check_bounds(span(bounds), B.shape(0));
+            expect(out.shape(0) == A.shape(0) && out.shape(1) == bounds.size() - 1 && out.shape(2) == w.shape(1),
+                   "dense_expansion: out must be [rows of A, groups, columns of w]");
             nb::gil_scoped_release released;
-            dense_expansion(kernel, dense(A), dense(B), w.data(), static_cast<std::int64_t>(w.shape(1)), threads, out.data());
+            dense_expansion(kernel, dense(A), dense(B), span(bounds), w.data(), static_cast<std::int64_t>(w.shape(1)),
+                            threads, out.data());
         },
-        nb::arg("kernel"), nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("w").noconvert(),
-        nb::arg("threads"), nb::arg("out").noconvert());
+        nb::arg("kernel"), nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("bounds").noconvert(),
+        nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert());
     m.def(
         "sparse_expansion",
         [](const VectorKernel& kernel, const KernelRows& A, const KernelRows& B, In<float, 2> w, std::size_t threads,

@@ -77,24 +77,90 @@ std::vector<float> squared_norms(const Examples& x) {
     return norms;
 }
 
-// |a - b| does not change when both are moved; about B's middle, |a|^2 + |b|^2 - 2 a.b loses fewer digits.
-struct Centred {
-    std::vector<float> a, b;
-    DenseRows A, B;
+// Rows moved so that the middle of B is the origin. |a - b| does not change when both are moved, and |a|^2 + |b|^2 - 2 a.b
+// loses fewer digits.
+std::vector<float> moved(const DenseRows& x, const std::vector<float>& middle) {
+    std::vector<float> out(x.values, x.values + x.n * x.d);
+    for (std::int64_t i = 0; i < x.n; ++i)
+        for (std::int64_t k = 0; k < x.d; ++k) out[static_cast<std::size_t>(i * x.d + k)] -= middle[static_cast<std::size_t>(k)];
+    return out;
+}
 
-    Centred(const DenseRows& A_, const DenseRows& B_) : A(A_), B(B_) {
-        std::vector<double> sum(static_cast<std::size_t>(B.d));
-        for (std::int64_t j = 0; j < B.n; ++j)
-            for (std::int64_t k = 0; k < B.d; ++k) sum[static_cast<std::size_t>(k)] += B.values[j * B.d + k];
-        a.assign(A.values, A.values + A.n * A.d);
-        b.assign(B.values, B.values + B.n * B.d);
-        for (std::int64_t k = 0; k < B.d; ++k) {
-            const float middle = static_cast<float>(sum[static_cast<std::size_t>(k)] / static_cast<double>(std::max<std::int64_t>(B.n, 1)));
-            for (std::int64_t i = 0; i < A.n; ++i) a[static_cast<std::size_t>(i * A.d + k)] -= middle;
-            for (std::int64_t j = 0; j < B.n; ++j) b[static_cast<std::size_t>(j * B.d + k)] -= middle;
+std::vector<float> middle_of(const DenseRows& x) {
+    std::vector<double> sum(static_cast<std::size_t>(x.d));
+    for (std::int64_t i = 0; i < x.n; ++i)
+        for (std::int64_t k = 0; k < x.d; ++k) sum[static_cast<std::size_t>(k)] += x.values[i * x.d + k];
+    std::vector<float> out;
+    for (const double total : sum) out.push_back(static_cast<float>(total / static_cast<double>(std::max<std::int64_t>(x.n, 1))));
+    return out;
+}
+
+bool zeros_and_ones(const DenseRows& x) {
+    return std::all_of(x.values, x.values + x.n * x.d, [](float v) { return v == 0.0f || v == 1.0f; });
+}
+
+std::vector<std::uint64_t> bits_of(const DenseRows& x, std::int64_t words) {
+    std::vector<std::uint64_t> out(static_cast<std::size_t>(x.n * words));
+    for (std::int64_t i = 0; i < x.n; ++i)
+        for (std::int64_t k = 0; k < x.d; ++k)
+            if (x.values[i * x.d + k] != 0.0f) out[static_cast<std::size_t>(i * words + k / 64)] |= std::uint64_t{1} << (k % 64);
+    return out;
+}
+
+// z[i][j] = how many features rows i and j share
+CHAFFINCH_HOT void shared_bits(const std::uint64_t* a, std::int64_t rows, const std::uint64_t* b, std::int64_t n,
+                               std::int64_t words, float* z, std::int64_t stride) {
+    for (std::int64_t i = 0; i < rows; ++i, a += words)
+        for (std::int64_t j = 0; j < n; ++j) {
+            int count = 0;
+            for (std::int64_t w = 0; w < words; ++w) count += __builtin_popcountll(a[w] & b[j * words + w]);
+            z[i * stride + j] = static_cast<float>(count);
         }
-        A.values = a.data(), B.values = b.data();
+}
+
+// Inner products of the rows of A with pieces of B: by counting bits where both hold zeros and ones only, else in tiles.
+class DenseProducts {
+  public:
+    DenseProducts(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, std::vector<std::int64_t> cuts)
+        : A_(A), words_((A.d + 63) / 64), cuts_(std::move(cuts)) {
+        DenseRows b = B;
+        const bool apart = kernel.kind == VectorKernelKind::rbf;
+        if (zeros_and_ones(B) && zeros_and_ones(A)) {
+            a_bits_ = bits_of(A, words_), b_bits_ = bits_of(B, words_);
+        } else if (apart) {
+            const std::vector<float> middle = middle_of(B);
+            a_ = moved(A, middle), b_ = moved(B, middle);
+            A_.values = a_.data(), b.values = b_.data();
+        }
+        if (apart) a_norms = squared_norms(A_), b_norms = squared_norms(b);
+        if (a_bits_.empty())
+            for (std::size_t p = 0; p + 1 < cuts_.size(); ++p)
+                panels_.push_back(Panels::of_rows(b.values + cuts_[p] * b.d, cuts_[p + 1] - cuts_[p], b.d));
     }
+
+    std::int64_t columns(std::size_t piece) const { return cuts_[piece + 1] - cuts_[piece]; }
+
+    // k(a_i, b_j) for rows [first, first + rows) and one piece.
+    void kernel_block(const VectorKernel& kernel, std::int64_t first, std::int64_t rows, std::size_t piece, float* out,
+                      std::int64_t stride) const {
+        if (a_bits_.empty())
+            multiply(A_.values + first * A_.d, A_.d, rows, panels_[piece], false, out, stride);
+        else
+            shared_bits(a_bits_.data() + first * words_, rows, b_bits_.data() + cuts_[piece] * words_, columns(piece), words_,
+                        out, stride);
+        const bool apart = !a_norms.empty();
+        apply(kernel, apart ? a_norms.data() + first : nullptr, apart ? b_norms.data() + cuts_[piece] : nullptr, rows,
+              columns(piece), stride, out);
+    }
+
+  private:
+    DenseRows A_;
+    std::int64_t words_;
+    std::vector<std::int64_t> cuts_; // [pieces+1]
+    std::vector<float> a_, b_;       // moved rows
+    std::vector<std::uint64_t> a_bits_, b_bits_;
+    std::vector<Panels> panels_;
+    std::vector<float> a_norms, b_norms;
 };
 
 // Calls work(first, rows) for blocks of rows.
@@ -102,41 +168,6 @@ template <class Work> void over_blocks(std::int64_t n, std::size_t threads, Work
     parallel_blocks(static_cast<std::size_t>((n + block_rows - 1) / block_rows), threads, [&](std::size_t b) {
         const std::int64_t first = static_cast<std::int64_t>(b) * block_rows;
         work(first, std::min(block_rows, n - first));
-    });
-}
-
-void dense_gram_of(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, std::size_t threads, float* out) {
-    const Panels panels = Panels::of_rows(B.values, B.n, B.d);
-    const bool apart = kernel.kind == VectorKernelKind::rbf;
-    const std::vector<float> a = apart ? squared_norms(A) : std::vector<float>{};
-    const std::vector<float> b = apart ? squared_norms(B) : std::vector<float>{};
-    over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
-        multiply(A.values + first * A.d, A.d, rows, panels, false, out + first * B.n, B.n);
-        apply(kernel, apart ? a.data() + first : nullptr, b.data(), rows, B.n, B.n, out + first * B.n);
-    });
-}
-
-void dense_expansion_of(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, const float* w, std::int64_t C,
-                        std::size_t threads, float* out) {
-    const bool apart = kernel.kind == VectorKernelKind::rbf;
-    const std::vector<float> a = apart ? squared_norms(A) : std::vector<float>{};
-    const std::vector<float> b = apart ? squared_norms(B) : std::vector<float>{};
-    std::vector<Panels> rows_of, weights_of;
-    for (std::int64_t j = 0; j < B.n; j += block_columns) {
-        const std::int64_t columns = std::min(block_columns, B.n - j);
-        rows_of.push_back(Panels::of_rows(B.values + j * B.d, columns, B.d));
-        weights_of.push_back(Panels::of_columns(w + j * C, columns, C));
-    }
-    over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
-        AlignedVector<float> K(static_cast<std::size_t>(rows * block_columns));
-        std::fill_n(out + first * C, rows * C, 0.0f);
-        for (std::size_t piece = 0; piece < rows_of.size(); ++piece) {
-            const std::int64_t j = static_cast<std::int64_t>(piece) * block_columns, columns = rows_of[piece].n();
-            multiply(A.values + first * A.d, A.d, rows, rows_of[piece], false, K.data(), block_columns);
-            apply(kernel, apart ? a.data() + first : nullptr, b.data() + (apart ? j : 0), rows, columns, block_columns,
-                  K.data());
-            multiply(K.data(), block_columns, rows, weights_of[piece], true, out + first * C, C);
-        }
     });
 }
 
@@ -171,16 +202,36 @@ CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const Inver
 } // namespace
 
 void dense_gram(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, std::size_t threads, float* out) {
-    if (kernel.kind != VectorKernelKind::rbf) return dense_gram_of(kernel, A, B, threads, out);
-    const Centred moved(A, B);
-    dense_gram_of(kernel, moved.A, moved.B, threads, out);
+    const DenseProducts products(kernel, A, B, {0, B.n});
+    over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
+        products.kernel_block(kernel, first, rows, 0, out + first * B.n, B.n);
+    });
 }
 
-void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, const float* w, std::int64_t C,
-                     std::size_t threads, float* out) {
-    if (kernel.kind != VectorKernelKind::rbf) return dense_expansion_of(kernel, A, B, w, C, threads, out);
-    const Centred moved(A, B);
-    dense_expansion_of(kernel, moved.A, moved.B, w, C, threads, out);
+void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B,
+                     std::span<const std::int64_t> bounds, const float* w, std::int64_t C, std::size_t threads, float* out) {
+    // Pieces of at most so many columns, none across the end of a group.
+    std::vector<std::int64_t> cuts{0};
+    std::vector<std::int64_t> group;
+    const std::int64_t G = static_cast<std::int64_t>(bounds.size()) - 1;
+    for (std::int64_t g = 0; g < G; ++g)
+        for (std::int64_t j = bounds[g]; j < bounds[g + 1]; j = cuts.back()) {
+            cuts.push_back(std::min(j + block_columns, bounds[g + 1]));
+            group.push_back(g);
+        }
+    std::vector<Panels> weights;
+    for (std::size_t p = 0; p < group.size(); ++p)
+        weights.push_back(Panels::of_columns(w + cuts[p] * C, cuts[p + 1] - cuts[p], C));
+    const DenseProducts products(kernel, A, B, std::move(cuts));
+    over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
+        AlignedVector<float> K(static_cast<std::size_t>(rows * block_columns));
+        float* to = out + first * G * C;
+        std::fill_n(to, rows * G * C, 0.0f);
+        for (std::size_t p = 0; p < group.size(); ++p) {
+            products.kernel_block(kernel, first, rows, p, K.data(), block_columns);
+            multiply(K.data(), block_columns, rows, weights[p], true, to + group[p] * C, G * C);
+        }
+    });
 }
 
 void sparse_gram(const VectorKernel& kernel, const Examples& A, const Examples& B, std::size_t threads, float* out) {

@@ -5,7 +5,7 @@
 //   rbf          exp(-gamma |a - b|^2),   |a - b|^2 = |a|^2 + |b|^2 - 2 a.b
 //   sigmoid      tanh(gamma a.b + offset)
 //
-// Inner products of dense rows are blocked; those of sparse rows walk an inverted index of B, so that only features
+// Inner products of dense rows are blocked, or bits that are counted where all values are 0 and 1; those of sparse rows walk an inverted index of B, so that only features
 // that both rows have are touched. Every entry is summed in the order of its features: the same bytes for any number of
 // threads, and for any way of cutting A into pieces.
 #pragma once
@@ -39,11 +39,14 @@ void dense_gram(const VectorKernel& kernel, const DenseRows& A, const DenseRows&
 void sparse_gram(const VectorKernel& kernel, const Examples& A, const Examples& B, std::size_t threads,
                  float* out); // [A.N][B.N]
 
-// out[i][c] = sum_j K_ij w_jc, the block K of A and B never kept: scores of many rows from a dual expansion.
+// out[i][g][c] = sum over j of group g of  K_ij w_jc,   the block K of A and B never kept: the scores of many rows from a
+// dual expansion, support vectors in groups one after the other.
 void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B,
-                     const float* w, // [B.n][C]
+                     std::span<const std::int64_t> bounds, // [G+1]  from 0 to B.n
+                     const float* w,                       // [B.n][C]
                      std::int64_t C, std::size_t threads,
-                     float* out); // [A.n][C]
+                     float* out); // [A.n][G][C]
+// The same of sparse rows, all of one group.
 void sparse_expansion(const VectorKernel& kernel, const Examples& A, const Examples& B,
                       const float* w, // [B.N][C]
                       std::int64_t C, std::size_t threads,

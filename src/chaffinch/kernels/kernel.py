@@ -1,5 +1,6 @@
 """What every kernel offers: blocks of its Gram matrix, its diagonal, and expansions over support objects."""
 
+from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -76,6 +77,17 @@ class Kernel:
         for first in range(0, len(a), EXPANSION_ROWS):
             rows = np.arange(first, min(first + EXPANSION_ROWS, len(a)))
             out[rows] = self.gram(a.taken(rows), b, threads=threads) @ w
+        return out
+
+    def grouped_expansion(
+        self, A: Any, B: Any, bounds: NDArray[np.int64], w: NDArray[np.floating], *, threads: int = 0
+    ) -> Block:
+        """The expansions over groups of B, which lie one after the other: [n, groups, columns of w]."""
+        a, b = self.prepared(A), self.prepared(B)
+        out = np.zeros((len(a), len(bounds) - 1, w.shape[1]))
+        for g, (first, last) in enumerate(pairwise(bounds.tolist())):
+            if last > first:
+                out[:, g] = self.expansion(a, b.taken(np.arange(first, last)), w[first:last], threads=threads)
         return out
 
     def __add__(self, other: "Kernel") -> "Kernel":

@@ -79,13 +79,24 @@ class VectorKernel(Kernel):
 
     def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
         """f(a) = sum_j w_j k(a, B_j): float32 [n, columns of w]; products in blocks that stay in the cache."""
-        native, (a, b) = self.native(), _alike(self.prepared(A), self.prepared(B))
+        a, b = _alike(self.prepared(A), self.prepared(B))
+        if isinstance(a, DenseRows) or isinstance(b, DenseRows):
+            return self.grouped_expansion(a, b, np.array([0, len(b)]), w, threads=threads)[:, 0]
         narrow = np.ascontiguousarray(w, np.float32)
         out = np.empty((len(a), narrow.shape[1]), np.float32)
-        if isinstance(a, DenseRows) and isinstance(b, DenseRows):
-            _core.dense_expansion(native, a.values, b.values, narrow, threads, out)
-        elif isinstance(a, SparseRows) and isinstance(b, SparseRows):
-            _core.sparse_expansion(native, _rows(a), _rows(b), narrow, threads, out)
+        _core.sparse_expansion(self.native(), _rows(a), _rows(b), narrow, threads, out)
+        return out
+
+    def grouped_expansion(
+        self, A: Any, B: Any, bounds: NDArray[np.int64], w: NDArray[np.floating], *, threads: int = 0
+    ) -> Block:
+        """See :class:`Kernel`; float32."""
+        a, b = _alike(self.prepared(A), self.prepared(B))
+        if not isinstance(a, DenseRows) or not isinstance(b, DenseRows):
+            return super().grouped_expansion(a, b, bounds, w, threads=threads)
+        narrow = np.ascontiguousarray(w, np.float32)
+        out = np.empty((len(a), len(bounds) - 1, narrow.shape[1]), np.float32)
+        _core.dense_expansion(self.native(), a.values, b.values, bounds, narrow, threads, out)
         return out
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:

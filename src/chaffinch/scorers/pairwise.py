@@ -53,12 +53,8 @@ class Pairwise:
     def margins(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
         """f_yz of new objects: float64 [n, pairs], pairs (0, 1), (0, 2) ... (1, 2) ..."""
         given = self.kernel.prepared(objects)
-        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1))
-        sums = np.zeros((self.Y, len(given), self.Y))
-        for y, (a, b) in enumerate(pairwise(bounds.tolist())):
-            if b > a:
-                mine = self.support.taken(np.arange(a, b))
-                sums[y] = self.kernel.expansion(given, mine, self.alpha[a:b], threads=threads)
+        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1)).astype(np.int64)
+        sums = self.kernel.grouped_expansion(given, self.support, bounds, self.alpha, threads=threads)
         return self._pairs(sums)
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
@@ -69,14 +65,12 @@ class Pairwise:
         """The scores given the Gram block of objects and support [n, support]."""
         bounds = np.searchsorted(self.labels, np.arange(self.Y + 1))
         parts = [K[:, a:b] @ self.alpha[a:b] for a, b in pairwise(bounds.tolist())]
-        return voted(self._pairs(np.stack(parts)), self.Y)
+        return voted(self._pairs(np.stack(parts, axis=1)), self.Y)
 
     def _pairs(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
-        """sums: [Y, n, Y], the part of each label's support in each of its machines."""
-        out = np.empty((sums.shape[1], self.Y * (self.Y - 1) // 2))
-        for p, (y, z) in enumerate(zip(*np.triu_indices(self.Y, 1), strict=True)):
-            out[:, p] = sums[y, :, z] + sums[z, :, y] + self.intercepts[y, z]
-        return out
+        """sums: [n, Y, Y], the part of each label's support in each of its machines."""
+        y, z = np.triu_indices(self.Y, 1)
+        return np.asarray(sums[:, y, z] + sums[:, z, y] + self.intercepts[y, z], np.float64)
 
 
 def voted(margins: NDArray[np.float64], Y: int) -> NDArray[np.float64]:
@@ -84,10 +78,10 @@ def voted(margins: NDArray[np.float64], Y: int) -> NDArray[np.float64]:
     if Y == 2:
         return np.concatenate([margins, -margins], axis=1) / 2
     votes, sums = np.zeros((len(margins), Y)), np.zeros((len(margins), Y))
-    for p, (y, z) in enumerate(zip(*np.triu_indices(Y, 1), strict=True)):
-        first = margins[:, p] > 0
-        votes[:, y] += first
-        votes[:, z] += ~first
-        sums[:, y] += margins[:, p]
-        sums[:, z] -= margins[:, p]
+    pairs = list(zip(*np.triu_indices(Y, 1), strict=True))
+    for label in range(Y):
+        mine = [p for p, (y, _) in enumerate(pairs) if y == label]
+        others = [p for p, (_, z) in enumerate(pairs) if z == label]
+        votes[:, label] = (margins[:, mine] > 0).sum(axis=1) + (margins[:, others] <= 0).sum(axis=1)
+        sums[:, label] = margins[:, mine].sum(axis=1) - margins[:, others].sum(axis=1)
     return votes + sums / (3 * (np.abs(sums) + 1))
