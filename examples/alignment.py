@@ -1,6 +1,6 @@
 """Word alignment: train an aligner on the sample pairs, compare it with IBM model 1, and draw one pair as a grid.
 
-    python examples/alignment.py alignment.svg
+    python examples/alignment.py FOLDER
 
 The model scores every link between two sentences by features (word associations learnt from the text alone, spelling,
 places, neighbours) and finds the best matching: each word in one link at most. The weights are learnt from pairs that
@@ -15,20 +15,21 @@ import numpy as np
 from chaffinch import Aligner, samples
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.associations import Associations, ibm1_links
+from chaffinch.recipes.aligners import MarginAligner
 from chaffinch.report import alignment_grid
 from chaffinch.report.standalone import svg_file
 
 Pairs = list[tuple[list[str], list[str]]]
 
 
-def main(picture: Path) -> dict[str, float]:
+def main(folder: Path) -> dict[str, float]:
     """Train, score and draw; returns the alignment error rate of each way."""
-    train, test = samples.load("pairs", "train"), samples.load("pairs", "test")
+    train, test = samples.load("pairs", "train")[:300], samples.load("pairs", "test")[:100]
     X, X_test = ([(d.words(), list(d.links.target)) for d in part if d.links] for part in (train, test))
     links = {name: [getattr(d.links, name) for d in train] for name in ("sure", "possible")}
     gold = {name: [getattr(d.links, name) for d in test] for name in ("sure", "possible")}
 
-    aligner = Aligner().fit(X, links["sure"], possible=links["possible"])
+    aligner = Aligner(MarginAligner(fertility=2, epochs=5)).fit(X, links["sure"], possible=links["possible"])
     found = aligner.predict(X_test)
 
     text = Associations.learnt([*X, *X_test], str.lower)
@@ -53,10 +54,11 @@ def main(picture: Path) -> dict[str, float]:
     grid = alignment_grid(
         "A pair and its links", *X_test[n], found[n], gold["sure"][n], gold["possible"][n], lean
     )
+    picture = folder / "alignment.svg"
     picture.write_text(svg_file(grid), encoding="utf-8")
-    print(f"{' '.join(X_test[n][0])}  =  {' '.join(X_test[n][1])}: drawn in {picture}")
+    print(f"{' '.join(X_test[n][0])}  =  {' '.join(X_test[n][1])}: drawn in {picture.name}")
     return rates
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "alignment.svg"))
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "."))

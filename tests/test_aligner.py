@@ -116,3 +116,23 @@ def test_the_command_line_trains_links_scores_and_inspects(tmp_path, run: Runner
     assert held.code == 0, held.err
     wrong = run("train", train, "-o", tmp_path / "x.chaff", "--recipe", "crf")
     assert (wrong.code, "holds sentence pairs" in wrong.err) == (2, True)
+
+
+def test_the_example_draws_its_grid_and_matching_has_the_least_errors(tmp_path, capsys):
+    from examples import alignment
+
+    rates = alignment.main(tmp_path)
+    assert min(rates, key=rates.__getitem__) == "matching"
+    svg = (tmp_path / "alignment.svg").read_text("utf-8")
+    assert "sure, found" in svg
+    assert "AER" in capsys.readouterr().out
+
+
+def test_with_fertility_words_have_two_links(tmp_path):
+    pairs = [(["not", "here"], ["ne", "ici", "pas"]), (["here", "not"], ["ici", "ne", "pas"])] * 6
+    links = [{(0, 0), (0, 2), (1, 1)}, {(0, 0), (1, 1), (1, 2)}] * 6
+    aligner = Aligner(MarginAligner(fertility=2)).fit(pairs, links)
+    assert aligner.predict(pairs[:2]) == [frozenset(found) for found in links[:2]]
+    aligner.save(tmp_path / "m.chaff")
+    assert load(tmp_path / "m.chaff").predict(pairs[:2]) == aligner.predict(pairs[:2])
+    assert len(aligner.model_.feature_names()) == len(aligner.model_.scorer.w)

@@ -12,6 +12,7 @@ import brute
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.structures import GoldLinks, Matching, Parts
+from chaffinch.structures.fertile import FertileMatching
 from chaffinch.testing import check_structure
 
 SHAPES = [(0, 0), (1, 0), (0, 2), (1, 1), (2, 2), (2, 3), (3, 2), (3, 3)]
@@ -178,3 +179,33 @@ def test_any_number_of_threads_gives_the_same_table():
     one, two = table(pairs, 300, 300, 1), table(pairs, 300, 300, 2)
     assert one.train(5, 1) == two.train(5, 2)
     assert one.t().tobytes() == two.t().tobytes()
+
+
+# -- a second link --------------------------------------------------------------------------------------------------
+
+
+def fertile(shape):
+    """Every set of links that places allow."""
+    n, m = shape["edge"]
+    every = list(itertools.product(range(n), range(m), range(3)))
+    found = []
+    for size in range(n + m + 1):
+        for links in itertools.combinations(every, size):
+            places = [{(int(k == 1), i) for i, j, k in links}, {(int(k == 2), j) for i, j, k in links}]
+            if all(len(side) == size for side in places):
+                found.append(frozenset(links))
+    return found
+
+
+def test_matchings_with_second_links_are_those_of_the_enumeration():
+    structure = FertileMatching()
+    assert (
+        check_structure(
+            structure, fertile, [structure.shape(n, m) for n, m in ((1, 1), (1, 2), (2, 1), (2, 2))]
+        )
+        == []
+    )
+    with pytest.raises(DataError, match="shares a place with another link"):
+        structure.parts(structure.shape(2, 2), [(0, 0, 0), (0, 1, 0)])
+    with pytest.raises(DataError, match="there is no link 0-5 of kind 0"):
+        structure.parts(structure.shape(2, 2), [(0, 5, 0)])

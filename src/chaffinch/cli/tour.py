@@ -16,6 +16,7 @@ from rich.text import Text
 from chaffinch import samples
 from chaffinch.cli.console import out
 from chaffinch.cli.samples import picture
+from chaffinch.cli.tour_alignment import show_alignment
 from chaffinch.cli.tour_parsing import show_parsing
 from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.conversion import convert
@@ -192,6 +193,7 @@ PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("documents, sorted", _documents),
     ("handwriting: margins, chains and kernels", _handwriting),
     ("sentences, parsed", lambda walk: show_parsing(walk.folder)),
+    ("translations, linked", lambda walk: show_alignment(walk.folder)),
 ]
 
 

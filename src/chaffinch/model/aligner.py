@@ -1,6 +1,6 @@
 """A trained aligner: associations of words, features of links, their weights."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from chaffinch.model.associations import Associations, Pair, stem
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.scorers import FeatureScorer
+from chaffinch.structures.fertile import FertileMatching
 from chaffinch.structures.matching import Links, Matching
 
 VIEWS: Mapping[str, Callable[[str], str]] = {"words": str.lower, "stems": stem}
@@ -24,15 +25,16 @@ class AlignerModel:
 
     features: AlignmentFeatures
     scorer: FeatureScorer
-    structure: Matching
+    structure: Matching | FertileMatching
 
     def align(self, pairs: Sequence[Pair]) -> list[Links]:
         """The best matching of each sentence pair."""
-        return [self.structure.argmax(self.scorer.potentials(self.features(pair))) for pair in pairs]
+        return [_plain(self.structure.argmax(self.scorer.potentials(self.features(pair)))) for pair in pairs]
 
     def kbest(self, pairs: Sequence[Pair], k: int) -> list[list[tuple[float, Links]]]:
         """The k best matchings of each pair with their scores."""
-        return [self.structure.kbest(self.scorer.potentials(self.features(pair)), k) for pair in pairs]
+        lists = (self.structure.kbest(self.scorer.potentials(self.features(pair)), k) for pair in pairs)
+        return [[(score, _plain(y)) for score, y in found] for found in lists]
 
     def scores(self, pair: Pair) -> NDArray[np.float64]:
         """How much better each link is than leaving both words alone [n, m]."""
@@ -41,7 +43,9 @@ class AlignerModel:
 
     def feature_names(self) -> list[str]:
         """The names of the features, in the order of their weights."""
-        return [*_COMMON_NAMES, *(_lexical_name(pair) for pair in self.features.lexicon)]
+        lexical = [_lexical_name(pair) for pair in self.features.lexicon]
+        more = [*_family_names(EDGE, "second of source: "), *_family_names(EDGE, "second of target: ")]
+        return [*_COMMON_NAMES, *lexical, *(more if self.features.fertility > 1 else [])]
 
     def packed(self) -> Packed:
         """What a model file keeps."""
@@ -59,7 +63,7 @@ class AlignerModel:
         return Packed(arrays=arrays, strings=strings)
 
     @classmethod
-    def unpacked(cls, file: ModelFile, structure: Matching) -> "AlignerModel":
+    def unpacked(cls, file: ModelFile, structure: Matching | FertileMatching) -> "AlignerModel":
         """The model of a file, every index checked."""
         need = Requirements(file)
         views = {name: Associations.unpacked(need, name, view) for name, view in VIEWS.items()}
@@ -69,10 +73,16 @@ class AlignerModel:
         }
         if len(lexicon) != need.size("lexicon"):
             raise ModelFileError(f"{file.source}: its lexicon holds a pair twice")
-        w = need.array("w", np.float32, (COMMON + len(lexicon),), finite=True)
+        fertility = 2 if isinstance(structure, FertileMatching) else 1
+        features = AlignmentFeatures(views["words"], views["stems"], lexicon, fertility)
+        w = need.array("w", np.float32, (features.F,), finite=True)
         need.nothing_else()
-        features = AlignmentFeatures(views["words"], views["stems"], lexicon)
         return cls(features, FeatureScorer(len(w), w.astype(np.float64)), structure)
+
+
+def _plain(links: Iterable[tuple[int, ...]]) -> Links:
+    """Links without their kind."""
+    return frozenset((link[0], link[1]) for link in links)
 
 
 def _family_names(families: Mapping[str, int], prefix: str) -> list[str]:

@@ -49,6 +49,8 @@ EDGE = {
     "ends": 4,
     "neighbours": 1,
     "crossing neighbours": 1,
+    "beside in the row": 1,
+    "beside in the column": 1,
     "from the anchor before": 2 * len(STEPS) + 3,
     "from the anchor behind": 2 * len(STEPS) + 3,
     "frequencies": (len(SEEN) + 1) ** 2,
@@ -74,7 +76,8 @@ def _places(families: Mapping[str, int], start: int) -> dict[str, int]:
 EDGE_AT = _places(EDGE, 0)
 SOURCE_AT = _places(ALONE, sum(EDGE.values()))
 TARGET_AT = _places(ALONE, sum(EDGE.values()) + sum(ALONE.values()))
-COMMON = sum(EDGE.values()) + 2 * sum(ALONE.values())
+LINKS = sum(EDGE.values())  # features of links that are not of single words
+COMMON = LINKS + 2 * sum(ALONE.values())
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,7 @@ class AlignmentFeatures:
     """Turns a sentence pair into the parts of a matching.
 
     words, stems: associations of words and of their first letters
+    fertility:    1, or 2: then further links have the features of links again, with weights of their own
     lexicon:      pairs of words that have a feature of their own, and words (with None for the other) that have one
                   for staying alone: numbered on from COMMON
     """
@@ -89,11 +93,12 @@ class AlignmentFeatures:
     words: Associations
     stems: Associations
     lexicon: Mapping[tuple[str | None, str | None], int]
+    fertility: int = 1
 
     @property
     def F(self) -> int:
         """How many features there are."""
-        return COMMON + len(self.lexicon)
+        return COMMON + len(self.lexicon) + 2 * (self.fertility - 1) * LINKS
 
     def __call__(self, pair: Pair) -> PartFeatures:
         """The features of every link and every lone word."""
@@ -108,7 +113,12 @@ class AlignmentFeatures:
             best = both.max(axis=1 - side, initial=0.0)
             key = [(w, None) if side == 0 else (None, w) for w in lower[side]]
             rows[name] = self._alone(pair[side], side, at, best, [self.lexicon.get(k, -1) for k in key])
-        return PartFeatures({"edge": (n, m), "source": (n,), "target": (m,)}, rows)
+        shape: dict[str, tuple[int, ...]] = {"edge": (n, m), "source": (n,), "target": (m,)}
+        if self.fertility > 1:
+            start = COMMON + len(self.lexicon)
+            for k, name in enumerate(("more_source", "more_target")):
+                rows[name], shape[name] = _moved(rows["edge"], start + k * LINKS), (n, m)
+        return PartFeatures(shape, rows)
 
     def _edges(self, columns: "_Columns", e: Sequence[str], f: Sequence[str]) -> Matrix:
         n, m = len(e), len(f)
@@ -150,6 +160,8 @@ class AlignmentFeatures:
         )
         columns.value(at["neighbours"], _shifted(both, 1, 1) + _shifted(both, -1, -1))
         columns.value(at["crossing neighbours"], _shifted(both, 1, -1) + _shifted(both, -1, 1))
+        columns.value(at["beside in the row"], _shifted(both, 0, 1) + _shifted(both, 0, -1))
+        columns.value(at["beside in the column"], _shifted(both, 1, 0) + _shifted(both, -1, 0))
         for name, steps in zip(
             ("from the anchor before", "from the anchor behind"), _jumps(both), strict=True
         ):
@@ -228,6 +240,13 @@ class _Columns:
         kept = np.abs(values) > 1e-4
         ptr = np.concatenate([[0], np.cumsum(kept.sum(axis=1))]).astype(np.int64)
         return Rows(ptr, ids[kept].astype(np.int32), values[kept])
+
+
+def _moved(rows: Rows, start: int) -> Rows:
+    """The features of links, but for those of single words, numbered from ``start`` on."""
+    kept = rows.ids < LINKS
+    ptr = np.concatenate([[0], np.cumsum(kept)])[rows.ptr].astype(np.int64)
+    return Rows(ptr, (rows.ids[kept] + start).astype(np.int32), rows.values[kept])
 
 
 def _best(matrix: Matrix) -> Ints:

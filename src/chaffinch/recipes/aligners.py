@@ -21,6 +21,7 @@ from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.recipe import Recipe, Recipes
 from chaffinch.scorers import FeatureScorer
 from chaffinch.structures import GoldLinks, Matching, Parts
+from chaffinch.structures.fertile import FertileMatching, GoldKindLinks, with_kinds
 from chaffinch.structures.matching import Link, Links
 
 Lexicon = dict[tuple[str | None, str | None], int]
@@ -34,6 +35,7 @@ class AlignerKnobs:
     lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
     wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
     missed: float = knob(1.5, "what a missed link costs", low=0.0)
+    fertility: int = knob(1, "links that a word may have at most", low=1, high=2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,13 +97,13 @@ def train(task: AlignmentTask, config: Any) -> TrainedAligner:
         name: Associations.learnt(text, view, config.rounds, task.threads) for name, view in VIEWS.items()
     }
     lexicon = _lexicon(task, config.lexicon)
-    features = AlignmentFeatures(views["words"], views["stems"], lexicon)
-    structure = Matching(wrong=config.wrong, missed=config.missed)
+    features = AlignmentFeatures(views["words"], views["stems"], lexicon, config.fertility)
+    structure = _structure(config)
     examples = []
     for pair, sure, possible in zip(task.pairs, task.sure, task.possible, strict=True):
         x = features(pair)
-        links = _as_matching(structure, x.shape["edge"], sure)
-        examples.append((x, GoldLinks(links, (sure | possible) - links)))
+        links = _as_matching(x.shape["edge"], sure)
+        examples.append((x, _gold(structure, links, sure, possible)))
     history: list[Progress] = []
 
     def noted(progress: Progress) -> bool:
@@ -117,10 +119,26 @@ def train(task: AlignmentTask, config: Any) -> TrainedAligner:
 def load(file: ModelFile) -> AlignerModel:
     """The model of a file."""
     config = ALIGNERS.by_name(file.header.recipe).configured(file.header.settings)
-    return AlignerModel.unpacked(file, Matching(wrong=config.wrong, missed=config.missed))
+    return AlignerModel.unpacked(file, _structure(config))
 
 
-def _as_matching(structure: Matching, shape: tuple[int, ...], links: Links) -> Links:
+def _structure(config: Any) -> Matching | FertileMatching:
+    if config.fertility == 1:
+        return Matching(wrong=config.wrong, missed=config.missed)
+    return FertileMatching(wrong=config.wrong, missed=config.missed)
+
+
+def _gold(
+    structure: Matching | FertileMatching, links: Links, sure: Links, possible: Links
+) -> GoldLinks | GoldKindLinks:
+    """The answer to learn: a matching, with further links where the structure has a place for them."""
+    if isinstance(structure, Matching):
+        return GoldLinks(links, (sure | possible) - links)
+    kinds = with_kinds(sure, links)
+    return GoldKindLinks(kinds, (sure | possible) - {(i, j) for i, j, _ in kinds})
+
+
+def _as_matching(shape: tuple[int, ...], links: Links) -> Links:
     """As many of the links as fit in a matching, those near the diagonal first."""
     n, m = shape
     if len({i for i, _ in links}) == len({j for _, j in links}) == len(links):
@@ -128,7 +146,7 @@ def _as_matching(structure: Matching, shape: tuple[int, ...], links: Links) -> L
     edge = np.full((n, m), -np.inf)
     for i, j in links:
         edge[i, j] = 1 - 1e-3 * abs((i + 0.5) / n - (j + 0.5) / m)
-    return structure.argmax(Parts(edge=edge))
+    return Matching().argmax(Parts(edge=edge))
 
 
 def _lexicon(task: AlignmentTask, least: int) -> Lexicon:

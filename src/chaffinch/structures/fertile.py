@@ -1,0 +1,141 @@
+"""Fertile matching: links between two sentences in which a word may have a second link."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.structures.parts import Parts, Shape
+
+FIRST, MORE_SOURCE, MORE_TARGET = 0, 1, 2
+BLOCKS = ("edge", "more_source", "more_target")
+
+KindLink = tuple[int, int, int]
+KindLinks = frozenset[KindLink]
+
+
+@dataclass(frozen=True)
+class GoldKindLinks:
+    """The right answer where links may also be merely possible: those cost nothing as links of any kind."""
+
+    links: KindLinks
+    possible: frozenset[tuple[int, int]] = frozenset()
+
+
+@dataclass(frozen=True)
+class FertileMatching:
+    """Links (i, j, kind): first links are a matching; a further one takes the second place of i, or of j.
+
+        s(y) = sum over links of edge[i, j], more_source[i, j] or more_target[i, j] by their kind
+             + sum over i whose first place is empty of source[i] + the same for targets
+
+    Each word has two places. A first link takes the first of both words; one of kind ``more_source`` the second of i
+    and the first of j, one of kind ``more_target`` the first of i and the second of j. So i may have two links, to
+    words that have no other, and the best answer is a matching of places, found as :class:`Matching` finds its own.
+
+    Blocks of the parts: ``edge``, ``more_source``, ``more_target`` [n, m], ``source`` [n] and ``target`` [m] for first
+    places that stay empty. Ties as with :class:`Matching`.
+
+    >>> edge, more = np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])
+    >>> potentials = Parts(edge=edge, more_source=more, more_target=more - 9, source=np.zeros(1), target=np.zeros(2))
+    >>> sorted(FertileMatching().argmax(potentials))
+    [(0, 0, 0), (0, 1, 1)]
+    """
+
+    wrong: float = 1.0
+    missed: float = 1.0
+
+    def shape(self, n: int, m: int) -> dict[str, tuple[int, ...]]:
+        """The shape of the parts for n sources and m targets."""
+        return dict.fromkeys(BLOCKS, (n, m)) | {"source": (n,), "target": (m,)}
+
+    def parts(self, shape: Shape, y: "Collection[KindLink] | GoldKindLinks") -> Parts:
+        """One for each link in the block of its kind, and for each first place that is empty."""
+        n, m = shape["edge"]
+        blocks = {name: np.zeros((n, m)) for name in BLOCKS}
+        free = np.ones((2, n)), np.ones((2, m))
+        for i, j, kind in y.links if isinstance(y, GoldKindLinks) else y:
+            if not (0 <= i < n and 0 <= j < m and kind in (FIRST, MORE_SOURCE, MORE_TARGET)):
+                raise DataError(f"there is no link {i}-{j} of kind {kind} between {n} and {m} words")
+            places = (int(kind == MORE_SOURCE), i), (int(kind == MORE_TARGET), j)
+            if not free[0][places[0]] or not free[1][places[1]]:
+                raise DataError(f"the link {i}-{j} of kind {kind} shares a place with another link")
+            free[0][places[0]] = free[1][places[1]] = 0
+            blocks[BLOCKS[kind]][i, j] = 1
+        return Parts(**blocks, source=free[0][0], target=free[1][0])
+
+    def cost(self, shape: Shape, y: "Collection[KindLink] | GoldKindLinks") -> Parts:
+        """``wrong`` for each link that is not in gold, half of ``missed`` for each first place left empty.
+
+        A further link leaves one first place empty when it is missed, so that it costs half of what a first one does.
+        """
+        gold = self.parts(shape, y)
+        blocks = {name: self.wrong * (1 - gold[name]) for name in BLOCKS}
+        if isinstance(y, GoldKindLinks):
+            for i, j in y.possible:
+                for block in blocks.values():
+                    block[i, j] = 0
+        half = self.missed / 2
+        return Parts(**blocks, source=half * (1 - gold["source"]), target=half * (1 - gold["target"]))
+
+    def argmax(self, potentials: Parts) -> KindLinks:
+        """The best set of links."""
+        return self._found(potentials, 1)[0][1]
+
+    def kbest(self, potentials: Parts, k: int) -> list[tuple[float, KindLinks]]:
+        """The k best sets of links with their scores, best first."""
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        return self._found(potentials, k)
+
+    def _found(self, potentials: Parts, k: int) -> list[tuple[float, KindLinks]]:
+        edge = potentials["edge"]
+        n, m = edge.shape
+        places = np.full((2 * n, 2 * m), -np.inf)
+        places[:n, :m] = edge
+        places[n:, :m], places[:n, m:] = potentials["more_source"], potentials["more_target"]
+        source, target = np.zeros(2 * n), np.zeros(2 * m)
+        source[:n], target[:m] = potentials["source"], potentials["target"]
+        for block in (places, source, target):
+            if np.isnan(block).any() or (block == np.inf).any():
+                raise DataError("expected a finite potential (or -inf)")
+        links, scores = _core.best_matchings(places, source, target, k)
+        if not len(scores):
+            raise DataError("every matching is forbidden")
+        found = []
+        for rank in range(len(scores)):
+            y = _kinds(links[rank * 2 * n : (rank + 1) * 2 * n], n, m)
+            score = float(scores[rank]) if k > 1 else potentials.dot(self.parts(potentials.shape, y))
+            found.append((score, y))
+        return found
+
+
+def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, int]]) -> KindLinks:
+    """Links as places allow them: those of ``first``, a matching, then of the others whatever finds a place.
+
+    >>> sorted(with_kinds({(0, 0), (0, 1), (0, 2)}, {(0, 0)}))
+    [(0, 0, 0), (0, 1, 1)]
+    """
+    found = {(i, j, FIRST) for i, j in first}
+    sources, targets = {(0, i) for i, _ in first}, {(0, j) for _, j in first}
+    for i, j in sorted(set(links) - set(first)):
+        for kind in (MORE_SOURCE, MORE_TARGET):
+            place = (int(kind == MORE_SOURCE), i), (int(kind == MORE_TARGET), j)
+            if place[0] not in sources and place[1] not in targets:
+                sources.add(place[0])
+                targets.add(place[1])
+                found.add((i, j, kind))
+                break
+    return frozenset(found)
+
+
+def _kinds(targets: NDArray[np.int32], n: int, m: int) -> KindLinks:
+    found = set()
+    for row, column in enumerate(targets.tolist()):
+        if column >= 0:
+            kind = MORE_SOURCE if row >= n else MORE_TARGET if column >= m else FIRST
+            found.add((row % n, column % m, kind))
+    return frozenset(found)
