@@ -120,8 +120,11 @@ class SegmentModel:
         details = file.header.details
         L, scheme = details.get("L"), SCHEMES.get(str(details.get("scheme")))
         types, reads, lists = (_texts(details.get(key)) for key in ("types", "reads", "lists"))
-        fits = isinstance(L, int) and 1 <= L <= 1000 and 1 <= len(reads) <= 2
-        if not fits or scheme is None or types[:1] != [OUTSIDE] or len(set(types)) != len(types):
+        if not isinstance(L, int) or not 1 <= L <= 1000 or not 1 <= len(reads) <= 2:
+            raise ModelFileError(
+                f"{file.source}: its header does not say how long segments are and what they read"
+            )
+        if scheme is None or types[:1] != [OUTSIDE] or len(set(types)) != len(types):
             raise ModelFileError(f"{file.source}: its header does not describe segments")
         need = Requirements(file, Y=len(types))
         keys = need.array("keys", np.uint64, ("F",), ascending=True)
