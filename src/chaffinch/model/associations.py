@@ -53,8 +53,8 @@ class Associations:
     >>> text = [(e.split(), f.split()) for e, f in lines]
     >>> found = Associations.learnt(text, str.lower, rounds=10)
     >>> found.posteriors(["the", "book"], ["le", "livre"])[0].round(1)
-    array([[1. , 0. ],
-           [0. , 1. ]], dtype=float32)
+    array([[0.6, 0. ],
+           [0.2, 0.5]], dtype=float32)
     """
 
     def __init__(
