@@ -11,12 +11,15 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.reranker import cross_validated, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.features.tag_lists import tag_list_features
+from chaffinch.kernels import GramRows, LinearKernel, SubsetTreeKernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
+from chaffinch.learners.perceptron import Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.scorers import FeatureScorer, Rows
+from chaffinch.scorers.kernel_lists import KernelLists
 from chaffinch.structures.candidates import Candidates, Judged
 from commandline import Runner, run  # noqa: F401
 
@@ -190,6 +193,52 @@ def test_a_saved_reranker_chooses_alike(tmp_path):
     assert again.choose(lists) == reranker.choose(lists)
     with pytest.raises(ConfigError, match="bring no features along"):
         load(tmp_path / "r.chaff").choose(lists)
+
+
+def test_trees_are_reranked_by_a_kernel_of_trees():
+    good, bad = "(S (NP a) (VP (V b) (NP c)))", "(S (NP a) (V b) (NP c))"
+    lists = [
+        CandidateList(None, [bad, good], np.array([0.0, -0.5]), np.array([1.0, 0.0])),
+        CandidateList(
+            None, [good.replace("a", "x"), bad.replace("a", "x")], np.array([0.0, -0.1]), np.array([0.0, 1.0])
+        ),
+    ]
+    for recipe in ("perceptron", "mira"):
+        reranker = Reranker(recipe, kernel=SubsetTreeKernel()).fit(lists)
+        assert reranker.choose(lists) == [1, 0]
+        new = CandidateList(None, [bad.replace("c", "z"), good.replace("c", "z")], np.array([0.0, -0.2]))
+        assert reranker.choose([new]) == [1]
+    with pytest.raises(ConfigError, match="with a kernel, use perceptron or mira"):
+        Reranker(kernel=SubsetTreeKernel()).fit(lists)
+    with pytest.raises(ConfigError, match="has a kernel"):
+        reranker.save("never.chaff")
+
+
+def test_a_linear_kernel_learns_what_the_features_do():
+    lists = made_lists(0, 30)
+    vectors = [
+        CandidateList(one.x, [[float(v) for v in y] for y in one.candidates], one.scores, one.losses)
+        for one in lists
+    ]
+
+    def entries(x, y):
+        return {f"{k}": value for k, value in enumerate(y)}
+
+    problem_rows = GramRows(LinearKernel(), [y for one in vectors for y in one.candidates])
+    bounds = np.cumsum([0, *(len(one.candidates) for one in vectors)]).tolist()
+    examples = [
+        ((a, b), Judged.of(one.losses)) for one, a, b in zip(vectors, bounds[:-1], bounds[1:], strict=True)
+    ]
+    learner = Perceptron(epochs=2)
+    dual = learner.fit(Problem(Candidates(), KernelLists(problem_rows, np.zeros(bounds[-1])), examples))
+    features = NamedCandidates(entries)
+    listed = ListExamples(
+        np.array(bounds, np.int64), features.fit(vectors), np.concatenate([o.losses for o in vectors])
+    )
+    primal = learner.fit(Problem(Candidates(), FeatureScorer(features.F), listed))
+    for n, (x, _) in enumerate(listed):
+        ours, theirs = dual.potentials(examples[n][0])["choice"], primal.potentials(x)["choice"]
+        np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-3)
 
 
 def test_faulty_lists_are_refused():

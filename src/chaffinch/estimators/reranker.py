@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Problem
 from chaffinch.model.candidates import (
     CandidateFeatures,
@@ -24,7 +27,8 @@ from chaffinch.modelfile import Requirements
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
 from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
-from chaffinch.structures.candidates import Candidates
+from chaffinch.scorers.kernel_lists import KernelLists
+from chaffinch.structures.candidates import Candidates, Judged
 
 TASK = "reranker"
 TAGS = "tags"
@@ -39,6 +43,8 @@ class Reranker:
     features:  ``"tags"`` or ``"trees"`` (ready-made, for labellings and for parses); a function of the input and one
                candidate that names features
                or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures)
+    kernel:    instead of features, a kernel of two candidates, such as ``SubsetTreeKernel()`` for trees; for the
+               recipes that learn one example at a time
     min_count: features rarer than this are left out
     base:      the weight of the base model's score to start from, where the learner can start anywhere
     seed:      decides the order of examples wherever there is one
@@ -58,6 +64,7 @@ class Reranker:
         recipe: Any = DEFAULT_RERANKER,
         *,
         features: str | FeatureFunction | CandidateFeatures = TAGS,
+        kernel: Kernel | None = None,
         min_count: int = 2,
         base: float = 1.0,
         seed: int = 0,
@@ -65,6 +72,7 @@ class Reranker:
     ) -> None:
         self.recipe = recipe
         self.features = features
+        self.kernel = kernel
         self.min_count = min_count
         self.base = base
         self.seed = seed
@@ -80,16 +88,18 @@ class Reranker:
         losses = [one.losses for one in lists if one.losses is not None]
         if len(losses) < len(lists):
             raise DataError("every list needs losses to be learnt from")
-        self.features_ = self._features()
-        rows = _with_base(self.features_.fit(lists), lists)
-        examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
-        start = np.zeros(BASE + self.features_.F)
         self.history_: list[Progress] = []
 
         def noted(progress: Progress) -> bool:
             self.history_.append(progress)
             return on_epoch(progress)
 
+        if self.kernel is not None:
+            return self._fit_kernel(self.kernel, lists, np.concatenate(losses), config, noted)
+        self.features_ = self._features()
+        rows = _with_base(self.features_.fit(lists), lists)
+        examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
+        start = np.zeros(BASE + self.features_.F)
         recipe = RERANKERS.by_config(config)
         if recipe.name != "hinge":
             start[0] = self.base
@@ -110,10 +120,14 @@ class Reranker:
 
     def scores(self, lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
         """The scores of all candidates of each list."""
-        if not hasattr(self, "scorer_"):
+        if not hasattr(self, "config_"):
             raise ConfigError("this reranker is not trained: call fit, or load a model")
         if not lists:
             return []
+        if self.kernel is not None:
+            objects = [y for one in lists for y in one.candidates]
+            found = self.dual_.scores(objects, self.threads)[:, 0] + self.base * _gaps(lists)
+            return np.split(found, _bounds(lists)[1:-1])
         rows = _with_base(self.features_.rows(lists), lists)
         every = PartFeatures({"choice": (len(rows.ptr) - 1,)}, {"choice": rows})
         return np.split(self.scorer_.potentials(every)["choice"], _bounds(lists)[1:-1])
@@ -123,7 +137,12 @@ class Reranker:
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file. A function of your own is not in it: give it again to ``loaded``."""
         if not hasattr(self, "scorer_"):
-            raise ConfigError("this reranker is not trained: call fit first")
+            kept = (
+                "has a kernel, and only features have a way into a model file"
+                if self.kernel
+                else "is not trained"
+            )
+            raise ConfigError(f"this reranker {kept}")
         arrays: dict[str, NDArray[Any]] = {"w": self.scorer_.w}
         strings: dict[str, list[str]] = {}
         if isinstance(self.features_, TagCandidates):
@@ -170,6 +189,25 @@ class Reranker:
         return f"Reranker({self.recipe!r})"
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _fit_kernel(
+        self,
+        kernel: Kernel,
+        lists: Sequence[CandidateList],
+        losses: NDArray[np.float64],
+        config: Any,
+        noted: Listener,
+    ) -> "Reranker":
+        if not isinstance(config, OnlineLearner):
+            online = [r.name for r in RERANKERS if issubclass(r.config, OnlineLearner)]
+            raise ConfigError(f"with a kernel, use {' or '.join(online)}: they learn one example at a time")
+        rows = GramRows(kernel, [y for one in lists for y in one.candidates], threads=self.threads)
+        bounds = _bounds(lists).tolist()
+        examples = [((a, b), Judged.of(losses[a:b])) for a, b in pairwise(bounds)]
+        scorer = KernelLists(rows, self.base * _gaps(lists))
+        self.dual_ = config.fit(Problem(Candidates(), scorer, examples), noted).finished()
+        self.config_ = config
+        return self
 
     def _config(self) -> Any:
         return RERANKERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
@@ -232,9 +270,14 @@ def _bounds(lists: Sequence[CandidateList]) -> NDArray[np.int64]:
     return np.cumsum([0, *(len(one.candidates) for one in lists)], dtype=np.int64)
 
 
+def _gaps(lists: Sequence[CandidateList]) -> NDArray[np.float64]:
+    """How far the base model puts each candidate below its best."""
+    return np.concatenate([one.scores - one.scores.max() for one in lists])
+
+
 def _with_base(rows: Rows, lists: Sequence[CandidateList]) -> Rows:
     """The rows with the base model's two features put before the others."""
-    gaps = np.concatenate([one.scores - one.scores.max() for one in lists])
+    gaps = _gaps(lists)
     first = np.zeros(len(gaps))
     first[_bounds(lists)[:-1]] = 1
     at = np.repeat(rows.ptr[:-1], BASE)
