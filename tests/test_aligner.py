@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from chaffinch import Aligner, load, modelfile, samples
+from chaffinch.corpus import read
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.associations import Associations, ibm1_links
@@ -136,3 +137,19 @@ def test_with_fertility_words_have_two_links(tmp_path):
     aligner.save(tmp_path / "m.chaff")
     assert load(tmp_path / "m.chaff").predict(pairs[:2]) == aligner.predict(pairs[:2])
     assert len(aligner.model_.feature_names()) == len(aligner.model_.scorer.w)
+
+
+def test_hansards_are_linked_far_better_than_by_ibm_model_1(data):
+    parts = {}
+    for name in ("dev", "test"):
+        documents = list(read(data / f"word_alignment/hansards_{name}_en_fr.tsv"))
+        parts[name] = [((d.words(), list(d.links.target)), d.links.sure, d.links.possible) for d in documents]
+    train, test = [*parts["dev"], *parts["test"][:100]], parts["test"][100:]
+    X, sure, possible = zip(*train, strict=True)
+    pairs, gold, maybe = zip(*test, strict=True)
+    found = Aligner(MarginAligner(epochs=3)).fit(X, sure, possible=possible, text=pairs).predict(pairs)
+    text = Associations.learnt([*X, *pairs], str.lower)
+    both = [there & back for there, back in (ibm1_links(text, pair) for pair in pairs)]
+    ours, theirs = (score_alignments(gold, maybe, links).aer for links in (found, both))
+    assert ours < 0.5 * theirs
+    assert ours < 0.14
