@@ -8,7 +8,7 @@ BENCHMARK = Benchmark(
     question="OCR letters, nine folds to learn from, fold 0 to read: how long to a linear chain of margins?",
     input=lambda _seed: ocr.tables(ocr.LARGE),
     work=lambda given: (float(given[0].n_tokens), "letters"),
-    ours=Contender(name="chaffinch ssvm", run=ocr.structured_svm),
+    ours=Contender(name="chaffinch ssvm", prepare=ocr.imported, run=ocr.structured_svm),
     rivals=(
         Contender(
             name="python-crfsuite lbfgs",

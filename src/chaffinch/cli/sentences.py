@@ -18,6 +18,7 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.evaluate import score_tags
 from chaffinch.files import display_name, writing_text
 from chaffinch.model.chain import ChainModel
+from chaffinch.model.polynomial_chain import PolynomialChainModel
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
@@ -99,6 +100,8 @@ def inspect(tagger: Tagger, top: int, label: str | None) -> Contents:
     """The strongest features of each label and, where the model is a chain, its transitions."""
     model = tagger.model_
     labels = model.labels.inner
+    if isinstance(model, PolynomialChainModel):
+        return Contents(labels, transitions=model.transitions())
     if not isinstance(model, ChainModel):
         return Contents(labels)
     chosen = [y for y, name in enumerate(labels) if label is None or name == label]
