@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 import brute
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.learners.cutting_plane import NSlack, OneSlack
+from chaffinch.learners.exponentiated import ExponentiatedGradient
+from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.mira import Mira, PassiveAggressive
 from chaffinch.learners.perceptron import Perceptron
 from chaffinch.learners.problem import Problem
+from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import FeatureMap, FeatureScorer, NamedFeatures, PartFeatures, Rows
 from chaffinch.structures import Chain, Choice, Parts
 from chaffinch.testing import check_structure
@@ -157,6 +161,11 @@ LEARNERS = [
     Mira(epochs=30, C=1.0),
     Mira(epochs=30, C=1.0, k=3),
     MaximumLikelihood(l2=0.01),
+    FrankWolfe(C=10.0, epochs=30),
+    Subgradient(C=10.0, epochs=60),
+    NSlack(C=10.0, epochs=30),
+    ExponentiatedGradient(C=10.0, epochs=60),
+    OneSlack(C=10.0, epochs=60),
 ]
 
 
@@ -165,7 +174,7 @@ LEARNERS = [
 )
 def test_a_structure_of_ones_own_trains_under_every_learner_whose_oracle_it_has(learner):
     rng = np.random.default_rng(1)
-    inputs = [rng.uniform(0, 1, n).tolist() for n in (2, 3, 4) * 5]
+    inputs = [rng.uniform(0, 1, n).tolist() for n in (2, 3) * 6]
     gold = [tuple(i for i, number in enumerate(x) if number > 0.6) for x in inputs]
     features = FeatureMap(named)
     examples = list(zip(features.fit(inputs), gold, strict=True))
