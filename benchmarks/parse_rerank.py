@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.corpora import corpus
 
@@ -20,36 +18,27 @@ def treebank(seed: int) -> tuple[list[Any], list[Any], int]:
 
 
 def words(trees: list[Any]) -> list[list[str]]:
-    from chaffinch.corpus.brackets import nodes
+    from chaffinch.estimators.tree_lists import words_of
 
-    return [[node.word for node in nodes(tree) if node.word is not None] for tree in trees]
+    return [words_of(tree) for tree in trees]
 
 
 def lists(parser: Any, trees: list[Any]) -> list[Any]:
-    from chaffinch.model.candidates import CandidateList
-    from chaffinch.model.tree_candidates import tree_losses
+    from chaffinch.estimators.tree_lists import tree_lists
 
-    found = []
-    for x, gold, parses in zip(words(trees), trees, parser.predict_kbest(words(trees), K), strict=True):
-        candidates = [tree for _, tree in parses]
-        scores = np.array([score for score, _ in parses])
-        found.append(CandidateList(x, candidates, scores, tree_losses(gold, candidates)))
-    return found
+    return tree_lists(parser, words(trees), K, trees)
 
 
 def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     """A parser for each fold, the reranker, and a parser of all trees; not timed."""
     from chaffinch import Parser
-    from chaffinch.estimators.reranker import Reranker, cross_validated
+    from chaffinch.estimators.reranker import Reranker
+    from chaffinch.estimators.tree_lists import cross_validated_tree_lists
     from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 
     train, test, seed = given
 
-    def fold(rest: Any, part: Any) -> list[Any]:
-        parser = Parser(seed=seed).fit([train[n] for n in rest])
-        return lists(parser, [train[n] for n in part])
-
-    made = cross_validated(len(train), FOLDS, fold)
+    made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS)
     reranker = Reranker(MaximumLikelihood(l2=L2), features="trees", min_count=MIN_COUNT).fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
     return reranker, parser, test

@@ -1,15 +1,18 @@
 """Reranking trees: features of whole trees, losses, and a reranker that knows words where the grammar does not."""
 
+import json
+
 import numpy as np
 import pytest
 
 from chaffinch import Parser, modelfile, samples
-from chaffinch.corpus.brackets import nodes, parse
+from chaffinch.corpus.brackets import bracketed, nodes, parse
 from chaffinch.estimators.reranker import Reranker, cross_validated, oracle
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
+from commandline import Runner, run  # noqa: F401
 
 ATE = "(S (NP (N we)) (VP (V ate) (NP (N pie)) (PP (P with) (NP (N forks)))))"
 PIE = "(S (NP (N we)) (VP (V ate) (NP (NP (N pie)) (PP (P with) (NP (N forks))))))"
@@ -78,3 +81,43 @@ def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
     reranker.save(tmp_path / "r.chaff")
     again = Reranker.loaded(modelfile.read(tmp_path / "r.chaff"))
     assert again.choose(base) == reranker.choose(base)
+
+
+def test_the_command_line_reranks_trees(tmp_path, run: Runner):  # noqa: F811
+    for name, split, n in (("train.mrg", "train", 120), ("dev.mrg", "test", 40)):
+        lines = [bracketed(d.tree) + "\n" for d in samples.load("trees", split)[:n]]
+        (tmp_path / name).write_text("".join(lines))
+    parser, reranker = tmp_path / "p.chaff", tmp_path / "r.chaff"
+    run("train", tmp_path / "train.mrg", "-o", parser, "--recipe", "pcfg")
+    asked = (
+        "--base",
+        parser,
+        "-o",
+        reranker,
+        "--dev",
+        tmp_path / "dev.mrg",
+        "--kbest",
+        "5",
+        "--folds",
+        "2",
+        "--json",
+    )
+    record = json.loads(run("rerank", tmp_path / "train.mrg", *asked).out)
+    dev = record["dev"]
+    assert dev["bracket.f1.base"] <= dev["bracket.f1.oracle"]
+    assert dev["bracket.f1.gain.low"] <= dev["bracket.f1.gain"] <= dev["bracket.f1.gain.high"]
+    done = run(
+        "rerank",
+        tmp_path / "dev.mrg",
+        "--base",
+        parser,
+        "--with",
+        reranker,
+        "--kbest",
+        "5",
+        "-o",
+        tmp_path / "o.mrg",
+    )
+    assert done.code == 0, done.err
+    scores = json.loads(run("evaluate", tmp_path / "dev.mrg", tmp_path / "o.mrg", "--json").out)
+    assert scores["bracket.f1"] == pytest.approx(dev["bracket.f1.reranked"])

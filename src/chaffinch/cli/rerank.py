@@ -9,13 +9,15 @@ import typer
 from rich.table import Table
 
 from chaffinch import modelfile
+from chaffinch.cli import rerank_trees
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.training_report import clock
+from chaffinch.cli.trees import sentences_in
 from chaffinch.corpus import read_table
 from chaffinch.corpus.candidate_lists import FileList, read_lists
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import Reranker, Tagger, load
+from chaffinch.estimators import Parser, Reranker, Tagger, load
 from chaffinch.estimators.reranker import given_features, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate.tag_gains import tag_gain
@@ -29,6 +31,7 @@ from chaffinch.text.table import TokenTable
 EXAMPLES = """
 chaffinch rerank train.conll --base tagger.chaff -o reranker.chaff --dev dev.conll
 chaffinch rerank new.conll --base tagger.chaff --with reranker.chaff -o labelled.conll
+chaffinch rerank train.mrg --base parser.chaff -o reranker.chaff --kbest 50 --dev dev.mrg
 chaffinch rerank lists.jsonl -o reranker.chaff --recipe perceptron
 chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
 """
@@ -40,7 +43,9 @@ def command(
     output: Annotated[
         Path, typer.Option("--out", "-o", help="Where the reranker goes, or what was chosen.", metavar="FILE")
     ] = Path(STDIO),
-    base: Annotated[Path | None, typer.Option(help="The tagger whose readings are reranked.")] = None,
+    base: Annotated[
+        Path | None, typer.Option(help="The tagger or parser whose answers are reranked.")
+    ] = None,
     reranker: Annotated[
         Path | None, typer.Option("--with", help="Rerank with this model, and train none.", metavar="MODEL")
     ] = None,
@@ -72,24 +77,33 @@ def command(
         if base is None:
             parts["train"] = _file_lists(data)
         else:
-            tagger = _tagger(base, threads)
-            parts["train"] = cross_validated_tag_lists(
-                lambda: _anew(base, threads), _labelled(data), kbest, folds
+            model = _base(base, threads)
+            parts["train"] = (
+                rerank_trees.training_lists(model, data, kbest, folds)
+                if isinstance(model, Parser)
+                else cross_validated_tag_lists(lambda: _anew(base, threads), _labelled(data), kbest, folds)
             )
-        features = given_features if base is None else "tags"
+        features: Any = given_features
+        if base is not None:
+            features = "trees" if isinstance(model, Parser) else "tags"
         made = Reranker(config, features=features, min_count=min_count, seed=seed, threads=threads)
         with progress_bar() as listener:
             made.fit(parts["train"], on_epoch=listener)
-    if dev is not None:
-        held_out = None if base is None else _labelled(dev)
-        parts["dev"] = (
-            _file_lists(dev)
-            if held_out is None
-            else tag_lists(tagger, held_out, kbest, gold=held_out.lists(LABEL))
-        )
+    if dev is not None and base is None:
+        parts["dev"] = _file_lists(dev)
+    elif dev is not None and isinstance(model, Parser):
+        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest)
+    elif dev is not None:
+        assert isinstance(model, Tagger)
+        held_out = _labelled(dev)
+        parts["dev"] = tag_lists(model, held_out, kbest, gold=held_out.lists(LABEL))
     scores = {name: _losses(made, lists) for name, lists in parts.items()}
     if dev is not None and base is not None:
-        scores["dev"] |= _tag_scores(_labelled(dev), parts["dev"], made)
+        scores["dev"] |= (
+            rerank_trees.tree_scores(dev, parts["dev"], made)
+            if isinstance(model, Parser)
+            else _tag_scores(_labelled(dev), parts["dev"], made)
+        )
     flat = {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
     made.save(output, scores=flat)
     record = {
@@ -120,8 +134,12 @@ def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbes
                 record = {**one.record, "chosen": place, "answer": one.candidates[place].answer}
                 stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
         return
+    model = _base(base, threads)
+    if isinstance(model, Parser):
+        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest)
+        return
     table = read_table(data)
-    found = reranker.predict(tag_lists(_tagger(base, threads), table, kbest))
+    found = reranker.predict(tag_lists(model, table, kbest))
     columns = [table.lists(name) for name in table.columns]
     with writing_text(output) as stream:
         for sentence in zip(*columns, found, strict=True):
@@ -149,10 +167,10 @@ def _loaded(path: Path) -> Reranker:
     return found
 
 
-def _tagger(path: Path, threads: int) -> Tagger:
+def _base(path: Path, threads: int) -> Tagger | Parser:
     found = load(path)
-    if not isinstance(found, Tagger):
-        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a tagger")
+    if not isinstance(found, Tagger | Parser):
+        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a tagger or a parser")
     found.threads = threads
     return found
 

@@ -52,7 +52,7 @@ def train(asked: Training) -> None:
 def predict(parser: Parser, asked: Prediction) -> None:
     """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line."""
     parser.threads = asked.threads
-    sentences = _sentences(asked.data)
+    sentences = sentences_in(asked.data)
     with writing_text(asked.output) as out:
         if asked.kbest is None and asked.nth is None:
             for words, tree in zip(sentences, parser.predict(sentences), strict=True):
@@ -117,7 +117,7 @@ def _trees(path: Path) -> list[Tree]:
     return found
 
 
-def _sentences(path: Path) -> list[Any]:
+def sentences_in(path: Path) -> list[Any]:
     """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech."""
     chosen = detect(path)
     if "tree" in chosen.carries:

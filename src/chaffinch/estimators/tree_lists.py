@@ -1,0 +1,47 @@
+"""K-best lists of a parser, as a reranker takes them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from chaffinch.corpus.brackets import nodes
+from chaffinch.estimators.parser import Parser, trees_of
+from chaffinch.estimators.reranker import cross_validated
+from chaffinch.model.candidates import CandidateList
+from chaffinch.model.tree_candidates import tree_losses
+from chaffinch.text.document import Tree
+
+
+def tree_lists(
+    parser: Parser, sentences: Sequence[Sequence[str]], k: int, gold: Sequence[Tree] | None = None
+) -> list[CandidateList]:
+    """The k best trees of each sentence; with the right trees, how wrong each is (1 - F1 of its brackets)."""
+    found = []
+    for n, parses in enumerate(parser.predict_kbest(sentences, k)):
+        trees = [tree for _, tree in parses]
+        scores = np.maximum([score for score, _ in parses], LOWEST)
+        losses = None if gold is None else tree_losses(gold[n], trees)
+        found.append(CandidateList(sentences[n], trees, scores, losses))
+    return found
+
+
+LOWEST = -1e30  # the score of a sentence that no tree was found for
+
+
+def cross_validated_tree_lists(
+    make: Callable[[], Parser], trees: Sequence[Tree], k: int, folds: int
+) -> list[CandidateList]:
+    """Lists for training by parsers that have not seen their sentences; ``make`` gives one yet to be trained."""
+    plain = trees_of(trees)
+
+    def listed(rest: np.ndarray, part: np.ndarray) -> list[CandidateList]:
+        parser = make().fit([plain[n] for n in rest.tolist()])
+        held = [plain[n] for n in part.tolist()]
+        return tree_lists(parser, [words_of(tree) for tree in held], k, held)
+
+    return cross_validated(len(plain), folds, listed)
+
+
+def words_of(tree: Tree) -> list[str]:
+    """The words of a tree."""
+    return [node.word for node in nodes(tree) if node.word is not None]
