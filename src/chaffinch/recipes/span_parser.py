@@ -140,7 +140,8 @@ def load(file: ModelFile) -> SpanParserModel:
 
 
 # The coarse model knows only whether a span is a node. It has few features and learns them at once.
-COARSE_LEARNER = AdaGrad(epochs=3, rate=0.2)
+COARSE_LEARNER = AdaGrad(epochs=2, rate=0.2)
+TAGGER_PASSES = 10
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,8 @@ def _numbers(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]], rare
 
 def _tagger(task: ParsingTask, words: list[list[str]], tags: list[list[str]]) -> TaggingModel:
     table = TokenTable.from_lists({WORD: words, LABEL: tags})
-    return crf.train(TaggingTask(table, (WORD,), seed=task.seed, threads=task.threads), crf.Crf()).model
+    tagging = TaggingTask(table, (WORD,), seed=task.seed, threads=task.threads)
+    return crf.train(tagging, crf.Crf(optimiser="fast", passes=TAGGER_PASSES)).model
 
 
 def _cross_tagged(
