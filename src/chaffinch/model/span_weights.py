@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.features.span_templates import compiled
-from chaffinch.model.quantised import restored
-from chaffinch.modelfile import Requirements
+from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.scorers import Linear
 from chaffinch.structures import Tree
 
@@ -28,14 +28,13 @@ def span_features(templates: Sequence[str]) -> "_core.SpanFeatures":
 class SpanWeights:
     """A linear model of trees over span features.
 
-    span: int8 [F, 3Y] and scale: float32 [F], the weights in eight bits   left, right: float32 [Y, Y]
+    span: rows of features [F, 3Y] without their zeros, in eight bits   left, right: float32 [Y, Y]
     """
 
     templates: tuple[str, ...]
     features: "_core.SpanFeatures"
     tree: Tree
-    span: NDArray[np.int8]
-    scale: NDArray[np.float32]
+    span: SparseWeights
     left: NDArray[np.float32]
     right: NDArray[np.float32]
 
@@ -43,38 +42,36 @@ class SpanWeights:
     def of(
         cls, templates: Sequence[str], features: "_core.SpanFeatures", tree: Tree, scorer: Linear
     ) -> "SpanWeights":
-        """The learnt weights without features that have none worth keeping, in eight bits."""
+        """The learnt weights without those that are too small to matter, in eight bits."""
         w = np.ascontiguousarray(scorer.block("span"))
-        strength = np.abs(w).max(axis=1, initial=0.0)
-        keep = strength >= SMALLEST * strength.max(initial=0.0)
+        least = SMALLEST * float(np.abs(w).max(initial=0.0))
+        w[np.abs(w) < least] = 0
+        keep = w.any(axis=1)
         kept = span_features(templates)
         kept.restore(np.ascontiguousarray(features.keys()[keep]))
-        scale = strength[keep] / 127
-        span = np.rint(w[keep] / np.maximum(scale, 1e-30)[:, None]).astype(np.int8)
         left, right = (np.ascontiguousarray(scorer.block(name)) for name in ("left", "right"))
-        return cls(tuple(templates), kept, tree, span, scale.astype(np.float32), left, right)
+        return cls(tuple(templates), kept, tree, SparseWeights.of(w[keep], bits=8), left, right)
 
     @cached_property
     def native(self) -> "_core.SpanModel":
         """The model in the core."""
-        F, columns = self.span.shape
-        w = np.zeros((F, _core.padded(columns)), np.float32)
-        w[:, :columns] = restored(self.span, self.scale)
+        w = self.span.dense(_core.padded(3 * self.tree.Y))
         return _core.SpanModel(self.features, w, self.left, self.right, self.tree.masks())
 
     def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
         """What a model file keeps, each under a name with the prefix."""
         return {
+            **self.span.arrays(f"{prefix}{SPARSE}"),
             f"{prefix}.keys": self.features.keys(),
-            f"{prefix}.span": self.span,
-            f"{prefix}.scale": self.scale,
             f"{prefix}.left": self.left,
             f"{prefix}.right": self.right,
             f"{prefix}.masks": self.tree.masks(),
         }
 
     @classmethod
-    def loaded(cls, need: Requirements, prefix: str, templates: Sequence[str], Y: int) -> "SpanWeights":
+    def loaded(
+        cls, file: ModelFile, need: Requirements, prefix: str, templates: Sequence[str], Y: int
+    ) -> "SpanWeights":
         """The weights that ``arrays`` described, checked."""
         F = f"{prefix} features"
         keys = need.array(f"{prefix}.keys", np.uint64, (F,))
@@ -89,15 +86,15 @@ class SpanWeights:
             tuple(templates),
             features,
             Tree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
-            need.array(f"{prefix}.span", np.int8, (F, 3 * Y)),
-            need.array(f"{prefix}.scale", np.float32, (F,), finite=True),
+            SparseWeights.loaded(file, f"{prefix}{SPARSE}", len(keys), 3 * Y),
             need.array(f"{prefix}.left", np.float32, (Y, Y), finite=True),
             need.array(f"{prefix}.right", np.float32, (Y, Y), finite=True),
         )
 
 
-# Features none of whose weights reaches this share of the greatest are left out.
-SMALLEST = 0.003
+# Weights below this share of the greatest are left out, and features that have none left.
+SMALLEST = 0.008
+SPARSE = ".span"  # begins the names of the sections that hold weights without zeros
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.learners.tree_examples import TreeExamples
 from chaffinch.model import TaggingModel
 from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
-from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
+from chaffinch.model.span_weights import SPARSE, Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.model.tree_labels import numbered as numbered_nodes
 from chaffinch.modelfile import Header, ModelFile, Requirements
@@ -109,9 +109,9 @@ def train(task: ParsingTask, config: SpanParser) -> TrainedParser:
 def load(file: ModelFile) -> SpanParserModel:
     """The model of a file."""
     details = file.header.details
-    need = Requirements(
-        replace(file, arrays=_sections(file.arrays, False), strings=_sections(file.strings, False))
-    )
+    sparse = tuple(f"{prefix}{SPARSE}" for prefix in ("fine", "coarse"))  # which have a reader of their own
+    own = {n: array for n, array in _sections(file.arrays, False).items() if not n.startswith(sparse)}
+    need = Requirements(replace(file, arrays=own, strings=_sections(file.strings, False)))
     names = need.strings("symbols", "Y", distinct=True)
     toll, prune, coarse = details.get("toll"), details.get("prune"), details.get("coarse")
     if (
@@ -124,8 +124,8 @@ def load(file: ModelFile) -> SpanParserModel:
     tagger = _loaded_tagger(file)
     words = need.strings("words", "W", distinct=True)
     tags = need.strings("tags", "P", distinct=True)
-    fine = SpanWeights.loaded(need, "fine", file.header.templates, need.size("Y"))
-    small = SpanWeights.loaded(need, "coarse", coarse, 2)
+    fine = SpanWeights.loaded(file, need, "fine", file.header.templates, need.size("Y"))
+    small = SpanWeights.loaded(file, need, "coarse", coarse, 2)
     need.nothing_else()
     assert fine.tree.leaf is not None
     return SpanParserModel(
