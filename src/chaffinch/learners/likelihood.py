@@ -13,9 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import CrfBatch, CrfProblem, CrfSdca, CrfSgd
+from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
 
 SDCA_STATE = ("nodes", "pairs", "change", "loss", "order", "counts", "mean")
+
+# The first step size of SGD that suits features which are on or off, a few dozen a token.
+RATE = 0.2
 
 # Dual ascent is far off where its gap is this many times its tolerance.
 FAR = 5
@@ -118,7 +121,7 @@ class Sgd:
 
     c2: float = 1.0
     epochs: int = 5
-    rate: float = 0.2
+    rate: float = RATE
 
     def passes(
         self,
@@ -187,6 +190,28 @@ class Lbfgs:
             small = small + 1 if fall < self.tolerance else 0
             if not moved or small == 2:
                 return
+
+
+def calibrated_rate(problem: CrfProblem, c2: float, seed: int) -> float:
+    """The first step size with which one pass of SGD over a sample of sentences ends lowest.
+
+    From 0.2 on it is doubled or halved for as long as that helps.
+    """
+    scratch = np.empty(problem.size, np.float32)
+
+    def reached(rate: float) -> float:
+        w = np.zeros(problem.size, np.float32)
+        CrfSgd(problem, c2, rate, 1, seed).run(w)
+        value = CrfObjective(problem, c2, 1)(w, scratch)
+        return value if np.isfinite(value) else np.inf
+
+    rate, best = RATE, reached(RATE)
+    for factor in (2.0, 0.5):
+        while (value := reached(rate * factor)) < best:
+            rate, best = rate * factor, value
+        if rate != RATE:
+            break
+    return rate
 
 
 def _saved(journal: Journal | None, w: NDArray[np.float32]) -> Mapping[str, NDArray[Any]] | None:

@@ -1,6 +1,6 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,9 +8,18 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
+from chaffinch.features.presets import PRESETS
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
-from chaffinch.learners.likelihood import MOST_DUAL_BYTES, Lbfgs, LikelihoodLearner, Sdca, Sgd
+from chaffinch.learners.likelihood import (
+    MOST_DUAL_BYTES,
+    RATE,
+    Lbfgs,
+    LikelihoodLearner,
+    Sdca,
+    Sgd,
+    calibrated_rate,
+)
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
@@ -21,7 +30,15 @@ from chaffinch.model.two_pass import TwoPassModel, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
 from chaffinch.recipes.checkpoint import Checkpoint
-from chaffinch.recipes.crf_problem import FixedWeights, Shape, made_problem, margin_costs, sentence_weights
+from chaffinch.recipes.crf_problem import (
+    CALIBRATED,
+    FixedWeights,
+    Shape,
+    made_problem,
+    margin_costs,
+    sampled,
+    sentence_weights,
+)
 from chaffinch.recipes.crf_pruned import PrunedLearner, PrunedModels, PrunedWeights
 from chaffinch.recipes.driving import Step, driven, followed
 from chaffinch.recipes.encoding import (
@@ -70,7 +87,11 @@ class Crf(TemplateFeatures):
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
     tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
-    rate: float = knob(0.2, "SGD: the first step size", low=0.0)
+    rate: float | None = knob(
+        None,
+        "SGD: the first step size; auto: 0.2 with the features of a preset, else found on a sample of sentences",
+        low=0.0,
+    )
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     order: int = knob(1, "labels of history", low=1, high=2)
     states: str = knob(
@@ -167,6 +188,12 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
     learner = chosen_learner(config, problem.dual_bytes if dual else None, goes_on=task.start is not None)
+    unfamiliar = config.rate is None and task.start is None and not _stock(task.features)
+    if isinstance(learner, Sgd) and unfamiliar:
+        few = min(1.0, CALIBRATED / task.table.n_sentences)
+        learner = replace(
+            learner, rate=calibrated_rate(sampled(rows, inner, shape), few * config.c2, task.seed)
+        )
     passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
     history = driven(passes, w, model, task, config.patience)
     if checkpoint is not None:
@@ -192,7 +219,7 @@ def _pruned(
         problem,
         pruning,
         c2=config.c2,
-        rate=config.rate,
+        rate=config.rate or RATE,
         epochs=config.passes or SGD_PASSES,
         seed=task.seed,
         all_pairs=config.states == "all",
@@ -268,7 +295,7 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
     goes_on:    training starts from weights that are not zero
     """
-    name = config.optimiser
+    name, rate = config.optimiser, config.rate or RATE
     dual = dual_bytes is not None and config.c1 == 0 and config.c2 > 0
     if name == "sdca" and not dual:
         raise ConfigError(
@@ -297,9 +324,9 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
             c2=config.c2,
             steps_at_most=config.passes or 500,
             tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
-            start=None if goes_on else Sgd(c2=config.c2, rate=config.rate),
+            start=None if goes_on else Sgd(c2=config.c2, rate=rate),
         )
-    return Sgd(c2=config.c2, epochs=config.passes or SGD_PASSES, rate=config.rate)
+    return Sgd(c2=config.c2, epochs=config.passes or SGD_PASSES, rate=rate)
 
 
 def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]:
@@ -341,6 +368,11 @@ def _costs(task: TaggingTask, config: Crf, inner: InnerLabels) -> NDArray[np.flo
         return None
     margin = config.margin if config.margin is not None else NAMES_MARGIN if inner.names else 0.0
     return margin_costs(inner.labels, margin, config.recall) if margin > 0 else None
+
+
+def _stock(features: str | Sequence[str] | None) -> bool:
+    """Whether the features are a preset's, for which the step size is known."""
+    return features is None or (isinstance(features, str) and features in PRESETS)
 
 
 def _soft(task: TaggingTask, inner: InnerLabels) -> NDArray[np.float32] | None:

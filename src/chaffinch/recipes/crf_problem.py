@@ -15,6 +15,9 @@ from chaffinch.model.chain import ChainWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.encoding import OUTSIDE, InnerLabels, Legal
 
+# Sentences on which the step size of SGD is found.
+CALIBRATED = 500
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -242,6 +245,19 @@ def made_problem(
         local=local,
         cost=cost,
     )
+
+
+def sampled(rows: FeatureRows, inner: InnerLabels, shape: Shape) -> CrfProblem:
+    """A problem of at most so many sentences, evenly taken; hard labels, order 1, no templates with y[-1]."""
+    N = len(rows.sentences) - 1
+    chosen = np.zeros(N, bool)
+    chosen[np.unique(np.arange(min(N, CALIBRATED)) * N // max(min(N, CALIBRATED), 1))] = True
+    tokens = np.repeat(chosen, np.diff(rows.sentences))
+    counts = np.diff(rows.ptr)
+    ptr = np.concatenate([[0], np.cumsum(counts[tokens])]).astype(np.int64)
+    ids = np.ascontiguousarray(rows.ids[np.repeat(tokens, counts)])
+    sentences = np.concatenate([[0], np.cumsum(np.diff(rows.sentences)[chosen])]).astype(np.int64)
+    return CrfProblem(sentences, ptr, ids, np.ascontiguousarray(inner.y[tokens]), shape.F, shape.Y)
 
 
 def _finite(part: NDArray[np.float32]) -> NDArray[np.float32]:
