@@ -13,7 +13,8 @@ BENCHMARK = Benchmark(
     rivals=(
         Contender(name="words, small file", prepare=ours("words", smallest=0.02), run=fit),
         Contender(name="more-words", prepare=ours("more-words"), run=fit),
-        Contender(name="words+characters", prepare=ours("words+characters"), run=fit),
+        Contender(name="mail", prepare=ours("mail"), run=fit),
+        Contender(name="mail+characters", prepare=ours("mail+characters"), run=fit),
     ),
     scores=scores,
     clock="wall",

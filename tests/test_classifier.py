@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline
@@ -167,11 +168,25 @@ def test_a_damaged_table_of_weights_is_refused(tmp_path):
         chaffinch.load(tmp_path / "m.chaff")
 
 
+# A thousand for one class and a ten-thousandth for the others: steps of one document at a time get there, but not
+# in the few passes that are the default.
+SLOW = {"check_class_weight_classifiers": "class weights seven orders of magnitude apart"}
+# Two checks give negative numbers to an estimator whose tag says that it takes none.
+COUNTS = {
+    "check_class_weight_classifiers": "negative numbers",
+    "check_decision_proba_consistency": "negative numbers",
+}
+EXPECTED = {"logistic": SLOW, "loglinear": SLOW, "perceptron": SLOW, "nb": COUNTS, "complement-nb": COUNTS}
+
+
 @pytest.mark.filterwarnings("ignore:Estimator Classifier does not inherit")
-@pytest.mark.parametrize("recipe", ["ridge", "svm", "crammer-singer", "maxent"])
+@pytest.mark.parametrize("recipe", RECIPES)
 def test_scikit_learns_checks_hold(recipe):
-    for found in check_estimator(Classifier(recipe), on_fail=None, on_skip=None):
-        assert found["status"] in ("passed", "skipped"), (found["check_name"], found["exception"])
+    classifier = Classifier(recipe)
+    expected = EXPECTED.get(recipe, {})
+    for found in check_estimator(classifier, on_fail=None, on_skip=None, expected_failed_checks=expected):
+        if found["check_name"] not in expected:
+            assert found["status"] in ("passed", "skipped"), (found["check_name"], found["exception"])
 
 
 def test_texts_go_through_pipelines_searches_and_calibration(reviews):
@@ -182,6 +197,18 @@ def test_texts_go_through_pipelines_searches_and_calibration(reviews):
     assert search.best_params_["classifier__recipe__C"] in (0.1, 1.0)
     calibrated = CalibratedClassifierCV(Classifier(), cv=2).fit(texts, y)
     assert (calibrated.predict(new) == np.array(gold)).mean() > 0.4
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_every_recipe_is_searched_piped_and_cloned_over_texts(recipe, reviews):
+    texts, y, new, gold = reviews
+    pipeline = Pipeline([("classifier", Classifier(recipe, features="tf-idf"))])
+    search = GridSearchCV(pipeline, {"classifier__features": ["counts", "tf-idf"]}, cv=2).fit(texts, y)
+    assert search.best_params_["classifier__features"] in ("counts", "tf-idf")
+    assert search.score(new, gold) == pytest.approx((search.predict(new) == np.array(gold)).mean())
+    assert clone(pipeline).get_params()["classifier__recipe"] == recipe
+    calibrated = CalibratedClassifierCV(Classifier(recipe), cv=2).fit(texts, y)
+    np.testing.assert_allclose(calibrated.predict_proba(new).sum(axis=1), 1.0)
 
 
 def test_features_that_hardly_weigh_can_be_dropped(reviews, tmp_path):

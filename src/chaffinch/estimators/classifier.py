@@ -258,7 +258,12 @@ class Classifier:
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True, multi_output=False),
-            classifier_tags=ClassifierTags(multi_label=takes_several_labels(self._config())),
+            classifier_tags=ClassifierTags(
+                multi_label=takes_several_labels(self._config()),
+                poor_score=isinstance(
+                    self._config(), COUNTED
+                ),  # as its naive Bayes has it: counts, not numbers
+            ),
             input_tags=InputTags(
                 sparse=True, string=False, positive_only=isinstance(self._config(), COUNTED)
             ),
