@@ -246,7 +246,8 @@ def passes(
         if not waiting and watch.due(epoch):
             scores |= watch.seen(epoch, *objective())
         made.history.append(Progress("training", epoch, stop.most, scores))
-        if not problem.on_epoch(made.history[-1]) or watch.closed:
+        shown = replace(made.history[-1], model=partial(as_they_stand, made, bias))
+        if not problem.on_epoch(shown) or watch.closed:
             break
         if waiting and (epoch >= joining or missed <= tolerance):
             made.late, made.late_scores = late, problem.scores(late, made.w, bias)
@@ -288,6 +289,11 @@ class GapWatch:
             self.next = epoch + min(max(1, ahead), max(1, epoch))
             self._last = (epoch, share)
         return {"primal": primal, "dual": dual, "gap": primal - dual}
+
+
+def as_they_stand(made: ChoiceWeights, bias: float) -> ChoiceWeights:
+    """A copy of weights that are still being moved."""
+    return with_intercepts(replace(made, w=made.w.copy()), bias)
 
 
 def _late(problem: ChoiceProblem) -> NDArray[np.int64]:
