@@ -11,6 +11,7 @@ from chaffinch.estimators.tagger import Tagger
 from chaffinch.model.candidates import CandidateList
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.schemes import Scheme, detect, spans
+from chaffinch.text.schemes.table import parts
 from chaffinch.text.table import TokenTable
 
 
@@ -29,6 +30,8 @@ def tag_lists(
     """
     sentences = sentences_of(table)
     scheme = None if gold is None else detect(gold)
+    if scheme is not None and any(parts(label, scheme) is None for label in tagger.classes_.tolist()):
+        scheme = None  # labels of another kind among those of the tagger: then tokens are counted
     lists = []
     for n, readings in enumerate(tagger.predict_kbest(table, k)):
         candidates = [labels for _, labels in readings]

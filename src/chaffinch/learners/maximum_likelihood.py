@@ -19,9 +19,10 @@ from chaffinch.structures import Parts, require
 class MaximumLikelihood:
     """The conditional likelihood with an L2 penalty, by L-BFGS.
 
-        f(w)  = sum_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w|^2 / 2
-        f'(w) = sum_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 w
+        f(w)  = sum_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w - w_0|^2 / 2
+        f'(w) = sum_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 (w - w_0)
 
+    w_0 are the weights to start from: what is known beforehand is not forgotten for want of examples.
     Needs a SumOracle. An example may weigh more than another: give it more than once.
 
     >>> from chaffinch.scorers import Example, Layout, Linear
@@ -42,14 +43,16 @@ class MaximumLikelihood:
         check(self)
         require(self, "logsum", problem.structure, ("Perceptron", "Mira"))
         start = problem.scorer.w.astype(np.float32)
+        known = start.astype(np.float64)
         summed = _lists if isinstance(problem.examples, ListExamples) else _examples
 
         def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
             scorer = problem.scorer.with_weights(w)
-            gradient = scorer.with_weights(self.l2 * w)
+            off = w.astype(np.float64) - known
+            gradient = scorer.with_weights(self.l2 * off)
             loss = summed(problem, scorer, gradient)
             g[:] = gradient.w
-            return loss + 0.5 * self.l2 * float(np.dot(scorer.w, scorer.w))
+            return loss + 0.5 * self.l2 * float(np.dot(off, off))
 
         minimiser = _core.Minimiser(value, start)
         before, small = minimiser.value, 0
