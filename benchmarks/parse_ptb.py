@@ -17,14 +17,15 @@ def treebank(seed: int) -> tuple[list[Any], list[Any], int]:
     return train, [d for d in docs if int(d.group[4:8]) >= 180], seed
 
 
-def trained(recipe: Any) -> Callable[[Any], Any]:
+def trained(*recipe: Any) -> Callable[[Any], Any]:
     """Training is not timed: the question is how long the test sentences take, raw words in, trees out."""
 
     def prepare(given: tuple[list[Any], list[Any], int]) -> Any:
         from chaffinch import Parser
-        from chaffinch.recipes.pcfg import Pcfg
+        from chaffinch.recipes.parsers import PARSERS
 
-        config = Pcfg(**recipe) if isinstance(recipe, dict) else recipe
+        name, settings = recipe
+        config = PARSERS.by_name(name).configured(settings)
         return Parser(config, seed=given[2], threads=1).fit(given[0]), [d.words() for d in given[1]]
 
     return prepare
@@ -49,10 +50,12 @@ BENCHMARK = Benchmark(
     question="How well are new sentences of the treebank's sample parsed, and how fast?",
     input=treebank,
     work=lambda given: (float(len(given[1])), "sentences"),
-    ours=Contender(name="parser", prepare=trained("parser"), run=parsed),
+    ours=Contender(name="parser", prepare=trained("parser", {}), run=parsed),
     rivals=(
-        Contender(name="plain pcfg", prepare=trained(PLAIN), run=parsed),
-        Contender(name="markovised pcfg", prepare=trained("pcfg"), run=parsed),
+        Contender(name="plain pcfg", prepare=trained("pcfg", PLAIN), run=parsed),
+        Contender(name="markovised pcfg", prepare=trained("pcfg", {}), run=parsed),
+        Contender(name="perceptron", prepare=trained("parser", {"loss": "perceptron"}), run=parsed),
+        Contender(name="structured svm", prepare=trained("parser", {"loss": "hinge"}), run=parsed),
     ),
     scores=scores,
     needs=(TREES,),

@@ -22,7 +22,7 @@ class Pcfg(GrammarCounts):
     horizontal: int = knob(1, "siblings cut off before that a part of a phrase remembers", low=0)
     annotate_words: bool = knob(False, "words' symbols show their parents too")
     expected: bool = knob(True, "choose the tree with the most brackets expected right, not the likeliest")
-    toll: float = knob(0.35, "how likely a bracket must be to pay, with --expected", low=0.0)
+    toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
 
 
 def train(task: ParsingTask, config: Pcfg) -> TrainedParser:

@@ -41,7 +41,7 @@ from chaffinch.text.table import TokenTable
 class SpanParser(AdaGrad):
     """Trees scored by features of their spans; parts of speech come from a CRF of its own."""
 
-    epochs: int = knob(5, "passes over the training data", low=1)
+    epochs: int = knob(4, "passes over the training data", low=1)
     dropout: float = knob(0.3, "share of features that a sentence is learnt without", low=0.0, high=0.9)
     expected: bool = knob(True, "likelihood: the tree with the most brackets expected right, not the best")
     toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
