@@ -12,6 +12,7 @@ from chaffinch.evaluate.trees import score_trees
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.grammar import GrammarCounts
+from chaffinch.learners.online import epochs
 from chaffinch.learners.perceptron import Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.subgradient import Subgradient
@@ -217,6 +218,14 @@ def test_the_fused_passes_equal_the_generic_loop(loss, average):
     for ours, plain in zip(learner.passes(problem), learner.passes(problem, fused=False), strict=True):
         assert ours.wrong == plain.wrong
         np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=2e-3)
+
+
+@pytest.mark.parametrize("average", [True, False])
+def test_the_fused_perceptron_of_trees_equals_the_generic_loop(average):
+    problem, learner = tiny_problem(), Perceptron(epochs=4, average=average)
+    for ours, plain in zip(epochs(learner, problem), epochs(learner, problem, fused=False), strict=True):
+        assert ours.wrong == plain.wrong
+        np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=1e-4)
 
 
 def test_structures_of_trees_train_under_the_general_learners():

@@ -6,15 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
 from chaffinch.learners.online import Epoch, example_order
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.tree_examples import TreeExamples
+from chaffinch.learners.tree_trainer import fits, trained_passes, tree_trainer
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.scorers import Linear
-from chaffinch.structures import Parts, Tree, require
+from chaffinch.structures import Parts, require
 
 LOSSES = ("likelihood", "hinge", "perceptron")
 
@@ -31,7 +29,7 @@ class AdaGrad:
 
     Duchi, Hazan and Singer 2011, "Adaptive subgradient methods". Needs a SumOracle (likelihood) or a MaxOracle.
 
-    >>> from chaffinch.scorers import Example, Layout
+    >>> from chaffinch.scorers import Example, Layout, Linear
     >>> from chaffinch.structures import Choice
     >>> x = [Example(np.array([0, 1]), np.array([f], np.int32)) for f in (0, 1)]
     >>> problem = Problem(Choice(2), Linear(Layout.choice(F=2, Y=2)), [(x[0], 1), (x[1], 0)])
@@ -66,12 +64,21 @@ class AdaGrad:
         """Pass by pass; whoever iterates decides when to stop."""
         check(self)
         require(self, "logsum" if self.loss == "likelihood" else "argmax", problem.structure)
-        trees = isinstance(problem.structure, Tree) and isinstance(problem.examples, TreeExamples)
-        if fused and trees and isinstance(problem.scorer, Linear) and not problem.scorer.w.any():
-            return fused_passes(problem, self)
+        if fused and fits(problem):
+            return self._fused(problem)
         if self.dropout > 0:
             raise ConfigError("AdaGrad.dropout is for trees over span features")
         return self._generic(problem)
+
+    def _fused(self, problem: Problem) -> Iterator[Epoch]:
+        """Trees over span features, in the core."""
+        rule = {"rate": self.rate, "start": self.start, "dropout": self.dropout, "seed": self.seed}
+        trainer = tree_trainer(problem, loss=self.loss, adaptive=True, **rule)
+        orders = (
+            example_order(len(problem.examples), self.seed, number) for number in range(1, self.epochs + 1)
+        )
+        for number, (wrong, scorer) in enumerate(trained_passes(problem, trainer, self.average, orders), 1):
+            yield Epoch(number, wrong, scorer)
 
     def _generic(self, problem: Problem) -> Iterator[Epoch]:
         """The loop, over the protocols alone."""
@@ -112,37 +119,3 @@ class AdaGrad:
         augmented = potentials + structure.cost(shape, y) if self.loss == "hinge" else potentials
         answer = structure.argmax(augmented)
         return not np.array_equal(answer, y), gold - structure.parts(shape, answer)
-
-
-def fused_passes(problem: Problem, learner: AdaGrad) -> Iterator[Epoch]:
-    """Trees over span features, in the core."""
-    data, tree, layout = problem.examples, problem.structure, problem.scorer.layout
-    assert isinstance(data, TreeExamples)
-    trainer = _core.TreeTrainer(
-        data.bounds,
-        data.ptr,
-        data.ids,
-        data.nodes,
-        data.open,
-        tree.masks(),
-        F=layout["span"].rows,
-        Y=tree.Y,
-        left=layout["left"].offset,
-        right=layout["right"].offset,
-        cells=layout.size,
-        loss=learner.loss,
-        adaptive=True,
-        rate=learner.rate,
-        start=learner.start,
-        dropout=learner.dropout,
-        seed=learner.seed,
-    )
-
-    def scorer() -> Linear:
-        w = layout.zeros()
-        trainer.weights(learner.average, w)
-        return Linear(layout, w)
-
-    for number in range(1, learner.epochs + 1):
-        _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
-        yield Epoch(number, wrong, scorer)

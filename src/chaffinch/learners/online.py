@@ -14,9 +14,11 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
 from chaffinch.learners.problem import Problem, SentenceExamples
+from chaffinch.learners.tree_trainer import fits as fits_trees
+from chaffinch.learners.tree_trainer import trained_passes, tree_trainer
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.scorers import Linear
-from chaffinch.structures import Chain, Parts, Scorer, require
+from chaffinch.structures import Chain, Parts, Scorer, Tree, require
 
 
 @dataclass(frozen=True)
@@ -177,6 +179,28 @@ def mask_bytes(mask: Any) -> Any:
     return None if mask is None else np.ascontiguousarray(mask, np.uint8)
 
 
+class FusedTree:
+    """Trees over span features, in the core."""
+
+    @staticmethod
+    def fits(problem: Problem) -> bool:
+        """Linear weights that start at zero, examples that lie end to end."""
+        return fits_trees(problem)
+
+    @staticmethod
+    def epochs(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
+        """As the generic loop."""
+        rule = {"rate": learner.amount(), "start": 1.0, "dropout": 0.0, "seed": learner.seed}
+        trainer = tree_trainer(problem, loss=learner.rule, adaptive=False, **rule)
+        orders = (
+            example_order(len(problem.examples), learner.seed, number)
+            for number in range(1, learner.epochs + 1)
+        )
+        for number, (wrong, made) in enumerate(trained_passes(problem, trainer, learner.average, orders), 1):
+            yield Epoch(number, wrong, made)
+
+
 FUSED: dict[tuple[type, str], Any] = {
     (Chain, rule): FusedChain for rule in ("perceptron", "pa", "mira", "arow")
 }
+FUSED[Tree, "perceptron"] = FusedTree
