@@ -131,7 +131,7 @@ def test_bad_input_is_refused_in_one_sentence():
     X, y = questions(n=30)
     with pytest.raises(ConfigError, match=r"KernelSvm\.C must be a finite number, got inf"):
         Classifier(KernelSvm(C=float("inf"))).fit(X, y)
-    with pytest.raises(DataError, match="needs objects of at least two labels"):
+    with pytest.raises(DataError, match="needs at least two classes"):
         Classifier("kernel-svm").fit(X, ["one"] * 30)
     with pytest.raises(DataError, match="is nan: a kernel must be a finite number"):
         Classifier("kernel-svm", kernel=FunctionKernel(lambda a, b: float("nan"))).fit(X, y)

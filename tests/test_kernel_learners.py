@@ -202,7 +202,7 @@ def test_bad_problems_are_refused_in_one_sentence():
         with pytest.raises(ConfigError, match=r"\.C must be a finite number, got inf"):
             learner(C=float("inf")).fit(problem_of(x, y, Rbf(gamma=1.0)))
         with pytest.raises(
-            DataError, match="needs objects of at least two labels, and all 30 have the same one"
+            DataError, match="needs at least two classes, and all 30 objects are of one class"
         ):
             learner().fit(problem_of(x, np.zeros(30, np.int32), Rbf(gamma=1.0)))
     nan = FunctionKernel(lambda a, b: float("nan"))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
@@ -22,7 +23,7 @@ class KernelPerceptron(MarginChoice):
     """Mistake counts alpha_i(y) in the place of weights.
 
         y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)
-        alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        where y_hat is not y_n
+        alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        where y_hat is not y_n (as much as x_n counts, if not 1)
 
     With the linear kernel it makes the same predictions as the perceptron on weights. The answer is the last
     hypothesis, the mean of all, or the votes of all (Freund and Schapire 1999). With a budget, a support example has to
@@ -47,7 +48,7 @@ class KernelPerceptron(MarginChoice):
                 f"KernelPerceptron.budget bounds the last hypothesis; with hypothesis {self.hypothesis!r} all that "
                 "ever were support examples stay: set hypothesis to last"
             )
-        start = Recording(problem.rows, problem.Y, budget=self.budget)
+        start = Recording(problem.rows, problem.Y, budget=self.budget, importance=problem.importance)
         examples = list(zip(range(problem.N), problem.y.tolist(), strict=True))
         learner = Perceptron(epochs=self.epochs, seed=problem.seed, average=self.hypothesis == "mean")
         history: list[Progress] = []
@@ -85,13 +86,16 @@ class Log:
 class Recording(DualInTraining):
     """A dual scorer in training that keeps a log of its mistakes."""
 
-    def __init__(self, *args: Any, log: Log | None = None, **settings: Any) -> None:
+    def __init__(
+        self, *args: Any, importance: NDArray[np.floating], log: Log | None = None, **settings: Any
+    ) -> None:
         super().__init__(*args, **settings)
+        self.importance = importance
         self.log = Log([], []) if log is None else log
 
     def with_weights(self, w: Any) -> "Recording":
         """The same with other coefficients and the same log."""
-        return Recording(self.rows, self.Y, w, self.budget, log=self.log)
+        return Recording(self.rows, self.Y, w, self.budget, importance=self.importance, log=self.log)
 
     def potentials(self, x: int) -> Parts:
         """An example is met."""
@@ -103,4 +107,4 @@ class Recording(DualInTraining):
         change = delta["choice"]
         self.log.mistakes.append((x, int(change.argmax()), int(change.argmin())))
         self.log.met.append(self.log.seen)
-        super().update(x, delta, step)
+        super().update(x, delta, step * float(self.importance[x]))

@@ -63,7 +63,7 @@ class KernelProblem:
         found = np.unique(self.y)
         if len(found) < 2:
             raise DataError(
-                f"{learner} needs objects of at least two labels, and all {self.N} have the same one"
+                f"{learner} needs at least two classes, and all {self.N} objects are of one class"
             )
 
     def taken(self, which: NDArray[np.int64]) -> "KernelProblem":
