@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_kernels
@@ -19,6 +19,7 @@ def table(function, A, B):
     return np.array([[function(a, b) for b in B] for a in A], np.float64)
 
 
+@settings(max_examples=40)
 @given(TEXTS, TEXTS, st.integers(1, 3), st.integers(0, 2))
 def test_the_spectrum_is_the_inner_product_of_n_gram_counts(A, B, low, more):
     kernel = Spectrum(low=low, high=low + more)
@@ -26,6 +27,7 @@ def test_the_spectrum_is_the_inner_product_of_n_gram_counts(A, B, low, more):
     np.testing.assert_array_equal(kernel.gram(A, B), want)
 
 
+@settings(max_examples=40)
 @given(TEXTS, TEXTS, st.integers(1, 4), st.integers(0, 2))
 def test_the_mismatch_kernel_is_that_of_its_explicit_features(A, B, n, m):
     kernel = Mismatch(n=n, m=min(n, m), alphabet=4)
@@ -33,6 +35,7 @@ def test_the_mismatch_kernel_is_that_of_its_explicit_features(A, B, n, m):
     np.testing.assert_allclose(kernel.gram(A, B), want)
 
 
+@settings(max_examples=40)
 @given(TEXTS, TEXTS, st.integers(1, 4), st.integers(0, 2), st.sampled_from([0.3, 0.8, 1.0]))
 def test_subsequences_are_those_of_the_explicit_features(A, B, low, more, decay):
     kernel = Subsequence(low=low, high=low + more, decay=decay)
@@ -41,6 +44,7 @@ def test_subsequences_are_those_of_the_explicit_features(A, B, low, more, decay)
     np.testing.assert_allclose(kernel.gram(A), kernel.gram(A, list(A)), rtol=1e-6)
 
 
+@settings(max_examples=40)
 @given(SENTENCES, SENTENCES)
 def test_word_sequences_are_subsequences_of_words(A, B):
     want = table(lambda a, b: naive_kernels.subsequence(a, b, 1, 3, 0.5), A, B)
@@ -71,6 +75,7 @@ def test_every_length_of_subsequence_is_served(length):
     assert got == pytest.approx(want, rel=1e-5, abs=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.text("abcde ", max_size=12), min_size=1, max_size=12))
 def test_string_kernels_are_positive_semi_definite(A):
     for kernel in (

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_kernels
@@ -24,24 +24,28 @@ def table(function, A, B):
     return np.array([[function(a, b) for b in B] for a in A], np.float64)
 
 
+@settings(max_examples=40)
 @given(SETS, SETS, st.sampled_from([0.4, 1.0]))
 def test_subset_trees_are_the_shared_fragments(A, B, decay):
     want = table(lambda a, b: naive_kernels.subset_trees(a, b, decay), A, B)
     np.testing.assert_allclose(SubsetTreeKernel(decay=decay).gram(A, B), want, rtol=1e-9)
 
 
+@settings(max_examples=40)
 @given(SETS, SETS, st.sampled_from([0.4, 1.0]))
 def test_subtrees_are_the_shared_whole_subtrees(A, B, decay):
     want = table(lambda a, b: naive_kernels.subtrees(a, b, decay), A, B)
     np.testing.assert_allclose(SubtreeKernel(decay=decay).gram(A, B), want, rtol=1e-9)
 
 
+@settings(max_examples=40)
 @given(SETS, SETS, st.sampled_from([0.4, 0.9]), st.sampled_from([0.5, 1.0]))
 def test_partial_trees_follow_their_definition(A, B, decay, depth):
     want = table(lambda a, b: naive_kernels.partial_trees(a, b, decay, depth), A, B)
     np.testing.assert_allclose(PartialTreeKernel(decay=decay, depth=depth).gram(A, B), want, rtol=1e-9)
 
 
+@settings(max_examples=40)
 @given(st.lists(TREES, min_size=1, max_size=9))
 def test_tree_kernels_are_positive_semi_definite(A):
     for kernel in (SubtreeKernel(), SubsetTreeKernel(), PartialTreeKernel(), SubsetTreeKernel().normalised()):
