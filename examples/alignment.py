@@ -3,8 +3,8 @@
     python examples/alignment.py FOLDER
 
 The model scores every link between two sentences by features (word associations learnt from the text alone, spelling,
-places, neighbours) and finds the best matching: each word in one link at most. The weights are learnt from pairs that
-were linked by hand, so that the right matching scores better than all others.
+places, neighbours) and finds the best matching: each word in one link, perhaps in a second. The weights are learnt from
+pairs that were linked by hand, so that the right matching scores better than all others.
 """
 
 import sys
@@ -29,7 +29,7 @@ def main(folder: Path) -> dict[str, float]:
     links = {name: [getattr(d.links, name) for d in train] for name in ("sure", "possible")}
     gold = {name: [getattr(d.links, name) for d in test] for name in ("sure", "possible")}
 
-    aligner = Aligner(MarginAligner(fertility=2, epochs=5)).fit(X, links["sure"], possible=links["possible"])
+    aligner = Aligner(MarginAligner(epochs=5)).fit(X, links["sure"], possible=links["possible"])
     found = aligner.predict(X_test)
 
     text = Associations.learnt([*X, *X_test], str.lower)

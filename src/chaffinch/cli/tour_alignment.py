@@ -28,7 +28,7 @@ def show_alignment(folder: Path) -> None:
     sure, possible = [links.sure for _, links in test], [links.possible for _, links in test]
     began = time.perf_counter()
     X = [(words, list(links.target)) for words, links in train]
-    aligner = Aligner(MarginAligner(fertility=2, epochs=5)).fit(
+    aligner = Aligner(MarginAligner(epochs=5)).fit(
         X, [links.sure for _, links in train], possible=[links.possible for _, links in train], text=pairs
     )
     seconds = time.perf_counter() - began

@@ -35,7 +35,7 @@ class AlignerKnobs:
     lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
     wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
     missed: float = knob(1.5, "what a missed link costs", low=0.0)
-    fertility: int = knob(1, "links that a word may have at most", low=1, high=2)
+    fertility: int = knob(2, "links that a word may have at most", low=1, high=2)
 
 
 @dataclass(frozen=True, kw_only=True)
