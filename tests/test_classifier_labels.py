@@ -117,7 +117,7 @@ def test_the_best_pass_on_held_out_documents_is_kept(config, reviews):
 
 def test_what_learns_at_once_has_nothing_to_stop(reviews):
     texts, y, new, gold = reviews
-    with pytest.raises(ConfigError, match="one pass"):
+    with pytest.raises(ConfigError, match="cannot stop on held-out"):
         Classifier("nb").fit(texts, y, dev=(new, gold))
     with pytest.raises(DataError, match="no held-out document has a label"):
         Classifier().fit(texts, y, dev=(new, ["strange"] * len(new)))

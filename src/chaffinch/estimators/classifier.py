@@ -27,7 +27,7 @@ from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentTask
+from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 
@@ -118,8 +118,10 @@ class Classifier:
             task = dataclasses.replace(task, dev=self._dev(task, *dev))
         recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
-        if isinstance(config, COUNTED) and dev is not None:
-            raise ConfigError(f"recipe {recipe.name} learns in one pass: there is nothing to stop")
+        if dev is not None and (isinstance(config, COUNTED) or recipe.train is not train_classifier):
+            raise ConfigError(
+                f"recipe {recipe.name} cannot stop on held-out documents: a linear one can, by passes"
+            )
         if isinstance(config, COUNTED) and not task.labels.several and task.labels.soft is None:
             self._increment = Increment(config, task.labels.classes)
             self._keep(self._increment.model(task), config, [])
