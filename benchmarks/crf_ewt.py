@@ -9,6 +9,8 @@ from benchmarks.corpora import corpus
 
 TRAIN, TEST = "ud_english_ewt/en_ewt-ud-train.conllu.gz", "ud_english_ewt/en_ewt-ud-test.conllu.gz"
 TOKENS = 204_577.0
+# Chosen on the dev part; c2 and passes of the rival are its own.
+CHOSEN = {"optimiser": "fast", "c2": 0.3, "margin": 3.0, "passes": 8}
 ITERATIONS = 100  # CRFsuite goes on for long; this is where it is cut
 
 
@@ -26,7 +28,7 @@ def prepared(given: tuple[Path, Path, int]) -> Any:
 
 def ours(ready: Any) -> Any:
     (train, _, seed), read_table, Tagger, Crf = ready
-    tagger = Tagger(Crf(optimiser="fast"), features="ewt19", seed=seed, threads=1)
+    tagger = Tagger(Crf(**CHOSEN), features="ewt19", seed=seed, threads=1)
     return tagger.fit(read_table(train, label="xpos")).predict
 
 
@@ -55,7 +57,7 @@ def scores(given: tuple[Path, Path, int], output: Any) -> dict[str, float]:
 
 BENCHMARK = Benchmark(
     name="crf_ewt",
-    question="EWT part of speech, 49 labels, 19 templates, c2 = 1: how long to train?",
+    question="EWT part of speech, 49 labels, 19 templates: how long to an accuracy >= 94.3?",
     input=files,
     work=lambda _: (TOKENS, "tokens"),
     ours=Contender(name="chaffinch fast", prepare=prepared, run=ours),
