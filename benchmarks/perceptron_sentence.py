@@ -1,0 +1,42 @@
+"""How soon is one sentence tagged? A call for each sentence of 20 to 25 tokens, from lists of strings."""
+
+from typing import Any
+
+from benchmarks import crf_tagging
+from benchmarks import crfsuite_rival as rival
+from benchmarks.benchmark import Benchmark, Contender
+from benchmarks.crf_conll2000 import TEST, TRAIN
+from benchmarks.perceptron_tagging import lists
+
+SHORTEST, LONGEST = 20, 25
+
+
+def sentences(seed: int) -> list[rival.Sentence]:
+    return [s for s in crf_tagging.columns(seed) if SHORTEST <= len(s) <= LONGEST]
+
+
+def ours(ready: Any) -> list[list[str]]:
+    tagger, words, tags = ready
+    return [tagger.predict({"w": [w], "pos": [p]})[0] for w, p in zip(words, tags, strict=True)]
+
+
+BENCHMARK = Benchmark(
+    name="perceptron_sentence",
+    question="How long does one sentence of 20 to 25 tokens take, tagged alone?",
+    input=sentences,
+    work=lambda given: (float(len(given)), "sentences"),
+    ours=Contender(name="chaffinch", prepare=lists(1), run=ours),
+    rivals=(
+        Contender(
+            name="python-crfsuite",
+            prepare=crf_tagging.their_model,
+            run=crf_tagging.theirs,
+            package="python-crfsuite",
+        ),
+    ),
+    scores=crf_tagging.scores,
+    bar=6.2,
+    needs=(TRAIN, TEST),
+    fresh=False,
+    repeats=7,
+)
