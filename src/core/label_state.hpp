@@ -119,11 +119,15 @@ class LabelState {
             if (p < 0 || p >= T_ || !undecided(p)) continue;
             std::uint64_t* keys = keys_.data() + p * context_.size();
             std::int32_t* rows = rows_.data() + p * context_.size();
+            bool moved = false; // contexts that training never had share one row
             for (const auto& [l, stride] : readers) {
                 if (keys[l] == LabelContext::blind) continue;
                 keys[l] += more * stride;
-                rows[l] = context_.find(l, keys[l]);
+                const std::int32_t row = context_.find(l, keys[l]);
+                moved |= row != rows[l];
+                rows[l] = row;
             }
+            if (!moved) continue;
             sum(p);
             if (!legal_.constrained()) changed(p);
         }
