@@ -57,7 +57,8 @@ def test_fused_epochs_equal_the_generic_loop(name, masks):
 
 def test_every_fused_pair_is_tested():
     tested = {(Chain, learner.rule) for learner in LEARNERS.values()}
-    assert set(FUSED) - tested == {(Chain, "arow")}  # whose reference is below
+    of_chains = {pair for pair in FUSED if pair[0] is Chain}  # trees have tests of their own
+    assert of_chains - tested == {(Chain, "arow")}  # whose reference is below
 
 
 def sparse_features(x, y):
