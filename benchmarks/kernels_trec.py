@@ -66,6 +66,7 @@ def machine(kind: str) -> Any:
             "words": Part(Spectrum(low=1, high=1, unit="words").normalised(), 0),
             "word pairs": Part(Spectrum(low=1, high=2, unit="words").normalised(), 0),
             "characters": Part(Spectrum(low=1, high=4).normalised(), 0),
+            "longer characters": Part(Spectrum(low=2, high=5).normalised(), 0),
             "subsequences": Part(Subsequence(low=1, high=4).normalised(), 0),
             "word sequences": Part(WordSequence().normalised(), 0),
             "subtrees": Part(SubtreeKernel().normalised(), 1),
@@ -104,7 +105,8 @@ BENCHMARK = Benchmark(
             "subtrees",
             "subset trees",
             "partial trees",
-            "word pairs + partial trees",
+            "word pairs + subtrees",
+            "longer characters + word pairs + subset trees",
         )
     ),
     scores=lambda given, predicted: {"accuracy": accuracy(predicted, given[1][1])},
