@@ -19,7 +19,8 @@ from chaffinch.text.heads import head
 
 PUNCTUATION = frozenset({",", ":", "``", "''", ".", "-RRB-", "-LRB-"})
 COORDINATING = frozenset({"CC", "CONJP"})
-GLOBAL = ("right branching", "brackets", "brackets of the others")
+GLOBAL = ("right branching", "brackets", "brackets of the others", "score")
+SURE = 10.0  # features that are to be trusted are large, so that their weights may be small
 
 
 def tree_list_features(
@@ -47,12 +48,18 @@ def tree_list_features(
         for one, share in zip(members, p.tolist(), strict=True):
             for bracket in {forest.bracket(n) for n in one if forest.nodes[n].kids}:
                 likely[bracket] = likely.get(bracket, 0.0) + share
-        for one in members:
+        gaps = np.maximum(weights - weights.max(), LEAST).tolist()
+        for one, gap in zip(members, gaps, strict=True):
             parts = [local[n] for n in one if n not in shared]
             found, counts = np.unique(np.concatenate([*parts, fixed[:0]]), return_counts=True)
             inner = [n for n in one if forest.nodes[n].kids]
             expected = sum(likely[forest.bracket(n)] for n in inner)
-            whole = [forest.right_branching(one[-1]) / 10, len(inner) / 10, expected - HALF * len(inner)]
+            whole = [
+                forest.right_branching(one[-1]) / 10,
+                len(inner) / 10,
+                SURE * (expected - HALF * len(inner)),
+                SURE * gap,
+            ]
             keys.append(np.concatenate([found, fixed]))
             values.append(np.concatenate([counts, whole]).astype(np.float32))
             sizes.append(len(found) + len(fixed))
@@ -63,6 +70,7 @@ def tree_list_features(
     )
 
 
+LEAST = -50.0  # of a score's distance from the best
 HALF = 0.4  # a bracket pays if it is likelier than this
 
 
