@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from chaffinch import recipes
+from chaffinch.cli.tasks import TASKS
 from chaffinch.corpus import FORMATS
 from chaffinch.files import writing_text
 from chaffinch.knobs import knobs, table
@@ -35,7 +35,7 @@ message names the file and the key. The word `none` stands for no value where a 
 
 def settings_page() -> str:
     """docs/settings.md, as it should be."""
-    return "\n".join([INTRODUCTION, "## Recipes", "", *_recipes(), "## Readers of files", "", *_readers()])
+    return "\n".join([INTRODUCTION, *_recipes(), "## Readers of files", "", *_readers()])
 
 
 def main() -> None:
@@ -53,10 +53,12 @@ def main() -> None:
 
 
 def _recipes() -> Iterator[str]:
-    for task in vars(recipes).values():
-        if isinstance(task, recipes.Recipes):
-            for recipe in task:
-                yield f"### {recipe.name}\n\n{recipe.summary}\n\n{table(recipe.config)}\n"
+    for task in TASKS:
+        yield f"## Recipes for {task.plural}\n"
+        for recipe in task.recipes:
+            yield f"### {recipe.name}\n\n{recipe.summary}\n\n{table(recipe.config)}\n"
+        for title, config in task.knobs:
+            yield f"### {title}\n\n{table(config)}\n"
 
 
 def _readers() -> Iterator[str]:
