@@ -53,10 +53,10 @@ def main() -> None:
     for name in sys.argv[1:] or TABLES:
         text = PAGE.read_text(encoding="utf-8")
         made = TABLES[name]()
-        pattern = rf"(?s)(<!-- {name} -->\n).*?(\n<!-- end -->)"
+        pattern = rf"(?s)(<!-- {name} -->\n).*?(<!-- end -->)"
         if not re.search(pattern, text):
             raise SystemExit(f"{PAGE.name} has no place for the table {name!r}")
-        PAGE.write_text(re.sub(pattern, lambda m, t=made: m[1] + t + m[2], text), encoding="utf-8")
+        PAGE.write_text(re.sub(pattern, lambda m, t=made: m[1] + t + "\n" + m[2], text), encoding="utf-8")
         sys.stdout.write(made + "\n\n")
 
 
