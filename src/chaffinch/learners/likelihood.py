@@ -19,6 +19,8 @@ SDCA_STATE = ("nodes", "pairs", "change", "loss", "order", "counts", "mean")
 
 # The first step size of SGD that suits features which are on or off, a few dozen a token.
 RATE = 0.2
+LEAST_RATE = 0.001
+CALIBRATION_PASSES = 3
 
 # Dual ascent is far off where its gap is this many times its tolerance.
 FAR = 5
@@ -192,25 +194,25 @@ class Lbfgs:
                 return
 
 
-def calibrated_rate(problem: CrfProblem, c2: float, seed: int) -> float:
-    """The first step size with which one pass of SGD over a sample of sentences ends lowest.
+def calibrated_rate(problem: CrfProblem, c2: float, rate: float, seed: int) -> float:
+    """The first step size with which a few passes of SGD over a sample of sentences end lowest.
 
-    From 0.2 on it is doubled or halved for as long as that helps.
+    It is ``rate``, or half of it for as long as halving helps: what is too large for a sample is too large for all,
+    but a sample, met so much less often, would ask for more than all of the sentences can bear.
     """
     scratch = np.empty(problem.size, np.float32)
 
-    def reached(rate: float) -> float:
+    def reached(size: float) -> float:
         w = np.zeros(problem.size, np.float32)
-        CrfSgd(problem, c2, rate, 1, seed).run(w)
+        sgd = CrfSgd(problem, c2, size, CALIBRATION_PASSES, seed)
+        for _ in range(CALIBRATION_PASSES):
+            sgd.run(w)
         value = CrfObjective(problem, c2, 1)(w, scratch)
         return value if np.isfinite(value) else np.inf
 
-    rate, best = RATE, reached(RATE)
-    for factor in (2.0, 0.5):
-        while (value := reached(rate * factor)) < best:
-            rate, best = rate * factor, value
-        if rate != RATE:
-            break
+    best = reached(rate)
+    while rate > LEAST_RATE and (value := reached(rate / 2)) < best:
+        rate, best = rate / 2, value
     return rate
 
 

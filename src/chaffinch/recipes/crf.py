@@ -1,6 +1,6 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -8,12 +8,10 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
-from chaffinch.features.presets import PRESETS
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import (
     MOST_DUAL_BYTES,
-    RATE,
     Lbfgs,
     LikelihoodLearner,
     Sdca,
@@ -87,11 +85,8 @@ class Crf(TemplateFeatures):
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
     tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
-    rate: float | None = knob(
-        None,
-        "SGD: the first step size; auto: 0.2 with the features of a preset, else found on a sample of sentences",
-        low=0.0,
-    )
+    rate: float = knob(0.2, "SGD: the first step size", low=0.0)
+    calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     order: int = knob(1, "labels of history", low=1, high=2)
     states: str = knob(
@@ -155,6 +150,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
     pruning = chosen_pruning(task, config, shape, inner)
+    cost = _costs(task, config, inner)
     problem = made_problem(
         shape,
         rows,
@@ -163,7 +159,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         fixed=fixed,
         weight=weight,
         soft=_soft(task, inner),
-        cost=_costs(task, config, inner),
+        cost=cost,
     )
     checkpoint = None
     if config.checkpoint is not None:
@@ -188,11 +184,11 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
     learner = chosen_learner(config, problem.dual_bytes if dual else None, goes_on=task.start is not None)
-    unfamiliar = config.rate is None and task.start is None and not _stock(task.features)
-    if isinstance(learner, Sgd) and unfamiliar:
+    if isinstance(learner, Sgd) and config.calibrate:
         few = min(1.0, CALIBRATED / task.table.n_sentences)
         learner = replace(
-            learner, rate=calibrated_rate(sampled(rows, inner, shape), few * config.c2, task.seed)
+            learner,
+            rate=calibrated_rate(sampled(rows, inner, shape, cost), few * config.c2, config.rate, task.seed),
         )
     passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
     history = driven(passes, w, model, task, config.patience)
@@ -219,7 +215,7 @@ def _pruned(
         problem,
         pruning,
         c2=config.c2,
-        rate=config.rate or RATE,
+        rate=config.rate,
         epochs=config.passes or SGD_PASSES,
         seed=task.seed,
         all_pairs=config.states == "all",
@@ -295,7 +291,7 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
     goes_on:    training starts from weights that are not zero
     """
-    name, rate = config.optimiser, config.rate or RATE
+    name, rate = config.optimiser, config.rate
     dual = dual_bytes is not None and config.c1 == 0 and config.c2 > 0
     if name == "sdca" and not dual:
         raise ConfigError(
@@ -368,11 +364,6 @@ def _costs(task: TaggingTask, config: Crf, inner: InnerLabels) -> NDArray[np.flo
         return None
     margin = config.margin if config.margin is not None else NAMES_MARGIN if inner.names else 0.0
     return margin_costs(inner.labels, margin, config.recall) if margin > 0 else None
-
-
-def _stock(features: str | Sequence[str] | None) -> bool:
-    """Whether the features are a preset's, for which the step size is known."""
-    return features is None or (isinstance(features, str) and features in PRESETS)
 
 
 def _soft(task: TaggingTask, inner: InnerLabels) -> NDArray[np.float32] | None:

@@ -247,7 +247,9 @@ def made_problem(
     )
 
 
-def sampled(rows: FeatureRows, inner: InnerLabels, shape: Shape) -> CrfProblem:
+def sampled(
+    rows: FeatureRows, inner: InnerLabels, shape: Shape, cost: NDArray[np.float32] | None
+) -> CrfProblem:
     """A problem of at most so many sentences, evenly taken; hard labels, order 1, no templates with y[-1]."""
     N = len(rows.sentences) - 1
     chosen = np.zeros(N, bool)
@@ -257,7 +259,7 @@ def sampled(rows: FeatureRows, inner: InnerLabels, shape: Shape) -> CrfProblem:
     ptr = np.concatenate([[0], np.cumsum(counts[tokens])]).astype(np.int64)
     ids = np.ascontiguousarray(rows.ids[np.repeat(tokens, counts)])
     sentences = np.concatenate([[0], np.cumsum(np.diff(rows.sentences)[chosen])]).astype(np.int64)
-    return CrfProblem(sentences, ptr, ids, np.ascontiguousarray(inner.y[tokens]), shape.F, shape.Y)
+    return CrfProblem(sentences, ptr, ids, np.ascontiguousarray(inner.y[tokens]), shape.F, shape.Y, cost=cost)
 
 
 def _finite(part: NDArray[np.float32]) -> NDArray[np.float32]:
