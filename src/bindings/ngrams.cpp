@@ -181,7 +181,7 @@ void bind_ngrams(nb::module_& m) {
 
     m.def(
         "count_ngrams",
-        [](const Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most, In<std::uint8_t> stops,
+        [](Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most, In<std::uint8_t> stops,
            bool pads, std::size_t threads) {
             const NGramRule rule = ngram_rule(symbols, low, high, least, most, stops, pads);
             CountedNGrams counted;
@@ -196,7 +196,8 @@ void bind_ngrams(nb::module_& m) {
         },
         nb::arg("symbols"), nb::arg("low"), nb::arg("high"), nb::arg("least"), nb::arg("most"),
         nb::arg("stops").noconvert(), nb::arg("pads"), nb::arg("threads"),
-        "The index of the n-grams, the rows (ptr, ids, counts), and each feature's occurrences and documents.");
+        "The index of the n-grams, the rows (ptr, ids, counts), and each feature's occurrences and documents; the symbols "
+        "are used up.");
 
     m.def(
         "hashed_ngrams",

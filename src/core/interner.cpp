@@ -12,8 +12,7 @@ std::int32_t Interner::find_hashed(std::string_view s, std::uint64_t h) const {
     }
 }
 
-std::int32_t Interner::intern(std::string_view s) {
-    const std::uint64_t h = hash_bytes(s);
+std::int32_t Interner::intern_hashed(std::string_view s, std::uint64_t h) {
     const std::size_t mask = slots_.size() - 1;
     std::size_t i = h & mask;
     for (; slots_[i].id != absent; i = (i + 1) & mask)

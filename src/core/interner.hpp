@@ -76,7 +76,8 @@ class Interner {
     std::int32_t find_hashed(std::string_view s, std::uint64_t hash) const;
 
     // The id of s, given one now if it has none.
-    std::int32_t intern(std::string_view s);
+    std::int32_t intern(std::string_view s) { return intern_hashed(s, hash_bytes(s)); }
+    std::int32_t intern_hashed(std::string_view s, std::uint64_t hash);
 
   private:
     // Part of the hash sits beside the id, so that a probe seldom has to look at another string.

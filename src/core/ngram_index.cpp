@@ -55,42 +55,66 @@ std::vector<std::uint64_t> type_hashes(const Interner& types) {
 
 } // namespace
 
-NGramIndex::NGramIndex(Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+NGramIndex::NGramIndex(Trusted, Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
                        std::vector<std::int32_t> features, std::int64_t F)
     : symbols_(std::move(symbols)), parents_(std::move(parents)), lasts_(std::move(lasts)),
-      features_(std::move(features)), F_(F) {
+      features_(std::move(features)), F_(F) {}
+
+NGramIndex::NGramIndex(Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+                       std::vector<std::int32_t> features, std::int64_t F)
+    : NGramIndex(Trusted{}, std::move(symbols), std::move(parents), std::move(lasts), std::move(features), F) {
+    check();
+    table();
+}
+
+void NGramIndex::check() const {
     const auto S = static_cast<std::size_t>(symbols_.size());
     const std::size_t K = parents_.size();
     if (lasts_.size() != K || features_.size() != S + K)
         throw std::invalid_argument("the arrays of an n-gram index differ in length");
-    if (F < 0 || F > INT32_MAX) throw std::invalid_argument("an n-gram index has a wrong number of features");
-    std::vector<std::uint8_t> named(static_cast<std::size_t>(F));
+    if (F_ < 0 || F_ > INT32_MAX) throw std::invalid_argument("an n-gram index has a wrong number of features");
+    std::vector<std::uint8_t> named(static_cast<std::size_t>(F_));
     for (const std::int32_t f : features_) {
-        if (f < -1 || f >= F) throw std::invalid_argument("an n-gram index has a feature out of range");
+        if (f < -1 || f >= F_) throw std::invalid_argument("an n-gram index has a feature out of range");
         if (f >= 0 && named[static_cast<std::size_t>(f)]++) throw std::invalid_argument("an n-gram index has a feature twice");
     }
-    std::vector<std::int32_t> depth(S + K, 1);
-    slots_.assign(std::bit_ceil(std::max<std::size_t>(2 * K, 2)), Slot{0, 0, -1, -1});
-    for (std::size_t k = 0; k < K; ++k) {
+    for (std::size_t k = 0; k < K; ++k)
         if (parents_[k] < 0 || static_cast<std::size_t>(parents_[k]) >= S + k || lasts_[k] < 0 ||
             static_cast<std::size_t>(lasts_[k]) >= S)
             throw std::invalid_argument("an n-gram index has a node out of order");
+}
+
+const NGramIndex::Table& NGramIndex::table() const {
+    std::call_once(table_->made, [&] { fill(*table_); });
+    return *table_;
+}
+
+void NGramIndex::fill(Table& table) const {
+    const auto S = static_cast<std::size_t>(symbols_.size());
+    const std::size_t K = parents_.size();
+    std::vector<Slot>& slots = table.slots;
+    std::vector<std::int32_t> depth(S + K, 1);
+    slots.assign(std::bit_ceil(std::max<std::size_t>(2 * K, 2)), Slot{0, 0, -1, -1});
+    const std::size_t mask = slots.size() - 1;
+    for (std::size_t k = 0; k < K; ++k) {
         const auto parent = static_cast<std::uint32_t>(parents_[k]);
         const auto last = static_cast<std::uint32_t>(lasts_[k]);
         depth[S + k] = depth[parent] + 1;
-        depth_ = std::max(depth_, depth[S + k]);
-        std::size_t i = home(parent, last);
-        for (; slots_[i].node >= 0; i = (i + 1) & (slots_.size() - 1))
-            if (slots_[i].parent == parent && slots_[i].last == last)
+        table.depth = std::max(table.depth, static_cast<std::uint32_t>(depth[S + k]));
+        std::size_t i = mix(parent, last) & mask;
+        for (; slots[i].node >= 0; i = (i + 1) & mask)
+            if (slots[i].parent == parent && slots[i].last == last)
                 throw std::invalid_argument("an n-gram index has an n-gram twice");
-        slots_[i] = {parent, last, static_cast<std::int32_t>(S + k), features_[S + k]};
+        slots[i] = {parent, last, static_cast<std::int32_t>(S + k), features_[S + k]};
     }
 }
 
 Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
     std::vector<std::int32_t> known; // [types of text] symbol, or -1
     for (std::int32_t id = 0; id < text.types.size(); ++id) known.push_back(symbols_.find(text.types[id]));
-    const std::size_t mask = slots_.size() - 1;
+    const std::vector<Slot>& slots = table().slots;
+    const std::size_t mask = slots.size() - 1;
+    const std::uint32_t depth = table().depth;
 
     // Level by level: first ask memory for the slots of a whole document, then read them.
     return gathered(text, threads, [&](const SymbolBlock& block) {
@@ -109,7 +133,7 @@ Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
             for (std::uint32_t i = block.segments[begin]; i < block.segments[end]; ++i)
                 if (symbols[i] >= 0 && features_[static_cast<std::size_t>(symbols[i])] >= 0)
                     features.push_back(features_[static_cast<std::size_t>(symbols[i])]);
-            for (std::uint32_t n = 2; n <= static_cast<std::uint32_t>(depth_); ++n) {
+            for (std::uint32_t n = 2; n <= depth; ++n) {
                 probes.clear();
                 for (std::uint32_t s = begin; s < end; ++s)
                     for (std::uint32_t i = block.segments[s]; i + n <= block.segments[s + 1]; ++i) {
@@ -118,19 +142,19 @@ Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
                             at[i] = -1;
                             continue;
                         }
-                        const std::size_t slot =
-                            home(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(symbols[i + n - 1]));
-                        __builtin_prefetch(&slots_[slot]);
+                        const std::size_t slot = mask & mix(static_cast<std::uint32_t>(at[i]),
+                                                            static_cast<std::uint32_t>(symbols[i + n - 1]));
+                        __builtin_prefetch(&slots[slot]);
                         probes.push_back({i, slot});
                     }
                 for (const Probe& probe : probes) {
                     const auto parent = static_cast<std::uint32_t>(at[probe.position]);
                     const auto last = static_cast<std::uint32_t>(symbols[probe.position + n - 1]);
                     std::size_t slot = probe.slot;
-                    while (slots_[slot].node >= 0 && (slots_[slot].parent != parent || slots_[slot].last != last))
+                    while (slots[slot].node >= 0 && (slots[slot].parent != parent || slots[slot].last != last))
                         slot = (slot + 1) & mask;
-                    at[probe.position] = slots_[slot].node;
-                    if (slots_[slot].feature >= 0) features.push_back(slots_[slot].feature);
+                    at[probe.position] = slots[slot].node;
+                    if (slots[slot].feature >= 0) features.push_back(slots[slot].feature);
                 }
             }
             add_row(features, scratch, out);
@@ -196,14 +220,20 @@ NGramIndex NGramIndex::renumbered(std::span<const std::int32_t> to, std::int64_t
             lasts.push_back(number[static_cast<std::size_t>(lasts_[node - S])]);
         }
     }
-    return {std::move(kept), std::move(parents), std::move(lasts), std::move(kept_features), new_F};
+    NGramIndex out(Trusted{}, std::move(kept), std::move(parents), std::move(lasts), std::move(kept_features), new_F);
+    out.check();
+    return out;
 }
 
 NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols) {
     Interner kept;
     for (const std::int32_t type : counted.trie.symbols) kept.intern(symbols.types[type]);
-    return {std::move(kept), std::move(counted.trie.parents), std::move(counted.trie.lasts),
-            std::move(counted.trie.features), static_cast<std::int64_t>(counted.totals.size())};
+    return {NGramIndex::Trusted{},
+            std::move(kept),
+            std::move(counted.trie.parents),
+            std::move(counted.trie.lasts),
+            std::move(counted.trie.features),
+            static_cast<std::int64_t>(counted.totals.size())};
 }
 
 Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads) {

@@ -3,6 +3,8 @@
 
 #include "ngrams.hpp"
 
+#include <memory>
+#include <mutex>
 #include <string>
 
 namespace chaffinch {
@@ -32,18 +34,32 @@ class NGramIndex {
     NGramIndex renumbered(std::span<const std::int32_t> to, std::int64_t new_F) const;
 
   private:
+    friend NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols);
+
     struct Slot {
         std::uint32_t parent, last;
         std::int32_t node, feature;
     };
 
-    std::size_t home(std::uint32_t parent, std::uint32_t last) const { return mix(parent, last) & (slots_.size() - 1); }
+    // Where an n-gram's node is found; made when it is first asked for, as learning does without.
+    struct Table {
+        std::once_flag made;
+        std::vector<Slot> slots; // [power of two] node -1: empty; linear probing, at most half full
+        std::uint32_t depth = 1; // symbols in the longest n-gram
+    };
+
+    struct Trusted {};
+    NGramIndex(Trusted, Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+               std::vector<std::int32_t> features, std::int64_t F);
+
+    void check() const;
+    const Table& table() const;
+    void fill(Table& table) const;
 
     Interner symbols_;
     std::vector<std::int32_t> parents_, lasts_, features_; // as in Trie
     std::int64_t F_;
-    std::int32_t depth_ = 1;
-    std::vector<Slot> slots_; // [power of two] node -1: empty; linear probing, at most half full
+    std::unique_ptr<Table> table_ = std::make_unique<Table>();
 };
 
 // The index of what was counted; takes the trie.

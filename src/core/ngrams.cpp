@@ -38,20 +38,21 @@ struct Count {
 
 class Counter {
   public:
-    Counter(const Symbols& symbols, const NGramRule& rule, std::size_t threads)
-        : symbols_(symbols), rule_(rule), threads_(threads), B_(symbols.blocks.size()), ends_(B_), first_(B_), at_(B_),
-          rows_(B_) {
+    Counter(Symbols& symbols, const NGramRule& rule, std::size_t threads)
+        : types_(static_cast<std::size_t>(symbols.types.size())), blocks_(std::move(symbols.blocks)), rule_(rule),
+          threads_(threads), B_(blocks_.size()), ends_(B_), at_(B_), rows_(B_) {
+        symbols.blocks.clear();
         std::int64_t base = 0;
         std::uint32_t document = 0;
-        for (const SymbolBlock& block : symbols.blocks) {
+        for (const SymbolBlock& block : blocks_) {
             bases_.push_back(base);
             first_documents_.push_back(document);
             base += static_cast<std::int64_t>(block.ids.size());
             document += static_cast<std::uint32_t>(block.documents.size() - 1);
         }
         for (std::size_t b = 0; b < B_; ++b)
-            for (const std::uint32_t segment : std::span(symbols.blocks[b].documents).subspan(1))
-                ends_[b].push_back(symbols.blocks[b].segments[segment]);
+            for (const std::uint32_t segment : std::span(blocks_[b].documents).subspan(1))
+                ends_[b].push_back(blocks_[b].segments[segment]);
         positions_ = base;
         bits_ = positions_ < few_positions ? 0 : partition_bits;
     }
@@ -76,11 +77,10 @@ class Counter {
 
     // Level 1 needs no table: a type is its own key. Blocks are counted side by side and added in order.
     void count_symbols() {
-        const auto types = static_cast<std::size_t>(symbols_.types.size());
         std::vector<std::vector<std::uint32_t>> times(B_);
         std::vector<std::vector<TypeCount>> counts(B_);
         parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b, times[b]); });
-        std::vector<Node> nodes(types, Node{0, 0, 0, 0, 0, 0, -1});
+        std::vector<Node> nodes(types_, Node{0, 0, 0, 0, 0, 0, -1});
         std::vector<std::int32_t> order; // types by first sight
         for (std::size_t b = 0; b < B_; ++b)
             for (const TypeCount& count : counts[b]) {
@@ -94,7 +94,7 @@ class Counter {
                 node.documents += count.documents;
             }
         counts.clear();
-        std::vector<std::int32_t> node_of_type(types, -1);
+        std::vector<std::int32_t> node_of_type(types_, -1);
         for (const std::int32_t type : order)
             if (nodes[static_cast<std::size_t>(type)].documents >= rule_.least) {
                 node_of_type[static_cast<std::size_t>(type)] = static_cast<std::int32_t>(symbols_kept_++);
@@ -106,23 +106,22 @@ class Counter {
         for (std::size_t id = 0; id < symbols_kept_; ++id)
             describe(1, id, nodes[static_cast<std::size_t>(out_.trie.symbols[id])]);
         parallel_blocks(B_, threads_, [&](std::size_t b) {
-            for (const std::int32_t type : symbols_.blocks[b].ids)
-                first_[b].push_back(node_of_type[static_cast<std::size_t>(type)]);
-            at_[b] = first_[b];
+            std::vector<std::int32_t>& ids = blocks_[b].ids; // from here on: the node of the symbol, or -1
+            for (std::int32_t& id : ids) id = node_of_type[static_cast<std::size_t>(id)];
             for (std::size_t i = 0; i < times[b].size(); ++i)
-                if (at_[b][i] < 0 || !(flags_[static_cast<std::size_t>(at_[b][i])] & is_feature)) times[b][i] = 0;
-            add_rows(b, times[b]);
+                if (ids[i] < 0 || !(flags_[static_cast<std::size_t>(ids[i])] & is_feature)) times[b][i] = 0;
+            add_rows(b, ids, times[b]);
             times[b] = {};
         });
     }
 
     // times[i] becomes how often the document at i holds its type if this is the first there, else 0.
     std::vector<TypeCount> type_counts(std::size_t b, std::vector<std::uint32_t>& times) const {
-        const std::vector<std::int32_t>& ids = symbols_.blocks[b].ids;
+        const std::vector<std::int32_t>& ids = blocks_[b].ids;
         struct Sight {
             std::uint32_t document = ~0u, position = 0, count = 0;
         };
-        std::vector<Sight> sights(static_cast<std::size_t>(symbols_.types.size()));
+        std::vector<Sight> sights(types_);
         std::vector<TypeCount> counts;
         times.assign(ids.size(), 0);
         std::uint32_t i = 0;
@@ -154,21 +153,21 @@ class Counter {
         parallel_blocks(parts.size(), threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
         const std::vector<std::vector<std::int32_t>> numbers = keep(n, parts);
         parts.clear();
-        place(buckets, numbers);
+        place(n, buckets, numbers);
     }
 
     // Writes the key of every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in
     // enough documents. Counts per partition first, so that the occurrences fit exactly.
     void deal(std::int32_t n, std::size_t b, Buckets& out) {
-        const SymbolBlock& block = symbols_.blocks[b];
-        const std::vector<std::int32_t>& at = at_[b];
+        const SymbolBlock& block = blocks_[b];
+        const std::vector<std::int32_t>& at = n == 2 ? block.ids : at_[b];
         const auto each = [&](auto&& use) {
             for (std::size_t s = 0; s + 1 < block.segments.size(); ++s) {
                 if (block.segments[s + 1] - block.segments[s] < static_cast<std::uint32_t>(n)) continue;
                 const std::uint32_t last = block.segments[s + 1] - static_cast<std::uint32_t>(n);
                 for (std::uint32_t i = block.segments[s]; i <= last; ++i) {
                     if (at[i] < 0 || at[i + 1] < 0) continue;
-                    const std::int32_t symbol = first_[b][i + static_cast<std::uint32_t>(n) - 1];
+                    const std::int32_t symbol = block.ids[i + static_cast<std::uint32_t>(n) - 1];
                     use(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(symbol), i);
                 }
             }
@@ -276,10 +275,10 @@ class Counter {
     }
 
     // at[i] becomes the node of the n-gram at i, and the block's rows get the level's features.
-    void place(std::vector<Buckets>& buckets, const std::vector<std::vector<std::int32_t>>& numbers) {
+    void place(std::int32_t n, std::vector<Buckets>& buckets, const std::vector<std::vector<std::int32_t>>& numbers) {
         parallel_blocks(B_, threads_, [&](std::size_t b) {
             std::vector<std::int32_t>& at = at_[b];
-            std::ranges::fill(at, -1);
+            at.assign(blocks_[b].ids.size(), -1);
             std::vector<std::uint32_t> times(at.size());
             for (std::size_t p = 0; p < partitions(); ++p)
                 for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
@@ -290,12 +289,13 @@ class Counter {
                     if (flags_[static_cast<std::size_t>(node)] & is_feature) times[o.position] = o.symbol;
                 }
             buckets[b] = {};
-            add_rows(b, times);
+            add_rows(b, at, times);
+            if (n == rule_.high) at = {}, blocks_[b].ids = {};
         });
     }
 
     // The positions with times[i] > 0 are the block's features at this level.
-    void add_rows(std::size_t b, const std::vector<std::uint32_t>& times) {
+    void add_rows(std::size_t b, const std::vector<std::int32_t>& at, const std::vector<std::uint32_t>& times) {
         LevelRows rows{{0}, {}, {}};
         const auto found = times.size() - static_cast<std::size_t>(std::ranges::count(times, 0u));
         rows.nodes.reserve(found);
@@ -304,7 +304,7 @@ class Counter {
         for (const std::uint32_t end : ends_[b]) {
             for (; i < end; ++i)
                 if (times[i] > 0) {
-                    rows.nodes.push_back(at_[b][i]);
+                    rows.nodes.push_back(at[i]);
                     rows.times.push_back(times[i]);
                 }
             rows.ptr.push_back(static_cast<std::uint32_t>(rows.nodes.size()));
@@ -333,7 +333,7 @@ class Counter {
         std::vector<std::size_t> first_rows;
         for (std::size_t b = 0; b < B_; ++b) {
             first_rows.push_back(out.ptr.size() - 1);
-            for (std::size_t d = 0; d + 1 < symbols_.blocks[b].documents.size(); ++d) {
+            for (std::size_t d = 0; d + 1 < blocks_[b].documents.size(); ++d) {
                 std::int64_t size = out.ptr.back();
                 for (const LevelRows& level : rows_[b]) size += level.ptr[d + 1] - level.ptr[d];
                 out.ptr.push_back(size);
@@ -343,7 +343,7 @@ class Counter {
         out.values.resize(out.ids.size());
         parallel_blocks(B_, threads_, [&](std::size_t b) {
             std::vector<Count> row, scratch;
-            for (std::size_t d = 0; d + 1 < symbols_.blocks[b].documents.size(); ++d) {
+            for (std::size_t d = 0; d + 1 < blocks_[b].documents.size(); ++d) {
                 row.clear();
                 for (const LevelRows& level : rows_[b])
                     for (std::uint32_t k = level.ptr[d]; k < level.ptr[d + 1]; ++k) {
@@ -362,7 +362,8 @@ class Counter {
         return out;
     }
 
-    const Symbols& symbols_;
+    const std::size_t types_;
+    std::vector<SymbolBlock> blocks_;
     const NGramRule& rule_;
     const std::size_t threads_, B_;
     int bits_ = 0;
@@ -371,8 +372,7 @@ class Counter {
     std::vector<std::int64_t> bases_;            // [B] position of each block's start in all blocks
     std::vector<std::uint32_t> first_documents_; // [B]
     std::vector<std::vector<std::uint32_t>> ends_; // [B][documents] position where each ends
-    std::vector<std::vector<std::int32_t>> first_; // [B][positions] node of the symbol, or -1
-    std::vector<std::vector<std::int32_t>> at_;    // [B][positions] node of the n-gram that starts here, or -1
+    std::vector<std::vector<std::int32_t>> at_;    // [B][positions] node of the n-gram that starts here, or -1; from level 2 on
     std::vector<std::vector<LevelRows>> rows_;   // [B][levels]
     std::vector<std::uint8_t> flags_;            // [nodes] NodeFlag
     std::vector<std::uint32_t> totals_;          // [nodes]
@@ -382,7 +382,7 @@ class Counter {
 
 } // namespace
 
-CountedNGrams count_ngrams(const Symbols& symbols, const NGramRule& rule, std::size_t threads) {
+CountedNGrams count_ngrams(Symbols& symbols, const NGramRule& rule, std::size_t threads) {
     return Counter(symbols, rule, threads).counted();
 }
 

@@ -40,7 +40,8 @@ struct CountedNGrams {
     Rows rows;
 };
 
-CountedNGrams count_ngrams(const Symbols& symbols, const NGramRule& rule, std::size_t threads);
+// Takes the blocks of the symbols, whose memory is soon needed; their types stay.
+CountedNGrams count_ngrams(Symbols& symbols, const NGramRule& rule, std::size_t threads);
 
 // A 64-bit mix of a node and a symbol.
 inline std::uint64_t mix(std::uint64_t node, std::uint64_t symbol) {

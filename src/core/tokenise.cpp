@@ -12,6 +12,7 @@ namespace chaffinch {
 namespace {
 
 constexpr std::size_t block_bytes = std::size_t{1} << 21;
+constexpr std::size_t ahead = 8; // words between asking memory for a slot and reading it
 
 struct Point {
     std::uint32_t code;
@@ -75,10 +76,23 @@ class CharTable {
     std::array<std::int32_t, ascii_points> ascii_;
 };
 
-void add_words(std::string_view text, const TokenRule& rule, Interner& types, SymbolBlock& block) {
+struct HashedWord {
+    std::string_view text;
+    std::uint64_t hash;
+};
+
+// Scans the whole text first, so that memory is asked for each word's slot long before it is read.
+void add_words(std::string_view text, const TokenRule& rule, Interner& types, std::vector<HashedWord>& words,
+               SymbolBlock& block) {
+    words.clear();
     scan_words(text, rule, [&](std::size_t start, std::size_t end) {
-        block.ids.push_back(types.intern(text.substr(start, end - start)));
+        const std::string_view word = text.substr(start, end - start);
+        words.push_back({word, hash_bytes(word)});
     });
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i + ahead < words.size()) types.prefetch(words[i + ahead].hash);
+        block.ids.push_back(types.intern_hashed(words[i].text, words[i].hash));
+    }
     block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
 }
 
@@ -121,13 +135,14 @@ SymbolBlock block_of(std::span<const std::string_view> texts, Cut cut, const Tok
     SymbolBlock block{{}, {0}, {0}};
     CharTable chars(types);
     std::string lowered;
+    std::vector<HashedWord> words;
     for (std::string_view text : texts) {
         if (rule.lower) {
             lowered.resize(text.size());
             lower_ascii(text.data(), text.size(), lowered.data());
             text = lowered;
         }
-        if (cut == Cut::words) add_words(text, rule, types, block);
+        if (cut == Cut::words) add_words(text, rule, types, words, block);
         if (cut == Cut::chars) add_chars(text, rule, chars, block);
         if (cut == Cut::chars_in_words) add_chars_in_words(text, rule, chars, block);
         block.documents.push_back(static_cast<std::uint32_t>(block.segments.size() - 1));

@@ -1,14 +1,14 @@
 """Fingerprints: a short name for the data that a model was trained on."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.modelfile.container import little_endian, raw
-from chaffinch.modelfile.strings import StringList
+from chaffinch.modelfile.strings import StringList, encoded
 
 
 def fingerprint(*parts: "NDArray[Any] | Iterable[str]") -> str:
@@ -24,13 +24,31 @@ def fingerprint(*parts: "NDArray[Any] | Iterable[str]") -> str:
         if isinstance(part, np.ndarray):
             _add(digest, part)
         else:
-            strings = part if isinstance(part, StringList) else StringList.of(part)
-            _add(digest, strings.ptr)
-            _add(digest, strings.utf8)
+            _add_strings(digest, part)
     return f"sha256:{digest.hexdigest()}"
 
 
 def _add(digest: Any, array: NDArray[Any]) -> None:
     array = little_endian(array)
-    digest.update(f"{array.dtype.str} {list(array.shape)}\n".encode())
+    _announce(digest, array.dtype, array.shape)
     digest.update(raw(array))
+
+
+def _add_strings(digest: Any, strings: Iterable[str]) -> None:
+    """As the two arrays of a string list, which is not made: texts may be the largest thing in memory."""
+    if isinstance(strings, StringList):
+        _add(digest, strings.ptr)
+        _add(digest, strings.utf8)
+        return
+    listed = strings if isinstance(strings, Sequence) else list(strings)
+    sizes = (len(s) if s.isascii() else len(encoded(s)) for s in listed)
+    ptr = np.zeros(len(listed) + 1, np.int64)
+    np.cumsum(np.fromiter(sizes, np.int64, len(listed)), out=ptr[1:])
+    _add(digest, ptr)
+    _announce(digest, np.dtype(np.uint8), (int(ptr[-1]),))
+    for s in listed:
+        digest.update(encoded(s))
+
+
+def _announce(digest: Any, dtype: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    digest.update(f"{dtype.str} {list(shape)}\n".encode())

@@ -37,13 +37,10 @@ class StringList(Sequence[str]):
     @classmethod
     def of(cls, strings: Iterable[str]) -> "StringList":
         """The stored form of some strings."""
-        try:
-            encoded = [s.encode("utf-8") for s in strings]
-        except UnicodeEncodeError as e:
-            raise ModelFileError(f"{e.object!r} holds half a character (a lone surrogate)") from None
-        ptr = np.zeros(len(encoded) + 1, np.int64)
-        np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=ptr[1:])
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), ptr)
+        pieces = [encoded(s) for s in strings]
+        ptr = np.zeros(len(pieces) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)), out=ptr[1:])
+        return cls(np.frombuffer(b"".join(pieces), np.uint8), ptr)
 
     @property
     def nbytes(self) -> int:
@@ -103,3 +100,11 @@ class StringList(Sequence[str]):
         inner = ptr[ptr < len(utf8)]
         if np.any(utf8[inner] & 0xC0 == 0x80):
             raise ModelFileError("is not UTF-8: a string starts inside a character")
+
+
+def encoded(string: str) -> bytes:
+    """In UTF-8; half a character is a ModelFileError."""
+    try:
+        return string.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ModelFileError(f"{string!r} holds half a character (a lone surrogate)") from None
