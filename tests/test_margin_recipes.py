@@ -34,9 +34,9 @@ def accuracy(tagger, table) -> float:
 
 
 CONFIGS = {
-    "ssvm": StructuredSvm(passes=8),
-    "ssvm by subgradients": StructuredSvm(learner="subgradient", passes=2),
-    "m3n": MaxMarginMarkovNetwork(passes=8),
+    "ssvm": StructuredSvm(passes=8, measure=1),
+    "ssvm by subgradients": StructuredSvm(learner="subgradient", passes=2, measure=1),
+    "m3n": MaxMarginMarkovNetwork(passes=8, measure=1),
 }
 
 

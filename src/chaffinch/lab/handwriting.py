@@ -46,16 +46,12 @@ LINEAR = (
     Reader("M3N, linear", MaxMarginMarkovNetwork()),
 )
 QUADRATIC = (
-    Reader("multiclass SVM, quadratic", MaxMarginMarkovNetwork(kernel="quadratic", C=1.0), chain=False),
-    Reader("M3N, quadratic", MaxMarginMarkovNetwork(kernel="quadratic", C=1.0)),
+    Reader("multiclass SVM, quadratic", MaxMarginMarkovNetwork(kernel="quadratic"), chain=False),
+    Reader("M3N, quadratic", MaxMarginMarkovNetwork(kernel="quadratic")),
 )
 CUBIC = (
-    Reader(
-        "multiclass SVM, cubic",
-        MaxMarginMarkovNetwork(kernel="cubic", C=0.5, passes=10, measure=5),
-        chain=False,
-    ),
-    Reader("M3N, cubic", MaxMarginMarkovNetwork(kernel="cubic", C=0.5, passes=10, measure=5)),
+    Reader("multiclass SVM, cubic", MaxMarginMarkovNetwork(kernel="cubic", passes=10), chain=False),
+    Reader("M3N, cubic", MaxMarginMarkovNetwork(kernel="cubic", passes=10)),
 )
 
 

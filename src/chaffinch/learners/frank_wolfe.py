@@ -54,7 +54,7 @@ class FrankWolfe(MarginLearner):
     )
     cache: int = knob(0, "answers kept for each example and tried before a search", low=0)
     average: bool = knob(False, "return the mean of w over all steps, later ones weighing more")
-    measure: int = knob(1, "passes between two exact gaps; 0: never", low=0)
+    measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
 
     def steps(self, problem: Problem) -> Iterator[MarginPass]:
         """Pass by pass."""
@@ -72,7 +72,8 @@ def blocks(learner: FrankWolfe, problem: Problem, *, fused: bool = True) -> Iter
     N = len(problem.examples)
     for number in range(1, learner.epochs + 1):
         state.run(drawn(learner, state.gaps, N, number))
-        objective = state.measured() if learner.measure and number % learner.measure == 0 else None
+        due = learner.measure and (number % learner.measure == 0 or number == learner.epochs)
+        objective = state.measured() if due else None
         yield MarginPass(number, objective, state.scorer)
 
 

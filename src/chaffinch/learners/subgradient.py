@@ -31,7 +31,7 @@ class Subgradient(MarginLearner):
         "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
     )
     average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
-    measure: int = knob(1, "passes between two exact gaps; 0: never", low=0)
+    measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
 
     def steps(self, problem: Problem) -> Iterator[MarginPass]:
         """Pass by pass."""
@@ -67,5 +67,5 @@ class Subgradient(MarginLearner):
                 total.update(x, plane.delta, self.C * N)
                 sums[n], late[n] = sums[n] + plane.delta, late[n] + t * plane.delta
                 losses[:, n] += plane.loss, t * plane.loss
-            due = self.measure and number % self.measure == 0
+            due = self.measure and (number % self.measure == 0 or number == self.epochs)
             yield MarginPass(number, margin.measured(scorer(), planes())[0] if due else None, scorer)

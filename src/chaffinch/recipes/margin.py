@@ -29,6 +29,7 @@ from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain
 
 KERNELS = {"linear": 1, "quadratic": 2, "cubic": 3}
+GAMMAS = {"linear": 1.0, "quadratic": 0.1, "cubic": 0.05}
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
 MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
@@ -38,10 +39,12 @@ MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
 class _MarginTagger(TemplateFeatures):
     """Knobs of both."""
 
-    C: float = knob(0.2, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
-    passes: int = knob(15, "passes over the training data at most", low=1)
+    C: float = knob(0.3, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
+    passes: int = knob(20, "passes over the training data at most", low=1)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
-    measure: int = knob(1, "frank-wolfe: passes between two exact duality gaps; 0: never", low=0)
+    measure: int = knob(
+        5, "frank-wolfe, subgradient: passes between two exact duality gaps; 1: every pass; 0: never", low=0
+    )
     average: bool = knob(True, "frank-wolfe, subgradient: the mean of the weights, later ones weighing more")
     patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
     inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
@@ -66,7 +69,7 @@ class MaxMarginMarkovNetwork(_MarginTagger):
     kernel: str = knob(
         "linear", "(gamma x.x' + 1)^p over the features of a token: p = 1, 2 or 3", choices=tuple(KERNELS)
     )
-    gamma: float = knob(0.05, "quadratic, cubic: how much a common feature counts", low=1e-9)
+    gamma: float = knob(0.0, "how much a common feature counts; 0: quadratic 0.1, cubic 0.05", low=0.0)
 
 
 def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
@@ -76,7 +79,7 @@ def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
 
 def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
     """The max-margin Markov network."""
-    return _train(task, config, degree=KERNELS[config.kernel], gamma=config.gamma)
+    return _train(task, config, degree=KERNELS[config.kernel], gamma=config.gamma or GAMMAS[config.kernel])
 
 
 def load_ssvm(file: ModelFile) -> TaggingModel:
