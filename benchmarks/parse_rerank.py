@@ -6,7 +6,7 @@ from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.corpora import corpus
 
 TREES = "ptb_sample/trees.tsv.gz"
-K, FOLDS = 50, 5
+K, FOLDS = 50, 3
 
 
 def treebank(seed: int) -> tuple[list[Any], list[Any], int]:
@@ -23,10 +23,10 @@ def words(trees: list[Any]) -> list[list[str]]:
     return [words_of(tree) for tree in trees]
 
 
-def lists(parser: Any, trees: list[Any]) -> list[Any]:
+def lists(parser: Any, trees: list[Any], grammar: Any) -> list[Any]:
     from chaffinch.estimators.tree_lists import tree_lists
 
-    return tree_lists(parser, words(trees), K, trees)
+    return tree_lists(parser, words(trees), K, trees, grammar)
 
 
 def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
@@ -34,17 +34,14 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     from chaffinch import Parser
     from chaffinch.estimators.reranker import Reranker
     from chaffinch.estimators.tree_lists import cross_validated_tree_lists
-    from chaffinch.learners.maximum_likelihood import MaximumLikelihood
+    from chaffinch.features.head_grammar import HeadGrammar
 
     train, test, seed = given
 
-    made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS)
-    reranker = Reranker(MaximumLikelihood(l2=L2), features="trees", min_count=MIN_COUNT).fit(made)
+    made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS, grammar=True)
+    reranker = Reranker("risk", features="consensus").fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
-    return reranker, parser, test
-
-
-L2, MIN_COUNT = 30.0, 5
+    return reranker, parser, HeadGrammar(train), test
 
 
 def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, float]:
@@ -75,8 +72,8 @@ def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, fl
 
 
 def reranked(ready: Any) -> Any:
-    reranker, parser, test = ready
-    made = lists(parser, test)
+    reranker, parser, grammar, test = ready
+    made = lists(parser, test, grammar)
     return reranker.predict(made), made, parser.predict(words(test))
 
 

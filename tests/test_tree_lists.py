@@ -7,11 +7,18 @@ import pytest
 
 from chaffinch import Parser, modelfile, samples
 from chaffinch.corpus.brackets import bracketed, nodes, parse
+from chaffinch.errors import DataError
 from chaffinch.estimators.reranker import Reranker, cross_validated, oracle
+from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.trees import score_trees
+from chaffinch.features.head_grammar import HeadGrammar, events
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
+from chaffinch.learners.expected_loss import expected_loss
+from chaffinch.learners.lists import ListExamples
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
+from chaffinch.model.tree_consensus import TEMPERATURES, consensus
+from chaffinch.scorers import Rows
 from commandline import Runner, run  # noqa: F401
 
 ATE = "(S (NP (N we)) (VP (V ate) (NP (N pie)) (PP (P with) (NP (N forks)))))"
@@ -121,3 +128,66 @@ def test_the_command_line_reranks_trees(tmp_path, run: Runner):  # noqa: F811
     assert done.code == 0, done.err
     scores = json.loads(run("evaluate", tmp_path / "dev.mrg", tmp_path / "o.mrg", "--json").out)
     assert scores["bracket.f1"] == pytest.approx(dev["bracket.f1.reranked"])
+
+
+def test_consensus_is_what_enumerating_pairs_of_trees_gives():
+    trees = [
+        parse(ATE),
+        parse(PIE),
+        parse("(S (S (NP (N we)) (VP (V ate))) (NP (NP (N pie) (P with)) (N forks)))"),
+    ]
+    scores = np.array([-1.0, -1.5, -3.0])
+    found = consensus(trees, scores)
+    size = [score_trees([tree], [tree]).bracket.gold for tree in trees]
+    for t, temperature in enumerate(TEMPERATURES):
+        p = np.exp(temperature * scores) / np.exp(temperature * scores).sum()
+        for c, tree in enumerate(trees):
+            against = [score_trees([other], [tree]).bracket for other in trees]
+            right = sum(p[d] * rates.correct for d, rates in enumerate(against))
+            f1 = sum(p[d] * rates.f1 for d, rates in enumerate(against))
+            assert found[c, 2 * t] == pytest.approx(right)
+            assert found[c, 2 * t + 1] == pytest.approx(f1)
+    assert found[:, -1].tolist() == size
+
+
+def test_the_grammar_with_heads_has_probabilities_that_add_up():
+    trees = [d.tree for d in samples.load("trees", "train")[:60]]
+    grammar = HeadGrammar(trees)
+    seen = {came for tree in trees for contexts, came in events(tree) if contexts[0][0] == "child"}
+    for contexts, _ in list(events(trees[0])):
+        if contexts[0][0] == "child":
+            unseen = grammar.probability((contexts, "never seen"))
+            assert sum(grammar.probability((contexts, o)) for o in seen) + unseen == pytest.approx(1)
+
+
+def test_the_grammar_with_heads_likes_trees_as_it_has_seen_them():
+    grammar = HeadGrammar([parse(ATE)] * 3 + [parse(PIE)])
+    assert sum(grammar.score(parse(ATE))) > sum(grammar.score(parse(PIE)))
+
+
+def test_a_reranker_by_consensus_is_the_same_out_of_a_file(tmp_path):
+    train = [d.tree for d in samples.load("trees", "train")[:200]]
+    test = [d.tree for d in samples.load("trees", "test")[:60]]
+    made = cross_validated_tree_lists(lambda: Parser("pcfg"), train, 8, 2, grammar=True)
+    reranker = Reranker("risk", features="consensus").fit(made)
+    lists = tree_lists(Parser("pcfg").fit(train), [words_of(t) for t in test], 8, test, HeadGrammar(train))
+    reranker.save(tmp_path / "r.chaff")
+    again = Reranker.loaded(modelfile.read(tmp_path / "r.chaff"))
+    assert again.choose(lists) == reranker.choose(lists)
+    before = score_trees(test, [one.candidates[0] for one in lists]).bracket.f1
+    assert score_trees(test, reranker.predict(lists)).bracket.f1 > before
+    without = tree_lists(Parser("pcfg").fit(train), [words_of(test[0])], 8)
+    with pytest.raises(DataError, match="other models"):
+        reranker.choose(without)
+
+
+def test_the_slope_of_the_expected_loss_is_that_of_differences():
+    rng = np.random.default_rng(5)
+    losses, scores = rng.random(7), rng.normal(size=7)
+    rows = Rows(np.zeros(8, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
+    examples = ListExamples(np.array([0, 3, 7]), rows, losses)
+    _, slope = expected_loss(scores, examples)
+    for i in range(7):
+        step = np.eye(7)[i] * 1e-6
+        change = expected_loss(scores + step, examples)[0] - expected_loss(scores - step, examples)[0]
+        assert slope[i] == pytest.approx(change / 2e-6, abs=1e-7)

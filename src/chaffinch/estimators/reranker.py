@@ -23,6 +23,7 @@ from chaffinch.model.candidates import (
     TagCandidates,
 )
 from chaffinch.model.tree_candidates import TreeCandidates
+from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
@@ -33,14 +34,16 @@ from chaffinch.structures.candidates import Candidates, Judged
 TASK = "reranker"
 TAGS = "tags"
 TREES = "trees"
+CONSENSUS = "consensus"
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
 class Reranker:
     """Chooses among candidates.
 
-    recipe:    ``likelihood``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
-    features:  ``"tags"`` or ``"trees"`` (ready-made, for labellings and for parses); a function of the input and one
+    recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
+    features:  ``"tags"``, ``"trees"`` or ``"consensus"`` (ready-made, for labellings, for parses, and for parses by
+               how far the list agrees with each); a function of the input and one
                candidate that names features
                or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures)
     kernel:    instead of features, a kernel of two candidates, such as ``SubsetTreeKernel()`` for trees; for the
@@ -148,6 +151,8 @@ class Reranker:
         if isinstance(self.features_, TagCandidates):
             kind = TREES if isinstance(self.features_, TreeCandidates) else TAGS
             arrays["keys"] = self.features_.keys
+        elif isinstance(self.features_, TreeConsensus):
+            kind, arrays["scale"] = CONSENSUS, self.features_.scale
         elif isinstance(self.features_, NamedCandidates):
             kind, strings["names"] = "named", self.features_.names
         else:
@@ -172,6 +177,12 @@ class Reranker:
             keys = need.array("keys", np.uint64, ("F",), ascending=True)
             reranker.features = kind
             reranker.features_ = TreeCandidates(keys=keys) if kind == TREES else TagCandidates(keys=keys)
+        elif kind == CONSENSUS:
+            reranker.features = kind
+            scale = need.array("scale", np.float64, ("F",), finite=True)
+            if not (scale > 0).all():
+                raise ModelFileError(f"{file.source}: has a feature whose scale is not above 0")
+            reranker.features_ = TreeConsensus(scale=scale)
         elif kind == "named":
             names = need.strings("names", "F", distinct=True)
             reranker.features = features or given_features
@@ -217,9 +228,11 @@ class Reranker:
             return TagCandidates(min_count=self.min_count, threads=self.threads)
         if self.features == TREES:
             return TreeCandidates(min_count=self.min_count)
+        if self.features == CONSENSUS:
+            return TreeConsensus()
         if isinstance(self.features, str):
             raise ConfigError(
-                f"there are no features {self.features!r}: give 'tags', 'trees', a function or an object"
+                f"there are no features {self.features!r}: give 'tags', 'trees', 'consensus', a function or an object"
             )
         if callable(self.features):
             return NamedCandidates(self.features, min_count=self.min_count)

@@ -22,12 +22,14 @@ class CandidateList:
     candidates: the answers
     scores:     float64 [n], the base model's
     losses:     float64 [n], how wrong each is; None where that is not known
+    others:     float64 [n, m], scores by m other models; None where there are none
     """
 
     x: Any
     candidates: Sequence[Any]
     scores: NDArray[np.float64]
     losses: NDArray[np.float64] | None = None
+    others: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.candidates):
@@ -36,6 +38,12 @@ class CandidateList:
             raise DataError("every candidate needs a finite score of the base model")
         if self.losses is not None and len(self.losses) != len(self.candidates):
             raise DataError(f"there are {len(self.candidates)} candidates and {len(self.losses)} losses")
+        if self.others is not None and (
+            self.others.ndim != 2
+            or len(self.others) != len(self.candidates)
+            or not np.isfinite(self.others).all()
+        ):
+            raise DataError("every candidate needs a finite score of every other model")
 
 
 class CandidateFeatures(Protocol):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from chaffinch.knobs import knob
+from chaffinch.learners.expected_loss import ExpectedLoss
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.mira import Mira
@@ -31,6 +32,7 @@ def load(file: ModelFile) -> FeatureScorer:
 
 RERANKERS = Recipes(
     Recipe("likelihood", "log-linear choice of the best candidate", ListLikelihood, _trained, load),
+    Recipe("risk", "the least loss to be expected", ExpectedLoss, _trained, load),
     Recipe("perceptron", "averaged perceptron over the lists", Perceptron, _trained, load),
     Recipe("mira", "margins as wide as the candidates' losses, online", Mira, _trained, load),
     Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, _trained, load),

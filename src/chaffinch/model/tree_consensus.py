@@ -1,0 +1,129 @@
+"""What a list of trees says of its own members, and other models of the list: few features, each a number.
+
+p(c) = exp(t score(c)) / Z,   p(b) = sum of p(c) over the trees c that have bracket b
+brackets expected right of c = sum of p(b) over c's brackets;   expected F1 of c = sum over d of p(d) F1(c, d)
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.corpus.brackets import nodes
+from chaffinch.errors import DataError
+from chaffinch.evaluate.trees import PUNCTUATION, brackets
+from chaffinch.model.candidates import CandidateList
+from chaffinch.scorers import Rows
+from chaffinch.text.document import Tree
+
+TEMPERATURES = (0.5, 1.0)  # of the scores: below 1, trees further down the list count more
+
+
+class TreeConsensus:
+    """Dense features of trees: agreement with the rest of the list, size, and what other models give.
+
+    For each temperature the brackets expected right and the expected F1; the number of brackets; then the columns of
+    the lists' ``others``. All are distances from the first tree of the list, in units of their root mean square
+    over the lists for training.
+
+    scale: float64 [F]
+    """
+
+    def __init__(self, *, scale: NDArray[np.float64] | None = None) -> None:
+        self.scale = np.zeros(0) if scale is None else scale
+
+    @property
+    def F(self) -> int:
+        """How many there are."""
+        return len(self.scale)
+
+    def fit(self, lists: Sequence[CandidateList]) -> Rows:
+        """Take the scales from these lists; one row per candidate."""
+        found = self._found(lists)
+        self.scale = np.sqrt((found**2).mean(axis=0)) + LEAST
+        return self._scaled(found)
+
+    def rows(self, lists: Sequence[CandidateList]) -> Rows:
+        """One row per candidate."""
+        found = self._found(lists)
+        if found.shape[1] != self.F:
+            raise DataError(
+                f"these lists give {found.shape[1]} features, the reranker was trained with {self.F}: "
+                "were they made with the same other models?"
+            )
+        return self._scaled(found)
+
+    def _found(self, lists: Sequence[CandidateList]) -> NDArray[np.float64]:
+        every = []
+        for one in lists:
+            found = consensus(one.candidates, one.scores)
+            if one.others is not None:
+                found = np.concatenate([found, one.others], axis=1)
+            every.append(found - found[0])
+        if len({found.shape[1] for found in every}) > 1:
+            raise DataError("some lists have scores of other models, and some have none")
+        return np.concatenate(every)
+
+    def _scaled(self, found: NDArray[np.float64]) -> Rows:
+        n, width = found.shape
+        return Rows(
+            np.arange(n + 1, dtype=np.int64) * width,
+            np.tile(np.arange(width, dtype=np.int32), n),
+            (found / self.scale).astype(np.float32).reshape(-1),
+        )
+
+
+LEAST = 1e-9  # of a scale: a feature that never differs
+
+
+def consensus(candidates: Sequence[Tree], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """For each temperature the brackets expected right and the expected F1, then the size: float64 [n, 2T+1].
+
+    >>> trees = [Tree("A", (Tree("X", word="a"),)), Tree("B", (Tree("X", word="a"),))]
+    >>> consensus(trees, np.array([0.0, -100.0])).round(2)[:, :2]
+    array([[1., 1.],
+           [0., 0.]])
+    """
+    has = _membership(candidates)
+    size, common = has.sum(axis=1), has @ has.T
+    f1 = 2 * common / np.maximum(size[:, None] + size[None, :], 1)
+    columns = []
+    for temperature in TEMPERATURES:
+        p = np.exp(temperature * (scores - scores.max()))
+        p /= p.sum()
+        columns += [common @ p, f1 @ p]
+    return np.stack([*columns, size], axis=1)
+
+
+def agreed(
+    lists: Sequence[CandidateList], scores: Sequence[NDArray[np.float64]], temperature: float
+) -> list[Tree]:
+    """The tree of each list whose brackets are most expected right by these scores, such as a reranker's.
+
+    Every bracket costs ``TOLL``, so that one pays if it is likelier than that.
+    """
+    found = []
+    for one, given in zip(lists, scores, strict=True):
+        has = _membership(one.candidates)
+        p = np.exp(temperature * (given - given.max()))
+        gain = has @ ((p / p.sum()) @ has - TOLL)
+        found.append(one.candidates[int(np.argmax(gain))])
+    return found
+
+
+TOLL = 0.42
+
+
+def _membership(candidates: Sequence[Tree]) -> NDArray[np.float64]:
+    """Which tree has which bracket; one that a tree has twice is two. The first tree's tags say what is a mark."""
+    deleted = [node.label in PUNCTUATION for node in nodes(candidates[0]) if node.word is not None]
+    place: dict[tuple[object, int], int] = {}
+    rows = []
+    for tree in candidates:
+        counted = Counter(brackets(tree, deleted)).items()
+        rows.append([place.setdefault((b, i), len(place)) for b, times in counted for i in range(times)])
+    has = np.zeros((len(rows), len(place)))
+    for n, row in enumerate(rows):
+        has[n, row] = 1
+    return has
