@@ -9,7 +9,7 @@
 namespace chaffinch {
 
 struct Occurrence {
-    std::uint32_t parent;   // then: which node of its partition this is
+    std::uint32_t parent;   // then: which node of its partition this is, or ~0 if that is in too few documents
     std::uint32_t symbol;   // then: how often its document holds the node, or 0 if this is not the first
     std::uint32_t position; // in its block
 };

@@ -15,6 +15,7 @@ namespace {
 // and partitions are counted side by side. How many there are depends on the input alone.
 constexpr int partition_bits = 8;
 constexpr std::int64_t few_positions = 1 << 16;
+constexpr std::uint32_t dropped = ~0u;
 constexpr std::uint32_t ahead = 12; // occurrences between asking memory for a slot and reading it
 
 enum NodeFlag : std::uint8_t { all_stops = 1, opens_word = 2, is_feature = 4 };
@@ -212,14 +213,30 @@ class Counter {
                 }
             }
         }
+        drop_rare(p, buckets, part);
     }
 
-    // Numbers the nodes that are in enough documents by first sight, which is the rank of their first position.
+    // Most n-grams are in too few documents: forgotten at once, they do not add up over the partitions.
+    void drop_rare(std::size_t p, std::vector<Buckets>& buckets, Partition& part) const {
+        std::vector<std::uint32_t> to(part.nodes.size(), dropped);
+        std::uint32_t kept = 0;
+        for (std::size_t id = 0; id < to.size(); ++id)
+            if (part.nodes[id].documents >= rule_.least) {
+                to[id] = kept;
+                part.nodes[kept++] = part.nodes[id];
+            }
+        part.nodes = std::vector<Node>(part.nodes.begin(), part.nodes.begin() + kept);
+        part.slots = {};
+        for (Buckets& bucket : buckets)
+            for (std::size_t k = bucket.bounds[p]; k < bucket.bounds[p + 1]; ++k)
+                bucket.occurrences[k].parent = to[bucket.occurrences[k].parent];
+    }
+
+    // Numbers the nodes by first sight, which is the rank of their first position.
     std::vector<std::vector<std::int32_t>> keep(std::int32_t n, const std::vector<Partition>& parts) {
         std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
         for (const Partition& part : parts)
-            for (const Node& node : part.nodes)
-                if (node.documents >= rule_.least) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
+            for (const Node& node : part.nodes) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
         std::vector<std::uint32_t> before(firsts.size());
         std::uint32_t kept = 0;
         for (std::size_t w = 0; w < firsts.size(); ++w) {
@@ -236,10 +253,6 @@ class Counter {
         parallel_blocks(parts.size(), threads_, [&](std::size_t p) {
             numbers[p].reserve(parts[p].nodes.size());
             for (const Node& node : parts[p].nodes) {
-                if (node.documents < rule_.least) {
-                    numbers[p].push_back(-1);
-                    continue;
-                }
                 const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
                 const auto word = static_cast<std::size_t>(node.first >> 6);
                 const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
@@ -283,8 +296,8 @@ class Counter {
             for (std::size_t p = 0; p < partitions(); ++p)
                 for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
                     const Occurrence& o = buckets[b].occurrences[k];
+                    if (o.parent == dropped) continue;
                     const std::int32_t node = numbers[p][o.parent];
-                    if (node < 0) continue;
                     at[o.position] = node;
                     if (flags_[static_cast<std::size_t>(node)] & is_feature) times[o.position] = o.symbol;
                 }

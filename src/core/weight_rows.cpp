@@ -1,9 +1,11 @@
 #include "weight_rows.hpp"
 
+#include "aligned.hpp"
 #include "clones.hpp"
 #include "parallel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace chaffinch {
@@ -17,6 +19,11 @@ template <class Work> void over_blocks(std::int64_t rows, std::size_t threads, W
         const std::int64_t begin = static_cast<std::int64_t>(b) * block;
         work(begin, std::min(rows, begin + block));
     });
+}
+
+// The next number up that has nothing in its lower 16 bits, which a file then need not keep.
+CHAFFINCH_INLINE float short_float(float a) {
+    return std::bit_cast<float>((std::bit_cast<std::uint32_t>(a) + 0xffffu) & 0xffff0000u);
 }
 
 } // namespace
@@ -41,7 +48,7 @@ CHAFFINCH_HOT static void rounded(std::int64_t begin, std::int64_t end, std::int
             const float a = std::fabs(row[y]);
             most = a > most ? a : most;
         }
-        const float scale = most / 127.0f, inverse = scale > 1e-37f ? 1.0f / scale : 0.0f;
+        const float scale = short_float(most / 127.0f), inverse = scale > 1e-37f ? 1.0f / scale : 0.0f;
         s[f] = scale;
         for (std::int64_t y = 0; y < Y; ++y) {
             const float steps = std::nearbyint(std::clamp(row[y] * inverse, -127.0f, 127.0f));

@@ -93,7 +93,7 @@ class DualRidge:
         1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
     )
     epochs: int | None = knob(
-        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+        None, "most passes over the documents; else 3 or 4 over text, 200 over numbers", low=1
     )
     tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
     gap: float | None = knob(

@@ -12,7 +12,7 @@ from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.protocols import Packed
-from chaffinch.model.quantised import restored
+from chaffinch.model.quantised import full_scales, restored, short_scales
 
 LINKS = ("softmax", "sigmoid")
 KINDS: dict[str, Callable[[str], Any]] = {
@@ -82,7 +82,7 @@ class ClassifierModel:
         details, arrays, strings = self.encoder.packed()
         Y = len(self.classes)
         if self.eight is not None:
-            arrays["weights"], arrays["weights.scale"] = self.eight
+            arrays["weights"], arrays["weights.scale"] = self.eight[0], short_scales(self.eight[1])
         else:
             arrays["weights"] = np.ascontiguousarray(self.w[:, :Y])
         facts = {
@@ -109,7 +109,7 @@ class ClassifierModel:
         try:
             encoder = DocumentEncoder.unpacked(details["encoder"], arrays, strings)
             bits, kind, link = details["bits"], details["kind"], details["link"]
-            eight = (arrays["weights"], arrays["weights.scale"]) if bits == 8 else None
+            eight = (arrays["weights"], full_scales(arrays["weights.scale"])) if bits == 8 else None
             w = restored(*eight) if eight is not None else arrays["weights"].astype(np.float32)
             classes = np.array([KINDS[kind](label) for label in labels])
             temperature, threshold = float(details["temperature"]), float(details["threshold"])

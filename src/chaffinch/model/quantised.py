@@ -1,7 +1,9 @@
 """Tables of weights in eight bits: one scale per row, 127 steps to either side of zero.
 
-q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127
+q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127, rounded up to what 16 bits hold
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +24,20 @@ def quantised(
     q, s = np.empty((len(w), Y), dtype=np.int8), np.empty(len(w), dtype=np.float32)
     round_rows(w, threads, q, s)
     return q, s
+
+
+def short_scales(s: NDArray[np.float32]) -> NDArray[np.uint16]:
+    """The scales of rows in 16 bits each, as a file keeps them: the upper half of a float."""
+    return (s.view(np.uint32) >> 16).astype(np.uint16)
+
+
+def full_scales(s: NDArray[Any]) -> NDArray[np.float32]:
+    """The scales that ``short_scales`` was given; scales that are whole floats are as they are.
+
+    >>> full_scales(short_scales(np.array([1.5, 0.0], np.float32))).tolist()
+    [1.5, 0.0]
+    """
+    return (s.astype(np.uint32) << 16).view(np.float32) if s.dtype == np.uint16 else s
 
 
 def restored(q: NDArray[np.int8], s: NDArray[np.float32]) -> NDArray[np.float32]:

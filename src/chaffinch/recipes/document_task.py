@@ -13,6 +13,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import Kernel
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
+from chaffinch.learners.dual import DualRidge
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import quantised
@@ -148,7 +149,9 @@ def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
         model = partial(_as_it_stands, whole, encoder, weights)
         return task.on_epoch(replace(progress, model=model)) and going
 
-    made: ChoiceWeights = settled(learner, task.text).fit(replace(task.problem(rows), on_epoch=on_epoch))
+    made: ChoiceWeights = settled(learner, task.text, len(task.X)).fit(
+        replace(task.problem(rows), on_epoch=on_epoch)
+    )
     if held_out is not None:
         if best.made is None:
             raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
@@ -173,7 +176,11 @@ def _held_out(task: DocumentTask, encoder: DocumentEncoder) -> HeldOutDocuments 
     return HeldOutDocuments(rows, labels.table(task.labels.classes), task.threads)
 
 
-def settled(learner: Any, text: bool) -> Any:
+# From so many documents on, the third pass of a regression is the last that changes anything worth the name.
+MANY = 5000
+
+
+def settled(learner: Any, text: bool, documents: int = 0) -> Any:
     """The learner with what depends on the kind of documents decided.
 
     Numbers need intercepts, n-grams do without. Rows of n-grams are nearly orthogonal: a few passes are as good as
@@ -181,7 +188,8 @@ def settled(learner: Any, text: bool) -> Any:
     """
     own = {"bias": 0.0 if text else 1.0}
     if getattr(learner, "gap", None) is None:  # which decides when it is enough
-        own["epochs"] = 4 if text else 200
+        quick = isinstance(learner, DualRidge) and documents >= MANY
+        own["epochs"] = 200 if not text else 3 if quick else 4
     open_ = {name: value for name, value in own.items() if getattr(learner, name, 0) is None}
     return replace(learner, **open_) if open_ else learner
 
@@ -213,8 +221,9 @@ def finished(task: DocumentTask, encoder: DocumentEncoder, made: ChoiceWeights) 
     )
 
 
-# At this share a tenth of the features of 20 newsgroups go, and no decision worth the name changes.
-SMALLEST = 0.005
+# At this share half of the features of 20 newsgroups go: in five-fold cross-validation of the training part 93.44 %
+# stay right of 93.46 %, and probabilities get better by a hair.
+SMALLEST = 0.02
 BLOCK = 1 << 14
 
 
