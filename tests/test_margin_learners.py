@@ -26,7 +26,7 @@ from small_problems import chain_problem, choice_problem, enumerated_planes, opt
 C = 0.3
 
 
-def short_chains(N=6):
+def short_chains(N=5):
     """Few answers each, so that all of them are soon enumerated."""
     return chain_problem(N=N, longest=3)
 
@@ -36,7 +36,7 @@ PROBLEMS = {"chain": short_chains, "choice": choice_problem}
 LEARNERS = {
     "frank-wolfe": FrankWolfe(C=C, epochs=200, tolerance=1e-2),
     "frank-wolfe in turns": FrankWolfe(C=C, epochs=200, tolerance=1e-2, sampling="turns"),
-    "frank-wolfe with a cache": FrankWolfe(C=C, epochs=200, tolerance=1e-2, cache=4),
+    "frank-wolfe with a cache": FrankWolfe(C=C, epochs=200, tolerance=2e-2, cache=4),
     "frank-wolfe averaged": FrankWolfe(C=C, epochs=100, tolerance=3e-2, average=True),
     "subgradient": Subgradient(C=C, epochs=150, tolerance=3e-2),
     "cutting plane, n slacks": NSlack(C=C, epochs=50, tolerance=2e-3),
@@ -96,13 +96,13 @@ def test_the_dual_of_frank_wolfe_never_falls():
     "learner",
     [
         NSlack(C=C, epochs=40, tolerance=2e-3, rescale="slack"),
-        OneSlack(C=C, epochs=40, tolerance=5e-3, rescale="slack"),
-        FrankWolfe(C=C, epochs=30, tolerance=1e-1, rescale="slack"),
+        OneSlack(C=C, epochs=40, tolerance=2e-2, rescale="slack"),
+        FrankWolfe(C=C, epochs=20, tolerance=1e-1, rescale="slack"),
     ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_slack_rescaling_reaches_its_own_optimum(learner):
-    problem, records = short_chains(N=4), []
+    problem, records = chain_problem(N=5, longest=2), []
     scorer = learner.fit(problem, lambda record: records.append(record.scores) or True)
     reached = primal(enumerated_planes(problem, slack=True), scorer.w.astype(np.float64), C)
     assert reached == pytest.approx(records[-1]["primal"], rel=1e-4)
@@ -253,11 +253,11 @@ def test_a_polynomial_kernel_and_its_monomials_are_one_model():
 
 @pytest.mark.parametrize("learner", [NSlack, ExponentiatedGradient, ChainSmo], ids=lambda c: c.__name__)
 def test_every_dual_learner_climbs_with_a_kernel(learner):
-    problem = kernelised(short_chains(N=4), Rbf(gamma=0.3))
+    problem = kernelised(short_chains(N=3), Rbf(gamma=0.3))
     reached = learner(C=1.0, epochs=60, tolerance=2e-2).fit(problem)
     records = []
     FrankWolfe(C=1.0, epochs=60, tolerance=1e-2).fit(problem, lambda r: records.append(r.scores) or True)
-    planes = [Margin(problem, 1.0).zero(n) for n in range(4)]
+    planes = [Margin(problem, 1.0).zero(n) for n in range(3)]
     hinges = Margin(problem, 1.0).measured(reached, planes)[0].primal
     K = problem.scorer.observations.gram.astype(np.float64)
     norm = np.sum((K @ reached.a) * reached.a) + sum(
