@@ -90,7 +90,8 @@ def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
     assert again.choose(base) == reranker.choose(base)
 
 
-def test_the_command_line_reranks_trees(tmp_path, run: Runner):  # noqa: F811
+@pytest.mark.parametrize("grammar", [False, True])
+def test_the_command_line_reranks_trees(tmp_path, run: Runner, grammar):  # noqa: F811
     for name, split, n in (("train.mrg", "train", 120), ("dev.mrg", "test", 40)):
         lines = [bracketed(d.tree) + "\n" for d in samples.load("trees", split)[:n]]
         (tmp_path / name).write_text("".join(lines))
@@ -108,6 +109,8 @@ def test_the_command_line_reranks_trees(tmp_path, run: Runner):  # noqa: F811
         "--folds",
         "2",
         "--json",
+        *(with_grammar := ("--grammar", tmp_path / "train.mrg") if grammar else ()),
+        *(("--recipe", "risk") if grammar else ()),
     )
     record = json.loads(run("rerank", tmp_path / "train.mrg", *asked).out)
     dev = record["dev"]
@@ -124,6 +127,7 @@ def test_the_command_line_reranks_trees(tmp_path, run: Runner):  # noqa: F811
         "5",
         "-o",
         tmp_path / "o.mrg",
+        *with_grammar,
     )
     assert done.code == 0, done.err
     scores = json.loads(run("evaluate", tmp_path / "dev.mrg", tmp_path / "o.mrg", "--json").out)

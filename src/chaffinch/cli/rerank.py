@@ -32,6 +32,7 @@ EXAMPLES = """
 chaffinch rerank train.conll --base tagger.chaff -o reranker.chaff --dev dev.conll
 chaffinch rerank new.conll --base tagger.chaff --with reranker.chaff -o labelled.conll
 chaffinch rerank train.mrg --base parser.chaff -o reranker.chaff --kbest 50 --dev dev.mrg
+chaffinch rerank train.mrg --base parser.chaff -o reranker.chaff --kbest 50 --recipe risk --grammar train.mrg
 chaffinch rerank lists.jsonl -o reranker.chaff --recipe perceptron
 chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
 """
@@ -57,6 +58,14 @@ def command(
     folds: Annotated[
         int, typer.Option(help="Parts of the training data, each listed by a tagger of the others.", min=2)
     ] = 5,
+    grammar: Annotated[
+        Path | None,
+        typer.Option(
+            help="For a parser: ask a grammar with heads too, counted off these trees, those of the training; "
+            "choose by what the list agrees on. Needed again with --with.",
+            metavar="TREES",
+        ),
+    ] = None,
     min_count: Annotated[int, typer.Option(help="Leave rarer features out.", min=1)] = 2,
     seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
@@ -67,7 +76,7 @@ def command(
     if reranker is not None:
         if dev is not None or settings:
             raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
-        _apply(data, output, base, _loaded(reranker), kbest, threads)
+        _apply(data, output, base, _loaded(reranker), kbest, threads, grammar)
         return
     if str(output) == STDIO:
         raise ConfigError("say with -o where the reranker goes")
@@ -79,20 +88,21 @@ def command(
         else:
             model = _base(base, threads)
             parts["train"] = (
-                rerank_trees.training_lists(model, data, kbest, folds)
+                rerank_trees.training_lists(model, data, kbest, folds, grammar is not None)
                 if isinstance(model, Parser)
                 else cross_validated_tag_lists(lambda: _anew(base, threads), _labelled(data), kbest, folds)
             )
         features: Any = given_features
         if base is not None:
-            features = "trees" if isinstance(model, Parser) else "tags"
+            of_trees = "trees" if grammar is None else "consensus"
+            features = of_trees if isinstance(model, Parser) else "tags"
         made = Reranker(config, features=features, min_count=min_count, seed=seed, threads=threads)
         with progress_bar() as listener:
             made.fit(parts["train"], on_epoch=listener)
     if dev is not None and base is None:
         parts["dev"] = _file_lists(dev)
     elif dev is not None and isinstance(model, Parser):
-        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest)
+        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest, grammar)
     elif dev is not None:
         assert isinstance(model, Tagger)
         held_out = _labelled(dev)
@@ -124,7 +134,15 @@ def command(
         _show(record, scores)
 
 
-def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbest: int, threads: int) -> None:
+def _apply(
+    data: Path,
+    output: Path,
+    base: Path | None,
+    reranker: Reranker,
+    kbest: int,
+    threads: int,
+    grammar: Path | None,
+) -> None:
     if base is None:
         import json as json_text
 
@@ -136,7 +154,7 @@ def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbes
         return
     model = _base(base, threads)
     if isinstance(model, Parser):
-        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest)
+        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest, grammar)
         return
     table = read_table(data)
     found = reranker.predict(tag_lists(model, table, kbest))

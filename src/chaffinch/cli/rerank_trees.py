@@ -12,6 +12,7 @@ from chaffinch.estimators.reranker import oracle
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.intervals import compare
 from chaffinch.evaluate.trees import score_trees, tree_tally
+from chaffinch.features.head_grammar import HeadGrammar
 from chaffinch.files import display_name, writing_text
 from chaffinch.model.candidates import CandidateList
 from chaffinch.text.document import Tree
@@ -27,19 +28,19 @@ def gold_trees(path: Path) -> list[Tree]:
     return trees_of(found)
 
 
-def training_lists(parser: Parser, data: Path, k: int, folds: int) -> list[CandidateList]:
+def training_lists(parser: Parser, data: Path, k: int, folds: int, grammar: bool) -> list[CandidateList]:
     """Lists by parsers made as this one was, each trained without the sentences it lists."""
 
     def anew() -> Parser:
         return Parser(parser.recipe, seed=parser.seed, threads=parser.threads)
 
-    return cross_validated_tree_lists(anew, gold_trees(data), k, folds)
+    return cross_validated_tree_lists(anew, gold_trees(data), k, folds, grammar=grammar)
 
 
-def held_out_lists(parser: Parser, data: Path, k: int) -> list[CandidateList]:
+def held_out_lists(parser: Parser, data: Path, k: int, grammar: Path | None) -> list[CandidateList]:
     """Lists of sentences whose trees are known."""
     gold = gold_trees(data)
-    return tree_lists(parser, [words_of(tree) for tree in gold], k, gold)
+    return tree_lists(parser, [words_of(tree) for tree in gold], k, gold, _counted(grammar))
 
 
 def tree_scores(data: Path, lists: Sequence[CandidateList], reranker: Reranker) -> dict[str, float]:
@@ -62,9 +63,19 @@ def tree_scores(data: Path, lists: Sequence[CandidateList], reranker: Reranker) 
 
 
 def write_chosen(
-    parser: Parser, sentences: Sequence[Sequence[str]], output: Path, reranker: Reranker, k: int
+    parser: Parser,
+    sentences: Sequence[Sequence[str]],
+    output: Path,
+    reranker: Reranker,
+    k: int,
+    grammar: Path | None,
 ) -> None:
     """One tree per line."""
+    lists = tree_lists(parser, sentences, k, grammar=_counted(grammar))
     with writing_text(output) as stream:
-        for tree in reranker.predict(tree_lists(parser, sentences, k)):
+        for tree in reranker.predict(lists):
             stream.write(bracketed(tree) + "\n")
+
+
+def _counted(grammar: Path | None) -> HeadGrammar | None:
+    return None if grammar is None else HeadGrammar(gold_trees(grammar))

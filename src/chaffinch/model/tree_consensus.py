@@ -96,25 +96,6 @@ def consensus(candidates: Sequence[Tree], scores: NDArray[np.float64]) -> NDArra
     return np.stack([*columns, size], axis=1)
 
 
-def agreed(
-    lists: Sequence[CandidateList], scores: Sequence[NDArray[np.float64]], temperature: float
-) -> list[Tree]:
-    """The tree of each list whose brackets are most expected right by these scores, such as a reranker's.
-
-    Every bracket costs ``TOLL``, so that one pays if it is likelier than that.
-    """
-    found = []
-    for one, given in zip(lists, scores, strict=True):
-        has = _membership(one.candidates)
-        p = np.exp(temperature * (given - given.max()))
-        gain = has @ ((p / p.sum()) @ has - TOLL)
-        found.append(one.candidates[int(np.argmax(gain))])
-    return found
-
-
-TOLL = 0.42
-
-
 def _membership(candidates: Sequence[Tree]) -> NDArray[np.float64]:
     """Which tree has which bracket; one that a tree has twice is two. The first tree's tags say what is a mark."""
     deleted = [node.label in PUNCTUATION for node in nodes(candidates[0]) if node.word is not None]
