@@ -185,7 +185,7 @@ FORMS = {"sparse": lambda p: p, "dense": dense, "monomial": monomial}
 @pytest.mark.parametrize("sampling", ["gap", "turns"])
 def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
     learner = FrankWolfe(C=C, epochs=4, tolerance=0.0, average=average, sampling=sampling)
-    problem = form(chain_problem(N=20))
+    problem = form(chain_problem(N=12))
     for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
         assert fused.objective.primal == pytest.approx(generic.objective.primal, rel=1e-3)
         assert fused.objective.dual == pytest.approx(generic.objective.dual, rel=1e-3)
@@ -193,7 +193,7 @@ def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
 
 
 def test_fused_frank_wolfe_keeps_to_the_masks():
-    made = chain_problem(N=20)
+    made = chain_problem(N=12)
     may = np.array([[True, True, False], [True, True, True], [True, False, True]])
     start = np.array([True, True, False])
     problem = Problem(Chain(3, may, start), made.scorer, made.examples)
@@ -238,7 +238,7 @@ def kernelised(problem, kernel):
 
 def test_a_polynomial_kernel_and_its_monomials_are_one_model():
     learner = FrankWolfe(C=C, epochs=5, tolerance=0.0, sampling="turns")
-    problem = chain_problem(N=15)
+    problem = chain_problem(N=10)
     spelt_out = monomial(problem, degree=3)
     kernel = Polynomial(degree=3, gamma=0.5, offset=0.7)
     dual = kernelised(problem, kernel)
@@ -279,9 +279,9 @@ def test_a_cost_of_ones_own_has_its_own_optimum(made, learner):
     problem = made(N=5)
     costs = label_costs([[0, 3, 1], [0.5, 0, 0.5], [1, 2, 0]])
     costed = Problem(Costed(problem.structure, costs), problem.scorer, problem.examples)
-    scorer = learner(C=C, epochs=120, tolerance=2e-2).fit(costed)
+    scorer = learner(C=C, epochs=120, tolerance=3e-2).fit(costed)
     planes = enumerated_planes(costed)
-    assert primal(planes, scorer.w.astype(np.float64), C) <= optimum(costed, C) * 1.021
+    assert primal(planes, scorer.w.astype(np.float64), C) <= optimum(costed, C) * 1.031
     assert {float(v) for _, losses in planes for v in losses} > {0.0, 0.5, 1.0}
 
 
