@@ -177,7 +177,7 @@ def _held_out(task: DocumentTask, encoder: DocumentEncoder) -> HeldOutDocuments 
 
 
 # From so many documents on, the third pass of a regression is the last that changes anything worth the name.
-MANY = 5000
+MANY = 10_000
 
 
 def settled(learner: Any, text: bool, documents: int = 0) -> Any:
