@@ -41,27 +41,42 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS, grammar=True)
     reranker = Reranker("risk", features="consensus").fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
-    return reranker, parser, HeadGrammar(train), test
+    held = made, crossed(made, [n % FOLDS for n in range(len(made))])
+    return reranker, parser, HeadGrammar(train), test, held
+
+
+def crossed(made: list[Any], fold: list[int]) -> list[Any]:
+    """The trees chosen from each fold's lists by a reranker trained on the lists of the others."""
+    from chaffinch.estimators.reranker import Reranker
+
+    found: dict[int, Any] = {}
+    for k in sorted(set(fold)):
+        rest = [one for one, at in zip(made, fold, strict=True) if at != k]
+        part = [n for n, at in enumerate(fold) if at == k]
+        reranker = Reranker("risk", features="consensus").fit(rest)
+        found.update(zip(part, reranker.predict([made[n] for n in part]), strict=True))
+    return [found[n] for n in range(len(made))]
 
 
 def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, float]:
     """The gain over the first of each list with its 95 % interval; the oracle is the best that reranking could do."""
     from chaffinch.estimators.reranker import oracle
-    from chaffinch.evaluate.intervals import compare
-    from chaffinch.evaluate.trees import score_trees, tree_tally
+    from chaffinch.evaluate.trees import score_trees
 
     gold = given[1]
     if isinstance(output, list):
         return {"bracket F1": score_trees(gold, output).bracket.f1}
-    chosen, made, parsed = output
+    chosen, made, parsed, (trained, cross) = output
     first = [one.candidates[0] for one in made]
     found = {"bracket F1": score_trees(gold, chosen).bracket.f1}
     found["oracle F1"] = score_trees(gold, oracle(made)).bracket.f1
-    _, labels = tree_tally(gold, [*chosen])
-    for name, other in (("first of the list", first), ("parser", parsed)):
-        every = sorted({*labels, *tree_tally(gold, other)[1]})
-        ours, theirs = (tree_tally(gold, trees, also=every)[0] for trees in (chosen, other))
-        gain = compare(ours, theirs)["bracket.f1"]
+    listed = [one.candidates[0] for one in trained]
+    for name, right, mine, other in (
+        ("first of the list", gold, chosen, first),
+        ("parser", gold, chosen, parsed),
+        ("first of the list, training sentences held out", given[0], cross, listed),
+    ):
+        gain = gained(right, mine, other)
         found |= {
             f"F1 of {name}": gain.other,
             f"gain over {name}": gain.difference,
@@ -71,10 +86,19 @@ def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, fl
     return found
 
 
+def gained(gold: list[Any], chosen: list[Any], other: list[Any]) -> Any:
+    from chaffinch.evaluate.intervals import compare
+    from chaffinch.evaluate.trees import tree_tally
+
+    every = sorted({label for trees in (chosen, other) for label in tree_tally(gold, trees)[1]})
+    ours, theirs = (tree_tally(gold, trees, also=every)[0] for trees in (chosen, other))
+    return compare(ours, theirs)["bracket.f1"]
+
+
 def reranked(ready: Any) -> Any:
-    reranker, parser, grammar, test = ready
+    reranker, parser, grammar, test, held = ready
     made = lists(parser, test, grammar)
-    return reranker.predict(made), made, parser.predict(words(test))
+    return reranker.predict(made), made, parser.predict(words(test)), held
 
 
 def alone(given: tuple[list[Any], list[Any], int]) -> Any:
