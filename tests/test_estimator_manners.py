@@ -1,11 +1,13 @@
 """The contract of sequence estimators: lists in, lists out, and scikit-learn's tools work on them."""
 
+import inspect
+
 import pytest
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_score
 from sklearn.pipeline import Pipeline
 
-from chaffinch import ConfigError, DataError, Tagger, load, samples
+from chaffinch import Aligner, Classifier, ConfigError, DataError, Parser, Reranker, Tagger, load, samples
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.hmm import Hmm
 
@@ -112,3 +114,18 @@ def test_a_label_never_seen_counts_as_wrong_when_scoring(sentences):
     X, y = sentences
     tagger = Tagger("hmm").fit(X, y)
     assert tagger.score([["salt"]], [["ELSE"]]) == 0.0
+
+
+@pytest.mark.parametrize("kind", [Tagger, Classifier, Parser, Aligner, Reranker])
+def test_every_estimator_is_cloned_with_its_parameters_and_names_those_it_has(kind):
+    made = kind(seed=7, threads=1)
+    copy = clone(made)
+    assert copy.get_params() == made.get_params()
+    assert copy.get_params(deep=False).keys() == set(inspect.signature(kind).parameters)
+    assert repr(copy) == f"{kind.__name__}({made.recipe!r})"
+    assert not copy.__sklearn_is_fitted__()
+    knob = next(name for name in copy.get_params() if name.startswith("recipe__"))
+    copy.set_params(**{knob: copy.get_params()[knob]}, threads=2)
+    assert (copy.threads, made.threads) == (2, 1)
+    with pytest.raises(ConfigError, match=f"{kind.__name__} has no parameter 'strange'; it has recipe, "):
+        copy.set_params(strange=1)

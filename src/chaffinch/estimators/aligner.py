@@ -7,6 +7,7 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.manners import Manners
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
@@ -15,10 +16,9 @@ from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER, AlignmentTask
 from chaffinch.structures.matching import Link, Links
 
 TASK = "aligner"
-PARAMETERS = ("recipe", "seed", "threads")
 
 
-class Aligner:
+class Aligner(Manners):
     """Links between the words of sentence pairs.
 
     recipe:  ``aligner``, ``aligner-mira`` or ``aligner-perceptron``, or a config with knobs set
@@ -32,6 +32,8 @@ class Aligner:
     >>> [sorted(links) for links in aligner.predict([(["the", "book"], ["le", "livre"])])]
     [[(0, 0), (1, 1)]]
     """
+
+    recipes = ALIGNERS
 
     def __init__(self, recipe: Any = DEFAULT_ALIGNER, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -112,34 +114,8 @@ class Aligner:
         aligner.history_ = []
         return aligner
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
-        own = {name: getattr(self, name) for name in PARAMETERS}
-        if deep:
-            config = self._config()
-            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
-        return own
-
-    def set_params(self, **params: Any) -> "Aligner":
-        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
-        for name in [n for n in params if not n.startswith("recipe__")]:
-            if name not in PARAMETERS:
-                raise ConfigError(f"Aligner has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
-            setattr(self, name, params[name])
-        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
-        if inner:
-            config = self._config()
-            self.recipe = ALIGNERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __repr__(self) -> str:
-        return f"Aligner({self.recipe!r})"
-
     def _config(self) -> Any:
-        config = ALIGNERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+        config = super()._config()
         return dataclasses.replace(config, seed=self.seed) if self.seed else config
 
     def _fitted(self) -> AlignerModel:

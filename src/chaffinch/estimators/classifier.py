@@ -22,6 +22,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
+from chaffinch.estimators.manners import Manners
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
@@ -34,20 +35,9 @@ from chaffinch.recipes.text_features import TextFeatures
 TASK = "classifier"
 # Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
 MERGED_UP_TO = 100_000
-PARAMETERS = (
-    "recipe",
-    "features",
-    "kernel",
-    "class_weight",
-    "threshold",
-    "bits",
-    "smallest",
-    "seed",
-    "threads",
-)
 
 
-class Classifier:
+class Classifier(Manners):
     """Labels for documents.
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
@@ -70,6 +60,8 @@ class Classifier:
     >>> classifier.predict(["awful tea", "good cake"]).tolist()
     ['-', '+']
     """
+
+    recipes = CLASSIFIERS
 
     def __init__(
         self,
@@ -234,26 +226,6 @@ class Classifier:
 
     _estimator_type = "classifier"
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
-        own = {name: getattr(self, name) for name in PARAMETERS}
-        if deep:
-            config = self._config()
-            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
-        return own
-
-    def set_params(self, **params: Any) -> "Classifier":
-        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
-        for name in [n for n in params if not n.startswith("recipe__")]:
-            if name not in PARAMETERS:
-                raise ConfigError(f"Classifier has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
-            setattr(self, name, params[name])
-        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
-        if inner:
-            config = self._config()
-            self.recipe = CLASSIFIERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
-        return self
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
@@ -271,16 +243,7 @@ class Classifier:
             ),
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __repr__(self) -> str:
-        return f"Classifier({self.recipe!r})"
-
     # -- inside -----------------------------------------------------------------------------------------------
-
-    def _config(self) -> Any:
-        return CLASSIFIERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
     def _fitted(self, attribute: str | None = None) -> Any:
         if not hasattr(self, "model_"):

@@ -8,6 +8,7 @@ from typing import Any
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.manners import Manners
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence
 from chaffinch.progress import Listener, keep_going
@@ -16,13 +17,12 @@ from chaffinch.recipes.parsing_task import ParsingTask
 from chaffinch.text.document import Document, Tree
 
 TASK = "parser"
-PARAMETERS = ("recipe", "seed", "threads")
 
 Trees = Sequence[Tree | str | Document]
 Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
 
 
-class Parser:
+class Parser(Manners):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
@@ -37,6 +37,8 @@ class Parser:
     >>> parser.brackets([["a", "fox", "eats"]])
     ['(S (NP (DT a) (NN fox)) (VP (VBZ eats)))']
     """
+
+    recipes = PARSERS
 
     def __init__(self, recipe: Any = DEFAULT_PARSER, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -118,41 +120,12 @@ class Parser:
 
     # -- scikit-learn's manners -------------------------------------------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
-        own = {name: getattr(self, name) for name in PARAMETERS}
-        if deep:
-            config = self._config()
-            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
-        return own
-
-    def set_params(self, **params: Any) -> "Parser":
-        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
-        for name in [n for n in params if not n.startswith("recipe__")]:
-            if name not in PARAMETERS:
-                raise ConfigError(f"Parser has no parameter {name!r}; it has {', '.join(PARAMETERS)}")
-            setattr(self, name, params[name])
-        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
-        if inner:
-            config = self._config()
-            self.recipe = PARSERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
-        return self
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=False))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __repr__(self) -> str:
-        return f"Parser({self.recipe!r})"
-
     # -- inside -------------------------------------------------------------------------------------------------
-
-    def _config(self) -> Any:
-        return PARSERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
     def _fitted(self) -> ParsingModel:
         if not hasattr(self, "model_"):

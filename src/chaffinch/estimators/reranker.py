@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.estimators.manners import Manners
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.online import OnlineLearner
@@ -38,7 +39,7 @@ CONSENSUS = "consensus"
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
-class Reranker:
+class Reranker(Manners):
     """Chooses among candidates.
 
     recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
@@ -61,6 +62,8 @@ class Reranker:
     >>> reranker.predict(lists)
     ['ab', 'cb']
     """
+
+    recipes = RERANKERS
 
     def __init__(
         self,
@@ -196,8 +199,8 @@ class Reranker:
         reranker.history_ = []
         return reranker
 
-    def __repr__(self) -> str:
-        return f"Reranker({self.recipe!r})"
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "scorer_") or hasattr(self, "dual_")
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -219,9 +222,6 @@ class Reranker:
         self.dual_ = config.fit(Problem(Candidates(), scorer, examples), noted).finished()
         self.config_ = config
         return self
-
-    def _config(self) -> Any:
-        return RERANKERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
     def _features(self) -> CandidateFeatures:
         if self.features == TAGS:

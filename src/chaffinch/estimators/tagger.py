@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.estimators.manners import Manners
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
@@ -24,7 +25,7 @@ from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
 
-class Tagger:
+class Tagger(Manners):
     """Labels for the tokens of sentences.
 
     recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``
@@ -40,6 +41,8 @@ class Tagger:
     >>> tagger.predict([["the", "bird", "sings"]])
     [['DET', 'NOUN', 'VERB']]
     """
+
+    recipes = TAGGERS
 
     def __init__(
         self,
@@ -211,41 +214,12 @@ class Tagger:
 
     # -- scikit-learn's manners ---------------------------------------------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""
-        own = {name: getattr(self, name) for name in ("recipe", "features", "seed", "threads")}
-        if deep:
-            config = self._config()
-            own |= {f"recipe__{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
-        return own
-
-    def set_params(self, **params: Any) -> "Tagger":
-        """Set arguments of the constructor, or knobs of the recipe as ``recipe__name``."""
-        for name in [n for n in params if not n.startswith("recipe__")]:
-            if name not in self.get_params(deep=False):
-                raise ConfigError(f"Tagger has no parameter {name!r}; it has recipe, features, seed, threads")
-            setattr(self, name, params[name])
-        inner = {n.removeprefix("recipe__"): v for n, v in params.items() if n.startswith("recipe__")}
-        if inner:
-            config = self._config()
-            self.recipe = TAGGERS.by_config(config).configured({**dataclasses.asdict(config), **inner})
-        return self
-
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
 
         return Tags(estimator_type=None, target_tags=TargetTags(required=True))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __repr__(self) -> str:
-        return f"Tagger({self.recipe!r})"
-
     # -- inside -------------------------------------------------------------------------------------------------
-
-    def _config(self) -> Any:
-        return TAGGERS.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
     def _table(self, X: Sentences) -> TokenTable:
         return table_of(X, self.columns_, self._fitted().columns)
