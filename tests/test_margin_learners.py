@@ -24,25 +24,18 @@ from chaffinch.structures import Chain, Parts
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal
 
 C = 0.3
-
-
-def short_chains(N=5):
-    """Few answers each, so that all of them are soon enumerated."""
-    return chain_problem(N=N, longest=3)
-
-
-PROBLEMS = {"chain": short_chains, "choice": choice_problem}
+PROBLEMS = {"chain": chain_problem, "choice": choice_problem}
 
 LEARNERS = {
-    "frank-wolfe": FrankWolfe(C=C, epochs=200, tolerance=1e-2),
-    "frank-wolfe in turns": FrankWolfe(C=C, epochs=200, tolerance=1e-2, sampling="turns"),
-    "frank-wolfe with a cache": FrankWolfe(C=C, epochs=200, tolerance=2e-2, cache=4),
-    "frank-wolfe averaged": FrankWolfe(C=C, epochs=100, tolerance=3e-2, average=True),
-    "subgradient": Subgradient(C=C, epochs=150, tolerance=3e-2),
-    "cutting plane, n slacks": NSlack(C=C, epochs=50, tolerance=2e-3),
+    "frank-wolfe": FrankWolfe(C=C, epochs=200, tolerance=2e-3),
+    "frank-wolfe in turns": FrankWolfe(C=C, epochs=200, tolerance=2e-3, sampling="turns"),
+    "frank-wolfe with a cache": FrankWolfe(C=C, epochs=200, tolerance=2e-3, cache=4),
+    "frank-wolfe averaged": FrankWolfe(C=C, epochs=100, tolerance=2e-2, average=True),
+    "subgradient": Subgradient(C=C, epochs=150, tolerance=2e-2),
+    "cutting plane, n slacks": NSlack(C=C, epochs=50, tolerance=1e-3),
     "cutting plane, one slack": OneSlack(C=C, epochs=100, tolerance=2e-3),
     "exponentiated gradient": ExponentiatedGradient(C=C, epochs=100, tolerance=2e-2),
-    "subgradient, last step": Subgradient(C=C, epochs=100, tolerance=3e-2, average=False),
+    "subgradient, last step": Subgradient(C=C, epochs=100, tolerance=2e-2, average=False),
 }
 
 every_problem = pytest.mark.parametrize("made", PROBLEMS.values(), ids=PROBLEMS)
@@ -73,12 +66,12 @@ def test_every_learner_reaches_the_optimum_and_says_how_far_it_is(made, learner,
 
 
 def test_smo_on_the_marginals_of_a_chain_reaches_the_same_optimum(least):
-    problem, records = short_chains(), []
-    scorer = ChainSmo(C=C, epochs=60, tolerance=1e-2).fit(problem, lambda r: records.append(r.scores) or True)
+    problem, records = chain_problem(), []
+    scorer = ChainSmo(C=C, epochs=60, tolerance=2e-3).fit(problem, lambda r: records.append(r.scores) or True)
     reached = primal(enumerated_planes(problem), scorer.w.astype(np.float64), C)
     assert reached == pytest.approx(records[-1]["primal"], rel=1e-4)
-    assert records[-1]["gap"] <= 1e-2 * reached
-    assert reached <= least["chain"] * (1 + 1e-2 + 1e-4)
+    assert records[-1]["gap"] <= 2e-3 * reached
+    assert reached <= least["chain"] * (1 + 2e-3 + 1e-4)
     assert all(b["dual"] >= a["dual"] - 1e-5 for a, b in itertools.pairwise(records))
     with pytest.raises(ConfigError, match="chains of order 1, not of Choice"):
         ChainSmo().fit(choice_problem())
@@ -96,13 +89,13 @@ def test_the_dual_of_frank_wolfe_never_falls():
     "learner",
     [
         NSlack(C=C, epochs=40, tolerance=2e-3, rescale="slack"),
-        OneSlack(C=C, epochs=40, tolerance=2e-2, rescale="slack"),
-        FrankWolfe(C=C, epochs=20, tolerance=1e-1, rescale="slack"),
+        OneSlack(C=C, epochs=40, tolerance=5e-3, rescale="slack"),
+        FrankWolfe(C=C, epochs=30, tolerance=5e-2, rescale="slack"),
     ],
     ids=lambda learner: type(learner).__name__,
 )
 def test_slack_rescaling_reaches_its_own_optimum(learner):
-    problem, records = chain_problem(N=5, longest=2), []
+    problem, records = chain_problem(N=6, longest=3), []
     scorer = learner.fit(problem, lambda record: records.append(record.scores) or True)
     reached = primal(enumerated_planes(problem, slack=True), scorer.w.astype(np.float64), C)
     assert reached == pytest.approx(records[-1]["primal"], rel=1e-4)
@@ -137,7 +130,7 @@ def test_a_learner_may_be_stopped_after_any_pass():
 def test_gaps_are_measured_as_often_as_asked_and_at_the_end(learner):
     seen = []
     learner(epochs=5, measure=2, tolerance=0.0).fit(
-        short_chains(), lambda r: seen.append(bool(r.scores)) or True
+        chain_problem(N=5), lambda r: seen.append(bool(r.scores)) or True
     )
     assert seen == [False, True, False, True, True]
 
@@ -185,7 +178,7 @@ FORMS = {"sparse": lambda p: p, "dense": dense, "monomial": monomial}
 @pytest.mark.parametrize("sampling", ["gap", "turns"])
 def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
     learner = FrankWolfe(C=C, epochs=4, tolerance=0.0, average=average, sampling=sampling)
-    problem = form(chain_problem(N=12))
+    problem = form(chain_problem(N=20))
     for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
         assert fused.objective.primal == pytest.approx(generic.objective.primal, rel=1e-3)
         assert fused.objective.dual == pytest.approx(generic.objective.dual, rel=1e-3)
@@ -193,7 +186,7 @@ def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
 
 
 def test_fused_frank_wolfe_keeps_to_the_masks():
-    made = chain_problem(N=12)
+    made = chain_problem(N=20)
     may = np.array([[True, True, False], [True, True, True], [True, False, True]])
     start = np.array([True, True, False])
     problem = Problem(Chain(3, may, start), made.scorer, made.examples)
@@ -238,7 +231,7 @@ def kernelised(problem, kernel):
 
 def test_a_polynomial_kernel_and_its_monomials_are_one_model():
     learner = FrankWolfe(C=C, epochs=5, tolerance=0.0, sampling="turns")
-    problem = chain_problem(N=10)
+    problem = chain_problem(N=15)
     spelt_out = monomial(problem, degree=3)
     kernel = Polynomial(degree=3, gamma=0.5, offset=0.7)
     dual = kernelised(problem, kernel)
@@ -253,11 +246,11 @@ def test_a_polynomial_kernel_and_its_monomials_are_one_model():
 
 @pytest.mark.parametrize("learner", [NSlack, ExponentiatedGradient, ChainSmo], ids=lambda c: c.__name__)
 def test_every_dual_learner_climbs_with_a_kernel(learner):
-    problem = kernelised(short_chains(N=3), Rbf(gamma=0.3))
+    problem = kernelised(chain_problem(N=8), Rbf(gamma=0.3))
     reached = learner(C=1.0, epochs=60, tolerance=2e-2).fit(problem)
     records = []
     FrankWolfe(C=1.0, epochs=60, tolerance=1e-2).fit(problem, lambda r: records.append(r.scores) or True)
-    planes = [Margin(problem, 1.0).zero(n) for n in range(3)]
+    planes = [Margin(problem, 1.0).zero(n) for n in range(8)]
     hinges = Margin(problem, 1.0).measured(reached, planes)[0].primal
     K = problem.scorer.observations.gram.astype(np.float64)
     norm = np.sum((K @ reached.a) * reached.a) + sum(
@@ -276,12 +269,12 @@ def test_a_gram_matrix_that_fills_the_memory_is_refused():
 @pytest.mark.parametrize("learner", [FrankWolfe, NSlack, Subgradient], ids=lambda c: c.__name__)
 @every_problem
 def test_a_cost_of_ones_own_has_its_own_optimum(made, learner):
-    problem = made(N=5)
+    problem = made(N=8)
     costs = label_costs([[0, 3, 1], [0.5, 0, 0.5], [1, 2, 0]])
     costed = Problem(Costed(problem.structure, costs), problem.scorer, problem.examples)
-    scorer = learner(C=C, epochs=120, tolerance=3e-2).fit(costed)
+    scorer = learner(C=C, epochs=120, tolerance=2e-2).fit(costed)
     planes = enumerated_planes(costed)
-    assert primal(planes, scorer.w.astype(np.float64), C) <= optimum(costed, C) * 1.031
+    assert primal(planes, scorer.w.astype(np.float64), C) <= optimum(costed, C) * 1.021
     assert {float(v) for _, losses in planes for v in losses} > {0.0, 0.5, 1.0}
 
 
