@@ -25,17 +25,9 @@ LOSSES = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualRest:
-    """Each label against the rest, t = +1 for the label, else -1.
+class DualPasses:
+    """What every learner by dual coordinates lets one set: the penalty, when to stop, the bias."""
 
-        primal  P = |w_y|^2 / 2 + C sum_n loss(t_ny w_y.x_n)
-        dual    D = sum_n (a_ny - d a_ny^2 / 2) - |w_y|^2 / 2,      w_y = sum_n a_ny t_ny x_n
-                hinge: 0 <= a <= C, d = 0;   squared hinge: a >= 0, d = 1 / 2C;   squared: a free, d = 1 / 2C
-
-    Hsieh et al. 2008. Takes several labels per document; labels are vector lanes and shared out to threads.
-    """
-
-    loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
     C: float = knob(
         1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
     )
@@ -51,6 +43,20 @@ class DualRest:
     bias: float | None = knob(
         None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DualRest(DualPasses):
+    """Each label against the rest, t = +1 for the label, else -1.
+
+        primal  P = |w_y|^2 / 2 + C sum_n loss(t_ny w_y.x_n)
+        dual    D = sum_n (a_ny - d a_ny^2 / 2) - |w_y|^2 / 2,      w_y = sum_n a_ny t_ny x_n
+                hinge: 0 <= a <= C, d = 0;   squared hinge: a >= 0, d = 1 / 2C;   squared: a free, d = 1 / 2C
+
+    Hsieh et al. 2008. Takes several labels per document; labels are vector lanes and shared out to threads.
+    """
+
+    loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
@@ -83,7 +89,7 @@ class DualRest:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualRidge:
+class DualRidge(DualPasses):
     """Ridge regression of +1 and -1 on each label:  |w_y|^2 / 2 + C sum_n (t_ny - w_y.x_n)^2.
 
     The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.
@@ -111,7 +117,7 @@ class DualRidge:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualCrammerSinger:
+class DualCrammerSinger(DualPasses):
     """All labels at once.
 
         primal  P = |w|^2 / 2 + C sum_n (max_y (w_y.x_n + [y != y_n]) - w_{y_n}.x_n)
@@ -119,22 +125,6 @@ class DualCrammerSinger:
 
     Crammer and Singer 2001, by the sequential dual method of Keerthi et al. 2008.
     """
-
-    C: float = knob(
-        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
-    )
-    epochs: int | None = knob(
-        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
-    )
-    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
-    gap: float | None = knob(
-        None,
-        "stop when the duality gap is below this share of the primal objective, however long it takes",
-        low=1e-9,
-    )
-    bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
-    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
@@ -151,7 +141,7 @@ class DualCrammerSinger:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualLogistic:
+class DualLogistic(DualPasses):
     """Multinomial logistic regression.
 
         primal  P = |w|^2 / 2 + C sum_n (log sum_y exp(w_y.x_n) - sum_y q_ny w_y.x_n)
@@ -163,18 +153,7 @@ class DualLogistic:
     C: float = knob(
         10.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
     )
-    epochs: int | None = knob(
-        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
-    )
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of N C log Y", low=0.0)
-    gap: float | None = knob(
-        None,
-        "stop when the duality gap is below this share of the primal objective, however long it takes",
-        low=1e-9,
-    )
-    bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
-    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
