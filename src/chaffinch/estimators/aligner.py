@@ -1,13 +1,12 @@
 """The aligner: links between the words of two sentences, with scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.manners import Manners
+from chaffinch.errors import DataError
+from chaffinch.estimators.keeping import Kept
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
@@ -15,10 +14,8 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER, AlignmentTask
 from chaffinch.structures.matching import Link, Links
 
-TASK = "aligner"
 
-
-class Aligner(Manners):
+class Aligner(Kept[AlignerModel]):
     """Links between the words of sentence pairs.
 
     recipe:  ``aligner``, ``aligner-mira`` or ``aligner-perceptron``, or a config with knobs set
@@ -33,12 +30,11 @@ class Aligner(Manners):
     [[(0, 0), (1, 1)]]
     """
 
+    task = "aligner"
     recipes = ALIGNERS
 
     def __init__(self, recipe: Any = DEFAULT_ALIGNER, *, seed: int = 0, threads: int = 0) -> None:
-        self.recipe = recipe
-        self.seed = seed
-        self.threads = threads
+        super().__init__(recipe, seed=seed, threads=threads)
 
     def fit(
         self,
@@ -63,7 +59,7 @@ class Aligner(Manners):
         _check(X, sure, also)
         task = AlignmentTask(X, sure, also, text, self.threads, on_epoch)
         trained = ALIGNERS.by_config(config).train(task, config)
-        self.model_: AlignerModel = trained.model
+        self.model_ = trained.model
         self.history_ = trained.history
         self.config_ = config
         words = [w for pair in X for side in pair for w in side]
@@ -90,38 +86,9 @@ class Aligner(Manners):
         maybe = [frozenset()] * len(y) if possible is None else possible
         return 1 - score_alignments(y, maybe, self.predict(X)).aer
 
-    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file, which :func:`chaffinch.load` reads."""
-        packed = self._fitted().packed()
-        header = modelfile.Header(
-            recipe=ALIGNERS.by_config(self.config_).name,
-            settings=dataclasses.asdict(self.config_),
-            seed=self.seed,
-            data=self.fingerprint_,
-            scores=dict(scores or {}),
-            details={"task": TASK},
-        )
-        modelfile.write(path, header, packed.arrays, packed.strings)
-
-    @classmethod
-    def loaded(cls, file: modelfile.ModelFile) -> "Aligner":
-        """The aligner that a model file holds."""
-        recipe = ALIGNERS.by_name(file.header.recipe)
-        aligner = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        aligner.config_ = aligner.recipe
-        aligner.model_ = recipe.load(file)
-        aligner.fingerprint_ = file.header.data or ""
-        aligner.history_ = []
-        return aligner
-
     def _config(self) -> Any:
         config = super()._config()
         return dataclasses.replace(config, seed=self.seed) if self.seed else config
-
-    def _fitted(self) -> AlignerModel:
-        if not hasattr(self, "model_"):
-            raise ConfigError("this aligner is not trained: call fit, or load a model")
-        return self.model_
 
 
 def _check(X: Sequence[Pair], *links: Sequence[Links]) -> None:

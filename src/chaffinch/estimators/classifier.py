@@ -2,14 +2,11 @@
 
 import dataclasses
 import sys
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,
@@ -22,7 +19,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
-from chaffinch.estimators.manners import Manners
+from chaffinch.estimators.keeping import Kept
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
@@ -32,12 +29,11 @@ from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 
-TASK = "classifier"
 # Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
 MERGED_UP_TO = 100_000
 
 
-class Classifier(Manners):
+class Classifier(Kept[Any]):
     """Labels for documents.
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
@@ -61,6 +57,7 @@ class Classifier(Manners):
     ['-', '+']
     """
 
+    task = "classifier"
     recipes = CLASSIFIERS
 
     def __init__(
@@ -76,15 +73,13 @@ class Classifier(Manners):
         seed: int = 0,
         threads: int = 0,
     ) -> None:
-        self.recipe = recipe
+        super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
         self.kernel = kernel
         self.class_weight = class_weight
         self.threshold = threshold
         self.bits = bits
         self.smallest = smallest
-        self.seed = seed
-        self.threads = threads
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -182,37 +177,18 @@ class Classifier(Manners):
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file, which :func:`chaffinch.load` reads."""
-        model = self._fitted()
-        packed = model.packed()
-        header = modelfile.Header(
-            recipe=CLASSIFIERS.by_config(self.config_).name,
-            settings=dataclasses.asdict(self.config_),
-            labels=tuple(str(label) for label in model.classes.tolist()),
-            seed=self.seed,
-            data=self.fingerprint_,
-            scores=dict(scores or {}),
-            details={"task": TASK, **packed.details},
-        )
-        modelfile.write(path, header, packed.arrays, packed.strings)
-
-    @classmethod
-    def loaded(cls, file: modelfile.ModelFile) -> "Classifier":
-        """The classifier that a model file holds."""
-        recipe = CLASSIFIERS.by_name(file.header.recipe)
-        made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        made._keep(recipe.load(file), made.recipe, [])
-        made.fingerprint_ = file.header.data or ""
-        return made
-
     def __getstate__(self) -> dict[str, Any]:
         """Plain values only: the model as a file would hold it."""
         state = {k: v for k, v in vars(self).items() if k not in ("model_", "_increment")}
         if hasattr(self, "model_"):
             packed = self.model_.packed()
-            labels = tuple(str(label) for label in self.model_.classes.tolist())
-            state["_packed"] = (labels, packed.details, packed.arrays, packed.strings, self.model_.classes)
+            state["_packed"] = (
+                self._header_labels(),
+                packed.details,
+                packed.arrays,
+                packed.strings,
+                self.model_.classes,
+            )
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -244,6 +220,9 @@ class Classifier(Manners):
         )
 
     # -- inside -----------------------------------------------------------------------------------------------
+
+    def _header_labels(self) -> tuple[str, ...]:
+        return tuple(str(label) for label in self.model_.classes.tolist())
 
     def _fitted(self, attribute: str | None = None) -> Any:
         if not hasattr(self, "model_"):

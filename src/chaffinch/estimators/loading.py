@@ -5,24 +5,14 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import ModelFileError
-from chaffinch.estimators.aligner import TASK as ALIGNER
 from chaffinch.estimators.aligner import Aligner
-from chaffinch.estimators.classifier import TASK as CLASSIFIER
 from chaffinch.estimators.classifier import Classifier
-from chaffinch.estimators.parser import TASK as PARSER
 from chaffinch.estimators.parser import Parser
-from chaffinch.estimators.reranker import TASK as RERANKER
 from chaffinch.estimators.reranker import Reranker
 from chaffinch.estimators.tagger import Tagger
 
-# By the task that the file's header names; a tagger's names none.
-ESTIMATORS: dict[str | None, Any] = {
-    None: Tagger,
-    CLASSIFIER: Classifier,
-    ALIGNER: Aligner,
-    PARSER: Parser,
-    RERANKER: Reranker,
-}
+# By the task that the file's header names.
+ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifier, Aligner, Parser, Reranker)}
 
 
 def load(path: str | Path) -> Any:

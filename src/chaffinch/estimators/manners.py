@@ -17,7 +17,11 @@ class Manners:
     """
 
     recipes: ClassVar[Recipes]
-    recipe: Any
+
+    def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
+        self.recipe = recipe
+        self.seed = seed
+        self.threads = threads
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's arguments; deep: the recipe's knobs as ``recipe__name`` too."""

@@ -1,14 +1,12 @@
 """The parser: trees for sentences, by any recipe, with scikit-learn's manners."""
 
-import dataclasses
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.manners import Manners
+from chaffinch.estimators.keeping import Kept
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence
 from chaffinch.progress import Listener, keep_going
@@ -16,13 +14,11 @@ from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.parsing_task import ParsingTask
 from chaffinch.text.document import Document, Tree
 
-TASK = "parser"
-
 Trees = Sequence[Tree | str | Document]
 Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
 
 
-class Parser(Manners):
+class Parser(Kept[ParsingModel]):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
@@ -38,12 +34,11 @@ class Parser(Manners):
     ['(S (NP (DT a) (NN fox)) (VP (VBZ eats)))']
     """
 
+    task = "parser"
     recipes = PARSERS
 
     def __init__(self, recipe: Any = DEFAULT_PARSER, *, seed: int = 0, threads: int = 0) -> None:
-        self.recipe = recipe
-        self.seed = seed
-        self.threads = threads
+        super().__init__(recipe, seed=seed, threads=threads)
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -57,7 +52,7 @@ class Parser(Manners):
         config = self._config()
         task = ParsingTask(trees, self.seed, self.threads, on_epoch)
         trained = PARSERS.by_config(config).train(task, config)
-        self.model_: ParsingModel = trained.model
+        self.model_ = trained.model
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = modelfile.fingerprint([bracketed(tree) for tree in trees])
@@ -90,34 +85,6 @@ class Parser(Manners):
         words = [Sentence(_words(tree)) for tree in gold] if y is None else sentences_of(X)
         return score_trees(gold, [found[0].tree for found in self._answers(words, 1)]).bracket.f1
 
-    # -- keeping ----------------------------------------------------------------------------------------------
-
-    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file, which :func:`chaffinch.load` reads."""
-        packed = self._fitted().packed()
-        header = modelfile.Header(
-            recipe=PARSERS.by_config(self.config_).name,
-            settings=dataclasses.asdict(self.config_),
-            labels=self.labels_,
-            templates=packed.templates,
-            seed=self.seed,
-            data=self.fingerprint_,
-            scores=dict(scores or {}),
-            details={"task": TASK, **packed.details},
-        )
-        modelfile.write(path, header, packed.arrays, packed.strings)
-
-    @classmethod
-    def loaded(cls, file: modelfile.ModelFile) -> "Parser":
-        """The parser that a model file holds."""
-        recipe = PARSERS.by_name(file.header.recipe)
-        made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        made.config_ = made.recipe
-        made.model_ = recipe.load(file)
-        made.fingerprint_ = file.header.data or ""
-        made.history_ = []
-        return made
-
     # -- scikit-learn's manners -------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
@@ -127,10 +94,8 @@ class Parser(Manners):
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _fitted(self) -> ParsingModel:
-        if not hasattr(self, "model_"):
-            raise ConfigError("this parser is not trained: call fit, or load a model")
-        return self.model_
+    def _header_labels(self) -> tuple[str, ...]:
+        return self.labels_
 
     def _parses(self, X: Words, k: int) -> list[list[Parse]]:
         return self._answers(sentences_of(X), k)

@@ -63,6 +63,7 @@ class Reranker(Manners):
     ['ab', 'cb']
     """
 
+    task = TASK
     recipes = RERANKERS
 
     def __init__(
@@ -76,13 +77,11 @@ class Reranker(Manners):
         seed: int = 0,
         threads: int = 0,
     ) -> None:
-        self.recipe = recipe
+        super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
         self.kernel = kernel
         self.min_count = min_count
         self.base = base
-        self.seed = seed
-        self.threads = threads
 
     # -- learning ---------------------------------------------------------------------------------------------
 

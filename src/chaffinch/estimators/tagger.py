@@ -1,23 +1,23 @@
 """The tagger: labels for the tokens of sentences, by any recipe, with scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
-from chaffinch.estimators.manners import Manners
+from chaffinch.estimators.keeping import Kept
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
+from chaffinch.model.protocols import Packed
 from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
@@ -25,7 +25,7 @@ from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
 
-class Tagger(Manners):
+class Tagger(Kept[TaggingModel]):
     """Labels for the tokens of sentences.
 
     recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``
@@ -42,6 +42,7 @@ class Tagger(Manners):
     [['DET', 'NOUN', 'VERB']]
     """
 
+    task = None
     recipes = TAGGERS
 
     def __init__(
@@ -52,10 +53,8 @@ class Tagger(Manners):
         seed: int = 0,
         threads: int = 0,
     ) -> None:
-        self.recipe = recipe
+        super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
-        self.seed = seed
-        self.threads = threads
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -180,37 +179,22 @@ class Tagger(Manners):
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file, which :func:`chaffinch.load` reads."""
-        model = self._fitted()
-        packed = model.packed()
-        recipe = TAGGERS.by_config(self.config_)
-        labels = model.labels
-        header = modelfile.Header(
-            recipe=recipe.name,
-            settings=dataclasses.asdict(self.config_),
-            labels=labels.inner,
-            templates=packed.templates,
-            seed=self.seed,
-            data=self.fingerprint_,
-            scores=dict(scores or {}),
-            details={"columns": list(self.columns_), "outer": list(labels.outer), **packed.details},
-            droppable=packed.droppable,
-        )
-        arrays = {"outer_of": labels.outer_of, **packed.arrays}
-        modelfile.write(path, header, arrays, packed.strings)
-
     @classmethod
-    def loaded(cls, file: modelfile.ModelFile) -> "Tagger":
+    def loaded(cls, file: modelfile.ModelFile) -> Self:
         """The tagger that a model file holds."""
-        recipe = TAGGERS.by_name(file.header.recipe)
-        tagger = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        tagger.config_ = tagger.recipe
-        tagger.model_ = recipe.load(file)
-        tagger.columns_ = _columns(file)
-        tagger.fingerprint_ = file.header.data or ""
-        tagger.history_ = []
-        return tagger
+        made = super().loaded(file)
+        made.columns_ = _columns(file)
+        return made
+
+    def _header_labels(self) -> tuple[str, ...]:
+        return self._fitted().labels.inner
+
+    def _packed(self) -> Packed:
+        packed, labels = super()._packed(), self._fitted().labels
+        details = {"columns": list(self.columns_), "outer": list(labels.outer), **packed.details}
+        return dataclasses.replace(
+            packed, details=details, arrays={"outer_of": labels.outer_of, **packed.arrays}
+        )
 
     # -- scikit-learn's manners ---------------------------------------------------------------------------------
 
@@ -223,11 +207,6 @@ class Tagger(Manners):
 
     def _table(self, X: Sentences) -> TokenTable:
         return table_of(X, self.columns_, self._fitted().columns)
-
-    def _fitted(self) -> TaggingModel:
-        if not hasattr(self, "model_"):
-            raise ConfigError("this tagger is not trained: call fit, or load a model")
-        return self.model_
 
 
 def _columns(file: modelfile.ModelFile) -> tuple[str, ...]:

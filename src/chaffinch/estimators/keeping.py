@@ -1,0 +1,67 @@
+"""Keeping: a trained estimator as one model file, and back."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError
+from chaffinch.estimators.manners import Manners
+from chaffinch.model.protocols import Packed
+
+Model = TypeVar("Model", bound=Any)
+
+
+class Kept(Manners, Generic[Model]):
+    """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
+
+    task: what the file's header calls it; None for taggers, whose files name no task
+    """
+
+    task: ClassVar[str | None]
+    model_: Model
+    config_: Any
+    history_: list[Any]
+    fingerprint_: str
+
+    def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
+        """Write the model to one file, which :func:`chaffinch.load` reads."""
+        packed = self._packed()
+        named = {} if self.task is None else {"task": self.task}
+        header = modelfile.Header(
+            recipe=self.recipes.by_config(self.config_).name,
+            settings=dataclasses.asdict(self.config_),
+            labels=self._header_labels(),
+            templates=packed.templates,
+            seed=self.seed,
+            data=self.fingerprint_,
+            scores=dict(scores or {}),
+            details={**named, **packed.details},
+            droppable=packed.droppable,
+        )
+        modelfile.write(path, header, packed.arrays, packed.strings)
+
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> Self:
+        """The estimator that a model file holds."""
+        recipe = cls.recipes.by_name(file.header.recipe)
+        made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
+        made.config_ = made.recipe
+        made.model_ = recipe.load(file)
+        made.fingerprint_ = file.header.data or ""
+        made.history_ = []
+        return made
+
+    def _packed(self) -> Packed:
+        packed: Packed = self._fitted().packed()
+        return packed
+
+    def _header_labels(self) -> tuple[str, ...]:
+        return ()
+
+    def _fitted(self) -> Model:
+        if not hasattr(self, "model_"):
+            name = type(self).__name__.lower()
+            raise ConfigError(f"this {name} is not trained: call fit, or load a model")
+        return self.model_
