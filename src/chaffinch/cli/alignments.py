@@ -7,7 +7,7 @@ import numpy as np
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
-from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
 from chaffinch.errors import DataError
 from chaffinch.estimators.aligner import Aligner
@@ -23,7 +23,7 @@ TITLE = "strongest features"
 
 def train(asked: Training) -> None:
     """Train an aligner on files of linked pairs and write it to one file."""
-    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    config = TASK.configured(asked.recipe, asked.settings)
     parts = {"train": [d for path in asked.data for d in _pairs(path)]}
     if asked.dev is not None:
         parts["dev"] = _pairs(asked.dev)
@@ -36,22 +36,12 @@ def train(asked: Training) -> None:
             on_epoch=listener,
         )
     scores = {name: _scores(aligner, documents) for name, documents in parts.items()}
-    aligner.save(asked.model, scores=flat(scores))
     facts = {
         "pairs": len(parts["train"]),
         "sure links": sum(len(_links(d).sure) for d in parts["train"]),
         "features": len(aligner.model_.scorer.w),
     }
-    report_training(
-        recipe.name,
-        asked.model,
-        took,
-        scores,
-        facts,
-        epochs=len(aligner.history_),
-        seed=asked.seed,
-        json=asked.json,
-    )
+    keep_trained(asked, aligner, took, scores, facts)
 
 
 def predict(aligner: Aligner, asked: Prediction) -> None:

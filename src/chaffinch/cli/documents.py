@@ -8,8 +8,8 @@ from typing import Any
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
-from chaffinch.cli.train_compare import train_and_compare, write_curve
-from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.cli.train_compare import train_and_compare
+from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
@@ -54,7 +54,7 @@ def train(asked: Training) -> None:
     if asked.compare is not None:
         _compare(asked, parts)
         return
-    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    config = TASK.configured(asked.recipe, asked.settings)
     classifier = _classifier(asked, config)
     columns = {k.name: asked.settings.get(k.name) for k in knobs(DocumentColumns)}
     numbers = {name: _numbers(documents, columns["numbers"]) for name, documents in parts.items()}
@@ -72,24 +72,12 @@ def train(asked: Training) -> None:
             on_epoch=listener,
         )
     scores = {name: _scores(classifier, documents, numbers[name]) for name, documents in parts.items()}
-    classifier.save(asked.model, scores=flat(scores))
-    if asked.report is not None:
-        write_curve(asked.report, recipe.name, classifier.history_)
     facts = {
         "documents": len(parts["train"]),
         "features": classifier.model_.encoder.n_features,
         "labels": len(classifier.classes_),
     }
-    report_training(
-        recipe.name,
-        asked.model,
-        took,
-        scores,
-        facts,
-        epochs=len(classifier.history_),
-        seed=asked.seed,
-        json=asked.json,
-    )
+    keep_trained(asked, classifier, took, scores, facts)
 
 
 def predict(classifier: Classifier, asked: Prediction) -> None:
@@ -154,7 +142,6 @@ TASK = Task(
         "text",
         "label_separator",
         "compare",
-        "report",
         "stop_on_dev",
         "threshold",
     ),

@@ -9,9 +9,9 @@ import numpy as np
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.steps import show_steps
 from chaffinch.cli.task import Contents, Prediction, Task, Training
-from chaffinch.cli.train_compare import train_and_compare, write_curve
+from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
-from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
@@ -37,7 +37,7 @@ def train(asked: Training) -> None:
             asked, TAGGERS, table, held_out, title, features=asked.features, stop_on_held_out=True
         )
         return
-    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    config = TASK.configured(asked.recipe, asked.settings)
     if asked.max_size is not None:
         train_within(asked, config, table, held_out)
         return
@@ -46,24 +46,12 @@ def train(asked: Training) -> None:
         tagger.fit(table, dev=held_out, on_epoch=listener)
     parts = {"train": table} | ({} if held_out is None else {"dev": held_out})
     scores = {name: _scores(tagger, part) for name, part in parts.items()}
-    tagger.save(asked.model, scores=flat(scores))
-    if asked.report is not None:
-        write_curve(asked.report, recipe.name, tagger.history_)
     facts = {
         "sentences": table.n_sentences,
         "tokens": table.n_tokens,
         "labels": len(tagger.classes_),
     }
-    report_training(
-        recipe.name,
-        asked.model,
-        took,
-        scores,
-        facts,
-        epochs=len(tagger.history_),
-        seed=asked.seed,
-        json=asked.json,
-    )
+    keep_trained(asked, tagger, took, scores, facts)
 
 
 def predict(tagger: Tagger, asked: Prediction) -> None:
@@ -123,7 +111,6 @@ TASK = Task(
         "label",
         "compare",
         "max_size",
-        "report",
         "kbest",
         "nth",
         "marginals",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knobs
-from chaffinch.recipes import Recipe, Recipes
+from chaffinch.recipes import Recipes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +101,8 @@ class Task:
         named = f"{self.plural.capitalize()}: knobs of recipe"
         return [*((f"{named} {r.name}", r.config) for r in self.recipes), *self.knobs]
 
-    def configured(self, name: str | None, settings: Mapping[str, Any]) -> tuple[Recipe, Any]:
-        """The recipe and its config as set by flags; a flag of another recipe is refused, and its owners named.
+    def configured(self, name: str | None, settings: Mapping[str, Any]) -> Any:
+        """The recipe's config as set by flags; a flag of another recipe is refused, and its owners named.
 
         Flags of the task's further configs are left to the task.
         """
@@ -115,10 +115,12 @@ class Task:
             raise ConfigError(
                 f"recipe {recipe.name} for {self.plural} has no knob --{flag.replace('_', '-')}{owners}"
             )
-        return recipe, recipe.configured({k: v for k, v in settings.items() if k in own})
+        return recipe.configured({k: v for k, v in settings.items() if k in own})
 
 
-ALWAYS = frozenset({"data", "model", "recipe", "dev", "seed", "threads", "json", "settings", "output"})
+ALWAYS = frozenset(
+    {"data", "model", "recipe", "dev", "seed", "threads", "json", "report", "settings", "output"}
+)
 
 
 def refuse_strange_flags(task: Task, request: Training | Prediction) -> None:

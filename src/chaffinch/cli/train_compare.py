@@ -1,7 +1,6 @@
-"""chaffinch train --compare: several recipes on one corpus; and the learning curve of one."""
+"""chaffinch train --compare: several recipes on one corpus."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from rich.table import Table
@@ -14,9 +13,7 @@ from chaffinch.knobs import knobs
 from chaffinch.lab.held_out import part_split_off
 from chaffinch.lab.parts import Part
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
-from chaffinch.progress import Progress
 from chaffinch.recipes import Recipes
-from chaffinch.report import Page, figure, lines
 
 
 def train_and_compare(
@@ -83,16 +80,3 @@ def show(found: RecipeComparison) -> None:
     for entry, row in zip(found.entries, found.rows(), strict=True):
         shown.add_row(*row, style="bold" if entry is found.best else None)
     out.print(shown)
-
-
-def write_curve(path: Path, recipe: str, history: Sequence[Progress]) -> None:
-    """A page with one line for each score that training reported."""
-    page = Page(f"How {recipe} learnt", f"{len(history)} epochs")
-    names = list(dict.fromkeys(name for p in history for name in p.scores))
-    both = [name for name in ("primal", "dual") if name in names]  # the gap between them is what to look at
-    for shown in [both] * bool(both) + [[name] for name in names if name not in both]:
-        points = {n: [(float(p.done), p.scores[n]) for p in history if n in p.scores] for n in shown}
-        title = " and ".join(shown)
-        page.add(title, figure(lines(title, points, "epoch", title)))
-    with writing_text(path) as stream:
-        stream.write(page.render())

@@ -1,9 +1,9 @@
-"""What ``chaffinch train`` says when a model is trained: a table of scores and a line, or one JSON object."""
+"""What ``chaffinch train`` does with a trained model: its file, its learning curve, a table of scores or JSON."""
 
 import resource
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,11 @@ from typing import Any
 from rich.table import Table
 
 from chaffinch.cli.console import out, print_json
+from chaffinch.cli.task import Training
+from chaffinch.estimators.keeping import Kept
+from chaffinch.files import writing_text
+from chaffinch.progress import Progress
+from chaffinch.report import Page, figure, lines
 
 Scores = dict[str, dict[str, float]]
 """Part of the data -> score -> value."""
@@ -39,37 +44,36 @@ def flat(scores: Scores) -> dict[str, float]:
     return {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
 
 
-def report_training(
-    recipe: str,
-    model: Path,
-    took: Clock,
-    scores: Scores,
-    facts: dict[str, int],
-    *,
-    epochs: int,
-    seed: int,
-    json: bool,
+def keep_trained(
+    asked: Training, estimator: Kept[Any], took: Clock, scores: Scores, facts: dict[str, int]
 ) -> None:
-    """facts: what was trained on, in numbers, such as {"sentences": 8936}."""
-    size = model.stat().st_size
-    if json:
+    """Write the model, draw its curve where that was asked for, and say what was trained.
+
+    facts: what was trained on, in numbers, such as {"sentences": 8936}
+    """
+    recipe = estimator.recipes.by_config(estimator.config_).name
+    estimator.save(asked.model, scores=flat(scores))
+    if asked.report is not None:
+        _write_curve(asked.report, recipe, estimator.history_)
+    size = asked.model.stat().st_size
+    if asked.json:
         record: dict[str, Any] = {
             "recipe": recipe,
             "wall_s": round(took.wall_s, 4),
             "cpu_s": round(took.cpu_s, 4),
-            "epochs": epochs,
+            "epochs": len(estimator.history_),
             **facts,
             **scores,
-            "model": str(model),
+            "model": str(asked.model),
             "model_bytes": size,
             "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-            "seed": seed,
+            "seed": asked.seed,
         }
         print_json(record)
         return
     out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name}" for name, n in facts.items())
-    out.print(f"{recipe}: {counted}, trained in {took.wall_s:.2f} s; {model} has {size / 1024:,.0f} KB")
+    out.print(f"{recipe}: {counted}, trained in {took.wall_s:.2f} s; {asked.model} has {size / 1024:,.0f} KB")
     sys.stdout.flush()
 
 
@@ -82,3 +86,16 @@ def _table(scores: Scores) -> Table:
     for part, found in scores.items():
         shown.add_row(part, *(f"{100 * found[name]:.2f} %" for name in names))
     return shown
+
+
+def _write_curve(path: Path, recipe: str, history: Sequence[Progress]) -> None:
+    """A page with one line for each score that training reported."""
+    page = Page(f"How {recipe} learnt", f"{len(history)} epochs")
+    names = list(dict.fromkeys(name for p in history for name in p.scores))
+    both = [name for name in ("primal", "dual") if name in names]  # the gap between them is what to look at
+    for shown in [both] * bool(both) + [[name] for name in names if name not in both]:
+        points = {n: [(float(p.done), p.scores[n]) for p in history if n in p.scores] for n in shown}
+        title = " and ".join(shown)
+        page.add(title, figure(lines(title, points, "epoch", title)))
+    with writing_text(path) as stream:
+        stream.write(page.render())

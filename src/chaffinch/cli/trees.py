@@ -7,7 +7,7 @@ from typing import Any
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
-from chaffinch.cli.training_report import clock, flat, report_training
+from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.errors import DataError
@@ -30,23 +30,13 @@ def train(asked: Training) -> None:
     parts = {"train": [tree for path in asked.data for tree in _trees(path)]}
     if asked.dev is not None:
         parts["dev"] = _trees(asked.dev)
-    recipe, config = TASK.configured(asked.recipe, asked.settings)
+    config = TASK.configured(asked.recipe, asked.settings)
     parser = Parser(config, seed=asked.seed, threads=asked.threads)
     with progress_bar() as listener, clock() as took:
         parser.fit(parts["train"], on_epoch=listener)
     scores = {name: _scores(parser, trees) for name, trees in parts.items()}
-    parser.save(asked.model, scores=flat(scores))
     facts = {"trees": len(parts["train"]), "labels": len(parser.labels_)}
-    report_training(
-        recipe.name,
-        asked.model,
-        took,
-        scores,
-        facts,
-        epochs=len(parser.history_),
-        seed=asked.seed,
-        json=asked.json,
-    )
+    keep_trained(asked, parser, took, scores, facts)
 
 
 def predict(parser: Parser, asked: Prediction) -> None:
