@@ -94,6 +94,14 @@ void bind_part_rows(nb::module_& m) {
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
         nb::arg("delta").noconvert(), "The squared length of the change that add_parts(..., delta, 1, w) makes.");
+    m.def(
+        "parts_dot",
+        [](In<double> a, In<double> b) {
+            if (a.size() != b.size()) throw nb::value_error("a and b must have the same length");
+            return parts_dot(span(a), span(b));
+        },
+        nb::arg("a").noconvert(), nb::arg("b").noconvert(),
+        "The sum of a[p] b[p] over the parts where neither is 0.");
     nb::class_<Minimiser>(m, "Minimiser", "L-BFGS on a function f(x, g) that returns its value and fills g.")
         .def(nb::init<Minimiser::Function, In<float>, double>(), nb::arg("f"), nb::arg("x").noconvert(),
              nb::arg("c1") = 0.0)

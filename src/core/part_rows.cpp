@@ -42,4 +42,11 @@ double parts_squared_length(const PartRows& x, std::span<const double> delta) {
     return total;
 }
 
+double parts_dot(std::span<const double> a, std::span<const double> b) {
+    double total = 0;
+    for (std::size_t p = 0; p < a.size(); ++p)
+        if (a[p] != 0 && b[p] != 0) total += a[p] * b[p];
+    return total;
+}
+
 } // namespace chaffinch

@@ -31,4 +31,7 @@ void add_parts(const PartRows& x,
 // |sum over parts p of delta[p] phi(p)|^2: how far add_parts would move w with step 1.
 double parts_squared_length(const PartRows& x, std::span<const double> delta);
 
+// sum over parts p of a[p] b[p]; a part of weight 0 on one side adds nothing even at -inf.
+double parts_dot(std::span<const double> a, std::span<const double> b);
+
 } // namespace chaffinch

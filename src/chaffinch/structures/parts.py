@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import _core
 from chaffinch.errors import DataError
 
 Shape = Mapping[str, tuple[int, ...]]
@@ -87,9 +88,7 @@ class Parts:
         total = 0.0
         for name, block in self._blocks.items():
             if name in other:
-                a, b = _same_shape(name, block, other[name])
-                used = (a != 0) & (b != 0)
-                total += float(np.sum(a[used].astype(np.float64) * b[used]))
+                total += _core.parts_dot(*map(_flat, _same_shape(name, block, other[name])))
         return total
 
     def sq_norm(self) -> float:
@@ -116,3 +115,7 @@ def _same_shape(name: str, a: Block, b: Block) -> tuple[Block, Block]:
     if a.shape != b.shape:
         raise DataError(f"parts of different shape: {name} is {a.shape} here and {b.shape} there")
     return a, b
+
+
+def _flat(block: Block) -> NDArray[np.float64]:
+    return np.ascontiguousarray(block, np.float64).reshape(-1)
