@@ -12,6 +12,7 @@ void bind_crf(nanobind::module_& m);
 void bind_derivation(nanobind::module_& m);
 void bind_evaluate(nanobind::module_& m);
 void bind_matching(nanobind::module_& m);
+void bind_matching_margin(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);

@@ -13,6 +13,7 @@ NB_MODULE(_core, m) {
     bind_derivation(m);
     bind_evaluate(m);
     bind_matching(m);
+    bind_matching_margin(m);
     bind_online(m);
     bind_margins(m);
     bind_ngrams(m);

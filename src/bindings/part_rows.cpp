@@ -1,9 +1,7 @@
 // Parts with feature vectors of their own, and L-BFGS over a function of the caller's.
 #include "areas.hpp"
-#include "arrays.hpp"
+#include "checked_rows.hpp"
 #include "lbfgs.hpp"
-#include "part_rows.hpp"
-#include "score.hpp"
 
 #include <nanobind/stl/function.h>
 
@@ -14,22 +12,6 @@
 namespace chaffinch::bindings {
 
 namespace {
-
-// Everything a kernel trusts: P rows, bounds within ids, as many values as ids, ids below F.
-PartRows rows(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, const In<float>& values, std::size_t P,
-              std::size_t F) {
-    if (ptr.size() != P + 1) throw nb::value_error("ptr must have one bound more than there are parts");
-    if (ids.size() != values.size()) throw nb::value_error("ids and values must have the same length");
-    std::int64_t last = ptr.data()[0];
-    if (last < 0) throw nb::value_error("ptr must not be negative");
-    for (const std::int64_t p : span(ptr)) {
-        if (p < last) throw nb::value_error("ptr must not decrease");
-        last = p;
-    }
-    if (last > static_cast<std::int64_t>(ids.size())) throw nb::value_error("ptr runs past ids");
-    if (!all_below(span(ids), static_cast<std::int64_t>(F))) throw nb::index_error("feature id out of range");
-    return {span(ptr), span(ids), span(values)};
-}
 
 // A function of two NumPy arrays, x to read and g to fill, minimised step by step.
 class Minimiser {
@@ -69,7 +51,7 @@ void bind_part_rows(nb::module_& m) {
     m.def(
         "score_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> w, Out<double> out) {
-            const PartRows x = rows(ptr, ids, values, out.size(), w.size());
+            const PartRows x = checked_rows(ptr, ids, values, out.size(), w.size());
             nb::gil_scoped_release released;
             score_parts(x, span(w), span(out));
         },
@@ -78,7 +60,7 @@ void bind_part_rows(nb::module_& m) {
     m.def(
         "add_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta, double step, Out<double> w) {
-            const PartRows x = rows(ptr, ids, values, delta.size(), w.size());
+            const PartRows x = checked_rows(ptr, ids, values, delta.size(), w.size());
             nb::gil_scoped_release released;
             add_parts(x, span(delta), step, span(w));
         },
@@ -88,7 +70,7 @@ void bind_part_rows(nb::module_& m) {
     m.def(
         "parts_squared_length",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta) {
-            const PartRows x = rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
+            const PartRows x = checked_rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
             nb::gil_scoped_release released;
             return parts_squared_length(x, span(delta));
         },

@@ -11,9 +11,6 @@ namespace {
 
 constexpr std::int64_t longest_kept = 128; // inner products of longer sentences are computed again at each visit
 
-// The sum of k over the steps since <= k < now.
-double weight(double since, double now) { return (now * (now - 1) - since * (since - 1)) / 2; }
-
 } // namespace
 
 // n is a whole number of lanes in all of these.
@@ -86,7 +83,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
     const double length = C_ * C_ * squared_length(n, change);
     if (gap <= 0 || (length <= 0 && cost <= *here.loss)) return;
     const double step = length <= 0 ? 1.0 : std::min(1.0, gap / length);
-    if (average_) leave(n, weight(since_[n], step_));
+    if (average_) leave(n, steps_weight(since_[n], step_));
     row_add(change.nodes, static_cast<float>(step), T * S, here.nodes);
     row_add(change.pairs, static_cast<float>(step), Y * S, here.pairs);
     *here.loss += step * (cost - *here.loss);
@@ -231,14 +228,14 @@ template <class Observations> void ChainFrankWolfe<Observations>::leave(std::int
 }
 
 template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span<float> w, double& losses) {
-    const double now = step_ + 1, total = weight(0, now);
+    const double now = step_ + 1, total = steps_weight(0, now);
     std::ranges::fill(w, 0.0f);
     losses = 0;
     for (std::size_t n = 0; n + 1 < sentences_.size() && total > 0; ++n) {
         const auto i = static_cast<std::int64_t>(n);
         const Block here = block(i, nodes_, pairs_, losses_), sum = block(i, mean_nodes_, mean_pairs_, mean_losses_);
         if (here.T == 0) continue;
-        const double share = weight(since_[n], now);
+        const double share = steps_weight(since_[n], now);
         const std::int64_t rows = here.T * cells_.S, pairs = cells_.Y * cells_.S;
         Block both{here.from, here.T, room(change_nodes_, rows), room(change_pairs_, pairs), nullptr};
         std::copy_n(sum.nodes, rows, both.nodes);

@@ -16,6 +16,7 @@
 
 #include "aligned.hpp"
 #include "chain.hpp"
+#include "margin_objective.hpp"
 #include "observations.hpp"
 #include "online_chain.hpp"
 
@@ -24,10 +25,6 @@
 #include <vector>
 
 namespace chaffinch {
-
-struct MarginObjective {
-    double primal = 0, dual = 0;
-};
 
 template <class Observations> class ChainFrankWolfe {
   public:

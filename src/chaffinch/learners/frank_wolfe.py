@@ -1,6 +1,5 @@
 """Block-coordinate Frank-Wolfe: one example's dual moves towards its worst plane, by a step in closed form."""
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import _core
 from chaffinch.knobs import knob
-from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Objective, Plane
-from chaffinch.learners.online import example_order, mask_bytes
-from chaffinch.learners.problem import DenseExamples, MonomialExamples, Problem, SentenceExamples
-from chaffinch.scorers import Linear
-from chaffinch.scorers.monomials import MonomialScorer
-from chaffinch.structures import Chain, Parts
+from chaffinch.learners.fused_frank_wolfe import FUSED
+from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Plane
+from chaffinch.learners.online import example_order
+from chaffinch.learners.problem import Problem
+from chaffinch.structures import Parts
 
 UNIFORM = 0.2  # of the draws go to any example alike, so that none is forgotten on an old gap
 WORTH = 0.25  # a cached answer must promise this share of the example's last gap
@@ -178,72 +175,3 @@ class Blocks:
 def _weight(since: float, now: float) -> float:
     """The sum of k over the steps since <= k < now."""
     return (now * (now - 1) - since * (since - 1)) / 2
-
-
-class FusedChain:
-    """A first-order chain whose examples lie end to end, in the core."""
-
-    def __init__(self, learner: FrankWolfe, problem: Problem) -> None:
-        chain, scorer = problem.structure, problem.scorer
-        data: Any = problem.examples
-        layout = self._layout = scorer.layout
-        self._problem = problem
-        dense = isinstance(data, DenseExamples)
-        self._native = _core.ChainFrankWolfe(
-            data.sentences,
-            None if dense else data.ptr,
-            None if dense else data.ids,
-            data.rows if dense else None,
-            data.y,
-            F=layout["unary"].rows,
-            Y=chain.Y,
-            pair=layout["pair"].offset,
-            start=layout["start"].offset,
-            end=layout["end"].offset,
-            cells=layout.size,
-            C=learner.C,
-            average=learner.average,
-            monomials=data.map.native if isinstance(data, MonomialExamples) else None,
-            transitions=mask_bytes(chain.transitions),
-            start_allowed=mask_bytes(chain.start),
-            end_allowed=mask_bytes(chain.end),
-        )
-
-    @staticmethod
-    def fits(learner: FrankWolfe, problem: Problem) -> bool:
-        """Linear weights, margin rescaling, no cache: a search is quicker than a look into one."""
-        return (
-            type(problem.scorer) is SCORERS.get(type(problem.examples))
-            and problem.structure.order == 1
-            and learner.rescale == "margin"
-            and not learner.cache
-        )
-
-    @property
-    def gaps(self) -> NDArray[np.float64]:
-        """What each example adds to the gap, as last met."""
-        gaps: NDArray[np.float64] = self._native.gaps()
-        return gaps
-
-    def run(self, order: NDArray[np.int64]) -> None:
-        """As the generic loop."""
-        self._native.run(order)
-
-    def measured(self) -> Objective:
-        """Primal and dual."""
-        return Objective(*self._native.measured())
-
-    def scorer(self) -> Any:
-        """The weights: the last ones, or their mean."""
-        made = copy.copy(self._problem.scorer)
-        made.w = self._native.weights()
-        return made
-
-
-SCORERS: dict[type, type] = {
-    SentenceExamples: Linear,
-    DenseExamples: Linear,
-    MonomialExamples: MonomialScorer,
-}
-
-FUSED: dict[type, Any] = {Chain: FusedChain}

@@ -92,17 +92,11 @@ class FertileMatching:
         return self._found(potentials, k)
 
     def _found(self, potentials: Parts, k: int) -> list[tuple[float, KindLinks]]:
-        edge = potentials["edge"]
-        n, m = edge.shape
-        places = np.full((2 * n, 2 * m), -np.inf)
-        places[:n, :m] = edge
-        places[n:, :m], places[:n, m:] = potentials["more_source"], potentials["more_target"]
-        source, target = np.zeros(2 * n), np.zeros(2 * m)
-        source[:n], target[:m] = potentials["source"], potentials["target"]
-        for block in (places, source, target):
-            if np.isnan(block).any() or (block == np.inf).any():
-                raise DataError("expected a finite potential (or -inf)")
-        links, scores = _core.best_matchings(places, source, target, k)
+        n, m = potentials["edge"].shape
+        parts = np.concatenate([np.ravel(potentials[name]) for name in self.shape(n, m)], dtype=np.float64)
+        if np.isnan(parts).any() or (parts == np.inf).any():
+            raise DataError("expected a finite potential (or -inf)")
+        links, scores = _core.best_fertile_matchings(n, m, parts, k)
         if not len(scores):
             raise DataError("every matching is forbidden")
         found = []
@@ -132,10 +126,9 @@ def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, 
     return frozenset(found)
 
 
-def _kinds(targets: NDArray[np.int32], n: int, m: int) -> KindLinks:
-    found = set()
-    for row, column in enumerate(targets.tolist()):
-        if column >= 0:
-            kind = MORE_SOURCE if row >= n else MORE_TARGET if column >= m else FIRST
-            found.add((row % n, column % m, kind))
-    return frozenset(found)
+def _kinds(links: NDArray[np.int64], n: int, m: int) -> KindLinks:
+    """Links by the parts they are."""
+    found = links[links >= 0]
+    return frozenset(
+        zip((found // m % n).tolist(), (found % m).tolist(), (found // (n * m)).tolist(), strict=True)
+    )
