@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch.cli import COMMANDS
+from chaffinch.recipes import TAGGERS
 from commandline import Runner, run
 
 __all__ = ["run"]
@@ -421,6 +422,31 @@ def test_each_command_explains_itself_with_examples(
     assert shown[-len(examples) - 2 :] == ["Examples", "", *examples]
     assert all("chaffinch " in example for example in examples)
     assert any(f"chaffinch {name}" in example for example in examples)
+
+
+def test_help_shows_the_knobs_of_the_recipe_that_is_named(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    short = run("train", "--help").out
+    assert "--rung-strength" not in short
+    assert "Knobs of a recipe: chaffinch train --recipe crf --help" in short
+    hmm, nb = run("train", "--recipe", "hmm", "--help").out, run("train", "--recipe=nb", "--help").out
+    assert "Sentences: knobs of recipe hmm" in hmm
+    assert "--rung-strength" in hmm
+    assert "Documents: features of text" not in hmm
+    assert "Documents: features of text" in nb
+    assert "--rung-strength" not in nb
+
+
+def test_help_tells_the_default_of_the_recipe_that_is_named(
+    run: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    for recipe in ("greedy", "mira"):
+        shown = run("train", "--recipe", recipe, "--help").out
+        line = next(line for line in shown.splitlines() if "--epochs" in line)
+        assert f"[default: {TAGGERS.by_name(recipe).config().epochs}]" in line
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from chaffinch.errors import ConfigError
 
@@ -64,6 +64,14 @@ class Knob:
             return None
         widened = self.type is float and isinstance(given, int) and not isinstance(given, bool)
         return float(given) if widened else given
+
+
+class Panel(NamedTuple):
+    """A class of settings under a heading, and the recipe whose knobs they are, if they are one's."""
+
+    title: str
+    config: type
+    recipe: str | None = None
 
 
 def knobs(config: Any) -> list[Knob]:

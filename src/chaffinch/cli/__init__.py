@@ -130,9 +130,13 @@ def _load(name: str) -> Any:
         context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _dashed},
         rich_markup_mode="rich",
     )
+    from chaffinch.cli.recipe_help import RecipeCommand
+
     module = import_module(f"chaffinch.cli.{name.replace('-', '_')}")
-    single.command(name, epilog=_examples(module))(module.command)
-    return typer.main.get_command(single)
+    single.command(name, cls=RecipeCommand, epilog=_examples(module))(module.command)
+    made: Any = typer.main.get_command(single)
+    made.panels = getattr(module.command, "panels", ())
+    return made
 
 
 def _dashed(flag: str) -> str:

@@ -10,6 +10,7 @@ from chaffinch.corpus import FORMATS
 from chaffinch.corpus.fitting import Tokeniser
 from chaffinch.errors import ConfigError
 from chaffinch.files import STDIO
+from chaffinch.knobs import Panel
 from chaffinch.text.alignment import Choice
 
 EXAMPLES = """
@@ -21,7 +22,9 @@ zcat trees.mrg.gz | chaffinch convert - words.conll --from brackets --strip
 
 # One panel of flags per class of options, named after the formats that share it; the most general first.
 _OPTIONS = list(dict.fromkeys(f.options for f in reversed(FORMATS.values()) if f.options is not None))
-_READERS = [(f"Reading {', '.join(f.name for f in FORMATS.values() if f.options is o)}", o) for o in _OPTIONS]
+_READERS = [
+    Panel(f"Reading {', '.join(f.name for f in FORMATS.values() if f.options is o)}", o) for o in _OPTIONS
+]
 
 
 @with_knobs(*_READERS)

@@ -146,9 +146,9 @@ TASK = Task(
         "threshold",
     ),
     knobs=(
-        ("Documents: features of text", TextVectorizer),
-        ("Documents: weights of labels, threshold, file", DocumentOptions),
-        ("Documents: further columns", DocumentColumns),
+        ("features of text", TextVectorizer),
+        ("weights of labels, threshold, file", DocumentOptions),
+        ("further columns", DocumentColumns),
     ),
     name_features=name_features,
 )

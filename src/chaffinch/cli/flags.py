@@ -10,15 +10,15 @@ import typer
 
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
-from chaffinch.knobs import NONE, Knob, check_value, knobs
+from chaffinch.knobs import NONE, Knob, Panel, check_value, knobs
 
 FILE_HELP = "TOML file of settings, named as the flags are; flags win over it."
 
 
 def with_knobs(
-    *configs: tuple[str, type], letters: Mapping[str, str] | None = None, without: Collection[str] = ()
+    *panels: Panel, letters: Mapping[str, str] | None = None, without: Collection[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command ``--config`` and one optional flag per knob, each config's under its panel in the help.
+    """Give a command ``--config`` and one optional flag per knob, each under its panel in the help.
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
     configs share is one flag; its help is the first's, its default all of theirs.
@@ -29,14 +29,14 @@ def with_knobs(
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
         taken = {p.name for p in own} | set(without)
         shared: dict[str, list[Knob]] = {}
-        panels: dict[str, str] = {}
-        for panel, config in configs:
-            for k in knobs(config):
+        titles: dict[str, str] = {}
+        for panel in panels:
+            for k in knobs(panel.config):
                 if k.name not in taken:
                     shared.setdefault(k.name, []).append(k)
-                    panels.setdefault(k.name, panel)
+                    titles.setdefault(k.name, panel.title)
         derived = {
-            name: _parameter(name, _flag(owners, panels[name], (letters or {}).get(name)))
+            name: _parameter(name, _flag(owners, titles[name], (letters or {}).get(name)))
             for name, owners in shared.items()
         }
 
@@ -58,6 +58,7 @@ def with_knobs(
         wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
         wrapper.__doc__ = function.__doc__
         wrapper.__name__ = function.__name__
+        wrapper.panels = panels  # type: ignore[attr-defined]
         return wrapper
 
     return decorate
@@ -72,16 +73,26 @@ def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
     k = owners[0]
     names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
     names += [letter] if letter else []
-    choices = f" ({', '.join(k.choices)})" if k.choices else ""
-    default = f" [dim]\\[default: {_default(owners)}][/dim]" if _default(owners) else ""
-    option = typer.Option(*names, help=f"{k.help}{choices}{default}", rich_help_panel=panel)
+    option = typer.Option(*names, help=knob_help(owners), rich_help_panel=panel)
     if k.clearable and k.type is not bool:
         option.parser = lambda text: text if text == NONE else k.type(text)
         option.metavar = f"<{k.type.__name__}|{NONE}>"
     return Annotated[k.type | None, option]
 
 
-def _default(owners: list[Knob]) -> str:
+def knob_help(owners: Sequence[Knob]) -> str:
+    """What a flag's help says of a knob that these recipes share."""
+    k, default = owners[0], _default(owners)
+    choices = f" ({', '.join(k.choices)})" if k.choices else ""
+    return f"{k.help}{choices}" + (f" [dim]\\[default: {default}][/dim]" if default else "")
+
+
+def panels_of(command: Callable[..., None]) -> tuple[Panel, ...]:
+    """The panels that a command's flags were made of."""
+    return getattr(command, "panels", ())
+
+
+def _default(owners: Sequence[Knob]) -> str:
     """What holds without the flag; recipes may differ."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
     return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by recipe"

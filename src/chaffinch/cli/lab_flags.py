@@ -9,6 +9,7 @@ from rich.table import Table
 
 from chaffinch.cli.console import out
 from chaffinch.cli.flags import with_knobs
+from chaffinch.knobs import Panel
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.experiment import Outcome
 from chaffinch.lab.tasks import RUN_KNOBS, known_configs
@@ -44,7 +45,7 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on
 
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the short names with their letters, and every knob of every recipe."""
-    panels = [("Settings by their short names", Baseline), *known_configs()]
+    panels = [Panel("Settings by their short names", Baseline), *known_configs()]
     return with_knobs(*panels, letters=LETTERS, without=RUN_KNOBS)(command)
 
 

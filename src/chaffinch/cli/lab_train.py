@@ -10,6 +10,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.flags import panels_of
 from chaffinch.cli.lab_flags import FolderFlag, outcome_as_json, show_scores
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knobs
@@ -67,7 +68,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
     """Give ``chaffinch train`` the experiment's flags: with -d it runs one, without it trains on files as ever."""
     before = dict(inspect.signature(train).parameters)
     short = {k.name: k for k in knobs(Baseline)}
-    knob_names = {k.name for _, config in known_configs() for k in knobs(config)} - RUN_KNOBS
+    knob_names = {k.name for panel in known_configs() for k in knobs(panel.config)} - RUN_KNOBS
     parameters = {name: _optional(p) if name in ("data", "model") else p for name, p in before.items()}
     for name, annotation in EXPERIMENT_FLAGS.items():
         parameters[name] = _keyword(name, annotation, None)
@@ -100,6 +101,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters.values()}
     wrapper.__doc__ = train.__doc__
     wrapper.__name__ = train.__name__
+    wrapper.panels = panels_of(train)  # type: ignore[attr-defined]
     return wrapper
 
 

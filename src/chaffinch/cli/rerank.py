@@ -22,7 +22,7 @@ from chaffinch.estimators.reranker import given_features, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate.tag_gains import tag_gain
 from chaffinch.files import STDIO, writing_text
-from chaffinch.knobs import knobs
+from chaffinch.knobs import Panel, knobs
 from chaffinch.model.candidates import CandidateList
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
 from chaffinch.text.document import LABEL
@@ -38,7 +38,7 @@ chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
 """
 
 
-@with_knobs(*((f"Knobs of recipe {r.name}", r.config) for r in RERANKERS), without=("seed",))
+@with_knobs(*(Panel(f"Knobs of recipe {r.name}", r.config, r.name) for r in RERANKERS), without=("seed",))
 def command(
     data: Annotated[Path, typer.Argument(help="Labelled sentences, or k-best lists in JSON lines.")],
     output: Annotated[

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import knobs
+from chaffinch.knobs import Panel, knobs
 from chaffinch.recipes import Recipes
 
 
@@ -80,7 +80,7 @@ class Task:
     holds:     whether a file is of this task
     takes:     the flags of Training and Prediction that it understands beside those that all do
     estimator: the class of its trained models
-    knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under
+    knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under after the plural
     name_features: finds names of hashed features in a file, before ``inspect``; None where there are none
     """
 
@@ -96,10 +96,11 @@ class Task:
     knobs: tuple[tuple[str, type], ...] = ()
     name_features: Callable[[Any, Path], None] | None = None
 
-    def configs(self) -> list[tuple[str, type]]:
-        """Titles and configs whose knobs are flags of ``train``."""
-        named = f"{self.plural.capitalize()}: knobs of recipe"
-        return [*((f"{named} {r.name}", r.config) for r in self.recipes), *self.knobs]
+    def panels(self) -> list[Panel]:
+        """The settings that are flags of ``train``."""
+        kind = self.plural.capitalize()
+        own = [Panel(f"{kind}: knobs of recipe {r.name}", r.config, r.name) for r in self.recipes]
+        return [*own, *(Panel(f"{kind}: {title}", config) for title, config in self.knobs)]
 
     def configured(self, name: str | None, settings: Mapping[str, Any]) -> Any:
         """The recipe's config as set by flags; a flag of another recipe is refused, and its owners named.

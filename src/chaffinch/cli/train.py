@@ -24,7 +24,7 @@ chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxen
 
 
 @with_experiments
-@with_knobs(*(config for task in TASKS for config in task.configs()))
+@with_knobs(*(panel for task in TASKS for panel in task.panels()))
 def command(
     data: Annotated[
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")

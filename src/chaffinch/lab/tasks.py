@@ -11,7 +11,7 @@ from chaffinch.estimators import Classifier, Tagger
 from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, TagPair, TagScorer, Tally
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.knobs import Knob, configured, knobs
+from chaffinch.knobs import Knob, Panel, configured, knobs
 from chaffinch.lab.parts import Part, Texts
 from chaffinch.model import TaggingModel
 from chaffinch.model.classifier import ClassifierModel
@@ -188,13 +188,13 @@ def task_of(part: Part) -> Task:
     return TASKS[1] if isinstance(part, Texts) else TASKS[0]
 
 
-def known_configs() -> list[tuple[str, type]]:
+def known_configs() -> list[Panel]:
     """Every class of settings of every task, under a heading."""
     return [
-        *((f"Sentences: knobs of recipe {r.name}", r.config) for r in TAGGERS),
-        *((f"Texts: knobs of recipe {r.name}", r.config) for r in CLASSIFIERS),
-        ("Texts: features", TextVectorizer),
-        ("Texts: weights of labels, threshold, file", DocumentOptions),
+        *(Panel(f"Sentences: knobs of recipe {r.name}", r.config, r.name) for r in TAGGERS),
+        *(Panel(f"Texts: knobs of recipe {r.name}", r.config, r.name) for r in CLASSIFIERS),
+        Panel("Texts: features", TextVectorizer),
+        Panel("Texts: weights of labels, threshold, file", DocumentOptions),
     ]
 
 
