@@ -58,7 +58,7 @@ def _recipes() -> Iterator[str]:
         for recipe in task.recipes:
             yield f"### {recipe.name}\n\n{recipe.summary}\n\n{table(recipe.config)}\n"
         for title, config in task.knobs:
-            yield f"### {title}\n\n{table(config)}\n"
+            yield f"### {title.capitalize()}\n\n{table(config)}\n"
 
 
 def _readers() -> Iterator[str]:
