@@ -4,8 +4,8 @@ import pytest
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.encoder import FeatureEncoder
-from chaffinch.features.files import read_features
-from chaffinch.features.presets import PRESETS, feature_set
+from chaffinch.features.files import feature_set, read_features
+from chaffinch.features.presets import PRESETS
 from chaffinch.features.templates import parse
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.gazetteers import Gazetteers

@@ -134,22 +134,9 @@ void kbest(const DerivationPotentials<Real>& p, std::int64_t k, std::vector<doub
     thread_local DerivationChart<MaxPlus<Real>> chart;
     fill_hot(p, chart);
     const DerivationGraph<Real> graph(p, chart);
-    using Search = LazyKBest<DerivationGraph<Real>, Real>;
-    Search search(graph);
-    typename Search::Derivation tree, next;
-    std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
-    for (std::int32_t r = 0; r < k && search.find(graph.root(), r, tree); ++r) {
-        scores.push_back(static_cast<double>(tree.score));
-        waiting.assign(1, {tree.edge.tail[0], tree.rank[0]});
-        while (!waiting.empty()) {
-            const auto [node, rank] = waiting.back();
-            waiting.pop_back();
-            search.find(node, rank, next);
-            nodes.push_back(graph.place(node));
-            for (int side = 1; side >= 0; --side)
-                if (next.edge.tail[side] >= 0) waiting.push_back({next.edge.tail[side], next.rank[side]});
-        }
-    }
+    LazyKBest<DerivationGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {
+        nodes.push_back(graph.place(node));
+    });
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace chaffinch {
@@ -42,6 +43,25 @@ template <class Graph, class Real> class LazyKBest {
         }
         found = here.found[static_cast<std::size_t>(r)];
         return true;
+    }
+
+    // Up to k derivations of what a root's one tail stands for, best first: their scores, and visit(node) for every
+    // node of each, parents before children, left before right.
+    template <class Visit> void unfold(std::int64_t root, std::int64_t k, std::vector<double>& scores, Visit visit) {
+        Derivation tree, next;
+        std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
+        for (std::int32_t r = 0; r < k && find(root, r, tree); ++r) {
+            scores.push_back(static_cast<double>(tree.score));
+            waiting.assign(1, {tree.edge.tail[0], tree.rank[0]});
+            while (!waiting.empty()) {
+                const auto [node, rank] = waiting.back();
+                waiting.pop_back();
+                find(node, rank, next);
+                visit(node);
+                for (int side = 1; side >= 0; --side)
+                    if (next.edge.tail[side] >= 0) waiting.push_back({next.edge.tail[side], next.rank[side]});
+            }
+        }
     }
 
   private:

@@ -69,22 +69,9 @@ void kbest(const TreePotentials<Real>& p, std::int64_t k, std::vector<double>& s
     thread_local TreeChart<Real> chart;
     chart.fill(p);
     const TreeGraph<Real> graph(chart);
-    using Search = LazyKBest<TreeGraph<Real>, Real>;
-    Search search(graph);
-    typename Search::Derivation tree, next;
-    std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
-    for (std::int32_t r = 0; r < k && search.find(graph.root(), r, tree); ++r) {
-        scores.push_back(static_cast<double>(tree.score));
-        waiting.assign(1, {tree.edge.tail[0], tree.rank[0]});
-        while (!waiting.empty()) {
-            const auto [node, rank] = waiting.back();
-            waiting.pop_back();
-            search.find(node, rank, next);
-            if (node % 3 == 0) nodes.push_back(graph.place(node));
-            for (int side = 1; side >= 0; --side)
-                if (next.edge.tail[side] >= 0) waiting.push_back({next.edge.tail[side], next.rank[side]});
-        }
-    }
+    LazyKBest<TreeGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {
+        if (node % 3 == 0) nodes.push_back(graph.place(node));
+    });
 }
 
 } // namespace

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.features.files import feature_set
 from chaffinch.features.plan import Plan
-from chaffinch.features.presets import feature_set
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.features.token_rows import FeatureRows, LabelTemplate
 from chaffinch.text.clusters import Clusters

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.crfpp import is_crfpp, parse_crfpp
-from chaffinch.features.presets import preset
+from chaffinch.features.presets import PRESETS, preset
 from chaffinch.features.templates import FeatureSet, Pattern, parse, parse_all
 from chaffinch.files import display_name, reading
 from chaffinch.text.clusters import Clusters
@@ -18,6 +18,26 @@ from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.gazetteers import Gazetteers
 
 Base = Callable[[str], FeatureSet]
+
+
+def feature_set(
+    features: FeatureSet | str | Sequence[str],
+    columns: Sequence[str],
+    clusters: Clusters | None = None,
+    gazetteers: Gazetteers | None = None,
+) -> FeatureSet:
+    """The set that a preset's name, a file, templates or a ready set stand for, given what there is to read.
+
+    >>> len(feature_set("chunking", ["w", "pos"]).templates)
+    37
+    """
+    if isinstance(features, FeatureSet):
+        return features
+    if not isinstance(features, str):
+        return FeatureSet(parse_all(features))
+    if features not in PRESETS and Path(features).is_file():
+        return read_features(features, columns, clusters, gazetteers)
+    return preset(features, columns, clusters, gazetteers)
 
 
 def read_features(

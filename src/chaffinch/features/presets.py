@@ -1,7 +1,6 @@
 """Presets: sets of templates by name, chosen on held-out data for the task that they are named after."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from chaffinch.errors import ConfigError
 from chaffinch.features.templates import FeatureSet, parse_all
@@ -10,28 +9,6 @@ from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.gazetteers import Gazetteers
 
 POS = "pos"
-
-
-def feature_set(
-    features: FeatureSet | str | Sequence[str],
-    columns: Sequence[str],
-    clusters: Clusters | None = None,
-    gazetteers: Gazetteers | None = None,
-) -> FeatureSet:
-    """The set that a preset's name, a file, templates or a ready set stand for, given what there is to read.
-
-    >>> len(feature_set("chunking", ["w", "pos"]).templates)
-    37
-    """
-    if isinstance(features, FeatureSet):
-        return features
-    if not isinstance(features, str):
-        return FeatureSet(parse_all(features))
-    if features not in PRESETS and Path(features).is_file():
-        from chaffinch.features.files import read_features
-
-        return read_features(features, columns, clusters, gazetteers)
-    return preset(features, columns, clusters, gazetteers)
 
 
 def preset(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
-from chaffinch.features.presets import feature_set
+from chaffinch.features.files import feature_set
 from chaffinch.features.templates import FeatureSet, columns_of, parse_all
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
