@@ -34,7 +34,7 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     from chaffinch import Parser
     from chaffinch.estimators.reranker import Reranker
     from chaffinch.estimators.tree_lists import cross_validated_tree_lists
-    from chaffinch.features.head_grammar import HeadGrammar
+    from chaffinch.model.head_grammar import HeadGrammar
 
     train, test, seed = given
 
@@ -42,7 +42,7 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     reranker = Reranker("risk", features="consensus").fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
     held = made, crossed(made, [n % FOLDS for n in range(len(made))])
-    return reranker, parser, HeadGrammar(train), test, held
+    return reranker, parser, HeadGrammar.counted(train), test, held
 
 
 def crossed(made: list[Any], fold: list[int]) -> list[Any]:

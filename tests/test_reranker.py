@@ -7,11 +7,11 @@ import pytest
 
 from chaffinch import Reranker, Tagger, load, modelfile, samples
 from chaffinch.corpus import read_table
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.reranker import cross_validated, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.features.tag_lists import tag_list_features
-from chaffinch.kernels import GramRows, LinearKernel, SubsetTreeKernel
+from chaffinch.kernels import GramRows, LinearKernel, Spectrum, SubsetTreeKernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.perceptron import Perceptron
@@ -210,8 +210,53 @@ def test_trees_are_reranked_by_a_kernel_of_trees():
         assert reranker.choose([new]) == [1]
     with pytest.raises(ConfigError, match="with a kernel, use perceptron or mira"):
         Reranker(kernel=SubsetTreeKernel()).fit(lists)
-    with pytest.raises(ConfigError, match="has a kernel"):
-        reranker.save("never.chaff")
+
+
+@pytest.mark.parametrize("kernel", [SubsetTreeKernel(decay=0.3).normalised(), Spectrum()])
+def test_a_reranker_with_a_kernel_is_the_same_out_of_a_file(tmp_path, kernel):
+    rng = np.random.default_rng(3)
+    texts = [f"(S (A {rng.choice(list('abc'))}) (B (C {rng.choice(list('xyz'))}) (D d)))" for _ in range(60)]
+    lists = [
+        CandidateList(None, texts[n : n + 3], rng.normal(size=3), rng.permutation(3).astype(float))
+        for n in range(0, 60, 3)
+    ]
+    reranker = Reranker("mira", kernel=kernel, base=0.5).fit(lists)
+    reranker.save(tmp_path / "r.chaff")
+    again = load(tmp_path / "r.chaff")
+    for ours, theirs in zip(reranker.scores(lists), again.scores(lists), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    again.save(tmp_path / "s.chaff")
+    assert (tmp_path / "r.chaff").read_bytes() == (tmp_path / "s.chaff").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"arrays": {"alpha": np.array([np.nan])}}, "expected finite numbers"),
+        ({"arrays": {"alpha": np.zeros(7)}}, "has the size 7"),
+        ({"arrays": {"alpha": np.zeros(1), "more": np.zeros(1)}}, "unknown section"),
+        ({"details": {"kernel": {"kernel": "telepathy"}}}, "no kernel 'telepathy'"),
+        ({"details": {"base": "much"}}, "base weight"),
+        ({"strings": {"support": ['{"tree": "(S (A"}']}}, "support object"),
+        ({"strings": {"support": ['{"numbers": [1, 2]}']}}, "cannot read its support"),
+    ],
+)
+def test_a_damaged_kernel_reranker_is_refused(tmp_path, damage, message):
+    header = modelfile.Header(
+        recipe="perceptron",
+        details={
+            "task": "reranker",
+            "kernel": {"kernel": "subset-tree"},
+            "base": 1.0,
+            **damage.get("details", {}),
+        },
+    )
+    arrays = damage.get("arrays", {"alpha": np.ones(1)})
+    modelfile.write(
+        tmp_path / "r.chaff", header, arrays, damage.get("strings", {"support": ['{"tree": "(S (A a))"}']})
+    )
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "r.chaff")
 
 
 def test_a_linear_kernel_learns_what_the_features_do():

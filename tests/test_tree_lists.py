@@ -1,6 +1,7 @@
 """Reranking trees: features of whole trees, losses, and a reranker that knows words where the grammar does not."""
 
 import json
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -11,13 +12,13 @@ from chaffinch.errors import DataError
 from chaffinch.estimators.reranker import Reranker, cross_validated, oracle
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.trees import score_trees
-from chaffinch.features.head_grammar import HeadGrammar, events
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
 from chaffinch.learners.expected_loss import expected_loss
 from chaffinch.learners.lists import ListExamples
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.head_grammar import HeadGrammar, events
 from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
-from chaffinch.model.tree_consensus import TEMPERATURES, consensus
+from chaffinch.model.tree_consensus import TEMPERATURES, TreeConsensus, consensus
 from chaffinch.scorers import Rows
 from commandline import Runner, run  # noqa: F401
 
@@ -90,8 +91,12 @@ def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
     assert again.choose(base) == reranker.choose(base)
 
 
-@pytest.mark.parametrize("grammar", [False, True])
-def test_the_command_line_reranks_trees(tmp_path, run: Runner, grammar):  # noqa: F811
+@pytest.mark.parametrize(
+    "way",
+    [(), ("--features", "trees"), ("--kernel", "subset-tree")],
+    ids=lambda way: " ".join(way) or "default",
+)
+def test_the_command_line_reranks_trees(tmp_path, run: Runner, way):  # noqa: F811
     for name, split, n in (("train.mrg", "train", 120), ("dev.mrg", "test", 40)):
         lines = [bracketed(d.tree) + "\n" for d in samples.load("trees", split)[:n]]
         (tmp_path / name).write_text("".join(lines))
@@ -109,8 +114,7 @@ def test_the_command_line_reranks_trees(tmp_path, run: Runner, grammar):  # noqa
         "--folds",
         "2",
         "--json",
-        *(with_grammar := ("--grammar", tmp_path / "train.mrg") if grammar else ()),
-        *(("--recipe", "risk") if grammar else ()),
+        *way,
     )
     record = json.loads(run("rerank", tmp_path / "train.mrg", *asked).out)
     dev = record["dev"]
@@ -127,7 +131,6 @@ def test_the_command_line_reranks_trees(tmp_path, run: Runner, grammar):  # noqa
         "5",
         "-o",
         tmp_path / "o.mrg",
-        *with_grammar,
     )
     assert done.code == 0, done.err
     scores = json.loads(run("evaluate", tmp_path / "dev.mrg", tmp_path / "o.mrg", "--json").out)
@@ -156,33 +159,56 @@ def test_consensus_is_what_enumerating_pairs_of_trees_gives():
 
 def test_the_grammar_with_heads_has_probabilities_that_add_up():
     trees = [d.tree for d in samples.load("trees", "train")[:60]]
-    grammar = HeadGrammar(trees)
+    grammar = HeadGrammar.counted(trees)
     seen = {came for tree in trees for contexts, came in events(tree) if contexts[0][0] == "child"}
     for contexts, _ in list(events(trees[0])):
         if contexts[0][0] == "child":
-            unseen = grammar.probability((contexts, "never seen"))
-            assert sum(grammar.probability((contexts, o)) for o in seen) + unseen == pytest.approx(1)
+            every = [(contexts, came) for came in [*seen, "never seen"]]
+            assert grammar.probabilities(every).sum() == pytest.approx(1)
 
 
 def test_the_grammar_with_heads_likes_trees_as_it_has_seen_them():
-    grammar = HeadGrammar([parse(ATE)] * 3 + [parse(PIE)])
-    assert sum(grammar.score(parse(ATE))) > sum(grammar.score(parse(PIE)))
+    grammar = HeadGrammar.counted([parse(ATE)] * 3 + [parse(PIE)])
+    ate, pie = grammar.scores([parse(ATE), parse(PIE)]).sum(axis=1)
+    assert ate > pie
+
+
+def test_the_grammar_with_heads_counts_as_a_plain_count_does():
+    trees = [d.tree for d in samples.load("trees", "train")[:30]]
+    grammar = HeadGrammar.counted(trees)
+    every = [event for tree in trees for event in events(tree)]
+    unseen = [(contexts, "never seen") for contexts, _ in every[:40]]
+    kinds = {kind: {o for c, o in every if c[0][0] == kind} for kind in ("child", "tag", "word")}
+    seen = Counter((context, came) for contexts, came in every for context in contexts)
+    for (contexts, came), found in zip(
+        [*every[:100], *unseen], grammar.probabilities([*every[:100], *unseen]), strict=True
+    ):
+        p = 1 / (len(kinds[contexts[0][0]]) + 1)
+        for context in contexts:
+            times = [n for (c, _), n in seen.items() if c == context]
+            if times:
+                p = (seen[context, came] + 3 * len(times) * p) / (sum(times) + 3 * len(times))
+        assert found == pytest.approx(p)
 
 
 def test_a_reranker_by_consensus_is_the_same_out_of_a_file(tmp_path):
     train = [d.tree for d in samples.load("trees", "train")[:200]]
     test = [d.tree for d in samples.load("trees", "test")[:60]]
     made = cross_validated_tree_lists(lambda: Parser("pcfg"), train, 8, 2, grammar=True)
-    reranker = Reranker("risk", features="consensus").fit(made)
-    lists = tree_lists(Parser("pcfg").fit(train), [words_of(t) for t in test], 8, test, HeadGrammar(train))
+    grammar = HeadGrammar.counted(train)
+    reranker = Reranker("risk", features=TreeConsensus(grammar=grammar)).fit(made)
+    parser = Parser("pcfg").fit(train)
+    lists = tree_lists(parser, [words_of(t) for t in test], 8, test)
     reranker.save(tmp_path / "r.chaff")
     again = Reranker.loaded(modelfile.read(tmp_path / "r.chaff"))
     assert again.choose(lists) == reranker.choose(lists)
+    asked = tree_lists(parser, [words_of(t) for t in test], 8, test, grammar)
+    assert reranker.choose(asked) == reranker.choose(lists)
     before = score_trees(test, [one.candidates[0] for one in lists]).bracket.f1
     assert score_trees(test, reranker.predict(lists)).bracket.f1 > before
-    without = tree_lists(Parser("pcfg").fit(train), [words_of(test[0])], 8)
+    plain = Reranker("risk", features="consensus").fit(made)
     with pytest.raises(DataError, match="other models"):
-        reranker.choose(without)
+        plain.choose(lists)
 
 
 def test_the_slope_of_the_expected_loss_is_that_of_differences():

@@ -24,6 +24,7 @@ from chaffinch.evaluate.tag_gains import tag_gain
 from chaffinch.files import STDIO, writing_text
 from chaffinch.knobs import Panel, knobs
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.reranker_parts import CONSENSUS, KERNEL, NAMED, TAGS, TREES
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
@@ -32,7 +33,7 @@ EXAMPLES = """
 chaffinch rerank train.conll --base tagger.chaff -o reranker.chaff --dev dev.conll
 chaffinch rerank new.conll --base tagger.chaff --with reranker.chaff -o labelled.conll
 chaffinch rerank train.mrg --base parser.chaff -o reranker.chaff --kbest 50 --dev dev.mrg
-chaffinch rerank train.mrg --base parser.chaff -o reranker.chaff --kbest 50 --recipe risk --grammar train.mrg
+chaffinch rerank new.txt --base parser.chaff --with reranker.chaff --kbest 50 -o trees.mrg
 chaffinch rerank lists.jsonl -o reranker.chaff --recipe perceptron
 chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
 """
@@ -52,18 +53,29 @@ def command(
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Held-out sentences or lists to score.")] = None,
     recipe: Annotated[
-        str, typer.Option(help=f"{', '.join(r.name for r in RERANKERS)}.", metavar="NAME")
-    ] = DEFAULT_RERANKER,
+        str | None,
+        typer.Option(
+            help=f"{', '.join(r.name for r in RERANKERS)}. Default: {DEFAULT_RERANKER}; risk for consensus.",
+            metavar="NAME",
+        ),
+    ] = None,
     kbest: Annotated[int, typer.Option(help="Length of the lists.", min=2)] = 20,
     folds: Annotated[
         int, typer.Option(help="Parts of the training data, each listed by a tagger of the others.", min=2)
     ] = 5,
-    grammar: Annotated[
-        Path | None,
+    features: Annotated[
+        str | None,
         typer.Option(
-            help="For a parser: ask a grammar with heads too, counted off these trees, those of the training; "
-            "choose by what the list agrees on. Needed again with --with.",
-            metavar="TREES",
+            help="For a parser: consensus (what the list agrees on, and a grammar with heads) or trees (rules, heads, "
+            "words). Default: consensus.",
+            metavar="NAME",
+        ),
+    ] = None,
+    kernel: Annotated[
+        str | None,
+        typer.Option(
+            help=f"For a parser: {', '.join(rerank_trees.KERNELS)}, instead of features. By the perceptron or mira.",
+            metavar="NAME",
         ),
     ] = None,
     min_count: Annotated[int, typer.Option(help="Leave rarer features out.", min=1)] = 2,
@@ -76,33 +88,37 @@ def command(
     if reranker is not None:
         if dev is not None or settings:
             raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
-        _apply(data, output, base, _loaded(reranker), kbest, threads, grammar)
+        _apply(data, output, base, _loaded(reranker), kbest, threads)
         return
     if str(output) == STDIO:
         raise ConfigError("say with -o where the reranker goes")
+    model = None if base is None else _base(base, threads)
+    kind = _features(features, kernel, model)
+    recipe = recipe or RECIPES.get(kind, DEFAULT_RERANKER)
     config = _config(recipe, settings or {}, seed)
     parts: dict[str, list[CandidateList]] = {}
     with clock() as took:
         if base is None:
             parts["train"] = _file_lists(data)
+        elif isinstance(model, Parser):
+            parts["train"] = rerank_trees.training_lists(model, data, kbest, folds, kind)
         else:
-            model = _base(base, threads)
-            parts["train"] = (
-                rerank_trees.training_lists(model, data, kbest, folds, grammar is not None)
-                if isinstance(model, Parser)
-                else cross_validated_tag_lists(lambda: _anew(base, threads), _labelled(data), kbest, folds)
+            parts["train"] = cross_validated_tag_lists(
+                lambda: _anew(base, threads), _labelled(data), kbest, folds
             )
-        features: Any = given_features
-        if base is not None:
-            of_trees = "trees" if grammar is None else "consensus"
-            features = of_trees if isinstance(model, Parser) else "tags"
-        made = Reranker(config, features=features, min_count=min_count, seed=seed, threads=threads)
+        used: Any = kind if base is not None else given_features
+        if isinstance(model, Parser) and kernel is None:
+            used = rerank_trees.features_named(kind, data)
+        compared = None if kernel is None else rerank_trees.kernel_named(kernel)
+        made = Reranker(
+            config, features=used, kernel=compared, min_count=min_count, seed=seed, threads=threads
+        )
         with progress_bar() as listener:
             made.fit(parts["train"], on_epoch=listener)
     if dev is not None and base is None:
         parts["dev"] = _file_lists(dev)
     elif dev is not None and isinstance(model, Parser):
-        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest, grammar)
+        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest)
     elif dev is not None:
         assert isinstance(model, Tagger)
         held_out = _labelled(dev)
@@ -122,7 +138,7 @@ def command(
         "cpu_s": round(took.cpu_s, 4),
         "lists": len(parts["train"]),
         "candidates": sum(len(one.candidates) for one in parts["train"]),
-        "features": made.features_.F,
+        "features": made.features_.F if compared is None else len(made.support_),
         **scores,
         "model": str(output),
         "model_bytes": output.stat().st_size,
@@ -134,15 +150,7 @@ def command(
         _show(record, scores)
 
 
-def _apply(
-    data: Path,
-    output: Path,
-    base: Path | None,
-    reranker: Reranker,
-    kbest: int,
-    threads: int,
-    grammar: Path | None,
-) -> None:
+def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbest: int, threads: int) -> None:
     if base is None:
         import json as json_text
 
@@ -154,7 +162,7 @@ def _apply(
         return
     model = _base(base, threads)
     if isinstance(model, Parser):
-        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest, grammar)
+        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest)
         return
     table = read_table(data)
     found = reranker.predict(tag_lists(model, table, kbest))
@@ -164,6 +172,29 @@ def _apply(
             for cells in zip(*sentence, strict=True):
                 stream.write("\t".join(cells) + "\n")
             stream.write("\n")
+
+
+# The recipes of features that have one of their own.
+RECIPES = {CONSENSUS: "risk", KERNEL: "perceptron"}
+
+
+def _features(name: str | None, kernel: str | None, model: Tagger | Parser | None) -> str:
+    """The features to use, by the kind of the base model."""
+    if kernel is not None:
+        if name is not None or not isinstance(model, Parser):
+            raise ConfigError("--kernel compares trees: it needs a parser as --base, and takes no --features")
+        return KERNEL
+    known = {Parser: (CONSENSUS, TREES), Tagger: (TAGS,)}.get(type(model), ())
+    if name is not None and name not in known:
+        raise ConfigError(
+            f"--features {name}: "
+            + (
+                f"expected {' or '.join(known)} for this base model"
+                if known
+                else "lists of a file bring their own"
+            )
+        )
+    return name or (known[0] if known else NAMED)
 
 
 def _config(name: str, settings: dict[str, Any], seed: int) -> Any:

@@ -5,19 +5,23 @@ from pathlib import Path
 
 from chaffinch.corpus import read
 from chaffinch.corpus.brackets import bracketed
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Parser, Reranker
 from chaffinch.estimators.parser import trees_of
 from chaffinch.estimators.reranker import oracle
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.intervals import compare
 from chaffinch.evaluate.trees import score_trees, tree_tally
-from chaffinch.features.head_grammar import HeadGrammar
 from chaffinch.files import display_name, writing_text
+from chaffinch.kernels import Kernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.head_grammar import HeadGrammar
+from chaffinch.model.reranker_parts import CONSENSUS
+from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.text.document import Tree
 
 SCORE = "bracket.f1"
+KERNELS = {"subtree": SubtreeKernel, "subset-tree": SubsetTreeKernel, "partial-tree": PartialTreeKernel}
 
 
 def gold_trees(path: Path) -> list[Tree]:
@@ -28,19 +32,31 @@ def gold_trees(path: Path) -> list[Tree]:
     return trees_of(found)
 
 
-def training_lists(parser: Parser, data: Path, k: int, folds: int, grammar: bool) -> list[CandidateList]:
+def features_named(name: str, data: Path) -> str | TreeConsensus:
+    """Features of trees by their name; a grammar that they ask is counted off the trees for training."""
+    return TreeConsensus(grammar=HeadGrammar.counted(gold_trees(data))) if name == CONSENSUS else name
+
+
+def kernel_named(name: str) -> Kernel:
+    """A kernel of trees by its name, normalised so that large trees are not alike for their size."""
+    if name not in KERNELS:
+        raise ConfigError(f"there is no kernel {name!r} of trees: expected {', '.join(KERNELS)}")
+    return KERNELS[name]().normalised()
+
+
+def training_lists(parser: Parser, data: Path, k: int, folds: int, features: str) -> list[CandidateList]:
     """Lists by parsers made as this one was, each trained without the sentences it lists."""
 
     def anew() -> Parser:
         return Parser(parser.recipe, seed=parser.seed, threads=parser.threads)
 
-    return cross_validated_tree_lists(anew, gold_trees(data), k, folds, grammar=grammar)
+    return cross_validated_tree_lists(anew, gold_trees(data), k, folds, grammar=features == CONSENSUS)
 
 
-def held_out_lists(parser: Parser, data: Path, k: int, grammar: Path | None) -> list[CandidateList]:
+def held_out_lists(parser: Parser, data: Path, k: int) -> list[CandidateList]:
     """Lists of sentences whose trees are known."""
     gold = gold_trees(data)
-    return tree_lists(parser, [words_of(tree) for tree in gold], k, gold, _counted(grammar))
+    return tree_lists(parser, [words_of(tree) for tree in gold], k, gold)
 
 
 def tree_scores(data: Path, lists: Sequence[CandidateList], reranker: Reranker) -> dict[str, float]:
@@ -63,19 +79,9 @@ def tree_scores(data: Path, lists: Sequence[CandidateList], reranker: Reranker) 
 
 
 def write_chosen(
-    parser: Parser,
-    sentences: Sequence[Sequence[str]],
-    output: Path,
-    reranker: Reranker,
-    k: int,
-    grammar: Path | None,
+    parser: Parser, sentences: Sequence[Sequence[str]], output: Path, reranker: Reranker, k: int
 ) -> None:
     """One tree per line."""
-    lists = tree_lists(parser, sentences, k, grammar=_counted(grammar))
     with writing_text(output) as stream:
-        for tree in reranker.predict(lists):
+        for tree in reranker.predict(tree_lists(parser, sentences, k)):
             stream.write(bracketed(tree) + "\n")
-
-
-def _counted(grammar: Path | None) -> HeadGrammar | None:
-    return None if grammar is None else HeadGrammar(gold_trees(grammar))

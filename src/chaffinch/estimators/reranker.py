@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.manners import Manners
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
@@ -23,6 +23,15 @@ from chaffinch.model.candidates import (
     NamedCandidates,
     TagCandidates,
 )
+from chaffinch.model.reranker_parts import (
+    CONSENSUS,
+    TAGS,
+    TREES,
+    packed_features,
+    packed_kernel,
+    unpacked_features,
+    unpacked_kernel,
+)
 from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
@@ -33,9 +42,6 @@ from chaffinch.scorers.kernel_lists import KernelLists
 from chaffinch.structures.candidates import Candidates, Judged
 
 TASK = "reranker"
-TAGS = "tags"
-TREES = "trees"
-CONSENSUS = "consensus"
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
@@ -44,9 +50,9 @@ class Reranker(Manners):
 
     recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
     features:  ``"tags"``, ``"trees"`` or ``"consensus"`` (ready-made, for labellings, for parses, and for parses by
-               how far the list agrees with each); a function of the input and one
-               candidate that names features
-               or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures)
+               how far the list agrees with each); a function of the input and one candidate that names features
+               or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures), such as
+               ``TreeConsensus(grammar=HeadGrammar.counted(trees))``
     kernel:    instead of features, a kernel of two candidates, such as ``SubsetTreeKernel()`` for trees; for the
                recipes that learn one example at a time
     min_count: features rarer than this are left out
@@ -141,59 +147,38 @@ class Reranker(Manners):
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file. A function of your own is not in it: give it again to ``loaded``."""
-        if not hasattr(self, "scorer_"):
-            kept = (
-                "has a kernel, and only features have a way into a model file"
-                if self.kernel
-                else "is not trained"
-            )
-            raise ConfigError(f"this reranker {kept}")
-        arrays: dict[str, NDArray[Any]] = {"w": self.scorer_.w}
-        strings: dict[str, list[str]] = {}
-        if isinstance(self.features_, TagCandidates):
-            kind = TREES if isinstance(self.features_, TreeCandidates) else TAGS
-            arrays["keys"] = self.features_.keys
-        elif isinstance(self.features_, TreeConsensus):
-            kind, arrays["scale"] = CONSENSUS, self.features_.scale
-        elif isinstance(self.features_, NamedCandidates):
-            kind, strings["names"] = "named", self.features_.names
+        if not hasattr(self, "config_"):
+            raise ConfigError("this reranker is not trained")
+        if self.kernel is not None:
+            packed, weights = packed_kernel(self.dual_, self.support_, self.base), {}
         else:
-            raise ConfigError(f"{type(self.features_).__name__} has no way into a model file")
+            packed, weights = packed_features(self.features_), {"w": self.scorer_.w}
         header = modelfile.Header(
             recipe=RERANKERS.by_config(self.config_).name,
             settings=dataclasses.asdict(self.config_),
             seed=self.seed,
             scores=dict(scores or {}),
-            details={"task": TASK, "features": kind},
+            details={"task": TASK, **packed.details},
         )
-        modelfile.write(path, header, arrays, strings)
+        modelfile.write(path, header, {**weights, **packed.arrays}, packed.strings)
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
         """The reranker that a file holds; ``features`` is the function that its names came from."""
-        recipe = RERANKERS.by_name(file.header.recipe)
-        kind = file.header.details.get("features")
-        need = Requirements(file)
-        reranker = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
-        if kind in (TAGS, TREES):
-            keys = need.array("keys", np.uint64, ("F",), ascending=True)
-            reranker.features = kind
-            reranker.features_ = TreeCandidates(keys=keys) if kind == TREES else TagCandidates(keys=keys)
-        elif kind == CONSENSUS:
-            reranker.features = kind
-            scale = need.array("scale", np.float64, ("F",), finite=True)
-            if not (scale > 0).all():
-                raise ModelFileError(f"{file.source}: has a feature whose scale is not above 0")
-            reranker.features_ = TreeConsensus(scale=scale)
-        elif kind == "named":
-            names = need.strings("names", "F", distinct=True)
-            reranker.features = features or given_features
-            reranker.features_ = NamedCandidates(features or given_features, names=list(names))
+        details, need = file.header.details, Requirements(file)
+        reranker = cls(
+            RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
+        )
+        if "kernel" in details:
+            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = unpacked_kernel(need, details)
         else:
-            raise ModelFileError(f"{file.source}: has features of the unknown kind {kind!r}")
-        w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)
+            function = features or given_features
+            reranker.features_ = unpacked_features(need, details, function)
+            named = isinstance(reranker.features_, NamedCandidates)
+            reranker.features = function if named else details["features"]
+            w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)
+            reranker.scorer_ = FeatureScorer(len(w), w)
         need.nothing_else()
-        reranker.scorer_ = FeatureScorer(len(w), w)
         reranker.config_ = reranker.recipe
         reranker.history_ = []
         return reranker
@@ -214,11 +199,14 @@ class Reranker(Manners):
         if not isinstance(config, OnlineLearner):
             online = [r.name for r in RERANKERS if issubclass(r.config, OnlineLearner)]
             raise ConfigError(f"with a kernel, use {' or '.join(online)}: they learn one example at a time")
-        rows = GramRows(kernel, [y for one in lists for y in one.candidates], threads=self.threads)
+        every = [y for one in lists for y in one.candidates]
+        rows = GramRows(kernel, every, threads=self.threads)
         bounds = _bounds(lists).tolist()
         examples = [((a, b), Judged.of(losses[a:b])) for a, b in pairwise(bounds)]
         scorer = KernelLists(rows, self.base * _gaps(lists))
-        self.dual_ = config.fit(Problem(Candidates(), scorer, examples), noted).finished()
+        fitted = config.fit(Problem(Candidates(), scorer, examples), noted)
+        self.dual_ = fitted.finished()
+        self.support_ = [every[n] for n in np.flatnonzero(fitted.w).tolist()]
         self.config_ = config
         return self
 

@@ -7,8 +7,8 @@ import numpy as np
 from chaffinch.corpus.brackets import nodes
 from chaffinch.estimators.parser import Parser, trees_of
 from chaffinch.estimators.reranker import cross_validated
-from chaffinch.features.head_grammar import HeadGrammar
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.model.tree_candidates import tree_losses
 from chaffinch.text.document import Tree
 
@@ -29,7 +29,7 @@ def tree_lists(
         trees = [tree for _, tree in parses]
         scores = np.maximum([score for score, _ in parses], LOWEST)
         losses = None if gold is None else tree_losses(gold[n], trees)
-        others = None if grammar is None else np.array([grammar.score(tree) for tree in trees])
+        others = None if grammar is None else grammar.scores(trees)
         found.append(CandidateList(sentences[n], trees, scores, losses, others))
     return found
 
@@ -48,7 +48,7 @@ def cross_validated_tree_lists(
 
     def listed(rest: np.ndarray, part: np.ndarray) -> list[CandidateList]:
         seen = [plain[n] for n in rest.tolist()]
-        parser, counted = make().fit(seen), HeadGrammar(seen) if grammar else None
+        parser, counted = make().fit(seen), HeadGrammar.counted(seen) if grammar else None
         held = [plain[n] for n in part.tolist()]
         return tree_lists(parser, [words_of(tree) for tree in held], k, held, counted)
 

@@ -27,6 +27,7 @@ PLAIN: dict[str, type[Kernel]] = {
     "partial-tree": PartialTreeKernel,
 }
 SEVERAL: dict[str, type[Kernel]] = {"sum": Sum, "product": Product}
+AROUND = ("normalised", "scaled", "part")  # of one other kernel
 DEEPEST = 20
 
 
@@ -65,6 +66,8 @@ def restored(description: Any, depth: int = 0) -> Kernel:
     if not isinstance(description, Mapping) or depth > DEEPEST:
         raise ModelFileError("the kernel of the model is damaged: expected a name and settings")
     name, rest = description.get("kernel"), {k: v for k, v in description.items() if k != "kernel"}
+    if name not in (*PLAIN, *SEVERAL, *AROUND):
+        raise ModelFileError(f"the kernel of the model is damaged: there is no kernel {name!r}")
     try:
         if name in PLAIN:
             return configured(PLAIN[name], rest, f"kernel {name}")

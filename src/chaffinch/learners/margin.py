@@ -149,18 +149,19 @@ class Margin:
         structure, (_, y) = self.problem.structure, self.problem.examples[n]
         if self.slack:
             worst = most_violated_by_slack(structure, potentials, y)
-        else:
-            worst = structure.argmax(potentials + structure.cost(potentials.shape, y))
-        return worst, self.plane(n, worst)
+            return worst, self.plane(n, worst)
+        cost = structure.cost(potentials.shape, y)
+        worst = structure.argmax(potentials + cost)
+        return worst, self.plane(n, worst, cost)
 
-    def plane(self, n: int, answer: Any) -> Plane:
-        """The plane of an answer to example n."""
+    def plane(self, n: int, answer: Any, cost: Parts | None = None) -> Plane:
+        """The plane of an answer to example n; ``cost`` is what the example's answers cost, where that is known."""
         structure, (x, y) = self.problem.structure, self.problem.examples[n]
         shape = self.problem.scorer.shape(x)
         found = structure.parts(shape, answer)
-        cost = structure.cost(shape, y).dot(found)
+        loss = (structure.cost(shape, y) if cost is None else cost).dot(found)
         delta = structure.parts(shape, y) - found
-        return Plane(delta * cost if self.slack else delta, cost)
+        return Plane(delta * loss if self.slack else delta, loss)
 
     def scorer(self, planes: list[Plane]) -> Any:
         """w = C sum_n F_n d_n, in a scorer of its own."""

@@ -14,6 +14,7 @@ from chaffinch.corpus.brackets import nodes
 from chaffinch.errors import DataError
 from chaffinch.evaluate.trees import PUNCTUATION, brackets
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.scorers import Rows
 from chaffinch.text.document import Tree
 
@@ -27,10 +28,14 @@ class TreeConsensus:
     the lists' ``others``. All are distances from the first tree of the list, in units of their root mean square
     over the lists for training.
 
-    scale: float64 [F]
+    grammar: gives the ``others`` of lists that have none
+    scale:   float64 [F]
     """
 
-    def __init__(self, *, scale: NDArray[np.float64] | None = None) -> None:
+    def __init__(
+        self, *, grammar: HeadGrammar | None = None, scale: NDArray[np.float64] | None = None
+    ) -> None:
+        self.grammar = grammar
         self.scale = np.zeros(0) if scale is None else scale
 
     @property
@@ -58,8 +63,11 @@ class TreeConsensus:
         every = []
         for one in lists:
             found = consensus(one.candidates, one.scores)
-            if one.others is not None:
-                found = np.concatenate([found, one.others], axis=1)
+            others = one.others
+            if others is None and self.grammar is not None:
+                others = self.grammar.scores(one.candidates)
+            if others is not None:
+                found = np.concatenate([found, others], axis=1)
             every.append(found - found[0])
         if len({found.shape[1] for found in every}) > 1:
             raise DataError("some lists have scores of other models, and some have none")

@@ -34,7 +34,7 @@ class AlignerKnobs:
     rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1)
     lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
     wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
-    missed: float = knob(1.5, "what a missed link costs", low=0.0)
+    missed: float = knob(2.0, "what a missed link costs", low=0.0)
     fertility: int = knob(2, "links that a word may have at most", low=1, high=2)
 
 
@@ -42,7 +42,7 @@ class AlignerKnobs:
 class MarginAligner(AlignerKnobs, FrankWolfe):
     """Matchings with a structured margin, by block-coordinate Frank-Wolfe."""
 
-    C: float = knob(0.1, "how much an example's hinge counts against |w|^2 / 2", low=1e-12)
+    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12)
     epochs: int = knob(10, "passes over the examples at most", low=1)
     average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
     measure: int = knob(0, "passes between two exact gaps; 0: never", low=0)

@@ -87,11 +87,20 @@ class FeatureScorer:
         names = [name for name, _ in delta.items()]
         if len(names) == 1:
             return _core.parts_squared_length(*x.rows[names[0]], _flat(delta[names[0]]))
-        rows = [x.rows[name] for name in names]
+        rows, steps = zip(*(_used(x.rows[name], _flat(delta[name])) for name in names), strict=True)
         shifts = np.cumsum([0, *(len(r.ids) for r in rows)])
         ptr = np.concatenate([[0], *(r.ptr[1:] + shift for r, shift in zip(rows, shifts, strict=False))])
         ids, values = (np.concatenate([r[i] for r in rows]) for i in (1, 2))
-        return _core.parts_squared_length(ptr, ids, values, np.concatenate([_flat(delta[n]) for n in names]))
+        return _core.parts_squared_length(ptr, ids, values, np.concatenate(steps))
+
+
+def _used(rows: Rows, delta: Weights) -> tuple[Rows, Weights]:
+    """The parts that delta is not zero on."""
+    parts = np.flatnonzero(delta)
+    starts, sizes = rows.ptr[parts], rows.ptr[parts + 1] - rows.ptr[parts]
+    ptr = np.concatenate([[0], np.cumsum(sizes)])
+    at = np.arange(ptr[-1]) + np.repeat(starts - ptr[:-1], sizes)
+    return Rows(ptr, rows.ids[at], rows.values[at]), delta[parts]
 
 
 def _flat(block: NDArray[np.floating]) -> Weights:

@@ -83,15 +83,23 @@ class FertileMatching:
 
     def argmax(self, potentials: Parts) -> KindLinks:
         """The best set of links."""
-        return self._found(potentials, 1)[0][1]
+        n, m = potentials["edge"].shape
+        return _kinds(self._searched(potentials, 1)[0], n, m)
 
     def kbest(self, potentials: Parts, k: int) -> list[tuple[float, KindLinks]]:
         """The k best sets of links with their scores, best first."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        return self._found(potentials, k)
+        n, m = potentials["edge"].shape
+        links, scores = self._searched(potentials, k)
+        if k == 1:
+            best = _kinds(links, n, m)
+            return [(potentials.dot(self.parts(potentials.shape, best)), best)]
+        rows = np.split(links, len(scores))
+        return [(float(score), _kinds(row, n, m)) for score, row in zip(scores, rows, strict=True)]
 
-    def _found(self, potentials: Parts, k: int) -> list[tuple[float, KindLinks]]:
+    def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The column of each row's place in each of the k best matchings of places [k * 2n], and their scores [k]."""
         n, m = potentials["edge"].shape
         parts = np.concatenate([np.ravel(potentials[name]) for name in self.shape(n, m)], dtype=np.float64)
         if np.isnan(parts).any() or (parts == np.inf).any():
@@ -99,12 +107,7 @@ class FertileMatching:
         links, scores = _core.best_fertile_matchings(n, m, parts, k)
         if not len(scores):
             raise DataError("every matching is forbidden")
-        found = []
-        for rank in range(len(scores)):
-            y = _kinds(links[rank * 2 * n : (rank + 1) * 2 * n], n, m)
-            score = float(scores[rank]) if k > 1 else potentials.dot(self.parts(potentials.shape, y))
-            found.append((score, y))
-        return found
+        return links, scores
 
 
 def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, int]]) -> KindLinks:

@@ -78,30 +78,27 @@ class Matching:
 
     def argmax(self, potentials: Parts) -> Links:
         """The best matching."""
-        return self._found(potentials, 1)[0][1]
+        return _pairs(self._searched(potentials, 1)[0])
 
     def kbest(self, potentials: Parts, k: int) -> list[tuple[float, Links]]:
         """The k best matchings with their scores, best first."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        return self._found(potentials, k)
+        links, scores = self._searched(potentials, k)
+        if k == 1:
+            best = _pairs(links)
+            found = self.parts(potentials.shape, best)
+            return [(potentials.dot(found), best)]
+        rows = np.split(links, len(scores))
+        return [(float(score), _pairs(row)) for score, row in zip(scores, rows, strict=True)]
 
-    def _found(self, potentials: Parts, k: int) -> list[tuple[float, Links]]:
+    def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The target of each source in each of the k best, -1 for none [k * n], and their scores [k]."""
         edge, source, target = self._scores(potentials)
-        links, scores = _core.best_matchings(edge, source, target, max(k, 1))
+        links, scores = _core.best_matchings(edge, source, target, k)
         if not len(scores):
             raise DataError("every matching is forbidden")
-        n = len(source)
-        found = []
-        for rank in range(len(scores)):
-            targets = links[rank * n : (rank + 1) * n].tolist()
-            y = frozenset((i, j) for i, j in enumerate(targets) if j >= 0)
-            found.append((float(scores[rank]), y))
-        if k == 1:
-            y = found[0][1]
-            alone = {name: self.parts(potentials.shape, y)[name] for name in ("edge", "source", "target")}
-            found = [(potentials.dot(Parts(**alone)), y)]
-        return found
+        return links, scores
 
     @staticmethod
     def _scores(potentials: Parts) -> list[NDArray[np.float64]]:
@@ -114,6 +111,10 @@ class Matching:
             if np.isnan(block).any() or (block == np.inf).any():
                 raise DataError(f"{name}: expected a finite potential (or -inf), found {block.max()}")
         return [np.ascontiguousarray(block, np.float64) for block in blocks]
+
+
+def _pairs(targets: NDArray[np.int32]) -> Links:
+    return frozenset((i, j) for i, j in enumerate(targets.tolist()) if j >= 0)
 
 
 def _links(y: Collection[Link] | GoldLinks) -> Collection[Link]:
