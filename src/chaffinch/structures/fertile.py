@@ -98,7 +98,7 @@ class FertileMatching:
         rows = np.split(links, len(scores))
         return [(float(score), _kinds(row, n, m)) for score, row in zip(scores, rows, strict=True)]
 
-    def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The column of each row's place in each of the k best matchings of places [k * 2n], and their scores [k]."""
         n, m = potentials["edge"].shape
         parts = np.concatenate([np.ravel(potentials[name]) for name in self.shape(n, m)], dtype=np.float64)
