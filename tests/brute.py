@@ -13,7 +13,9 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from chaffinch.structures import Chain, Choice, Derivation, Parts, Tree
+from chaffinch.structures import Chain, Choice, Derivation, Matching, Parts, Tree
+from chaffinch.structures.fertile import FertileMatching
+from chaffinch.structures.segments import Segment, Segments
 from chaffinch.structures.tree import placed, words
 
 quick = settings(max_examples=30, deadline=None)
@@ -45,8 +47,23 @@ def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
             y = np.array(nodes, np.int32)
             if _used_rules(y, structure.Y) <= rules and (structure.root is None or structure.root[y[0, 2]]):
                 yield y
+    elif isinstance(structure, Segments):
+        yield from _segmentations(structure, len(potentials["segment"]) // structure.L)
+    elif isinstance(structure, Matching):
+        n, m = potentials["edge"].shape
+        yield from (frozenset(links) for links in _matchings(n, m))
+    elif isinstance(structure, FertileMatching):
+        n, m = potentials["edge"].shape
+        for links in _matchings(2 * n, 2 * m):
+            if all(i < n or j < m for i, j in links):
+                yield frozenset((i % n, j % m, 1 if i >= n else 2 if j >= m else 0) for i, j in links)
     else:
         raise NotImplementedError(type(structure))
+
+
+def ordered(structure: Any) -> bool:
+    """Whether of equals the one to be found is the first of the enumeration; else it is any of them."""
+    return not isinstance(structure, Matching | FertileMatching)
 
 
 def loss(structure: Any, potentials: Parts, y: Any, gold: Any) -> float:
@@ -54,6 +71,18 @@ def loss(structure: Any, potentials: Parts, y: Any, gold: Any) -> float:
     if isinstance(structure, Tree | Derivation):
         wrong = {*map(tuple, y.tolist())} - {*map(tuple, gold.tolist())}
         return len([1 for i, j, _ in wrong if "span" in potentials or j - i == 1])
+    if isinstance(structure, Segments):
+        labels = [label for start, end, label in gold for _ in range(start, end)]
+        return sum(
+            max(0.5, sum(labels[t] != label for t in range(start, end)))
+            for start, end, label in set(y) - set(gold)
+        )
+    if isinstance(structure, Matching | FertileMatching):
+        alone, lonely = (
+            np.concatenate([parts["source"], parts["target"]])
+            for parts in (structure.parts(potentials.shape, links) for links in (y, gold))
+        )
+        return len(set(y) - set(gold)) + 0.5 * int((alone > lonely).sum())
     return np.sum(np.asarray(y) != np.asarray(gold))
 
 
@@ -100,6 +129,25 @@ def _trees(i: int, j: int, Y: int) -> Iterator[list[tuple[int, int, int]]]:
             for left in _trees(i, k, Y):
                 for right in _trees(k, j, Y):
                     yield [(i, j, label), *left, *right]
+
+
+def _segmentations(structure: Segments, T: int) -> Iterator[tuple[Segment, ...]]:
+    """Every segmentation of T positions, by the label and the length of the last segment, then of the one before."""
+    if T == 0:
+        yield ()
+    for label in range(structure.Y):
+        room = structure.L if structure.longest is None else structure.longest[label]
+        for length in range(1, min(room, T) + 1):
+            for front in _segmentations(structure, T - length):
+                yield (*front, Segment(T - length, T, label))
+
+
+def _matchings(n: int, m: int) -> Iterator[list[tuple[int, int]]]:
+    """Every matching of n rows and m columns."""
+    for size in range(min(n, m) + 1):
+        for rows in itertools.combinations(range(n), size):
+            for columns in itertools.permutations(range(m), size):
+                yield list(zip(rows, columns, strict=True))
 
 
 def _used_rules(y: np.ndarray, Y: int) -> set[tuple[int, int, int]]:
@@ -205,3 +253,30 @@ def derivations(
     if draw(st.booleans()):
         blocks["top"] = draw(arrays((Y,), values, dtype))
     return Derivation(Y, np.array(rules, np.int32), root), Parts(**blocks)
+
+
+@st.composite
+def segments(
+    draw: Any, values: Any = eighths, dtype: Any = np.float64, masks: bool = True
+) -> tuple[Segments, Parts]:
+    """Segments of up to three positions with one or two labels, and potentials with or without optional blocks."""
+    Y, L, T = draw(st.integers(1, 2)), draw(st.integers(1, 3)), draw(st.integers(1, 4))
+    longest = draw(st.none() | st.tuples(*[st.integers(1, L)] * Y)) if masks else None
+    structure = Segments(Y, L, longest)
+    kept = draw(st.sets(st.sampled_from(["pair", "start", "end"])))
+    sizes = {name: size for name, size in structure.shape(T).items() if name == "segment" or name in kept}
+    return structure, Parts(**{name: draw(arrays(size, values, dtype)) for name, size in sizes.items()})
+
+
+@st.composite
+def matchings(
+    draw: Any, values: Any = eighths, dtype: Any = np.float64, masks: bool = True, fertile: bool = False
+) -> tuple[Matching | FertileMatching, Parts]:
+    """Matchings of up to three words on each side, two where words may have two links."""
+    most = 2 if fertile else 3
+    n, m = draw(st.integers(1, most)), draw(st.integers(1, most))
+    structure = FertileMatching() if fertile else Matching()
+    if masks:
+        values = values | st.just(-np.inf)
+    sizes = structure.shape(n, m)
+    return structure, Parts(**{name: draw(arrays(size, values, dtype)) for name, size in sizes.items()})
