@@ -18,6 +18,13 @@ from chaffinch.features.ngrams import TextVectorizer
 LETTERS = "aAbB zZéÉß İΣσ\t\n\x00\x1c\u00a0\u2003_1!?'中\U0001d7d8"
 texts = st.text(st.sampled_from(LETTERS), max_size=40) | st.text(max_size=30)
 corpora = st.lists(texts, min_size=1, max_size=12)
+# ASCII alone is scanned 64 characters at a time, and words are compared eight at a time.
+words = (
+    st.text(st.sampled_from("aB_1"), max_size=10)
+    | st.sampled_from("ab").map(lambda c: c * 15)
+    | st.just("b" * 16)
+)
+plain = st.lists(words | st.sampled_from(["a" * 33, "!", "a b", "?!", "\n"]), max_size=40).map(" ".join)
 
 
 @pytest.fixture(scope="session")
@@ -53,6 +60,12 @@ def test_word_ngrams_equal_the_naive_ones(documents, rule, lower, low, more):
         [naive.word_ngrams(naive.words(d, rule, lower), low, low + more) for d in documents]
     )
     check_equal(expected, documents, tokens=rule, lower=lower, ngram_low=low, ngram_high=low + more)
+
+
+@given(st.lists(plain, min_size=1, max_size=6), st.sampled_from(sorted(naive.RULES)), st.booleans())
+def test_words_of_any_length_anywhere_in_long_plain_texts_equal_the_naive_ones(documents, rule, lower):
+    expected = naive.rows([naive.word_ngrams(naive.words(d, rule, lower), 1, 3) for d in documents])
+    check_equal(expected, documents, tokens=rule, lower=lower, ngram_high=3)
 
 
 @given(corpora, st.integers(1, 4), st.integers(0, 2), st.booleans())

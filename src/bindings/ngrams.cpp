@@ -46,10 +46,12 @@ TokenRule token_rule(const Strings& texts, In<std::uint8_t> kinds, int shortest,
     if (kinds.size() != ascii_points && kinds.size() != code_points)
         throw nb::value_error("kinds must have 128 or 1114112 entries");
     if (kinds.size() == ascii_points)
-        for (const std::string_view text : texts)
-            for (const char c : text)
-                if (static_cast<unsigned char>(c) >= ascii_points)
-                    throw nb::value_error("kinds of all code points are needed for text beyond ASCII");
+        for (const std::string_view text : texts) {
+            unsigned char any = 0;
+            for (const char c : text) any |= static_cast<unsigned char>(c);
+            if (any >= ascii_points)
+                throw nb::value_error("kinds of all code points are needed for text beyond ASCII");
+        }
     return {span(kinds), shortest, marks, lower};
 }
 
@@ -177,7 +179,22 @@ void bind_ngrams(nb::module_& m) {
                 }
                 return arrays(std::move(rows));
             },
-            nb::arg("symbols"), nb::arg("threads"), "Rows (ptr, ids, counts) of the n-grams that the index knows.");
+            nb::arg("symbols"), nb::arg("threads"), "Rows (ptr, ids, counts) of the n-grams that the index knows.")
+        .def(
+            "rows_of_texts",
+            [](const NGramIndex& self, nb::list texts, Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,
+               bool lower, std::size_t threads) {
+                const Strings documents = views(texts);
+                const TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
+                Rows rows;
+                {
+                    nb::gil_scoped_release released;
+                    rows = self.rows(documents, cut, rule, threads);
+                }
+                return arrays(std::move(rows));
+            },
+            nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
+            nb::arg("lower"), nb::arg("threads"), "The same of texts, of which nothing else is kept.");
 
     m.def(
         "count_ngrams",

@@ -14,21 +14,27 @@ namespace {
 // The features of one document, in any order and repeated, become a row.
 void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_t>& scratch, Rows& out) {
     radix_sort(features, scratch, [](std::int32_t f) { return static_cast<std::uint32_t>(f); });
-    for (std::size_t k = 0; k < features.size();) {
-        std::size_t end = k + 1;
-        while (end < features.size() && features[end] == features[k]) ++end;
-        out.ids.push_back(features[k]);
-        out.values.push_back(static_cast<float>(end - k));
-        k = end;
+    const std::size_t begin = out.ids.size();
+    out.ids.resize(begin + features.size());
+    out.values.resize(begin + features.size());
+    std::size_t size = begin;
+    std::int32_t before = -1;
+    for (const std::int32_t f : features) { // without a branch on what is repeated, which nobody can guess
+        size += f != before;
+        out.ids[size - 1] = f;
+        out.values[size - 1] = f != before ? 1.0f : out.values[size - 1] + 1.0f;
+        before = f;
     }
-    out.ptr.push_back(static_cast<std::int64_t>(out.ids.size()));
+    out.ids.resize(size);
+    out.values.resize(size);
+    out.ptr.push_back(static_cast<std::int64_t>(size));
 }
 
-// Rows of all documents; block_rows(block) appends those of one block.
-template <class BlockRows> Rows gathered(const Symbols& text, std::size_t threads, BlockRows&& block_rows) {
-    std::vector<Rows> parts(text.blocks.size());
-    parallel_blocks(parts.size(), threads, [&](std::size_t b) { parts[b] = block_rows(text.blocks[b]); });
-    if (parts.size() == 1) {
+// Rows of all documents; block_rows(b) makes those of one block.
+template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads, BlockRows&& block_rows) {
+    std::vector<Rows> parts(blocks);
+    parallel_blocks(blocks, threads, [&](std::size_t b) { parts[b] = block_rows(b); });
+    if (blocks == 1) {
         parts[0].ptr.insert(parts[0].ptr.begin(), 0);
         return std::move(parts[0]);
     }
@@ -38,13 +44,18 @@ template <class BlockRows> Rows gathered(const Symbols& text, std::size_t thread
     out.ids.reserve(nnz);
     out.values.reserve(nnz);
     for (Rows& part : parts) {
-        for (const std::int64_t end : part.ptr) out.ptr.push_back(end + static_cast<std::int64_t>(out.ids.size()));
+        const auto before = static_cast<std::int64_t>(out.ids.size());
+        for (const std::int64_t end : part.ptr) out.ptr.push_back(end + before);
         out.ids.insert(out.ids.end(), part.ids.begin(), part.ids.end());
         out.values.insert(out.values.end(), part.values.begin(), part.values.end());
         part = {};
     }
     return out;
 }
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 17; // of text, whose symbols stay in cache
+
+std::uint8_t tag_of(std::uint64_t hash) { return static_cast<std::uint8_t>(0x80 | hash >> 57); }
 
 std::vector<std::uint64_t> type_hashes(const Interner& types) {
     std::vector<std::uint64_t> hashes;
@@ -95,72 +106,109 @@ void NGramIndex::fill(Table& table) const {
     std::vector<Slot>& slots = table.slots;
     std::vector<std::int32_t> depth(S + K, 1);
     slots.assign(std::bit_ceil(std::max<std::size_t>(2 * K, 2)), Slot{0, 0, -1, -1});
+    table.tags.assign(slots.size(), 0);
     const std::size_t mask = slots.size() - 1;
     for (std::size_t k = 0; k < K; ++k) {
         const auto parent = static_cast<std::uint32_t>(parents_[k]);
         const auto last = static_cast<std::uint32_t>(lasts_[k]);
         depth[S + k] = depth[parent] + 1;
         table.depth = std::max(table.depth, static_cast<std::uint32_t>(depth[S + k]));
-        std::size_t i = mix(parent, last) & mask;
-        for (; slots[i].node >= 0; i = (i + 1) & mask)
+        const std::uint64_t hash = mix(parent, last);
+        std::size_t i = hash & mask;
+        for (; table.tags[i] != 0; i = (i + 1) & mask)
             if (slots[i].parent == parent && slots[i].last == last)
                 throw std::invalid_argument("an n-gram index has an n-gram twice");
         slots[i] = {parent, last, static_cast<std::int32_t>(S + k), features_[S + k]};
+        table.tags[i] = tag_of(hash);
     }
 }
 
-Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
-    std::vector<std::int32_t> known; // [types of text] symbol, or -1
-    for (std::int32_t id = 0; id < text.types.size(); ++id) known.push_back(symbols_.find(text.types[id]));
-    const std::vector<Slot>& slots = table().slots;
-    const std::size_t mask = slots.size() - 1;
-    const std::uint32_t depth = table().depth;
-
-    // Level by level: first ask memory for the slots of a whole document, then read them.
-    return gathered(text, threads, [&](const SymbolBlock& block) {
-        struct Probe {
-            std::uint32_t position;
-            std::size_t slot;
-        };
+Rows NGramIndex::rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule,
+                      std::size_t threads) const {
+    table();
+    const std::vector<std::size_t> bounds = block_bounds(texts, chunk_bytes);
+    return gathered(bounds.size() - 1, threads, [&](std::size_t b) {
         Rows out;
-        std::vector<std::int32_t> symbols(block.ids.size()), at, features, scratch;
-        for (std::size_t i = 0; i < symbols.size(); ++i) symbols[i] = known[static_cast<std::size_t>(block.ids[i])];
-        at = symbols;
-        std::vector<Probe> probes;
-        for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {
-            features.clear();
-            const std::uint32_t begin = block.documents[d], end = block.documents[d + 1];
-            for (std::uint32_t i = block.segments[begin]; i < block.segments[end]; ++i)
-                if (symbols[i] >= 0 && features_[static_cast<std::size_t>(symbols[i])] >= 0)
-                    features.push_back(features_[static_cast<std::size_t>(symbols[i])]);
-            for (std::uint32_t n = 2; n <= depth; ++n) {
-                probes.clear();
-                for (std::uint32_t s = begin; s < end; ++s)
-                    for (std::uint32_t i = block.segments[s]; i + n <= block.segments[s + 1]; ++i) {
-                        if (at[i] < 0) continue;
-                        if (symbols[i + n - 1] < 0) {
-                            at[i] = -1;
-                            continue;
-                        }
-                        const std::size_t slot = mask & mix(static_cast<std::uint32_t>(at[i]),
-                                                            static_cast<std::uint32_t>(symbols[i + n - 1]));
-                        __builtin_prefetch(&slots[slot]);
-                        probes.push_back({i, slot});
-                    }
-                for (const Probe& probe : probes) {
-                    const auto parent = static_cast<std::uint32_t>(at[probe.position]);
-                    const auto last = static_cast<std::uint32_t>(symbols[probe.position + n - 1]);
-                    std::size_t slot = probe.slot;
-                    while (slots[slot].node >= 0 && (slots[slot].parent != parent || slots[slot].last != last))
-                        slot = (slot + 1) & mask;
-                    at[probe.position] = slots[slot].node;
-                    if (slots[slot].feature >= 0) features.push_back(slots[slot].feature);
-                }
-            }
-            add_row(features, scratch, out);
-        }
+        add_rows(known_symbols(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, symbols_), out);
         return out;
     });
+}
+
+Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
+    table();
+    std::vector<std::int32_t> known; // [types of text] symbol, or -1
+    for (std::int32_t id = 0; id < text.types.size(); ++id) known.push_back(symbols_.find(text.types[id]));
+    return gathered(text.blocks.size(), threads, [&](std::size_t b) {
+        SymbolBlock block = text.blocks[b];
+        for (std::int32_t& id : block.ids) id = known[static_cast<std::size_t>(id)];
+        Rows out;
+        add_rows(block, out);
+        return out;
+    });
+}
+
+// block.ids: symbols of this index, or -1. Level by level: first ask memory for the tags of a whole document, then
+// for the slots of those that fit, then read them.
+void NGramIndex::add_rows(const SymbolBlock& block, Rows& out) const {
+    struct Probe {
+        std::uint64_t hash;
+        std::uint32_t position, slot;
+    };
+    const Slot* slots = table_->slots.data();
+    const std::uint8_t* tags = table_->tags.data();
+    const auto mask = static_cast<std::uint32_t>(table_->slots.size() - 1);
+    const std::vector<std::int32_t>& symbols = block.ids;
+    std::vector<std::int32_t> at = symbols, features, scratch;
+    std::vector<Probe> probes;
+    for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {
+        const std::uint32_t begin = block.documents[d], end = block.documents[d + 1];
+        const std::uint32_t length = block.segments[end] - block.segments[begin];
+        features.resize(std::size_t{length} * table_->depth);
+        probes.resize(length);
+        std::size_t found = 0; // features are written, then counted if they are any: no branch to guess
+        for (std::uint32_t i = block.segments[begin]; i < block.segments[end]; ++i) {
+            const std::int32_t f = symbols[i] < 0 ? -1 : features_[static_cast<std::size_t>(symbols[i])];
+            features[found] = f;
+            found += f >= 0;
+        }
+        for (std::uint32_t n = 2; n <= table_->depth; ++n) {
+            std::size_t asked = 0;
+            for (std::uint32_t s = begin; s < end; ++s)
+                for (std::uint32_t i = block.segments[s]; i + n <= block.segments[s + 1]; ++i) {
+                    const bool known = (at[i] | symbols[i + n - 1]) >= 0;
+                    at[i] = known ? at[i] : -1;
+                    const std::uint64_t hash =
+                        mix(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(symbols[i + n - 1]));
+                    const auto slot = static_cast<std::uint32_t>(hash) & mask;
+                    __builtin_prefetch(&tags[slot]);
+                    probes[asked] = {hash, i, slot};
+                    asked += known;
+                }
+            std::size_t fitting = 0;
+            for (std::size_t k = 0; k < asked; ++k) {
+                Probe probe = probes[k];
+                const std::uint8_t tag = tag_of(probe.hash);
+                while (tags[probe.slot] != 0 && tags[probe.slot] != tag) probe.slot = (probe.slot + 1) & mask;
+                __builtin_prefetch(&slots[probe.slot]);
+                if (table_->depth > 2) at[probe.position] |= -(tags[probe.slot] == 0);
+                probes[fitting] = probe;
+                fitting += tags[probe.slot] != 0;
+            }
+            for (std::size_t k = 0; k < fitting; ++k) {
+                const Probe& probe = probes[k];
+                const auto parent = static_cast<std::uint32_t>(at[probe.position]);
+                const auto last = static_cast<std::uint32_t>(symbols[probe.position + n - 1]);
+                std::uint32_t slot = probe.slot;
+                while (tags[slot] != 0 && (slots[slot].parent != parent || slots[slot].last != last))
+                    slot = (slot + 1) & mask;
+                at[probe.position] = slots[slot].node;
+                features[found] = slots[slot].feature;
+                found += slots[slot].feature >= 0;
+            }
+        }
+        features.resize(found);
+        add_row(features, scratch, out);
+    }
 }
 
 std::vector<std::string> NGramIndex::names(std::string_view joint) const {
@@ -239,7 +287,8 @@ NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols) {
 Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads) {
     const std::vector<std::uint64_t> types = type_hashes(text.types);
     const auto stops = [&](std::int32_t type) { return !rule.stops.empty() && rule.stops[static_cast<std::size_t>(type)]; };
-    return gathered(text, threads, [&](const SymbolBlock& block) {
+    return gathered(text.blocks.size(), threads, [&](std::size_t b) {
+        const SymbolBlock& block = text.blocks[b];
         Rows out;
         std::vector<std::int32_t> features, scratch;
         for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {

@@ -22,6 +22,8 @@ class NGramIndex {
     std::span<const std::int32_t> features() const { return features_; }
     std::int64_t feature_count() const { return F_; }
 
+    // Rows of the n-grams that the index knows, of texts or of their symbols.
+    Rows rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, std::size_t threads) const;
     Rows rows(const Symbols& text, std::size_t threads) const;
 
     // The n-gram of every feature, its symbols joined; features without a node are empty.
@@ -44,7 +46,9 @@ class NGramIndex {
     // Where an n-gram's node is found; made when it is first asked for, as learning does without.
     struct Table {
         std::once_flag made;
-        std::vector<Slot> slots; // [power of two] node -1: empty; linear probing, at most half full
+        std::vector<Slot> slots; // [power of two] linear probing, at most half full
+        std::vector<std::uint8_t> tags; // [slots] 0: empty; else seven bits of the key's hash, so that a key that is
+                                        // not there is seldom looked for in the slots, which fill no cache
         std::uint32_t depth = 1; // symbols in the longest n-gram
     };
 
@@ -55,6 +59,7 @@ class NGramIndex {
     void check() const;
     const Table& table() const;
     void fill(Table& table) const;
+    void add_rows(const SymbolBlock& block, Rows& out) const;
 
     Interner symbols_;
     std::vector<std::int32_t> parents_, lasts_, features_; // as in Trie

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <string>
+#include <bit>
 
 namespace chaffinch {
 
@@ -52,27 +52,81 @@ template <class Emit> void scan_words(std::string_view text, const TokenRule& ru
     }
 }
 
-CHAFFINCH_HOT void lower_ascii(const char* from, std::size_t n, char* to) {
+// Copies n bytes, A to Z lowered if asked; whether all of them are ASCII.
+CHAFFINCH_HOT bool copied(const char* from, std::size_t n, bool lower, char* to) {
+    const unsigned char capitals = lower ? 26 : 0;
+    unsigned char any = 0;
     for (std::size_t i = 0; i < n; ++i) {
         const auto c = static_cast<unsigned char>(from[i]);
-        to[i] = static_cast<char>(c + (static_cast<unsigned char>(c - 'A') < 26 ? 32 : 0));
+        any |= c;
+        to[i] = static_cast<char>(c + (static_cast<unsigned char>(c - 'A') < capitals ? 32 : 0));
     }
+    return any < ascii_points;
 }
 
-// Characters to ids, ASCII by a table.
-class CharTable {
+// Which of 64 ASCII characters are of a kind, as bits.
+inline std::uint64_t of_kind(const char* p, const std::uint8_t* kinds, CharKind kind) {
+    std::uint64_t bits = 0;
+    for (int i = 0; i < 64; ++i) bits |= static_cast<std::uint64_t>(kinds[static_cast<unsigned char>(p[i])] == kind) << i;
+    return bits;
+}
+
+// scan_words of ASCII text with 64 readable bytes behind it, 64 characters at a time: words start where a word
+// character follows none and end where none follows one; the k-th start and the k-th end belong together.
+class AsciiScan {
   public:
-    explicit CharTable(Interner& types) : types_(types) { ascii_.fill(Interner::absent); }
+    template <class Emit> void operator()(std::string_view text, const TokenRule& rule, Emit&& emit) {
+        starts_.resize(text.size() + 1);
+        ends_.resize(text.size() + 1);
+        std::size_t starts = 0, ends = 0;
+        std::uint64_t word_before = 0, mark_before = 0; // the last bit of the 64 before
+        for (std::size_t i = 0; i <= text.size(); i += 64) { // at the end too, where a last word ends
+            const std::size_t left = text.size() - i;
+            const std::uint64_t within = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+            const std::uint64_t words = within & of_kind(text.data() + i, rule.kinds.data(), word_char);
+            const std::uint64_t marks = rule.marks ? within & of_kind(text.data() + i, rule.kinds.data(), mark_char) : 0;
+            const std::uint64_t after_word = words << 1 | word_before, after_mark = marks << 1 | mark_before;
+            starts = listed((words & ~after_word) | marks, i, starts_, starts);
+            ends = listed((after_word & ~words) | after_mark, i, ends_, ends);
+            word_before = words >> 63;
+            mark_before = marks >> 63;
+        }
+        for (std::size_t k = 0; k < starts; ++k)
+            if (static_cast<std::int32_t>(ends_[k] - starts_[k]) >= rule.shortest ||
+                rule.kinds[static_cast<unsigned char>(text[starts_[k]])] == mark_char)
+                emit(starts_[k], ends_[k]);
+    }
+
+  private:
+    // Appends where the bits are.
+    static std::size_t listed(std::uint64_t bits, std::size_t from, std::vector<std::uint32_t>& out, std::size_t size) {
+        for (; bits != 0; bits &= bits - 1) out[size++] = static_cast<std::uint32_t>(from) + static_cast<std::uint32_t>(std::countr_zero(bits));
+        return size;
+    }
+
+    std::vector<std::uint32_t> starts_, ends_;
+};
+
+// The id of a string: a table that still grows gives it one, a frozen one says if it is absent.
+inline std::int32_t id_of(Interner& types, std::string_view s, std::uint64_t hash) { return types.intern_padded(s, hash); }
+inline std::int32_t id_of(const Interner& types, std::string_view s, std::uint64_t hash) { return types.find_padded(s, hash); }
+
+// Characters to ids, ASCII by a table.
+template <class Types> class CharTable {
+  public:
+    explicit CharTable(Types& types) : types_(types) { ascii_.fill(unasked); }
 
     std::int32_t operator()(std::string_view c) {
-        if (c.size() > 1) return types_.intern(c);
+        if (c.size() > 1) return id_of(types_, c, hash_bytes(c));
         std::int32_t& id = ascii_[static_cast<unsigned char>(c[0])];
-        if (id == Interner::absent) id = types_.intern(c);
+        if (id == unasked) id = id_of(types_, c, hash_bytes(c));
         return id;
     }
 
   private:
-    Interner& types_;
+    static constexpr std::int32_t unasked = Interner::absent - 1;
+
+    Types& types_;
     std::array<std::int32_t, ascii_points> ascii_;
 };
 
@@ -81,22 +135,34 @@ struct HashedWord {
     std::uint64_t hash;
 };
 
+// What cutting texts needs, made once for many.
+struct Workspace {
+    std::vector<char> padded; // the text, lowered if asked, and bytes behind it that may be read
+    std::vector<HashedWord> words;
+    AsciiScan scan_ascii;
+};
+
 // Scans the whole text first, so that memory is asked for each word's slot long before it is read.
-void add_words(std::string_view text, const TokenRule& rule, Interner& types, std::vector<HashedWord>& words,
+template <class Types>
+void add_words(std::string_view text, bool ascii, const TokenRule& rule, Types& types, Workspace& work,
                SymbolBlock& block) {
+    std::vector<HashedWord>& words = work.words;
     words.clear();
-    scan_words(text, rule, [&](std::size_t start, std::size_t end) {
+    const auto add = [&](std::size_t start, std::size_t end) {
         const std::string_view word = text.substr(start, end - start);
-        words.push_back({word, hash_bytes(word)});
-    });
+        words.push_back({word, hash_padded(word)});
+    };
+    if (ascii) work.scan_ascii(text, rule, add);
+    else scan_words(text, rule, add);
     for (std::size_t i = 0; i < words.size(); ++i) {
         if (i + ahead < words.size()) types.prefetch(words[i + ahead].hash);
-        block.ids.push_back(types.intern_hashed(words[i].text, words[i].hash));
+        block.ids.push_back(id_of(types, words[i].text, words[i].hash));
     }
     block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
 }
 
-void add_chars(std::string_view text, const TokenRule& rule, CharTable& chars, SymbolBlock& block) {
+template <class Types>
+void add_chars(std::string_view text, const TokenRule& rule, CharTable<Types>& chars, SymbolBlock& block) {
     std::size_t spaces = 0; // length of the run of white space that ends here
     for (std::size_t i = 0; i < text.size();) {
         const Point c = point_at(text, i);
@@ -108,7 +174,8 @@ void add_chars(std::string_view text, const TokenRule& rule, CharTable& chars, S
     block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
 }
 
-void add_chars_in_words(std::string_view text, const TokenRule& rule, CharTable& chars, SymbolBlock& block) {
+template <class Types>
+void add_chars_in_words(std::string_view text, const TokenRule& rule, CharTable<Types>& chars, SymbolBlock& block) {
     bool inside = false;
     const auto close = [&] {
         if (inside) {
@@ -131,18 +198,16 @@ void add_chars_in_words(std::string_view text, const TokenRule& rule, CharTable&
     close();
 }
 
-SymbolBlock block_of(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, Interner& types) {
+template <class Types>
+SymbolBlock block_of(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, Types& types) {
     SymbolBlock block{{}, {0}, {0}};
-    CharTable chars(types);
-    std::string lowered;
-    std::vector<HashedWord> words;
+    CharTable<Types> chars(types);
+    Workspace work;
     for (std::string_view text : texts) {
-        if (rule.lower) {
-            lowered.resize(text.size());
-            lower_ascii(text.data(), text.size(), lowered.data());
-            text = lowered;
-        }
-        if (cut == Cut::words) add_words(text, rule, types, words, block);
+        work.padded.resize(std::max(work.padded.size(), text.size() + 64));
+        const bool ascii = copied(text.data(), text.size(), rule.lower, work.padded.data());
+        text = {work.padded.data(), text.size()};
+        if (cut == Cut::words) add_words(text, ascii, rule, types, work, block);
         if (cut == Cut::chars) add_chars(text, rule, chars, block);
         if (cut == Cut::chars_in_words) add_chars_in_words(text, rule, chars, block);
         block.documents.push_back(static_cast<std::uint32_t>(block.segments.size() - 1));
@@ -150,8 +215,9 @@ SymbolBlock block_of(std::span<const std::string_view> texts, Cut cut, const Tok
     return block;
 }
 
-// Bounds of runs of texts that hold about block_bytes each.
-std::vector<std::size_t> block_bounds(std::span<const std::string_view> texts) {
+} // namespace
+
+std::vector<std::size_t> block_bounds(std::span<const std::string_view> texts, std::size_t block_bytes) {
     std::vector<std::size_t> bounds{0};
     std::size_t bytes = 0;
     for (std::size_t n = 0; n < texts.size(); ++n) {
@@ -164,10 +230,8 @@ std::vector<std::size_t> block_bounds(std::span<const std::string_view> texts) {
     return bounds;
 }
 
-} // namespace
-
 Symbols symbols_of(std::span<const std::string_view> texts, Cut cut, TokenRule rule, std::size_t threads) {
-    const std::vector<std::size_t> bounds = block_bounds(texts);
+    const std::vector<std::size_t> bounds = block_bounds(texts, block_bytes);
     const std::size_t B = bounds.size() - 1;
     Symbols out;
     out.blocks.resize(B);
@@ -188,6 +252,10 @@ Symbols symbols_of(std::span<const std::string_view> texts, Cut cut, TokenRule r
         for (std::int32_t& id : out.blocks[b].ids) id = global[b][static_cast<std::size_t>(id)];
     });
     return out;
+}
+
+SymbolBlock known_symbols(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, const Interner& types) {
+    return block_of(texts, cut, rule, types);
 }
 
 void rename_types(Symbols& symbols, std::span<const std::string_view> names, std::size_t threads) {

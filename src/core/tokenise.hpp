@@ -45,6 +45,12 @@ struct Symbols {
 // texts: valid UTF-8; ASCII only if rule.kinds has ascii_points entries. Threads: 0 for all cores.
 Symbols symbols_of(std::span<const std::string_view> texts, Cut cut, TokenRule rule, std::size_t threads);
 
+// Documents as symbols of a frozen table: Interner::absent stands for what it does not hold.
+SymbolBlock known_symbols(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, const Interner& types);
+
+// Bounds of runs of texts that hold about block_bytes each.
+std::vector<std::size_t> block_bounds(std::span<const std::string_view> texts, std::size_t block_bytes);
+
 // Each id replaced by that of its new name: several types may share one (stems). names: [types]
 void rename_types(Symbols& symbols, std::span<const std::string_view> names, std::size_t threads);
 

@@ -1,7 +1,7 @@
 """Text to rows of n-gram features."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -114,11 +114,12 @@ class TextVectorizer:
     def transform(self, texts: Iterable[str]) -> SparseRows:
         """The rows of ``texts`` over the features learnt."""
         fitted = self._ready()
-        symbols, _ = self._symbols(texts)
         if fitted.index is None:
-            rows = self._hashed(symbols)
+            rows = self._hashed(self._symbols(texts)[0])
+        elif self.stemming != "none":
+            rows = _rows(fitted.index.rows(self._symbols(texts)[0], self.threads), len(fitted.index))
         else:
-            rows = _rows(fitted.index.rows(symbols, self.threads), len(fitted.index))
+            rows = _rows(self._cut(_texts(texts), fitted.index.rows_of_texts), len(fitted.index))
         return self._weighted(rows, fitted.scale)
 
     @property
@@ -253,20 +254,22 @@ class TextVectorizer:
     def _symbols(self, texts: Iterable[str]) -> tuple[Symbols, int]:
         """Documents as words or characters, with stems in place of words if asked."""
         documents = _texts(texts)
+        symbols = self._cut(documents, Symbols)
+        if self.stemming != "none":
+            symbols.rename(stems(symbols.types(), self.stemming, self.language), self.threads)
+        return symbols, len(documents)
+
+    def _cut(self, documents: list[str], native: Callable[..., Any]) -> Any:
+        """What ``native`` makes of the documents and of the rules by which they are cut."""
         if self.cleaning != "none":
             documents = [cleaned(text, self.cleaning) for text in documents]
         cut = lowered(documents) if self.lower else documents
         rule = word_rule(self.tokens)
         kinds = rule.kinds(cut)
         try:
-            symbols = Symbols(
-                cut, UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads
-            )
+            return native(cut, UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads)
         except UnicodeEncodeError:
             raise surrogate_error(documents) from None
-        if self.stemming != "none":
-            symbols.rename(stems(symbols.types(), self.stemming, self.language), self.threads)
-        return symbols, len(documents)
 
     def _stops(self, symbols: Symbols) -> NDArray[np.uint8]:
         """Which types are stop words: uint8 [types]; the list goes through the same stemmer as the text."""
