@@ -51,8 +51,8 @@ def ours(loss: str) -> Callable[[Given], Any]:
             threads=1,
         )
         if loss == "crammer-singer":
-            return DualCrammerSinger(gap=GAP, bias=0.0), problem
-        return DualRest(loss=loss, gap=GAP, bias=0.0), problem
+            return DualCrammerSinger(gap=GAP, bias=0.0, folds=0), problem
+        return DualRest(loss=loss, gap=GAP, bias=0.0, folds=0), problem
 
     return prepare
 

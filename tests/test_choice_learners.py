@@ -1,5 +1,7 @@
 """The learners of document classifiers against plain restatements, closed forms and scikit-learn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from chaffinch.learners.choice import ChoiceProblem
 from chaffinch.learners.choice_batch import ChoiceBatch
 from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.held_out import dealt
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from naive_choice import losses, objective, sgd
 
@@ -72,9 +75,9 @@ def test_one_vs_rest_margins_reach_the_objective_of_liblinear(loss):
 
 
 def test_ridge_is_the_squared_loss_by_another_name():
-    np.testing.assert_array_equal(
-        DualRidge(C=2.0).fit(problem()).w, DualRest(loss="squared", C=2.0).fit(problem()).w
-    )
+    passes = {"C": 0.7, "bias": 1.0, "epochs": 500, "tolerance": 1e-6}
+    made, same = DualRidge(**passes).fit(problem()), DualRest(loss="squared", **passes).fit(problem())
+    np.testing.assert_allclose(made.w, same.w, atol=1e-4)
 
 
 def test_crammer_singer_reaches_the_objective_of_liblinear():
@@ -227,9 +230,9 @@ def test_random_rates_and_repeated_batches_depend_on_the_seed_alone():
 
 
 def test_documents_that_join_late_are_scored_by_weights_that_never_met_them():
-    made = DualRest(loss="squared", C=1.0, epochs=2).fit(problem())
-    early = np.setdiff1d(np.arange(N), made.late)
-    assert len(made.late) == N // 10
+    made = DualRidge(C=1.0, epochs=2, bias=0.0).fit(problem())
+    early = np.setdiff1d(np.arange(N), made.held)
+    assert len(made.held) == N // 10
     rows = SparseRows.of(X[early])
     order = _core.permutation(N, 3)
     place = {int(n): i for i, n in enumerate(early)}
@@ -238,5 +241,75 @@ def test_documents_that_join_late_are_scored_by_weights_that_never_met_them():
     w = np.zeros((F + 1, 8), np.float32)
     ptr = np.arange(len(early) + 1)
     solver = _core.DualRest(native, ptr, y[early], c[early], Y, _core.MarginLoss.squared, False)
-    solver.run(again, 1, w, np.zeros(Y, np.float32))
-    np.testing.assert_allclose(made.late_scores, X[made.late] @ w[:F, :Y], atol=1e-5)
+    solver.run(again, 1, np.zeros(Y, np.float32))
+    solver.weights(w)
+    np.testing.assert_allclose(made.held_scores, X[made.held] @ w[:F, :Y], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "learner", [DualRest(epochs=200, tolerance=1e-4), DualCrammerSinger(epochs=200, tolerance=1e-4)]
+)
+def test_each_part_is_scored_by_what_the_others_teach(learner, monkeypatch):
+    monkeypatch.setattr("chaffinch.learners.held_out.PASSES", 100)
+    made = learner.fit(problem())
+    assert made.held.tolist() == list(range(N))
+    fold = dealt(y, 3)
+    for k in range(3):
+        others, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        rows = SparseRows.of(X[others])
+        alone = replace(
+            problem(),
+            ptr=rows.ptr,
+            ids=rows.ids,
+            values=rows.weights(),
+            label_ptr=np.arange(len(others) + 1),
+            labels=y[others],
+            importance=c[others],
+        )
+        w = replace(learner, folds=0).fit(alone).w
+        np.testing.assert_allclose(made.held_scores[held], X[held] @ w[:F, :Y] + w[F, :Y], atol=0.02)
+
+
+def test_without_folds_no_document_is_held_out():
+    assert DualRest(folds=0).fit(problem()).held is None
+    assert DualRest(folds=1).fit(problem()).held is None
+
+
+@pytest.mark.parametrize("kind", ["rest", "crammer-singer", "logistic"])
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), density=st.floats(0.02, 0.5))
+def test_features_of_one_document_alone_have_the_weights_that_their_sum_says(kind, seed, density):
+    random = np.random.default_rng(seed)
+    n, f, labels = 12, 40, 3
+    dense = random.normal(size=(n, f)) * (random.random((n, f)) < density)
+    rows = SparseRows.of(dense)
+    values = rows.weights()
+    native = _core.DocumentRows(rows.ptr, rows.ids, values, f, 0.5)
+    gold, ones = random.integers(0, labels, n).astype(np.int32), np.ones(n, np.float32)
+    ptr, order, w = np.arange(n + 1), np.arange(n), np.full((f + 1, 8), np.nan, np.float32)
+    with_bias = np.concatenate([dense, np.full((n, 1), 0.5)], axis=1)
+    if kind == "rest":
+        solver = _core.DualRest(native, ptr, gold, ones, labels, _core.MarginLoss.hinge, True)
+        for _ in range(3):
+            solver.run(order, 1, np.zeros(labels, np.float32))
+        d = np.asarray(solver.alpha())[:, :labels] * (2 * np.eye(labels)[gold] - 1)
+    elif kind == "crammer-singer":
+        solver = _core.DualCrammerSinger(native, gold, ones, labels, True)
+        for _ in range(3):
+            solver.run(order)
+        d = np.array(solver.alpha())[:, :labels]
+    else:
+        solver = _core.DualLogistic(native, np.eye(labels, dtype=np.float32)[gold], ones)
+        for _ in range(3):
+            solver.run(order)
+        d = np.eye(labels)[gold] - np.asarray(solver.alpha())[:, :labels]
+    solver.weights(w)
+    np.testing.assert_allclose(w[:, :labels], with_bias.T @ d, atol=1e-4)
+    if kind != "logistic":
+        out = np.zeros((n, 8), np.float32)
+        solver.scores(order, out)
+        np.testing.assert_allclose(out[:, :labels], with_bias @ w[:, :labels], atol=1e-4)
+        solver.forget(np.arange(5))
+        solver.weights(w)
+        d[:5] = 0
+        np.testing.assert_allclose(w[:, :labels], with_bias.T @ d, atol=1e-4)

@@ -66,11 +66,49 @@ template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
     return Table(solver.alpha(), {static_cast<std::size_t>(N), static_cast<std::size_t>(solver.S())});
 }
 
-template <class Run> std::tuple<double, double> objective(const Run& self, const Out<float, 2>& w, std::size_t threads) {
+template <class Run> std::tuple<double, double> objective(const Run& self, std::size_t threads) {
+    nb::gil_scoped_release released;
+    const DualObjective o = self.solver.objective(threads);
+    return {o.primal, o.dual};
+}
+
+template <class Run> void weights(const Run& self, Out<float, 2> w) {
     self.rows->check_weights(w, self.Y);
     nb::gil_scoped_release released;
-    const DualObjective o = self.solver.objective(w.data(), threads);
-    return {o.primal, o.dual};
+    self.solver.weights(w.data());
+}
+
+template <class Run> void forget(Run& self, In<std::int64_t> which) {
+    self.rows->check_order(which);
+    nb::gil_scoped_release released;
+    self.solver.forget(span(which));
+}
+
+template <class Run> void scores(const Run& self, In<std::int64_t> which, Out<float, 2> out) {
+    self.rows->check_order(which);
+    expect(out.shape(0) == which.size() && static_cast<std::int64_t>(out.shape(1)) == padded(self.Y),
+           "scores must be [documents, padded labels]");
+    nb::gil_scoped_release released;
+    self.solver.scores(span(which), out.data());
+}
+
+// What every dual solver lets Python read.
+template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alphas) {
+    bound.def("objective", &objective<Run>, nb::arg("threads"),
+              "The primal objective of the weights and the dual objective of the dual variables.")
+        .def("weights", &weights<Run>, nb::arg("w").noconvert(), "Write the weights, float32 [features + 1, padded labels].")
+        .def(
+            "alpha", [](const Run& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
+            alphas);
+}
+
+// What margins need to be held out: forgotten documents and their scores.
+template <class Run> void bind_holding_out(nb::class_<Run>& bound) {
+    bound
+        .def("wake", [](Run& self) { self.solver.wake(); }, "Look again at everything that rests.")
+        .def("forget", &forget<Run>, nb::arg("which").noconvert(), "Take documents out, as if they had never been met.")
+        .def("scores", &scores<Run>, nb::arg("which").noconvert(), nb::arg("out").noconvert(),
+             "Write the scores of documents, float32 [which, padded labels].");
 }
 
 struct Rest {
@@ -119,8 +157,8 @@ void bind_classify(nb::module_& m) {
         .value("squared_hinge", MarginLoss::squared_hinge)
         .value("squared", MarginLoss::squared);
 
-    nb::class_<Rest>(m, "DualRest", "One model per label against the rest, by dual coordinate descent.")
-        .def(
+    nb::class_<Rest> rest(m, "DualRest", "One model per label against the rest, by dual coordinate descent.");
+    rest.def(
             "__init__",
             [](Rest* self, const DocumentRows& rows, In<std::int64_t> label_ptr, In<std::int32_t> labels, In<float> C,
                std::int64_t Y, MarginLoss loss, bool shrinking) {
@@ -136,23 +174,19 @@ void bind_classify(nb::module_& m) {
             nb::arg("label_count"), nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
         .def(
             "run",
-            [](Rest& self, In<std::int64_t> order, std::size_t threads, Out<float, 2> w, Out<float> violation) {
+            [](Rest& self, In<std::int64_t> order, std::size_t threads, Out<float> violation) {
                 self.rows->check_order(order);
-                self.rows->check_weights(w, self.Y);
                 expect(static_cast<std::int64_t>(violation.size()) == self.Y, "DualRest: violation must be [labels]");
                 nb::gil_scoped_release released;
-                self.solver.pass(span(order), threads, w.data(), span(violation));
+                return self.solver.pass(span(order), threads, span(violation));
             },
-            nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("w").noconvert(), nb::arg("violation").noconvert(),
-            "One pass in this order; violation float32 [labels] receives each label's largest.")
-        .def("wake", [](Rest& self) { self.solver.wake(); }, "Look again at everything that rests.")
-        .def("objective", &objective<Rest>, nb::arg("w").noconvert(), nb::arg("threads"),
-             "The primal objective of w and the dual objective of the dual variables.")
-        .def(
-            "alpha", [](const Rest& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
-            "The dual variables, float32 [documents, padded labels].");
+            nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("violation").noconvert(),
+            "One pass in this order; violation float32 [labels] receives each label's largest. The duality gap met.");
+    bind_reading(rest, "The dual variables, float32 [documents, padded labels].");
+    bind_holding_out(rest);
 
-    nb::class_<CrammerSinger>(m, "DualCrammerSinger", "Crammer and Singer's multiclass margin, by its dual.")
+    nb::class_<CrammerSinger> crammer_singer(m, "DualCrammerSinger", "Crammer and Singer's multiclass margin, by its dual.");
+    crammer_singer
         .def(
             "__init__",
             [](CrammerSinger* self, const DocumentRows& rows, In<std::int32_t> y, In<float> C, std::int64_t Y,
@@ -166,21 +200,18 @@ void bind_classify(nb::module_& m) {
             nb::arg("shrinking"), nb::keep_alive<1, 2>())
         .def(
             "run",
-            [](CrammerSinger& self, In<std::int64_t> order, Out<float, 2> w) {
+            [](CrammerSinger& self, In<std::int64_t> order) {
                 self.rows->check_order(order);
-                self.rows->check_weights(w, self.Y);
                 nb::gil_scoped_release released;
-                return self.solver.pass(span(order), w.data());
+                const auto found = self.solver.pass(span(order));
+                return std::make_tuple(found.violation, found.met);
             },
-            nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the largest violation met.")
-        .def("wake", [](CrammerSinger& self) { self.solver.wake(); }, "Look again at everything that rests.")
-        .def("objective", &objective<CrammerSinger>, nb::arg("w").noconvert(), nb::arg("threads"),
-             "The primal objective of w and the dual objective of the dual variables.")
-        .def(
-            "alpha", [](const CrammerSinger& self) { return alpha(self.solver, self.rows->N()); },
-            nb::rv_policy::reference_internal, "The dual variables, float32 [documents, padded labels].");
+            nb::arg("order").noconvert(), "One pass in this order; the largest violation and the duality gap met.");
+    bind_reading(crammer_singer, "The dual variables, float32 [documents, padded labels].");
+    bind_holding_out(crammer_singer);
 
-    nb::class_<Logistic>(m, "DualLogistic", "Multinomial logistic regression, by stochastic dual coordinate ascent.")
+    nb::class_<Logistic> logistic(m, "DualLogistic", "Multinomial logistic regression, by stochastic dual coordinate ascent.");
+    logistic
         .def(
             "__init__",
             [](Logistic* self, const DocumentRows& rows, In<float, 2> q, In<float> C) {
@@ -192,18 +223,13 @@ void bind_classify(nb::module_& m) {
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::keep_alive<1, 2>())
         .def(
             "run",
-            [](Logistic& self, In<std::int64_t> order, Out<float, 2> w) {
+            [](Logistic& self, In<std::int64_t> order) {
                 self.rows->check_order(order);
-                self.rows->check_weights(w, self.Y);
                 nb::gil_scoped_release released;
-                return self.solver.pass(span(order), w.data());
+                return self.solver.pass(span(order));
             },
-            nb::arg("order").noconvert(), nb::arg("w").noconvert(), "One pass in this order; the duality gap met.")
-        .def("objective", &objective<Logistic>, nb::arg("w").noconvert(), nb::arg("threads"),
-             "The primal objective of w and the dual objective of the dual variables.")
-        .def(
-            "alpha", [](const Logistic& self) { return alpha(self.solver, self.rows->N()); },
-            nb::rv_policy::reference_internal, "The dual distributions, float32 [documents, padded labels].");
+            nb::arg("order").noconvert(), "One pass in this order; the duality gap met.");
+    bind_reading(logistic, "The dual distributions, float32 [documents, padded labels].");
 
     nb::enum_<ChoiceLoss>(m, "ChoiceLoss")
         .value("softmax", ChoiceLoss::softmax)

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 
 namespace chaffinch {
 
@@ -15,90 +14,152 @@ namespace {
 constexpr float minus_infinity = -3e38f;
 constexpr float least = 1e-9f; // probabilities are not read below this
 
-std::vector<float> norms(const Examples& x) {
-    std::vector<float> out;
-    for (std::int64_t n = 0; n < x.N(); ++n) out.push_back(std::max(squared_norm(x, n), 1e-12f));
+using Reals = Pack<float>;
+
+// |x_n|^2 as a divisor.
+std::vector<float> norms(const SharedRows& x) {
+    std::vector<float> out(x.norm(), x.norm() + x.N());
+    for (float& norm : out) norm = std::max(norm, 1e-12f);
     return out;
 }
 
+// Lanes are folded in halves: four and four, two and two, one and one.
+static_assert(lanes == 8);
+
+CHAFFINCH_INLINE float largest(const Reals& pack) {
+    Reals other = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), found = pack > other ? pack : other;
+    other = __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5), found = found > other ? found : other;
+    return found[0] > found[1] ? found[0] : found[1];
+}
+
+CHAFFINCH_INLINE float sum(const Reals& pack) {
+    Reals total = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
+    total += __builtin_shufflevector(total, total, 2, 3, 0, 1, 6, 7, 4, 5);
+    return total[0] + total[1];
+}
+
 // The block of one example:  min over a of  sum_y A a_y^2 / 2 + B_y a_y,   a_y <= C [y = gold],  sum_y a_y = 0.
-// Its solution is a_y = min(C [y = gold], (beta - B_y) / A); beta follows from the sum, labels taken by falling D_y =
-// B_y + A C [y = gold] (Crammer and Singer 2001, algorithm 2; LIBLINEAR's form).
-CHAFFINCH_INLINE void solve_block(std::int64_t Y, std::int64_t gold, float A, float C, const float* B,
-                                  std::vector<float>& D, float* a) {
-    D.assign(B, B + Y);
-    D[gold] += A * C;
-    std::sort(D.begin(), D.end(), std::greater<>());
-    float beta = D[0] - A * C;
-    std::int64_t r = 1;
-    for (; r < Y && beta < static_cast<float>(r) * D[r]; ++r) beta += D[r];
-    beta /= static_cast<float>(r);
-    for (std::int64_t y = 0; y < Y; ++y) {
-        const float most = y == gold ? C : 0.0f;
-        a[y] = std::min(most, (beta - B[y]) / A);
+//
+//   D_y = B_y + A C [y = gold],   a_y = C [y = gold] - max(0, D_y - beta) / A,   sum_y max(0, D_y - beta) = A C
+//
+// (Crammer and Singer 2001.) The last sum falls in beta and is convex, so that Newton's steps from max D - A C, which is
+// below the solution, rise to it: each is the threshold of the labels above the one before.
+CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float top, float AC) {
+    float beta = top - AC, before = 0;
+    for (std::int64_t step = 0; step < S; ++step) {
+        Reals count{}, total{}, d;
+        for (std::int64_t y = 0; y < S; y += lanes) {
+            get<float>(d, D + y);
+            count += d > beta ? Reals{} + 1.0f : Reals{};
+            total += d > beta ? d : Reals{};
+        }
+        const float above = sum(count);
+        if (above == before || above == 0) break;
+        before = above;
+        beta = (sum(total) - AC) / above;
     }
+    return beta;
 }
 
 } // namespace
 
 DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
                                      std::span<const float> C, std::int64_t Y, bool shrinking)
-    : x_(examples), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(examples)), Y_(Y), shrinking_(shrinking),
-      alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())) {}
+    : x_(examples), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), Y_(Y), shrinking_(shrinking),
+      alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())),
+      w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {}
 
 void DualCrammerSinger::wake() {
     std::ranges::fill(resting_, std::uint8_t{0});
     bound_ = 0;
 }
 
-CHAFFINCH_HOT static float crammer_singer_pass(const Examples& x, std::span<const std::int64_t> order,
-                                               std::span<const std::int32_t> gold, const float* C, const float* norm,
-                                               std::int64_t Y, bool shrinking, float bound, std::uint8_t* resting,
-                                               float* alpha, std::vector<float>& sorted, float* w) {
-    const std::int64_t S = padded(Y);
-    AlignedVector<float> score(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
-    std::vector<float> a(static_cast<std::size_t>(Y));
-    float worst = 0;
+// What a pass works on.
+struct CrammerSingerPass {
+    const SharedRows& x;
+    std::span<const std::int64_t> order;
+    const std::int32_t* gold;
+    const float *C, *norm;
+    std::int64_t Y;
+    float bound;
+    std::uint8_t* resting;
+    float *alpha, *w;
+};
+
+// Packs: of a row of labels, or 0 where only the call knows.
+template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
+    const auto& [x, order, gold, C, norm, Y, bound, resting, alpha, w] = p;
+    const std::int64_t S = Packs ? Packs * lanes : padded(Y);
+    AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S)),
+        cost(static_cast<std::size_t>(S), minus_infinity), most(static_cast<std::size_t>(S));
+    std::fill_n(cost.begin(), Y, 1.0f);
+    DualCrammerSinger::Pass found;
     for (const std::int64_t n : order) {
         if (resting[n]) continue;
         float* held = alpha + n * S;
-        gather(x, n, w, S, score.data());
+        const std::int32_t y_n = gold[n];
+        const float own = x.own()[n], A = norm[n];
+        gather(x.rows(), n, w, S, G.data());
+        cost[y_n] = 0.0f, most[y_n] = C[n];
         // G_y = s_y + [y != gold]; optimal where max_y G_y over all y does not exceed min over y with a_y < its bound.
-        float high = minus_infinity, low = -minus_infinity;
-        for (std::int64_t y = 0; y < Y; ++y) {
-            const float G = score[y] + (y == gold[n] ? 0.0f : 1.0f);
-            const float most = y == gold[n] ? C[n] : 0.0f;
-            high = G > high ? G : high;
-            low = held[y] < most && G < low ? G : low;
-            score[y] = G - norm[n] * held[y];
+        Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, top = high, product{}, g, a, c, m;
+        for (std::int64_t y = 0; y < S; y += lanes) {
+            get<float>(g, G.data() + y);
+            get<float>(a, held + y);
+            get<float>(c, cost.data() + y);
+            get<float>(m, most.data() + y);
+            g += own * a + c;
+            high = g > high ? g : high;
+            low = (a < m) & (g < low) ? g : low;
+            product += a * (a != 0.0f ? g : Reals{});
+            put<float>(G.data() + y, g);
+            g += A * (m - a);
+            top = g > top ? g : top;
+            put<float>(D.data() + y, g);
         }
-        const float violation = high - low;
-        worst = std::max(worst, violation);
+        const float best = largest(high), violation = best + largest(-low);
+        found.violation = violation > found.violation ? violation : found.violation;
+        found.met += static_cast<double>(C[n] * (best - G[y_n]) + sum(product));
         if (violation <= 1e-6f) {
             // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
-            if (shrinking && bound > 0 && -violation > bound) resting[n] = 1;
-            continue;
+            if (bound > 0 && -violation > bound) resting[n] = 1;
+        } else {
+            const float beta = threshold(S, D.data(), largest(top), A * C[n]), inverse = 1.0f / A;
+            Reals furthest{};
+            for (std::int64_t y = 0; y < S; y += lanes) {
+                get<float>(g, D.data() + y);
+                get<float>(a, held + y);
+                get<float>(m, most.data() + y);
+                const Reals to = m - (g > beta ? (g - beta) * inverse : Reals{}), step = to - a;
+                furthest = step > furthest ? step : furthest;
+                put<float>(held + y, to);
+                put<float>(d.data() + y, step);
+            }
+            if (largest(furthest) > 1e-12f) scatter(x.rows(), n, d.data(), S, w); // steps sum to 0: one of them is up
         }
-        solve_block(Y, gold[n], norm[n], C[n], score.data(), sorted, a.data());
-        float moved = 0;
-        for (std::int64_t y = 0; y < Y; ++y) {
-            d[y] = a[y] - held[y];
-            held[y] = a[y];
-            moved = std::max(moved, std::abs(d[y]));
-        }
-        if (moved > 1e-12f) scatter(x, n, d.data(), S, w);
+        cost[y_n] = 1.0f, most[y_n] = 0.0f;
     }
-    return worst;
+    return found;
 }
 
-float DualCrammerSinger::pass(std::span<const std::int64_t> order, float* w) {
-    bound_ = crammer_singer_pass(x_, order, y_, C_.data(), norm_.data(), Y_, shrinking_, bound_, resting_.data(),
-                                 alpha_.data(), sorted_, w);
-    return bound_;
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_one(const CrammerSingerPass& p) { return descend<1>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_two(const CrammerSingerPass& p) { return descend<2>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_three(const CrammerSingerPass& p) { return descend<3>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_many(const CrammerSingerPass& p) { return descend<0>(p); }
+
+DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> order) {
+    constexpr decltype(&descend_one) by_packs[] = {descend_many, descend_one, descend_two, descend_three};
+    const std::int64_t packs = S() / lanes;
+    const Pass found = by_packs[packs < 4 ? packs : 0]({x_, order, y_.data(), C_.data(), norm_.data(), Y_,
+                                                       shrinking_ ? bound_ : 0.0f, resting_.data(), alpha_.data(),
+                                                       w_.data()});
+    bound_ = found.violation;
+    return found;
 }
 
-DualObjective DualCrammerSinger::objective(const float* w, std::size_t threads) const {
-    return dual_objective(x_, w, S(), threads, [&](std::int64_t n, const float* scores, DualObjective& sum) {
+DualObjective DualCrammerSinger::objective(std::size_t threads) const {
+    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
+    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
         const std::int64_t gold = y_[n];
         double high = scores[gold];
         for (std::int64_t y = 0; y < Y_; ++y)
@@ -108,9 +169,30 @@ DualObjective DualCrammerSinger::objective(const float* w, std::size_t threads) 
     });
 }
 
-DualObjective DualLogistic::objective(const float* w, std::size_t threads) const {
-    return dual_objective(x_, w, S(), threads, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        const float* q = q_.data() + n * Y_;
+void DualCrammerSinger::forget(std::span<const std::int64_t> which) {
+    AlignedVector<float> d(static_cast<std::size_t>(S()));
+    for (const std::int64_t n : which) {
+        for (std::int64_t y = 0; y < S(); ++y) d[y] = -alpha_[n * S() + y];
+        scatter(x_.rows(), n, d.data(), S(), w_.data());
+        std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
+    }
+    wake();
+}
+
+void DualCrammerSinger::scores(std::span<const std::int64_t> which, float* out) const {
+    dual_scores(x_, w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, which, out);
+}
+
+void DualCrammerSinger::weights(float* w) const {
+    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
+}
+
+void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy_n(alpha_.data() + n * S(), S(), d); }
+
+DualObjective DualLogistic::objective(std::size_t threads) const {
+    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
+    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
+        const float* q = q_.data() + n * S();
         const float* m = m_.data() + n * S();
         const double top = *std::max_element(scores, scores + Y_);
         double total = 0, gold = 0, entropy = 0;
@@ -125,22 +207,34 @@ DualObjective DualLogistic::objective(const float* w, std::size_t threads) const
 }
 
 DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
-    : x_(examples), C_(C.begin(), C.end()), norm_(norms(examples)), Y_(Y),
-      m_(static_cast<std::size_t>(examples.N() * padded(Y))), q_(q.begin(), q.end()) {
-    for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, m_.data() + n * S());
+    : x_(examples), C_(C.begin(), C.end()), norm_(norms(x_)), Y_(Y),
+      q_(static_cast<std::size_t>(examples.N() * padded(Y))),
+      w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {
+    for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, q_.data() + n * S());
+    m_ = q_;
+}
+
+void DualLogistic::weights(float* w) const {
+    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
+}
+
+void DualLogistic::coefficients(std::int64_t n, float* d) const {
+    for (std::int64_t i = n * S(); i < (n + 1) * S(); ++i) *d++ = C_[n] * (q_[i] - m_[i]);
 }
 
 // Along m + g d, d = p - m, p = softmax(s), the dual's derivative divided by C is
 //   h(g) = d.s - g C |d|^2 |x|^2 - d.log(m + g d),   falling; h(0) >= 0 >= h(1).
 // Its root by Newton's method, kept within the bracket by bisection.
-CHAFFINCH_HOT static double logistic_pass(const Examples& x, std::span<const std::int64_t> order, const float* C,
-                                          const float* norm, std::int64_t Y, float* m, float* w) {
+CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const std::int64_t> order, const float* C,
+                                          const float* norm, std::int64_t Y, const float* q, float* m, float* w) {
     const std::int64_t S = padded(Y);
     AlignedVector<float> score(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     double gap = 0;
     for (const std::int64_t n : order) {
         float* held = m + n * S;
-        gather(x, n, w, S, score.data());
+        gather(x.rows(), n, w, S, score.data());
+        const float own = x.own()[n] * C[n];
+        for (std::int64_t y = 0; y < S; ++y) score[y] += own * (q[n * S + y] - held[y]);
         float top = score[0];
         for (std::int64_t y = 1; y < Y; ++y) top = score[y] > top ? score[y] : top;
         losses::exp_row(S, score.data(), top, d.data());
@@ -157,8 +251,8 @@ CHAFFINCH_HOT static double logistic_pass(const Examples& x, std::span<const std
         }
         // The example's share of the duality gap: KL(m || p).
         for (std::int64_t y = 0; y < S; ++y) {
-            const float q = held[y] > least ? held[y] : least, p = held[y] + d[y];
-            apart += held[y] * row_log(q / (p > least ? p : least));
+            const float kept = held[y] > least ? held[y] : least, p = held[y] + d[y];
+            apart += held[y] * row_log(kept / (p > least ? p : least));
         }
         gap += static_cast<double>(C[n]) * static_cast<double>(apart > 0 ? apart : 0.0f);
         if (square < 1e-12f) continue;
@@ -184,13 +278,13 @@ CHAFFINCH_HOT static double logistic_pass(const Examples& x, std::span<const std
             held[y] += step;
             d[y] = -C[n] * step;
         }
-        scatter(x, n, d.data(), S, w);
+        scatter(x.rows(), n, d.data(), S, w);
     }
     return gap;
 }
 
-double DualLogistic::pass(std::span<const std::int64_t> order, float* w) {
-    return logistic_pass(x_, order, C_.data(), norm_.data(), Y_, m_.data(), w);
+double DualLogistic::pass(std::span<const std::int64_t> order) {
+    return logistic_pass(x_, order, C_.data(), norm_.data(), Y_, q_.data(), m_.data(), w_.data());
 }
 
 } // namespace chaffinch

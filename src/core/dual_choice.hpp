@@ -26,25 +26,35 @@ class DualCrammerSinger {
                       std::span<const float> C,        // [N]  penalty of each example
                       std::int64_t Y, bool shrinking);
 
-    // One pass in this order; returns the largest violation of an example's optimality.
-    float pass(std::span<const std::int64_t> order, float* w);
+    struct Pass {
+        float violation = 0; // the largest of an example's optimality
+        double met = 0;      // the duality gap met on the way: each example's share under the weights that it found
+    };
+    Pass pass(std::span<const std::int64_t> order);
     void wake();
 
     //   dual = sum_n a_n(gold) - |w|^2 / 2
-    DualObjective objective(const float* w, std::size_t threads) const;
+    DualObjective objective(std::size_t threads) const;
+
+    // The weights as if these examples had never been met.
+    void forget(std::span<const std::int64_t> which);
+    void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
+    void weights(float* w) const;                                       // [F+1][S]
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
     std::int64_t S() const { return padded(Y_); }
 
   private:
-    Examples x_;
+    void coefficients(std::int64_t n, float* d) const;
+
+    SharedRows x_;
     std::vector<std::int32_t> y_;
     std::vector<float> C_, norm_;
     std::int64_t Y_;
     bool shrinking_;
     AlignedVector<float> alpha_;        // [N][S]
     std::vector<std::uint8_t> resting_; // [N]
-    std::vector<float> sorted_;         // workspace
+    AlignedVector<float> w_;            // [shared features + 1][S]
     float bound_ = 0;                   // last pass's largest violation
 };
 
@@ -56,20 +66,23 @@ class DualLogistic {
                  std::int64_t Y);
 
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
-    double pass(std::span<const std::int64_t> order, float* w);
+    double pass(std::span<const std::int64_t> order);
 
     //   primal = |w|^2 / 2 + sum_n C_n (log sum_y exp(s_y) - q_n.s),   dual = sum_n C_n entropy(m_n) - |w|^2 / 2
-    DualObjective objective(const float* w, std::size_t threads) const;
+    DualObjective objective(std::size_t threads) const;
+    void weights(float* w) const; // [F+1][S]
 
     const float* alpha() const { return m_.data(); } // [N][S]  m
     std::int64_t S() const { return padded(Y_); }
 
   private:
-    Examples x_;
+    void coefficients(std::int64_t n, float* d) const;
+
+    SharedRows x_;
     std::vector<float> C_, norm_;
     std::int64_t Y_;
-    AlignedVector<float> m_; // [N][S]
-    std::vector<float> q_;   // [N][Y]
+    AlignedVector<float> m_, q_; // [N][S]
+    AlignedVector<float> w_;     // [shared features + 1][S]
 };
 
 } // namespace chaffinch

@@ -31,22 +31,49 @@ CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
     return total;
 }
 
-DualObjective dual_objective(const Examples& x, const float* w, std::int64_t S, std::size_t threads,
-                             const ExampleObjective& example) {
+// s = w.x_n, the features of its own included: they have the weight d_n x_nf.
+static double scored(const SharedRows& x, std::int64_t n, const float* w, std::int64_t S, const Coefficients& coefficients,
+                     float* d, float* scores) {
+    gather_one(x.rows(), n, w, S, scores);
+    const float own = x.own()[n];
+    if (own == 0) return 0;
+    coefficients(n, d);
+    double length = 0;
+    for (std::int64_t y = 0; y < S; ++y) {
+        scores[y] += own * d[y];
+        length += static_cast<double>(d[y]) * d[y];
+    }
+    return own * length;
+}
+
+DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S, std::size_t threads,
+                             const Coefficients& coefficients, const ExampleObjective& example) {
     const std::int64_t N = x.N(), blocks = (N + block - 1) / block;
-    std::vector<DualObjective> sums(static_cast<std::size_t>(blocks));
+    struct Sum {
+        DualObjective examples;
+        double length = 0; // of the weights of features that are one example's own
+    };
+    std::vector<Sum> sums(static_cast<std::size_t>(blocks));
     parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {
-        AlignedVector<float> scores(static_cast<std::size_t>(S));
+        AlignedVector<float> scores(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
         const std::int64_t begin = static_cast<std::int64_t>(b) * block;
         for (std::int64_t n = begin; n < std::min(N, begin + block); ++n) {
-            gather_one(x, n, w, S, scores.data());
-            example(n, scores.data(), sums[b]);
+            sums[b].length += scored(x, n, w, S, coefficients, d.data(), scores.data());
+            example(n, scores.data(), sums[b].examples);
         }
     });
-    const double length = squares(w, (x.F + 1) * S) / 2;
-    DualObjective total{length, -length};
-    for (const DualObjective& sum : sums) total.primal += sum.primal, total.dual += sum.dual;
+    double length = squares(w, (x.rows().F + 1) * S);
+    for (const Sum& sum : sums) length += sum.length;
+    DualObjective total{length / 2, -length / 2};
+    for (const Sum& sum : sums) total.primal += sum.examples.primal, total.dual += sum.examples.dual;
     return total;
+}
+
+void dual_scores(const SharedRows& x, const float* w, std::int64_t S, const Coefficients& coefficients,
+                 std::span<const std::int64_t> which, float* scores) {
+    AlignedVector<float> d(static_cast<std::size_t>(S));
+    for (std::size_t i = 0; i < which.size(); ++i)
+        scored(x, which[i], w, S, coefficients, d.data(), scores + static_cast<std::int64_t>(i) * S);
 }
 
 } // namespace chaffinch

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <thread>
 
 namespace chaffinch {
 
@@ -19,17 +21,24 @@ using Mask = Pack<std::int32_t>;
 struct Stripe {
     const Examples* x;
     std::span<const std::int64_t> order;
-    const float *Q, *D, *U;
-    const float* signs;
+    const float *Q, *D, *E, *C;
+    float* signs; // [N][S]  0 in lanes that rest or are no label
     float* alpha;
-    std::int32_t* resting;
     std::uint8_t* asleep; // [N]  every lane of the stripe rests
     std::int64_t S;
     float* w;
     float *most, *least; // [lanes] bounds of the last pass, replaced by this one's
     float* violation;    // [lanes]
-    bool clipped, shrinking;
+    float* met;          // [lanes] the sum of the examples' shares of the duality gap
+    bool clipped, linear, shrinking;
 };
+
+// How many packs of labels one thread moves together: all in one go where a row of w is read by one thread.
+std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+    const std::int64_t stripes = std::max((packs + 2) / 3, std::min(packs, static_cast<std::int64_t>(threads)));
+    return (packs + stripes - 1) / stripes;
+}
 
 CHAFFINCH_INLINE bool any(const Mask& mask) {
     std::int32_t found = 0;
@@ -40,7 +49,7 @@ CHAFFINCH_INLINE bool any(const Mask& mask) {
 template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
     constexpr std::int64_t L = P * lanes;
     alignas(64) float score[L], d[L];
-    Reals high[P], low[P], beyond_high[P], beyond_low[P];
+    Reals high[P], low[P], beyond_high[P], beyond_low[P], met[P] = {};
     for (int p = 0; p < P; ++p) {
         high[p] = Reals{} - infinite, low[p] = Reals{} + infinite;
         Reals most, least;
@@ -49,35 +58,37 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
         beyond_high[p] = most > 0.0f ? most : Reals{} + infinite;
         beyond_low[p] = least < 0.0f ? least : Reals{} - infinite;
     }
-    const Mask clipped = Mask{} - static_cast<std::int32_t>(s.clipped), shrinking = Mask{} - static_cast<std::int32_t>(s.shrinking);
+    const Mask clipped = Mask{} - static_cast<std::int32_t>(s.clipped), linear = Mask{} - static_cast<std::int32_t>(s.linear),
+               shrinking = Mask{} - static_cast<std::int32_t>(s.shrinking);
     for (const std::int64_t n : s.order) {
         if (s.asleep[n]) continue;
         rows::gather_packs<P>(*s.x, n, s.w, s.S, score);
-        const float D = s.D[n], U = s.U[n], inverse = 1.0f / s.Q[n];
+        const float D = s.D[n], E = s.E[n], C = s.C[n], U = s.linear ? C : infinite, inverse = 1.0f / s.Q[n];
         Mask moved{}, awake{};
         for (int p = 0; p < P; ++p) {
             const std::int64_t at = n * s.S + p * lanes;
             Reals sign, a, z;
-            Mask rests;
             get<float>(sign, s.signs + at);
             get<float>(a, s.alpha + at);
             get<float>(z, score + p * lanes);
-            get<std::int32_t>(rests, s.resting + at);
-            const Reals G = sign * z - 1.0f + D * a;
-            const Mask at_low = clipped & (a <= 0.0f), at_high = a >= U, live = rests == 0;
+            const Reals G = sign * z - 1.0f + E * a, margin = G - D * a;
+            const Mask at_low = clipped & (a <= 0.0f), at_high = a >= U, live = sign != 0.0f;
             Reals PG = (at_low & (G > 0.0f)) | (at_high & (G < 0.0f)) ? Reals{} : G;
             const Mask rest = shrinking & ((at_low & (G > beyond_high[p])) | (at_high & (G < beyond_low[p])));
-            rests |= rest;
-            awake |= ~rests;
+            const Reals kept = rest ? Reals{} : sign;
+            awake |= kept != 0.0f;
             high[p] = live & (PG > high[p]) ? PG : high[p];
             low[p] = live & (PG < low[p]) ? PG : low[p];
+            const Reals missed = clipped & (margin > 0.0f) ? Reals{} : -margin;
+            const Reals share = C * (linear ? missed : missed * missed) + a * (margin + 0.5f * D * a);
+            met[p] += live ? share : Reals{};
             Reals to = a - G * inverse;
             to = clipped & (to < 0.0f) ? Reals{} : to;
             to = to > U ? Reals{} + U : to;
             const Reals step = live ? to - a : Reals{};
             moved |= step != 0.0f;
             put<float>(s.alpha + at, a + step);
-            put<std::int32_t>(s.resting + at, rests);
+            put<float>(s.signs + at, kept);
             put<float>(d + p * lanes, step * sign);
         }
         s.asleep[n] = !any(awake);
@@ -86,6 +97,7 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
     for (int p = 0; p < P; ++p) {
         put<float>(s.most + p * lanes, high[p]);
         put<float>(s.least + p * lanes, low[p]);
+        put<float>(s.met + p * lanes, met[p]);
         for (std::int64_t l = 0; l < lanes; ++l)
             s.violation[p * lanes + l] = high[p][l] >= low[p][l] ? std::max(high[p][l], -low[p][l]) : 0.0f;
     }
@@ -95,80 +107,118 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
 
 CHAFFINCH_HOT static void descend_one(const Stripe& s) { descend<1>(s); }
 CHAFFINCH_HOT static void descend_two(const Stripe& s) { descend<2>(s); }
+CHAFFINCH_HOT static void descend_three(const Stripe& s) { descend<3>(s); }
 
 DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label_ptr,
                    std::span<const std::int32_t> labels, std::span<const float> C, std::int64_t Y, MarginLoss loss,
                    bool shrinking)
-    : x_(examples), Y_(Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared) {
+    : x_(examples), Y_(Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
+      label_ptr_(label_ptr.begin(), label_ptr.end()), labels_(labels.begin(), labels.end()) {
     const std::int64_t N = x_.N(), S = padded(Y);
+    w_.assign(static_cast<std::size_t>((x_.rows().F + 1) * S), 0.0f);
     alpha_.assign(static_cast<std::size_t>(N * S), 0.0f);
     signs_.assign(static_cast<std::size_t>(N * S), 0.0f);
-    resting_.assign(static_cast<std::size_t>(N * S), 0);
-    asleep_.assign(static_cast<std::size_t>(N * ((S / lanes + 1) / 2)), 0);
     most_.assign(static_cast<std::size_t>(S), 0.0f);
     least_.assign(static_cast<std::size_t>(S), 0.0f);
     for (std::int64_t n = 0; n < N; ++n) {
         const float D = loss == MarginLoss::hinge ? 0.0f : 0.5f / C[n];
         D_.push_back(D);
-        U_.push_back(loss == MarginLoss::hinge ? C[n] : infinite);
-        Q_.push_back(std::max(squared_norm(x_, n) + D, 1e-12f));
-        float* sign = signs_.data() + n * S;
-        std::fill_n(sign, Y, -1.0f);
-        for (std::int64_t k = label_ptr[n]; k < label_ptr[n + 1]; ++k) sign[labels[k]] = 1.0f;
+        E_.push_back(D + x_.own()[n]);
+        Q_.push_back(std::max(x_.norm()[n] + D, 1e-12f));
     }
     wake();
 }
 
-void DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, float* w, std::span<float> violation) {
-    const std::int64_t packs = S() / lanes, stripes = (packs + 1) / 2;
-    std::vector<float> found(static_cast<std::size_t>(S()));
+double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation) {
+    const std::int64_t packs = S() / lanes, width = packs_at_once(packs, threads), stripes = (packs + width - 1) / width;
+    if (asleep_.size() != static_cast<std::size_t>(stripes * x_.N()))
+        asleep_.assign(static_cast<std::size_t>(stripes * x_.N()), 0);
+    std::vector<float> found(static_cast<std::size_t>(S())), met(static_cast<std::size_t>(S()));
     parallel_blocks(static_cast<std::size_t>(stripes), threads, [&](std::size_t stripe) {
-        const std::int64_t y = static_cast<std::int64_t>(stripe) * 2 * lanes;
-        const Stripe s{&x_,
-                       order,
-                       Q_.data(),
-                       D_.data(),
-                       U_.data(),
-                       signs_.data() + y,
-                       alpha_.data() + y,
-                       resting_.data() + y,
-                       asleep_.data() + static_cast<std::int64_t>(stripe) * x_.N(),
-                       S(),
-                       w + y,
-                       most_.data() + y,
-                       least_.data() + y,
-                       found.data() + y,
-                       loss_ != MarginLoss::squared,
-                       shrinking_};
-        if (S() - y > lanes)
-            descend_two(s);
-        else
-            descend_one(s);
+        const std::int64_t y = static_cast<std::int64_t>(stripe) * width * lanes;
+        const Stripe s{&x_.rows(),
+                 order,
+                 Q_.data(),
+                 D_.data(),
+                 E_.data(),
+                 C_.data(),
+                 signs_.data() + y,
+                 alpha_.data() + y,
+                 asleep_.data() + static_cast<std::int64_t>(stripe) * x_.N(),
+                 S(),
+                 w_.data() + y,
+                 most_.data() + y,
+                 least_.data() + y,
+                 found.data() + y,
+                 met.data() + y,
+                 loss_ != MarginLoss::squared,
+                 loss_ == MarginLoss::hinge,
+                 shrinking_};
+        switch (std::min(width, S() / lanes - y / lanes)) {
+        case 1: descend_one(s); break;
+        case 2: descend_two(s); break;
+        default: descend_three(s); break;
+        }
     });
     std::copy_n(found.begin(), Y_, violation.begin());
+    return std::accumulate(met.begin(), met.end(), 0.0);
 }
 
-DualObjective DualRest::objective(const float* w, std::size_t threads) const {
-    return dual_objective(x_, w, S(), threads, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        const float* sign = signs_.data() + n * S();
+DualObjective DualRest::objective(std::size_t threads) const {
+    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
+    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
         const float* a = alpha_.data() + n * S();
-        const double C = loss_ == MarginLoss::hinge ? U_[n] : 0.5 / D_[n];
+        // As if no label were its own, then those that are.
         double loss = 0, share = 0;
         for (std::int64_t y = 0; y < Y_; ++y) {
-            const double short_of = 1.0 - static_cast<double>(sign[y]) * scores[y];
-            const double missed = loss_ == MarginLoss::squared || short_of > 0 ? short_of : 0.0;
-            loss += loss_ == MarginLoss::hinge ? missed : missed * missed;
-            share += a[y] - 0.5 * static_cast<double>(D_[n]) * a[y] * a[y];
+            loss += loss_of(1.0f + scores[y]);
+            share += a[y] * (1.0f - 0.5f * D_[n] * a[y]);
         }
-        sum.primal += C * loss, sum.dual += share;
+        for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k)
+            loss += loss_of(1.0f - scores[labels_[k]]) - loss_of(1.0f + scores[labels_[k]]);
+        sum.primal += C_[n] * loss, sum.dual += share;
     });
+}
+
+double DualRest::loss_of(float short_of) const {
+    const double missed = loss_ == MarginLoss::squared || short_of > 0 ? short_of : 0.0;
+    return loss_ == MarginLoss::hinge ? missed : missed * missed;
 }
 
 void DualRest::wake() {
-    for (std::size_t i = 0; i < resting_.size(); ++i) resting_[i] = signs_[i] == 0 ? -1 : 0;
+    for (std::int64_t n = 0; n < x_.N(); ++n) {
+        float* sign = signs_.data() + n * S();
+        std::fill_n(sign, Y_, -1.0f);
+        for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k) sign[labels_[k]] = 1.0f;
+    }
     std::ranges::fill(asleep_, std::uint8_t{0});
     std::ranges::fill(most_, 0.0f);
     std::ranges::fill(least_, 0.0f);
+}
+
+void DualRest::forget(std::span<const std::int64_t> which) {
+    AlignedVector<float> d(static_cast<std::size_t>(S()));
+    for (const std::int64_t n : which) {
+        coefficients(n, d.data());
+        for (float& one : d) one = -one;
+        scatter(x_.rows(), n, d.data(), S(), w_.data());
+        std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
+    }
+    wake();
+}
+
+void DualRest::scores(std::span<const std::int64_t> which, float* out) const {
+    dual_scores(x_, w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, which, out);
+}
+
+void DualRest::weights(float* w) const {
+    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
+}
+
+void DualRest::coefficients(std::int64_t n, float* d) const {
+    const float* a = alpha_.data() + n * S();
+    for (std::int64_t y = 0; y < S(); ++y) d[y] = -a[y];
+    for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k) d[labels_[k]] = a[labels_[k]];
 }
 
 } // namespace chaffinch

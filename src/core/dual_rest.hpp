@@ -15,7 +15,6 @@
 #pragma once
 
 #include "dual_objective.hpp"
-#include "examples.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -32,28 +31,39 @@ class DualRest {
              std::span<const float> C,                // [N]    penalty of each example
              std::int64_t Y, MarginLoss loss, bool shrinking);
 
-    // One pass over the examples in this order; returns the largest violation of each label's optimality, [Y].
-    void pass(std::span<const std::int64_t> order, std::size_t threads, float* w, std::span<float> violation);
+    // One pass over the examples in this order; violation [Y] receives the largest of each label's optimality. Returns
+    // the duality gap met on the way: each example's share under the weights that it found.
+    double pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation);
 
     //   dual = sum_n,y (a_ny - D_n a_ny^2 / 2) - sum_y |w_y|^2 / 2
-    DualObjective objective(const float* w, std::size_t threads) const;
+    DualObjective objective(std::size_t threads) const;
 
     // Resting lanes are looked at again.
     void wake();
+
+    // The weights as if these examples had never been met.
+    void forget(std::span<const std::int64_t> which);
+    void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
+    void weights(float* w) const;                                       // [F+1][S]
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
     std::int64_t S() const { return padded(Y_); }
 
   private:
-    Examples x_;
+    void coefficients(std::int64_t n, float* d) const;
+    double loss_of(float short_of) const; // of a label whose score falls short of its margin by this much, C apart
+
+    SharedRows x_;
     std::int64_t Y_;
     MarginLoss loss_;
     bool shrinking_;
-    std::vector<float> Q_, D_, U_;        // [N]     |x|^2 + D; D; upper bound of alpha
-    AlignedVector<float> alpha_, signs_;  // [N][S]  signs: +1, -1, 0 in lanes that are no label
-    AlignedVector<std::int32_t> resting_; // [N][S]  0, or -1 for a lane that rests or is no label
-    std::vector<std::uint8_t> asleep_;    // [stripes][N]  every lane of the stripe rests
-    std::vector<float> most_, least_;     // [S]     last pass's bounds for shrinking
+    std::vector<float> Q_, D_, E_, C_; // [N]     |x|^2 + D; D; D + own; penalty
+    std::vector<std::int64_t> label_ptr_; // [N+1]
+    std::vector<std::int32_t> labels_;
+    AlignedVector<float> alpha_, signs_; // [N][S]  signs: +1, -1, 0 in lanes that rest or are no label
+    std::vector<std::uint8_t> asleep_;   // [stripes][N]  every lane of the stripe rests
+    std::vector<float> most_, least_;    // [S]     last pass's bounds for shrinking
+    AlignedVector<float> w_;             // [shared features + 1][S]
 };
 
 } // namespace chaffinch

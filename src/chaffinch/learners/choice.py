@@ -92,14 +92,14 @@ class ChoiceWeights:
 
     link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label by itself; ``margin``, whose scale
               has to be fitted; ``counts``, a softmax of logs that must not be rounded
-    late:     documents that joined the training late, and ``late_scores`` [late, Y], theirs before they did; or None
+    held:     documents that were held out, and ``held_scores`` [held, Y], theirs by weights that had not met them
     """
 
     w: NDArray[np.float32]
     link: str
     history: list[Progress] = field(default_factory=list)
-    late: NDArray[np.int64] | None = None
-    late_scores: NDArray[np.float32] | None = None
+    held: NDArray[np.int64] | None = None
+    held_scores: NDArray[np.float32] | None = None
 
 
 class ChoiceLearner(Protocol):

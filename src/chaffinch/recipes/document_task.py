@@ -245,12 +245,12 @@ def without_small(
 
 def _temperature(made: ChoiceWeights, labels: DocumentLabels, link: str) -> float:
     """What margins are divided by before they are read as log-odds, from documents that had not yet taken part."""
-    if made.late is None or made.late_scores is None or len(labels.classes) < 2:
+    if made.held is None or made.held_scores is None or len(labels.classes) < 2:
         return 1.0
     if link == "softmax":
-        return fitted_temperature(made.late_scores, labels.ids[made.late])
-    held = labels.taken(made.late)
-    q = np.zeros(made.late_scores.shape, dtype=np.int64)
+        return fitted_temperature(made.held_scores, labels.ids[made.held])
+    held = labels.taken(made.held)
+    q = np.zeros(made.held_scores.shape, dtype=np.int64)
     q[np.repeat(np.arange(len(q)), np.diff(held.ptr)), held.ids] = 1
-    s = made.late_scores.astype(np.float64).ravel()
+    s = made.held_scores.astype(np.float64).ravel()
     return fitted_temperature(np.stack([np.zeros_like(s), s], axis=1), q.ravel())

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.kernels import Kernel
+from chaffinch.learners.held_out import dealt
 from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder, better_dense, kernel_objects
 from chaffinch.recipes.document_task import DocumentTask, TrainedClassifier
@@ -57,8 +58,7 @@ def _temperature(problem: KernelProblem, learner: Any) -> float:
     folds = min(learner.folds, int(np.bincount(problem.y, minlength=problem.Y).max(initial=0)))
     if folds < 2 or problem.Y < 2:
         return 1.0
-    fold = np.empty(problem.N, np.int64)  # each label is dealt out to all folds
-    fold[np.argsort(problem.y, kind="stable")] = np.arange(problem.N) % folds
+    fold = dealt(problem.y, folds)
     scores, y = [], []
     for k in range(folds):
         learnt, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)

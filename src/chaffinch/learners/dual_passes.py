@@ -1,0 +1,171 @@
+"""Passes of dual coordinate descent: when they end, when the gap is looked at, and who is scored unmet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights, with_intercepts
+from chaffinch.learners.held_out import cross_fitted
+from chaffinch.progress import Progress
+
+EPOCHS = 20
+MOST_EPOCHS = 10_000
+MOST_LATE = 1000
+FIRST_LOOK = 3
+
+Order = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Met:
+    """What a pass met: the largest miss of an optimality condition, and the gap as the examples found it."""
+
+    missed: float
+    gap: float
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When passes end: after so many, when no condition is missed by more, or when the duality gap is small enough.
+
+    certified: whether the objectives are looked at after the last pass although no gap was asked for
+    """
+
+    epochs: int | None
+    tolerance: float
+    gap: float | None = None
+    certified: bool = True
+
+    @property
+    def most(self) -> int:
+        """Most passes."""
+        return self.epochs or (EPOCHS if self.gap is None else MOST_EPOCHS)
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """Which documents are scored by weights that had not met them, to learn how sure a margin is.
+
+    folds: each of so many parts in turn, by what the other parts teach; 0: none
+    late:  a tenth, which joins after half of the passes (a gap has it join after two): that costs nothing
+    """
+
+    folds: int = 0
+    late: bool = False
+
+
+NOBODY = Unmet()
+
+
+def descended(
+    problem: ChoiceProblem,
+    solver: Any,
+    run: Callable[[Order], Met],
+    stop: Stop,
+    bias: float,
+    *,
+    link: str = "margin",
+    unmet: Unmet = NOBODY,
+    resting: bool = False,
+) -> ChoiceWeights:
+    """Passes in ever new order until one misses optimality by less than the tolerance everywhere, or the gap is closed.
+
+    resting: whether the solver lets variables rest; all are woken before the end. A gap that is small enough needs no
+    more proof. It costs about half a pass to know it, so it is looked at when it should be about to close.
+    """
+    late = _late(problem) if unmet.late and stop.most > 1 else np.zeros(0, dtype=np.int64)
+    is_late = np.zeros(problem.N, dtype=np.bool_)
+    is_late[late] = True
+    waiting, tolerance = len(late) > 0, stop.tolerance
+    joining = stop.most // 2 if stop.gap is None else 2
+    watch = GapWatch(stop.gap)
+    history: list[Progress] = []
+    held: tuple[Order, NDArray[np.float32]] | None = None
+    for epoch in range(1, stop.most + 1):
+        order = np.asarray(_core.permutation(problem.N, problem.seed + epoch - 1), dtype=np.int64)
+        met = run(np.ascontiguousarray(order[~is_late[order]]) if waiting else order)
+        scores = {"missed": met.missed}
+        if not waiting and watch.due(epoch, met.gap):
+            scores |= watch.seen(epoch, met.gap, *solver.objective(problem.threads))
+        history.append(Progress("training", epoch, stop.most, scores))
+        shown = replace(history[-1], model=partial(weights_of, problem, solver, bias, link))
+        if not problem.on_epoch(shown) or watch.closed:
+            break
+        if waiting and (epoch >= joining or met.missed <= tolerance):
+            held = late, _scores(problem, solver, late)
+            waiting = False
+        elif met.missed <= tolerance and stop.gap is not None:
+            tolerance /= 4  # it was too loose for this gap
+            if resting:
+                solver.wake()
+        elif met.missed <= tolerance:
+            if not resting or epoch == 1:
+                break
+            resting = False
+            solver.wake()
+    last = history[-1]
+    if stop.certified and "gap" not in last.scores:
+        looked = watch.seen(last.done, 0.0, *solver.objective(problem.threads))
+        history[-1] = replace(last, scores={**last.scores, **looked})
+    made = weights_of(problem, solver, bias, link)
+    made.history = history
+    if unmet.folds:
+        held = cross_fitted(problem, solver, run, unmet.folds, partial(_scores, problem, solver))
+    if held is not None:
+        made.held, made.held_scores = held
+    return made
+
+
+class GapWatch:
+    """When to look at the gap next: where the gap met by a pass says that it is closed, and never much later.
+
+    A pass meets each example's share of the gap under the weights of that moment. What is left after the pass is about
+    the same part of it from one pass to the next.
+    """
+
+    def __init__(self, wanted: float | None) -> None:
+        self.wanted, self.closed = wanted, False
+        self._left = self._primal = (
+            0.0  # the part of the met gap that was left at the last look; the objective then
+        )
+        self._looked = 0
+
+    def due(self, epoch: int, met: float) -> bool:
+        """Whether to look after this pass."""
+        if self.wanted is None or epoch < FIRST_LOOK:
+            return False
+        return epoch >= 4 * self._looked or self._left * met <= self.wanted * self._primal
+
+    def seen(self, epoch: int, met: float, primal: float, dual: float) -> dict[str, float]:
+        """What was found; the next look is settled by it."""
+        gap = max(primal - dual, 0.0)
+        left = gap / max(met, 1e-30)
+        self._left = np.sqrt(left * self._left) if self._left else left  # one pass may be off by a factor
+        self._primal, self._looked = abs(primal), epoch
+        if self.wanted is not None:
+            self.closed = gap <= self.wanted * max(abs(primal), 1e-30)
+        return {"primal": primal, "dual": dual, "gap": primal - dual}
+
+
+def weights_of(problem: ChoiceProblem, solver: Any, bias: float, link: str) -> ChoiceWeights:
+    """The weights as they stand."""
+    w = np.empty((problem.F + 1, problem.S), dtype=np.float32)
+    solver.weights(w)
+    return with_intercepts(ChoiceWeights(w, link), bias)
+
+
+def _scores(problem: ChoiceProblem, solver: Any, which: Order) -> NDArray[np.float32]:
+    out = np.empty((len(which), problem.S), dtype=np.float32)
+    solver.scores(which, out)
+    return out[:, : problem.Y]
+
+
+def _late(problem: ChoiceProblem) -> Order:
+    """Which documents join late: a tenth, none of a few."""
+    count = min(problem.N // 10, MOST_LATE) if problem.N >= 40 else 0
+    return np.sort(np.asarray(_core.permutation(problem.N, problem.seed), dtype=np.int64)[:count])

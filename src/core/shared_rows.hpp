@@ -1,0 +1,44 @@
+// Examples without the features that only one of them has, for solvers that keep dual coefficients d_n.
+//
+//   w_f = sum_n x_nf d_n = x_nf d_n where n alone has the feature f;   so the sum over such f of  x_nf w_f = own_n d_n,
+//   own_n = sum over them of x_nf^2
+//
+// Two thirds of the words and pairs of words of a collection are in one document. Their weights need not be kept while
+// the others are moved; the others' rows are packed together, the most frequent first.
+#pragma once
+
+#include "aligned.hpp"
+#include "examples.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace chaffinch {
+
+class SharedRows {
+  public:
+    explicit SharedRows(const Examples& all);
+    SharedRows(SharedRows&&) = default;
+    SharedRows& operator=(SharedRows&&) = default;
+
+    const Examples& rows() const { return rows_; }      // features renumbered; row rows().F of w is the bias
+    const float* own() const { return own_.data(); }    // [N]
+    const float* norm() const { return norm_.data(); }  // [N]  |x_n|^2, features of its own and the bias included
+    std::int64_t N() const { return rows_.N(); }
+
+    // The weights of all features from those of the shared ones; coefficients(n, d) gives d_n [S].
+    void spread(const float* shared,                                                 // [shared features + 1][S]
+                std::int64_t S, const std::function<void(std::int64_t, float*)>& coefficients,
+                float* w) const;                                                     // [all features + 1][S]
+
+  private:
+    Examples all_;
+    std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1
+    std::vector<std::int64_t> ptr_;
+    std::vector<std::int32_t> ids_;
+    std::vector<float> values_, own_, norm_;
+    Examples rows_;
+};
+
+} // namespace chaffinch
