@@ -17,6 +17,7 @@ EPOCHS = 20
 MOST_EPOCHS = 10_000
 MOST_LATE = 1000
 FIRST_LOOK = 3
+LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 
 Order = NDArray[np.int64]
 
@@ -75,8 +76,8 @@ def descended(
 ) -> ChoiceWeights:
     """Passes in ever new order until one misses optimality by less than the tolerance everywhere, or the gap is closed.
 
-    resting: whether the solver lets variables rest; all are woken before the end. A gap that is small enough needs no
-    more proof. It costs about half a pass to know it, so it is looked at when it should be about to close.
+    resting: whether the solver lets variables rest; the last pass is one in which none did. A gap that is small enough
+    needs no more proof. It costs about half a pass to know it, so it is looked at when it should be about to close.
     """
     late = _late(problem) if unmet.late and stop.most > 1 else np.zeros(0, dtype=np.int64)
     is_late = np.zeros(problem.N, dtype=np.bool_)
@@ -84,6 +85,7 @@ def descended(
     waiting, tolerance = len(late) > 0, stop.tolerance
     joining = stop.most // 2 if stop.gap is None else 2
     watch = GapWatch(stop.gap)
+    fresh = True  # nothing rested in the pass at hand
     history: list[Progress] = []
     held: tuple[Order, NDArray[np.float32]] | None = None
     for epoch in range(1, stop.most + 1):
@@ -96,18 +98,20 @@ def descended(
         shown = replace(history[-1], model=partial(weights_of, problem, solver, bias, link))
         if not problem.on_epoch(shown) or watch.closed:
             break
-        if waiting and (epoch >= joining or met.missed <= tolerance):
+        done = met.missed <= tolerance
+        proven = done and (fresh or not resting)
+        fresh = False
+        if waiting and (epoch >= joining or done):
             held = late, _scores(problem, solver, late)
             waiting = False
-        elif met.missed <= tolerance and stop.gap is not None:
-            tolerance /= 4  # it was too loose for this gap
+        elif proven and stop.gap is None:
+            break
+        elif done or epoch % LONGEST_REST == 0:
+            if done and stop.gap is not None:
+                tolerance /= 4  # it was too loose for this gap
             if resting:
                 solver.wake()
-        elif met.missed <= tolerance:
-            if not resting or epoch == 1:
-                break
-            resting = False
-            solver.wake()
+                fresh = True
     last = history[-1]
     if stop.certified and "gap" not in last.scores:
         looked = watch.seen(last.done, 0.0, *solver.objective(problem.threads))
