@@ -18,7 +18,8 @@ enum class Direction { left_to_right, easiest_first };
 enum class Ease { score, margin };
 
 // Calls decided(t, choice) for every position in the order of decision, before its label becomes context.
-template <class Decided> void left_to_right(LabelState& state, Decided&& decided) {
+template <class Decided> void left_to_right(LabelState& state, const float* w, Decided&& decided) {
+    state.gather(0, state.length() - 1, w);
     for (std::int64_t t = 0; t < state.length(); ++t) {
         Choice choice{.label = state.known(t)};
         if (choice.label >= 0) {
@@ -37,24 +38,19 @@ class Frontier {
   public:
     Frontier(LabelState& state, Ease ease) : state_(state), ease_(ease) {}
 
-    void open() {
+    void open(const float* w) {
         agenda_.open(state_.length());
-        choices_.resize(static_cast<std::size_t>(state_.length()));
-        rescore();
+        rescore(w);
     }
 
-    // Every undecided position is looked at afresh.
-    void rescore() {
-        for (std::int64_t t = 0; t < state_.length(); ++t) {
-            if (!state_.undecided(t)) continue;
-            state_.look(t);
-            choose(t);
-        }
+    // Every undecided position is scored afresh: w has moved, or more than one label was decided.
+    void rescore(const float* w) {
+        state_.look_everywhere(w, [&](std::int64_t t) { choose(t); });
         agenda_.refresh(0, state_.length() - 1);
     }
 
     std::int64_t easiest() const { return agenda_.best(); } // -1: all is decided
-    const Choice& choice(std::int64_t t) const { return choices_[t]; }
+    Choice choice(std::int64_t t) const { return state_.best(t); }
 
     void decide(std::int64_t t, std::int32_t y) {
         std::int64_t first = t, last = t;
@@ -75,24 +71,24 @@ class Frontier {
 
   private:
     void choose(std::int64_t t) {
-        choices_[t] = ease_ == Ease::score ? state_.best(t) : state_.best_by_margin(t);
-        agenda_.priorities()[t] = ease_ == Ease::score ? choices_[t].score : choices_[t].margin;
+        const Choice choice = state_.best(t);
+        agenda_.priorities()[t] = ease_ == Ease::score ? choice.score : choice.margin;
     }
 
     LabelState& state_;
     Ease ease_;
     Agenda agenda_;
-    std::vector<Choice> choices_;
 };
 
-template <class Decided> void easiest_first(LabelState& state, Frontier& frontier, Decided&& decided) {
+template <class Decided>
+void easiest_first(LabelState& state, Frontier& frontier, const float* w, Decided&& decided) {
     for (std::int64_t t = 0; t < state.length(); ++t)
         if (const std::int32_t y = state.known(t); y >= 0) {
             state.settle(t, y);
             decided(t, Choice{.label = y});
         }
     state.decide_known();
-    frontier.open();
+    frontier.open(w);
     for (std::int64_t t = frontier.easiest(); t >= 0; t = frontier.easiest()) {
         const Choice choice = frontier.choice(t);
         decided(t, choice);
@@ -121,9 +117,11 @@ class IncrementalSearch {
 
     void own(double share) { settings_.own = share; }
 
+    const Examples& examples() const { return x_.examples; }
+
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         __builtin_prefetch(gold_.data() + x_.examples.sentences[n]);
-        state_.open(x_, n, weights.w());
+        state_.open(x_, n);
         Tally tally;
         if (state_.length() == 0) return tally;
         const std::int32_t* y = gold_.data() + state_.first_token();
@@ -137,13 +135,14 @@ class IncrementalSearch {
   private:
     template <class Rule> void learn_forward(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
         const std::int64_t T = state_.length();
+        state_.gather(0, T - 1, weights.w());
         for (std::int64_t t = 0; t < T; ++t) {
             if (const std::int32_t known = state_.known(t); known >= 0) {
                 state_.decide_forward(t, known);
                 continue;
             }
             state_.look(t);
-            const Choice choice = Rule::augmented ? state_.best_by_margin(t) : state_.best(t);
+            const Choice choice = state_.best(t);
             const std::int32_t rival = Rule::augmented ? state_.rival(t, choice, y[t]) : choice.label;
             if (rival != y[t]) {
                 correct(t, y[t], t, rival, weights, rule, tally);
@@ -156,7 +155,7 @@ class IncrementalSearch {
 
     template <class Rule> void learn_easiest(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
         state_.decide_known();
-        frontier_.open();
+        frontier_.open(weights.w());
         int tries = 0;
         for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
             const Choice choice = frontier_.choice(t);
@@ -175,7 +174,7 @@ class IncrementalSearch {
                 if (tries == 0) ++tally.mistakes;
                 const bool stays = settings_.own > 0 && random_.uniform() < settings_.own;
                 if (!stays && ++tries < settings_.tries) {
-                    rescore(weights);
+                    frontier_.rescore(weights.w());
                     continue;
                 }
                 ++tally.decisions;
@@ -201,20 +200,8 @@ class IncrementalSearch {
             frontier_.decide(t, y);
         } else {
             frontier_.decide_unseen(t, y);
-            rescore(weights);
+            frontier_.rescore(weights.w());
         }
-    }
-
-    // The weights have moved: the undecided positions score anew.
-    void rescore(const OnlineWeights& weights) {
-        const std::int64_t T = state_.length();
-        for (std::int64_t t = 0; t < T;) {
-            std::int64_t end = t;
-            while (end < T && state_.undecided(end)) ++end;
-            state_.gather(t, end - 1, weights.w());
-            t = end + 1;
-        }
-        frontier_.rescore();
     }
 
     // The undecided position whose correct label scores highest, of the legal ones; t itself if there is none.

@@ -42,7 +42,7 @@ void IncrementalTagger::tag(const Observed& x, Direction direction, Ease ease, f
         Frontier frontier(state, ease);
         for (std::size_t n = first; n < last; ++n) {
             if (x.examples.sentences[n + 1] == x.examples.sentences[n]) continue;
-            state.open(x, static_cast<std::int64_t>(n), w_.data());
+            state.open(x, static_cast<std::int64_t>(n));
             std::int32_t step = 0;
             const auto write = [&](std::int64_t t, const Choice& choice) {
                 const std::int64_t at = state.first_token() + t;
@@ -54,9 +54,9 @@ void IncrementalTagger::tag(const Observed& x, Direction direction, Ease ease, f
                 if (out.p) state.softmax(t, temperature, out.p + at * Y);
             };
             if (direction == Direction::left_to_right)
-                left_to_right(state, write);
+                left_to_right(state, w_.data(), write);
             else
-                easiest_first(state, frontier, write);
+                easiest_first(state, frontier, w_.data(), write);
         }
     });
 }

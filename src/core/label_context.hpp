@@ -175,21 +175,20 @@ class LabelContext {
         return observation < 0 ? zero_ : index_[l].find(key(l, observation, here));
     }
 
-    // Keys and rows of all templates at once, until a row is made. observations [columns]; keys, rows [L]
-    void find_all(const std::int32_t* __restrict observations, const std::int32_t* __restrict here,
-                  std::uint64_t* __restrict keys, std::int32_t* __restrict rows) const {
-        for (std::int64_t l = 0; l < size(); ++l) find_into(l, observed(l, observations), here, keys, rows);
+    // The templates that observe something; the others see labels alone.
+    std::span<const std::int32_t> observing() const { return observing_; }
+
+    // The key, or blind: most observations are rare, and no context of theirs has a row.
+    std::uint64_t key_in_use(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
+        return observation < 0 || !in_use_[l][observation] ? blind : key(l, observation, here);
     }
 
-    // The same for the templates that observe something, or for the others.
-    void find_observing(const std::int32_t* __restrict observations, const std::int32_t* __restrict here,
-                        std::uint64_t* __restrict keys, std::int32_t* __restrict rows) const {
-        for (const std::int32_t l : observing_) find_into(l, observed(l, observations), here, keys, rows);
-    }
-    void find_plain(const std::int32_t* __restrict here, std::uint64_t* __restrict keys,
-                    std::int32_t* __restrict rows) const {
-        for (std::int64_t l = 0; l < size(); ++l)
-            if (templates_[l].column < 0) find_into(l, 0, here, keys, rows);
+    // The row of such a key, until a row is made.
+    std::int32_t row(std::int64_t l, std::uint64_t k) const { return k == blind ? zero_ : find(l, k); }
+
+    // It will be looked for soon.
+    void prefetch(std::int64_t l, std::uint64_t k) const {
+        if (k != blind && plain_[l]) __builtin_prefetch(plain_[l] + k);
     }
 
     // The row, made now if there is none; zero() where nothing is observed.
@@ -220,17 +219,6 @@ class LabelContext {
     std::vector<std::uint64_t> powers_;         // B^k
     std::vector<Read> reads_;                   // of all templates
     std::vector<std::size_t> reads_begin_{0};   // [L+1]
-    void find_into(std::int64_t l, std::int32_t o, const std::int32_t* __restrict here, std::uint64_t* __restrict keys,
-                   std::int32_t* __restrict rows) const {
-        if (o < 0 || !in_use_[l][o]) { // most observations are rare, and no context of theirs has a row
-            keys[l] = blind;
-            rows[l] = zero_;
-            return;
-        }
-        keys[l] = key(l, o, here);
-        rows[l] = find(l, keys[l]);
-    }
-
     std::vector<std::int32_t> observing_;     // templates with a column
     std::vector<const std::int32_t*> plain_; // [L] rows by key where they are a plain array, else null
     std::vector<ContextIndex> index_;

@@ -4,33 +4,81 @@
 #include "score.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 namespace chaffinch {
 
-CHAFFINCH_HOT void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
-                            float* out) {
-    using Lanes = Pack<float>;
-    for (std::int64_t at = 0; at < S; at += lanes) {
-        Lanes s0, s1{}, s2{}, s3{}, row;
-        std::memcpy(&s0, base + at, sizeof s0);
-        const auto add = [&](std::int64_t i, Lanes& sum) __attribute__((always_inline)) {
-            std::memcpy(&row, w + rows[i] * S + at, sizeof row);
-            sum += row;
-        };
-        std::int64_t i = 0;
-        for (; i + 4 <= L; i += 4) add(i, s0), add(i + 1, s1), add(i + 2, s2), add(i + 3, s3);
-        if (i < L) add(i, s0);
-        if (i + 1 < L) add(i + 1, s1);
-        if (i + 2 < L) add(i + 2, s2);
-        s0 = (s0 + s1) + (s2 + s3);
-        std::memcpy(out + at, &s0, sizeof s0);
-    }
+namespace {
+
+// The two highest of eight numbers, and the first place where the higher stands. Nothing leaves the registers.
+struct TopTwo {
+    float first, second;
+    std::int32_t place;
+};
+
+CHAFFINCH_INLINE TopTwo top_two(const Pack<float>& values) {
+    typedef float Four __attribute__((vector_size(16)));
+    typedef std::int32_t Marks __attribute__((vector_size(sizeof values)));
+    typedef std::uint64_t Halves __attribute__((vector_size(sizeof values)));
+    const auto least = [](auto a, auto b) __attribute__((always_inline)) { return a < b ? a : b; };
+    const auto most = [](auto a, auto b) __attribute__((always_inline)) { return a > b ? a : b; };
+    Four a, b;
+    std::memcpy(&a, &values, sizeof a);
+    std::memcpy(&b, reinterpret_cast<const char*>(&values) + sizeof a, sizeof b);
+    const Four high = most(a, b), low = least(a, b);
+    // Of two pairs (high, low) the highest is the higher high; the next is the lower high or a low.
+    const float high02 = most(high[0], high[2]), low02 = most(least(high[0], high[2]), most(low[0], low[2]));
+    const float high13 = most(high[1], high[3]), low13 = most(least(high[1], high[3]), most(low[1], low[3]));
+    const float first = most(high02, high13), second = most(least(high02, high13), most(low02, low13));
+    const Marks here = (values == first) & Marks{1, 2, 4, 8, 16, 32, 64, 128};
+    Halves pairs;
+    std::memcpy(&pairs, &here, sizeof pairs);
+    const std::uint64_t both = (pairs[0] | pairs[1]) | (pairs[2] | pairs[3]);
+    return {first, second, std::countr_zero(static_cast<std::uint32_t>(both | (both >> 32)))};
 }
 
-void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
+// The sums of one pack of labels, which are columns 0 .. 7 of w, base and out, and the highest of them.
+CHAFFINCH_INLINE TopTwo sum_pack(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
+                                 float* out) {
+    Pack<float> s0, s1{}, s2{}, s3{}, row;
+    get(s0, base);
+    const auto add = [&](std::int64_t i, Pack<float>& sum) __attribute__((always_inline)) {
+        get(row, w + rows[i] * S);
+        sum += row;
+    };
+    std::int64_t i = 0;
+    for (; i + 4 <= L; i += 4) add(i, s0), add(i + 1, s1), add(i + 2, s2), add(i + 3, s3);
+    if (i < L) add(i, s0);
+    if (i + 1 < L) add(i + 1, s1);
+    if (i + 2 < L) add(i + 2, s2);
+    s0 = (s0 + s1) + (s2 + s3);
+    put(out, s0);
+    return top_two(s0);
+}
+
+} // namespace
+
+CHAFFINCH_HOT void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
+                            float* out, Choice& best) {
+    if (S == lanes) {
+        const TopTwo top = sum_pack(w, rows, L, lanes, base, out);
+        best = {top.place, top.first, top.first - top.second};
+        return;
+    }
+    std::int32_t label = 0;
+    float first = Agenda::never, second = Agenda::never;
+    for (std::int64_t at = 0; at < S; at += lanes) {
+        const TopTwo top = sum_pack(w + at, rows, L, S, base + at, out + at);
+        second = std::max({second, std::min(first, top.first), top.second});
+        if (top.first > first) first = top.first, label = static_cast<std::int32_t>(at) + top.place;
+    }
+    best = {label, first, first - second};
+}
+
+void LabelState::open(const Observed& x, std::int64_t n) {
     x_ = x;
     from_ = x.examples.sentences[n];
     T_ = x.examples.sentences[n + 1] - from_;
@@ -44,11 +92,12 @@ void LabelState::open(const Observed& x, std::int64_t n, const float* w) {
         rows_.resize(static_cast<std::size_t>(T_ * context_.size())), keys_.resize(rows_.size());
     room(features_, T_ * S_);
     room(scores_, T_ * S_);
+    if (static_cast<std::int64_t>(choices_.size()) < T_) choices_.resize(static_cast<std::size_t>(T_));
     if (legal_.constrained()) room(masks_, T_ * S_);
+    openings_.resize(static_cast<std::size_t>((left + 1) * (right + 1)));
     legal_.open(T_);
     const std::int32_t* observations = x.observations + from_ * context_.columns();
     for (std::int64_t i = 0; i < T_ * context_.columns(); i += 16) __builtin_prefetch(observations + i);
-    gather(0, T_ - 1, w); // meanwhile the observations arrive
 }
 
 void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
@@ -60,40 +109,100 @@ void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
         std::fill(features_.data() + t * S_ + Y_, features_.data() + (t + 1) * S_, Agenda::never);
 }
 
-void LabelState::look_first(std::int64_t t) {
-    const std::int64_t L = context_.size(), left = context_.left(), right = context_.right();
-    if (openings_rows_ != context_.rows()) {
-        openings_rows_ = context_.rows();
-        openings_known_.assign(static_cast<std::size_t>((left + 1) * (right + 1)), 0);
-        openings_keys_.resize(openings_known_.size() * static_cast<std::size_t>(L));
-        openings_found_.resize(openings_keys_.size());
+void LabelState::gather_undecided(const float* w) {
+    w_ = w;
+    for (std::int64_t t = 0; t < T_;) {
+        std::int64_t end = t;
+        while (end < T_ && undecided(end)) ++end;
+        gather(t, end - 1, w);
+        t = end + 1;
     }
-    const std::int64_t which = std::min(t, left) * (right + 1) + std::min(T_ - 1 - t, right);
-    std::uint64_t* keys = openings_keys_.data() + which * L;
-    std::int32_t* rows = openings_found_.data() + which * L;
-    if (!openings_known_[which]) {
-        context_.find_plain(codes(t), keys, rows);
-        openings_known_[which] = 1;
+}
+
+const LabelState::Opening& LabelState::opening(std::int64_t t) {
+    const std::int64_t left = context_.left(), right = context_.right();
+    Opening& here = openings_[std::min(t, left) * (right + 1) + std::min(T_ - 1 - t, right)];
+    if (here.rows == context_.rows()) return here;
+    here.rows = context_.rows();
+    here.keys.clear(), here.found.clear();
+    for (std::int64_t l = 0; l < context_.size(); ++l) {
+        here.keys.push_back(context_.key(l, 0, codes(t)));
+        here.found.push_back(context_.row(l, here.keys.back()));
     }
-    std::copy_n(keys, L, keys_.data() + t * L);
-    std::copy_n(rows, L, rows_.data() + t * L);
-    context_.find_observing(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L,
-                            rows_.data() + t * L);
+    return here;
+}
+
+// What the templates see at t: their keys.
+void LabelState::see(std::int64_t t) {
+    std::uint64_t* keys = keys_.data() + t * context_.size();
+    const std::int32_t* observations = x_.observations + (from_ + t) * context_.columns();
+    const auto saw = [&](std::int64_t l) {
+        keys[l] = context_.key_in_use(l, context_.observed(l, observations), codes(t));
+    };
+    if (!first_look_) {
+        for (std::int64_t l = 0; l < context_.size(); ++l) saw(l);
+        return;
+    }
+    std::copy_n(opening(t).keys.data(), context_.size(), keys);
+    for (const std::int32_t l : context_.observing()) {
+        saw(l);
+        context_.prefetch(l, keys[l]);
+    }
+}
+
+// The rows of these keys.
+void LabelState::find(std::int64_t t) {
+    const std::uint64_t* keys = keys_.data() + t * context_.size();
+    std::int32_t* rows = rows_.data() + t * context_.size();
+    const auto found = [&](std::int64_t l) {
+        rows[l] = context_.row(l, keys[l]);
+        __builtin_prefetch(w_ + rows[l] * S_);
+    };
+    if (!first_look_) {
+        for (std::int64_t l = 0; l < context_.size(); ++l) found(l);
+        return;
+    }
+    std::copy_n(opening(t).found.data(), context_.size(), rows);
+    for (const std::int32_t l : context_.observing()) found(l);
+}
+
+// The label y at t is new: the rows of all that read it are found before any branch depends on one of them.
+void LabelState::find_again(std::int64_t t, std::int32_t y) {
+    moved_.clear();
+    const std::int64_t L = context_.size();
+    const auto more = static_cast<std::uint64_t>(y - context_.undecided());
+    for (const auto& [offset, readers] : context_.by_offset()) {
+        const std::int64_t p = t - offset;
+        if (p < 0 || p >= T_ || !undecided(p)) continue;
+        std::uint64_t* keys = keys_.data() + p * L;
+        std::int32_t* rows = rows_.data() + p * L;
+        std::int32_t moved = 0; // contexts that training never had share one row
+        for (const auto& [l, stride] : readers) {
+            if (keys[l] == LabelContext::blind) continue;
+            keys[l] += more * stride;
+            const std::int32_t row = context_.find(l, keys[l]);
+            __builtin_prefetch(w_ + row * S_);
+            moved |= row ^ rows[l];
+            rows[l] = row;
+        }
+        if (moved) moved_.push_back(p);
+    }
 }
 
 void LabelState::look(std::int64_t t) {
-    const std::int64_t L = context_.size();
-    if (first_look_)
-        look_first(t);
-    else
-        context_.find_all(x_.observations + (from_ + t) * context_.columns(), codes(t), keys_.data() + t * L, rows_.data() + t * L);
+    see(t);
+    find(t);
+    score(t);
+}
+
+void LabelState::score(std::int64_t t) {
     sum(t);
     if (legal_.constrained()) legal_.mask(t, masks_.data() + t * S_);
 }
 
 void LabelState::sum(std::int64_t t) {
     const std::int64_t L = context_.size();
-    sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_);
+    sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_, choices_[t]);
 }
 
 Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {
@@ -137,6 +246,7 @@ void LabelState::softmax(std::int64_t t, float temperature, float* out) const {
 void LabelState::settle(std::int64_t t, std::int32_t y) {
     std::fill_n(scores_.data() + t * S_, Y_, -std::numeric_limits<float>::infinity());
     scores_[t * S_ + y] = 0;
+    choices_[t] = {y, 0, -Agenda::never};
     if (legal_.constrained()) std::fill_n(masks_.data() + t * S_, Y_, 0.0f);
 }
 

@@ -28,7 +28,7 @@ struct Observed {
 struct Choice {
     std::int32_t label = -1;
     float score = 0;
-    float margin = 0; // above the next best legal label, +inf if there is none; 0 where nobody asked
+    float margin = 0; // above the next best legal label, +inf if there is none
 };
 
 class LabelState {
@@ -36,8 +36,8 @@ class LabelState {
     LabelState(const LabelContext& context, const LabelAutomaton* automaton)
         : context_(context), legal_(automaton), Y_(context.labels()), S_(padded(Y_)) {}
 
-    // Sentence n of x, nothing decided; features are scored. Context rows and masks: see `look`.
-    void open(const Observed& x, std::int64_t n, const float* w);
+    // Sentence n of x, nothing decided, nothing scored.
+    void open(const Observed& x, std::int64_t n);
 
     std::int64_t length() const { return T_; }
     std::int64_t first_token() const { return from_; }
@@ -48,7 +48,7 @@ class LabelState {
         return context_.observed(l, x_.observations + (from_ + t) * context_.columns());
     }
 
-    // The features of positions first .. last are scored again: w has moved, or lies elsewhere.
+    // The features of positions first .. last are scored: w is new, has moved, or lies elsewhere.
     void gather(std::int64_t first, std::int64_t last, const float* w);
 
     // The label that is known before the search, or -1.
@@ -60,39 +60,28 @@ class LabelState {
     // All context rows of t and what is legal there, then its scores.
     void look(std::int64_t t);
 
+    // Every undecided position from its features on, as by `gather` and `look`. Contexts are met in any order and lie far
+    // apart: each step asks for what the next will read.
+    template <class Looked> void look_everywhere(const float* w, Looked&& looked) {
+        for (std::int64_t t = 0; t < T_; ++t)
+            if (undecided(t)) see(t);
+        gather_undecided(w);
+        for (std::int64_t t = 0; t < T_; ++t)
+            if (undecided(t)) find(t);
+        for (std::int64_t t = 0; t < T_; ++t)
+            if (undecided(t)) score(t), looked(t);
+    }
+
     const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y], then -inf up to S
     bool legal(std::int64_t t, std::int64_t y) const { return !legal_.constrained() || masks_[t * S_ + y] == 0; }
 
-    // The best legal label; of equals the smallest.
-    Choice best(std::int64_t t) const {
-        if (legal_.constrained()) return best_with_cost(t, -1);
-        const float* row = scores(t);
-        Top top = first_highest(row);
-        for (std::int64_t at = lanes; at < S_; at += lanes)
-            if (const Top next = first_highest(row + at); next.value > top.value)
-                top = {next.value, static_cast<std::int32_t>(at) + next.place};
-        return {top.place, top.value, 0};
-    }
-
-    // The same with its margin.
-    Choice best_by_margin(std::int64_t t) const {
-        if (legal_.constrained()) return best_with_cost(t, -1);
-        Choice top = best(t);
-        float next = Agenda::never;
-        for (std::int64_t at = 0; at < S_; at += lanes) {
-            float others[lanes];
-            std::copy_n(scores(t) + at, lanes, others);
-            if (top.label >= at && top.label < at + lanes) others[top.label - at] = Agenda::never;
-            next = std::max(next, highest(others));
-        }
-        top.margin = top.score - next;
-        return top;
-    }
+    // The best legal label and its margin; of equals the smallest.
+    Choice best(std::int64_t t) const { return legal_.constrained() ? best_with_cost(t, -1) : choices_[t]; }
 
     // The best legal label if every label but gold scored one more; gold = -1: the best, with its margin.
     Choice best_with_cost(std::int64_t t, std::int32_t gold) const;
 
-    // That label, given the best one by margin: where gold wins by more than one it stays.
+    // That label, given the best one: where gold wins by more than one it stays.
     std::int32_t rival(std::int64_t t, const Choice& choice, std::int32_t gold) const {
         return choice.label == gold && choice.margin > 1.01f ? gold : best_with_cost(t, gold).label;
     }
@@ -113,21 +102,8 @@ class LabelState {
     template <class Changed> void decide(std::int64_t t, std::int32_t y, Changed&& changed) {
         first_look_ = false;
         codes_[context_.left() + t] = y;
-        const auto more = static_cast<std::uint64_t>(y - context_.undecided());
-        for (const auto& [offset, readers] : context_.by_offset()) {
-            const std::int64_t p = t - offset;
-            if (p < 0 || p >= T_ || !undecided(p)) continue;
-            std::uint64_t* keys = keys_.data() + p * context_.size();
-            std::int32_t* rows = rows_.data() + p * context_.size();
-            bool moved = false; // contexts that training never had share one row
-            for (const auto& [l, stride] : readers) {
-                if (keys[l] == LabelContext::blind) continue;
-                keys[l] += more * stride;
-                const std::int32_t row = context_.find(l, keys[l]);
-                moved |= row != rows[l];
-                rows[l] = row;
-            }
-            if (!moved) continue;
+        find_again(t, y);
+        for (const std::int64_t p : moved_) {
             sum(p);
             if (!legal_.constrained()) changed(p);
         }
@@ -138,15 +114,24 @@ class LabelState {
             legal_.mask(p, masks_.data() + p * S_);
             changed(p);
         }
-        for (const auto& [offset, readers] : context_.by_offset()) {
-            const std::int64_t p = t - offset;
-            if (p >= 0 && p < T_ && (p < range.first || p > range.last) && undecided(p)) changed(p);
-        }
+        for (const std::int64_t p : moved_)
+            if (p < range.first || p > range.last) changed(p);
     }
 
   private:
+    struct Opening {
+        std::int64_t rows = -1; // of the context when these were found
+        std::vector<std::uint64_t> keys; // [L]
+        std::vector<std::int32_t> found; // [L]
+    };
+
+    const Opening& opening(std::int64_t t);
+    void gather_undecided(const float* w);
+    void see(std::int64_t t);
+    void find(std::int64_t t);
+    void find_again(std::int64_t t, std::int32_t y);
+    void score(std::int64_t t);
     void sum(std::int64_t t);
-    void look_first(std::int64_t t);
 
     const LabelContext& context_;
     LegalLabels legal_;
@@ -157,19 +142,20 @@ class LabelState {
     std::vector<std::int32_t> codes_;  // [left + T + right]
     // While nothing is decided, what templates of labels alone see depends only on how near the sentence's ends are.
     bool first_look_ = true;
-    std::int64_t openings_rows_ = -1;             // rows of the context when the openings were found
-    std::vector<std::uint8_t> openings_known_;    // [(left + 1)(right + 1)]
-    std::vector<std::uint64_t> openings_keys_;    // [(left + 1)(right + 1)][L]
-    std::vector<std::int32_t> openings_found_;    // [(left + 1)(right + 1)][L]
+    std::vector<Opening> openings_; // [(left + 1)(right + 1)]
     std::vector<std::uint64_t> keys_;  // [T][L]
     std::vector<std::int32_t> rows_;   // [T][L]
     AlignedVector<float> features_;    // [T][S]
     AlignedVector<float> scores_;      // [T][S]
     AlignedVector<float> masks_;       // [T][S]
+    std::vector<Choice> choices_;      // [T] the best of the scores, whatever is legal
+    std::vector<std::int64_t> moved_;  // positions whose rows the last decision changed
 };
 
 // out[y] = base[y] + sum over i of w[rows[i]][y], in four sums that do not wait for one another:
 //   s_j = sum over i = j, j+4, j+8 ... (s_0 starts from base);   out = (s_0 + s_1) + (s_2 + s_3)
-void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base, float* out);
+// and the best of them.
+void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base, float* out,
+              Choice& best);
 
 } // namespace chaffinch

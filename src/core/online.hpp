@@ -1,10 +1,12 @@
 // The one online loop. A search finds an answer for an example with the weights as they are and says what was
 // wrong; a rule moves the weights.
 //
+//   search.examples()                the sentences it learns from
 //   search.learn(n, weights, rule)   learns from example n: calls rule(weights, updates) for every mistake, ticks
 //                                    the weights' clock, and returns how it went
 #pragma once
 
+#include "linear_chain.hpp"
 #include "online_rules.hpp"
 
 #include <cstdint>
@@ -26,10 +28,24 @@ struct Tally {
     }
 };
 
+// Examples come in any order and lie far apart: while one is learnt from, those that follow are on their way.
+inline void prefetch_ahead(const Examples& x, std::span<const std::int64_t> order, std::size_t i) {
+    constexpr std::int64_t line = 16; // ids
+    if (i + 4 < order.size()) __builtin_prefetch(&x.sentences[order[i + 4]]);
+    if (i + 2 < order.size()) __builtin_prefetch(x.ptr.data() + x.sentences[order[i + 2]]);
+    if (i + 1 < order.size()) {
+        const std::int32_t* ids = x.ids.data() + x.ptr[x.sentences[order[i + 1]]];
+        for (std::int64_t k = 0; k < 8; ++k) __builtin_prefetch(ids + k * line);
+    }
+}
+
 template <class Search, class Rule>
 Tally online_epoch(Search& search, Rule& rule, OnlineWeights& weights, std::span<const std::int64_t> order) {
     Tally tally;
-    for (const std::int64_t n : order) tally += search.learn(n, weights, rule);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        prefetch_ahead(search.examples(), order, i);
+        tally += search.learn(order[i], weights, rule);
+    }
     return tally;
 }
 

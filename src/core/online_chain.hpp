@@ -38,6 +38,8 @@ class ChainSearch {
                 const ChainMasks& masks, std::int64_t k)
         : examples_(examples), gold_(gold), cells_(cells), masks_(masks), k_(k) {}
 
+    const Examples& examples() const { return examples_; }
+
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         const std::int64_t from = examples_.sentences[n];
         const std::int64_t T = examples_.sentences[n + 1] - from;
