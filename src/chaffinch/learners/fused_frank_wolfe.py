@@ -1,7 +1,7 @@
 """Frank-Wolfe in the core, for the structures and scorers that have it there."""
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,29 @@ from chaffinch.scorers.monomials import MonomialScorer
 from chaffinch.structures import Chain, Matching
 from chaffinch.structures.fertile import FertileMatching
 
-if TYPE_CHECKING:
-    from chaffinch.learners.frank_wolfe import FrankWolfe
+
+class Settings(Protocol):
+    """What the core needs to know of the learner."""
+
+    @property
+    def C(self) -> float:
+        """How much an example's hinge counts."""
+        ...
+
+    @property
+    def average(self) -> bool:
+        """Whether the mean of w is wanted."""
+        ...
+
+    @property
+    def rescale(self) -> str:
+        """What a costly answer asks for."""
+        ...
+
+    @property
+    def cache(self) -> int:
+        """How many answers are kept for each example."""
+        ...
 
 
 class Fused:
@@ -48,7 +69,7 @@ class Fused:
         return made
 
 
-def _plain(learner: "FrankWolfe") -> bool:
+def _plain(learner: Settings) -> bool:
     """Margin rescaling, and no cache: a search is quicker than a look into one."""
     return learner.rescale == "margin" and not learner.cache
 
@@ -56,7 +77,7 @@ def _plain(learner: "FrankWolfe") -> bool:
 class FusedChain(Fused):
     """A first-order chain whose examples lie end to end, in the core."""
 
-    def __init__(self, learner: "FrankWolfe", problem: Problem) -> None:
+    def __init__(self, learner: Settings, problem: Problem) -> None:
         super().__init__(problem)
         chain, scorer = problem.structure, problem.scorer
         data: Any = problem.examples
@@ -83,7 +104,7 @@ class FusedChain(Fused):
         )
 
     @staticmethod
-    def fits(learner: "FrankWolfe", problem: Problem) -> bool:
+    def fits(learner: Settings, problem: Problem) -> bool:
         """Linear weights over labels and pairs of them."""
         return (
             type(problem.scorer) is SCORERS.get(type(problem.examples))
@@ -95,7 +116,7 @@ class FusedChain(Fused):
 class FusedMatching(Fused):
     """Matchings whose parts have feature vectors; gold and cost are asked of the structure once for each example."""
 
-    def __init__(self, learner: "FrankWolfe", problem: Problem) -> None:
+    def __init__(self, learner: Settings, problem: Problem) -> None:
         super().__init__(problem)
         structure = problem.structure
         examples: Any = problem.examples
@@ -121,7 +142,7 @@ class FusedMatching(Fused):
         )
 
     @staticmethod
-    def fits(learner: "FrankWolfe", problem: Problem) -> bool:
+    def fits(learner: Settings, problem: Problem) -> bool:
         """Features of every block, with words that stay alone among them."""
         structure = problem.structure
         examples: Any = problem.examples
