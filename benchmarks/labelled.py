@@ -4,7 +4,6 @@ import csv
 import gzip
 import os
 import pickle
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -26,30 +25,6 @@ def texts(relative: str, label: str = "label") -> Split:
     with opened(path, "rt", encoding="utf-8", newline="") as lines:  # type: ignore[operator]
         rows = list(csv.DictReader(lines))
     return [row["text"] for row in rows], [row[label] for row in rows]
-
-
-def phrases(relative: str) -> tuple[list[str], list[int], list[int]]:
-    """Every node of every tree: its words, its label, and which sentence it is of."""
-    words, labels, owners = [], [], []
-    with gzip.open(corpus(relative), "rt", encoding="utf-8") as lines:
-        for n, line in enumerate(lines):
-            open_: list[tuple[list[int], list[str]]] = []
-            for piece in re.findall(r"\(|\)|[^\s()]+", line):
-                if piece == "(":
-                    open_.append(([], []))
-                elif piece == ")":
-                    label, inside = open_.pop()
-                    text = " ".join(inside).replace("-LRB-", "(").replace("-RRB-", ")").replace("\\/", "/")
-                    words.append(text)
-                    labels.append(label[0])
-                    owners.append(n)
-                    if open_:
-                        open_[-1][1].extend(inside)
-                elif not open_[-1][0]:
-                    open_[-1][0].append(int(piece))
-                else:
-                    open_[-1][1].append(piece)
-    return words, labels, owners
 
 
 def accuracy(predicted: Any, gold: list[str]) -> float:

@@ -136,7 +136,8 @@ class Classification:
         """A classifier."""
         own, text, options = _sorted_out(settings)
         config = CLASSIFIERS.by_name(recipe).configured(own)
-        kinds = TextFeatures.of(features).with_clusters(options.get("clusters")).with_settings(text)
+        kinds = TextFeatures.of(features).with_clusters(options.get("clusters"))
+        kinds = kinds.with_phrases(options.get("phrases")).with_settings(text)
         return Classifier(config, features=kinds, seed=seed, threads=threads, **as_arguments(options))
 
     def fit(self, estimator: Classifier, train: Part, dev: Part | None, on_epoch: Listener) -> None:

@@ -11,6 +11,7 @@ from chaffinch._core import DocumentRows, choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.model.lanes import with_lanes
 from chaffinch.model.protocols import Packed
 from chaffinch.model.quantised import full_scales, restored, short_scales
 
@@ -126,14 +127,6 @@ class ClassifierModel:
         if link not in LINKS or not 0 < temperature < np.inf:
             raise ModelFileError("the classifier is damaged: it has no usable link or temperature")
         return cls(encoder, with_lanes(w), classes, link, temperature, several, indicator, threshold, eight)
-
-
-def with_lanes(w: NDArray[np.float32]) -> NDArray[np.float32]:
-    """A table [F+1, Y] with columns of zeros up to whole vectors."""
-    F, Y = w.shape
-    wide = np.zeros((F, -(-Y // 8) * 8), dtype=np.float32)
-    wide[:, :Y] = w
-    return wide
 
 
 def softmax(s: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -12,9 +12,11 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
+from chaffinch.model.valences import Valences
 from chaffinch.text.clusters import Clusters
 
 SECTION = "features."
+VALENCES = "valences."
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,7 @@ class DocumentEncoder:
     scales:  what each vectoriser's values are multiplied by, so that none drowns the others
     views:   what of the text each vectoriser sees
     columns: how many numbers come with each document, beside the text or instead of it
+    valences: what phrases with labels say of the text, as further columns; or None
 
     >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1)], [2.0])
     >>> encoder.fitted_rows(["tea", "no tea"], None, None).dense().tolist()
@@ -36,6 +39,7 @@ class DocumentEncoder:
     columns: int = 0
     views: tuple[View, ...] = ()
     clusters: Clusters | None = None
+    valences: Valences | None = None
 
     @classmethod
     def of(
@@ -57,7 +61,9 @@ class DocumentEncoder:
     @property
     def n_features(self) -> int:
         """F."""
-        return self.columns if self.union is None else self.union.offsets()[-1]
+        if self.union is None:
+            return self.columns
+        return self.union.offsets()[-1] + (0 if self.valences is None else self.valences.columns)
 
     def fitted_rows(self, texts: list[str], labels: Sequence[Any] | None, beside: Any) -> SparseRows:
         """Learn the features of texts; their rows."""
@@ -80,6 +86,8 @@ class DocumentEncoder:
         for part, view, scale in zip(self.union.parts, self.views, self.scales, strict=True):
             part.threads = threads
             blocks.append(part.transform(view.of(X, self.clusters)).times(scale))
+        if self.valences is not None:
+            extra.append(SparseRows.of(self.valences.features(X, threads)))
         return joined(blocks + extra)
 
     def restricted(self, keep: NDArray[np.bool_]) -> "DocumentEncoder":
@@ -101,7 +109,10 @@ class DocumentEncoder:
 
     def names(self) -> list[str]:
         """The name of every column."""
-        return [f"x{i}" for i in range(self.columns)] if self.union is None else self.union.names()
+        if self.union is None:
+            return [f"x{i}" for i in range(self.columns)]
+        valences = 0 if self.valences is None else self.valences.columns
+        return self.union.names() + [f"valence[{i}]" for i in range(valences)]
 
     def learn_hashed_names(self, texts: list[str]) -> None:
         """Look in texts for what hashed features stand for, each kind in its view of them."""
@@ -127,6 +138,10 @@ class DocumentEncoder:
         if self.clusters is not None:
             held["clusters.path"] = self.clusters.path
             lists |= {"clusters.words": self.clusters.words, "clusters.paths": self.clusters.paths}
+        if self.valences is not None:
+            facts["valences"], arrays, strings = self.valences.packed()
+            held |= {VALENCES + name: narrow(array) for name, array in arrays.items()}
+            lists |= {VALENCES + name: listed for name, listed in strings.items()}
         return facts, held, lists
 
     @classmethod
@@ -142,14 +157,7 @@ class DocumentEncoder:
             if type(columns) is not int or columns < 1:
                 raise ModelFileError("the encoder of documents is damaged: columns must be a count")
             return cls(None, (), columns)
-        wide = {
-            name.removeprefix(SECTION): widened(name, a)
-            for name, a in arrays.items()
-            if name.startswith(SECTION)
-        }
-        lists = {
-            name.removeprefix(SECTION): list(s) for name, s in strings.items() if name.startswith(SECTION)
-        }
+        wide, lists = _section(SECTION, arrays, strings)
         union = FeatureUnion.from_state(details["union"], wide, lists)
         scales = details.get("scales")
         if not isinstance(scales, list) or len(scales) != len(union.parts):
@@ -158,7 +166,21 @@ class DocumentEncoder:
         if len(views) != len(union.parts):
             raise ModelFileError("the encoder of documents is damaged: there must be a view for each part")
         clusters = _clusters(arrays, strings) if any(view.bits for view in views) else None
-        return cls(union, tuple(float(s) for s in scales), 0, tuple(views), clusters)
+        valences = None
+        if "valences" in details:
+            valences = Valences.unpacked(details["valences"], *_section(VALENCES, arrays, strings))
+        return cls(union, tuple(float(s) for s in scales), 0, tuple(views), clusters, valences)
+
+
+def _section(
+    prefix: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Iterable[str]]
+) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
+    """The arrays and strings whose names begin so, without that."""
+    wide = {
+        name.removeprefix(prefix): widened(name, a) for name, a in arrays.items() if name.startswith(prefix)
+    }
+    lists = {name.removeprefix(prefix): list(s) for name, s in strings.items() if name.startswith(prefix)}
+    return wide, lists
 
 
 def _clusters(arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Iterable[str]]) -> Clusters:

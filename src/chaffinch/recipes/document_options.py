@@ -10,7 +10,7 @@ from chaffinch.knobs import knob
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions:
-    """Weights of labels, the threshold of several labels, the size of the file, word clusters."""
+    """Weights of labels, the threshold of several labels, the size of the file, word clusters, phrases."""
 
     class_weight: str | None = knob(
         None, "how much the texts of a label count: balanced, or a list such as spam=2,ham=0.5"
@@ -23,6 +23,9 @@ class DocumentOptions:
         None, "drop features that never weigh this share of the largest weight", low=0.0, high=1.0
     )
     clusters: str | None = knob(None, "file of word clusters: path, word")
+    phrases: str | None = knob(
+        None, "file of phrases with labels: trees with a label at every node, or short documents"
+    )
 
 
 def label_weights(written: str) -> str | dict[str, float]:
@@ -48,8 +51,8 @@ def label_weights(written: str) -> str | dict[str, float]:
 
 
 def as_arguments(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that are set, as arguments of the classifier; clusters belong to the features."""
-    made = {name: value for name, value in options.items() if name != "clusters" and value is not None}
+    """The options that are set, as arguments of the classifier; clusters and phrases belong to the features."""
+    made = {name: v for name, v in options.items() if name not in ("clusters", "phrases") and v is not None}
     if "class_weight" in made:
         made["class_weight"] = label_weights(made["class_weight"])
     return made

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import row_strengths
 from chaffinch.errors import ConfigError
-from chaffinch.features.rows import SparseRows
+from chaffinch.features.rows import SparseRows, joined
 from chaffinch.kernels import Kernel
 from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
 from chaffinch.learners.dual import DualRidge
@@ -20,6 +20,7 @@ from chaffinch.model.quantised import quantised
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.best_pass import BestPass, HeldOutDocuments
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.recipes.valences import PhraseValences
 from chaffinch.trust.calibration import fitted_temperature
 
 
@@ -98,7 +99,13 @@ class DocumentTask:
         features = self.features or TextFeatures.of(None)
         encoder = features.encoder(len(self.X), self.seed, self.threads)
         names: Sequence[Any] | None = self.labels.lists() if features.reads_labels else None
-        return encoder, encoder.fitted_rows(self.X, names, self.beside)
+        rows = encoder.fitted_rows(self.X, names, self.beside)
+        if features.phrases is None:
+            return encoder, rows
+        learner = PhraseValences(scale=features.phrase_scale, seed=self.seed, threads=self.threads)
+        classes = [str(label) for label in self.labels.classes.tolist()]
+        valences, block = learner.learnt(self.X, features.phrases, classes)
+        return replace(encoder, valences=valences), joined([rows, SparseRows.of(block)])
 
     def problem(self, rows: SparseRows) -> ChoiceProblem:
         """What a learner is given."""

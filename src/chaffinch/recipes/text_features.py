@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from chaffinch.corpus.phrases import LabelledPhrases
 from chaffinch.errors import ConfigError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.views import View
@@ -32,6 +33,7 @@ class TextFeatures:
     """Kinds of n-grams, each with what its values are multiplied by.
 
     A kind has the settings of a :class:`TextVectorizer`, and ``opening``, ``bits`` and ``head`` of a :class:`View`.
+    Phrases with labels of their own add what they say of the texts, multiplied by ``phrase_scale``.
 
     >>> TextFeatures.named("words").parts[0][0]["ngram_high"]
     2
@@ -40,6 +42,8 @@ class TextFeatures:
     parts: tuple[tuple[Mapping[str, Any], float], ...]
     overrides: Mapping[str, Any] = field(default_factory=dict)
     clusters: Clusters | None = None
+    phrases: LabelledPhrases | None = None
+    phrase_scale: float = 0.4
 
     @classmethod
     def named(cls, name: str) -> "TextFeatures":
@@ -72,6 +76,13 @@ class TextFeatures:
         if not any("bits" in settings for settings, _ in self.parts):
             raise ConfigError("these features use no word clusters; the preset questions does")
         return replace(self, clusters=Clusters.read(path))
+
+    def with_phrases(self, phrases: "str | Path | LabelledPhrases | None") -> "TextFeatures":
+        """The same with what phrases with labels say: trees whose every node has a label, or short documents."""
+        if phrases is None:
+            return self
+        read = phrases if isinstance(phrases, LabelledPhrases) else LabelledPhrases.read(phrases)
+        return replace(self, phrases=read)
 
     def with_settings(self, overrides: Mapping[str, Any]) -> "TextFeatures":
         """The same with some settings of the vectorisers replaced, those of n-gram length in the first only,
@@ -130,6 +141,12 @@ MAIL: tuple[tuple[Mapping[str, Any], float], ...] = (
     ({"opening": HEADERS, "tokens": "spaces", "ngram_high": 1, **RARITY}, 0.5),
 )
 
+LOGARITHMS: dict[str, Any] = {**SHORT, "binary": False, "sublinear": True}
+SENTENCES: tuple[Mapping[str, Any], ...] = (
+    {"ngram_high": 2, **LOGARITHMS},
+    {"unit": "char", "ngram_low": 2, "ngram_high": 6, **LOGARITHMS},
+)
+
 PRESETS = {
     "words": TextFeatures((({"ngram_high": 2, **PRESENCE}, 1.0),)),
     "more-words": TextFeatures(MORE_WORDS),
@@ -161,22 +178,7 @@ PRESETS = {
             *(({**ASKED, "tokens": "spaces", "bits": bits}, 0.7) for bits in (6, 10, 20)),
         )
     ),
-    "sentences": TextFeatures(
-        (
-            ({"ngram_high": 2, **SHORT, "binary": False, "sublinear": True}, 1.0),
-            (
-                {
-                    "unit": "char",
-                    "ngram_low": 2,
-                    "ngram_high": 6,
-                    **SHORT,
-                    "binary": False,
-                    "sublinear": True,
-                },
-                1.0,
-            ),
-        )
-    ),
+    "sentences": TextFeatures(tuple((kind, 1.0) for kind in SENTENCES)),
     "counts": TextFeatures((({"ngram_high": 2, "min_df": 2}, 1.0),)),
     "presence": TextFeatures((({"ngram_high": 2, "binary": True, "min_df": 2}, 1.0),)),
     "tf-idf": TextFeatures(

@@ -1,0 +1,195 @@
+"""What phrases with labels say of the texts they are in: the opinion of each n-gram, summed, pooled, and by windows."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import DocumentRows, choice_scores
+from chaffinch.errors import ModelFileError
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.rows import SparseRows, joined
+from chaffinch.features.union import FeatureUnion
+from chaffinch.model.lanes import with_lanes
+
+# Log-odds are larger numbers than regressions of 0 and 1; shares are smaller than sums.
+SECOND = 0.3
+SHARES = 1.25
+# Words per window: a phrase, a clause, a short sentence.
+WINDOWS = (3, 6, 12)
+UNKNOWN = "?"
+
+
+@dataclass(frozen=True)
+class WordKinds:
+    """Words by the label that they have alone: common ones as themselves with the label, others as the label.
+
+    "not charming", never seen, is then "not/1 /4", which was seen often.
+
+    >>> WordKinds({"not": "not/1", "charming": "/4"}).of(["Not charming tea"])
+    ['not/1 /4 ?']
+    """
+
+    kinds: Mapping[str, str]
+
+    def of(self, texts: Iterable[str]) -> list[str]:
+        """The texts, words replaced by their kinds."""
+        return [" ".join(self.kinds.get(word, UNKNOWN) for word in text.lower().split()) for text in texts]
+
+
+@dataclass(frozen=True, eq=False)
+class Valences:
+    """Texts to dense features by what their n-grams are worth for each of Y labels.
+
+    Over the n-grams f of a text, for each label and for the number that labels on a scale stand for, twice (by
+    regression and by log-odds):
+
+        sum of w_f,   the same / sqrt(length),   sum of positive and of negative w_f,   the largest, the smallest
+
+    and over windows of a few words, for p(label|window) and the number expected: mean, largest, smallest, first, last.
+
+    parts, scales: n-grams of words, of characters and of kinds of words, and what their values are multiplied by
+    w:             float32 [F+1, 2Y], the regression's beside the log-odds', the intercepts last
+    """
+
+    parts: tuple[TextVectorizer, ...]
+    scales: tuple[float, ...]
+    kinds: WordKinds
+    w: NDArray[np.float32]
+    scale: float
+
+    @property
+    def Y(self) -> int:
+        """How many labels phrases have."""
+        return self.w.shape[1] // 2
+
+    @property
+    def columns(self) -> int:
+        """How many features a text gets."""
+        return (6 * 2 + 5 * len(WINDOWS)) * (self.Y + 1)
+
+    def rows(self, texts: list[str], threads: int) -> SparseRows:
+        """The n-grams of texts."""
+        blocks = []
+        for part, scale, seen in zip(self.parts, self.scales, self.views(texts), strict=True):
+            part.threads = threads
+            blocks.append(part.transform(seen).times(scale))
+        return joined(blocks)
+
+    def views(self, texts: list[str]) -> tuple[list[str], ...]:
+        """What each of the parts sees."""
+        return texts, texts, self.kinds.of(texts)
+
+    def features(self, texts: list[str], threads: int) -> NDArray[np.float32]:
+        """float32 [N, columns]."""
+        if not texts:
+            return np.zeros((0, self.columns), dtype=np.float32)
+        worth = _with_numbers(self.w[:-1], self.Y)
+        blocks = [_pooled(self.rows(texts, threads), worth)]
+        odds = with_lanes(self.w[:, self.Y :])
+        blocks += [SHARES * self._by_windows(texts, length, odds, threads) for length in WINDOWS]
+        return np.asarray(self.scale * np.hstack(blocks), dtype=np.float32)
+
+    def _by_windows(
+        self, texts: list[str], length: int, odds: NDArray[np.float32], threads: int
+    ) -> NDArray[np.float32]:
+        cut = [_windows(text, length) for text in texts]
+        counts = np.array([len(windows) for windows in cut])
+        rows = self.rows([window for windows in cut for window in windows], threads)
+        s = np.zeros((len(rows), self.Y), dtype=np.float32)
+        choice_scores(DocumentRows(rows.ptr, rows.ids, rows.weights(), rows.columns, 1.0), odds, threads, s)
+        p = np.exp(s - s.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
+        said = np.column_stack([p, p @ _scale_of_labels(self.Y)])
+        last = np.cumsum(counts) - 1
+        first = last - counts + 1
+        return np.hstack(
+            [
+                np.add.reduceat(said, first) / counts[:, None],
+                np.maximum.reduceat(said, first),
+                np.minimum.reduceat(said, first),
+                said[first],
+                said[last],
+            ]
+        )
+
+    def packed(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
+        """What a model file keeps."""
+        header, arrays, strings = FeatureUnion(self.parts).state()
+        for part in header["parts"]:
+            part["settings"]["threads"] = 0
+        facts = {"union": header, "scales": list(self.scales), "scale": self.scale}
+        arrays |= {"w": self.w.astype(np.float16)}
+        strings |= {"kinds.words": list(self.kinds.kinds), "kinds.kinds": list(self.kinds.kinds.values())}
+        return facts, arrays, strings
+
+    @classmethod
+    def unpacked(
+        cls,
+        facts: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        strings: Mapping[str, Sequence[str]],
+    ) -> "Valences":
+        """The valences that ``packed`` described, checked."""
+        union = FeatureUnion.from_state(
+            facts["union"], arrays, {name: list(listed) for name, listed in strings.items()}
+        )
+        scales, w = facts["scales"], arrays["w"].astype(np.float32)
+        words, kinds = strings["kinds.words"], strings["kinds.kinds"]
+        fitting = (
+            w.ndim == 2 and w.shape[0] == union.offsets()[-1] + 1 and w.shape[1] % 2 == 0 and w.shape[1] > 0
+        )
+        if len(union.parts) != 3 or len(scales) != 3 or len(words) != len(kinds) or not fitting:
+            raise ModelFileError("the valences of phrases are damaged: their parts do not fit together")
+        if not np.isfinite(w).all():
+            raise ModelFileError("the valences of phrases are damaged: a weight is not finite")
+        made = WordKinds(dict(zip(words, kinds, strict=True)))
+        return cls(union.parts, tuple(float(s) for s in scales), made, w, float(facts["scale"]))
+
+
+def _pooled(rows: SparseRows, worth: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Sums and extremes over the n-grams of each text: float32 [N, 6 columns of worth]."""
+    each = worth[rows.ids] * rows.weights()[:, None]
+    lengths = np.diff(rows.ptr)
+    filled = np.flatnonzero(lengths)
+    root = np.sqrt(np.maximum(lengths, 1))[:, None]
+
+    def pool(how: np.ufunc, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        out = np.zeros((len(rows), worth.shape[1]), dtype=np.float32)
+        if len(filled):
+            out[filled] = how.reduceat(values, rows.ptr[:-1][filled], axis=0)
+        return out
+
+    total, positive = pool(np.add, each), pool(np.add, np.maximum(each, 0))
+    extremes = [pool(np.maximum, each), pool(np.minimum, each)]
+    return np.hstack([total, total / root, positive / root, (total - positive) / root, *extremes])
+
+
+def _with_numbers(w: NDArray[np.float32], Y: int) -> NDArray[np.float32]:
+    """The worth of n-grams for each label, and for the number that labels on a scale stand for.
+
+    Ridge is linear in what it is to predict, so that sum_y (y - middle) w_fy is the regression of that number.
+    """
+    opinions = np.hstack([w[:, :Y], SECOND * w[:, Y:]])
+    middle = _scale_of_labels(Y)
+    numbers = np.column_stack([opinions[:, :Y] @ middle, opinions[:, Y:] @ middle])
+    return np.ascontiguousarray(np.hstack([opinions, numbers]), dtype=np.float32)
+
+
+def _scale_of_labels(Y: int) -> NDArray[np.float32]:
+    return np.asarray(np.arange(Y) - (Y - 1) / 2, dtype=np.float32)
+
+
+def _windows(text: str, length: int) -> list[str]:
+    """Runs of so many words that overlap by half; a short text is one.
+
+    >>> _windows("a b c d e", 3)
+    ['a b c', 'b c d', 'c d e']
+    """
+    words = text.split()
+    if len(words) <= length:
+        return [text]
+    starts = [*range(0, len(words) - length, max(1, length // 2)), len(words) - length]
+    return [" ".join(words[i : i + length]) for i in starts]
