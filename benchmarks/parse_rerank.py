@@ -41,7 +41,7 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS, grammar=True)
     reranker = Reranker("risk", features="consensus").fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
-    held = made, crossed(made, [n % FOLDS for n in range(len(made))])
+    held = made, crossed(made, [n * FOLDS // len(made) for n in range(len(made))])
     return reranker, parser, HeadGrammar.counted(train), test, held
 
 

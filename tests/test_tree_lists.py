@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from chaffinch import Parser, modelfile, samples
-from chaffinch.corpus.brackets import bracketed, nodes, parse
+from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.errors import DataError
-from chaffinch.estimators.reranker import Reranker, cross_validated, oracle
+from chaffinch.estimators.reranker import Reranker, oracle
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
 from chaffinch.learners.expected_loss import expected_loss
 from chaffinch.learners.lists import ListExamples
 from chaffinch.model.candidates import CandidateList
-from chaffinch.model.head_grammar import HeadGrammar, events
+from chaffinch.model.head_grammar import KINDS, HeadGrammar, events_of
 from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
 from chaffinch.model.tree_consensus import TEMPERATURES, TreeConsensus, consensus
 from chaffinch.scorers import Rows
@@ -61,26 +61,8 @@ def test_reranking_the_lists_of_a_grammar_gains(tmp_path):
     train = [d.tree for d in samples.load("trees", "train")[:400]]
     test = [d.tree for d in samples.load("trees", "test")[:150]]
 
-    def words(trees):
-        return [[n.word for n in nodes(tree) if n.word is not None] for tree in trees]
-
-    def lists(parser, trees):
-        return [
-            CandidateList(
-                x,
-                [t for _, t in found],
-                np.array([s for s, _ in found]),
-                tree_losses(gold, [t for _, t in found]),
-            )
-            for x, gold, found in zip(words(trees), trees, parser.predict_kbest(words(trees), 8), strict=True)
-        ]
-
-    made = cross_validated(
-        len(train),
-        2,
-        lambda rest, part: lists(Parser("pcfg").fit([train[n] for n in rest]), [train[n] for n in part]),
-    )
-    base = lists(Parser("pcfg").fit(train), test)
+    made = cross_validated_tree_lists(lambda: Parser("pcfg"), train, 8, 2)
+    base = tree_lists(Parser("pcfg").fit(train), [words_of(tree) for tree in test], 8, test)
     reranker = Reranker("likelihood", features="trees").fit(made)
     before = score_trees(test, [one.candidates[0] for one in base]).bracket.f1
     after = score_trees(test, reranker.predict(base)).bracket.f1
@@ -160,10 +142,10 @@ def test_consensus_is_what_enumerating_pairs_of_trees_gives():
 def test_the_grammar_with_heads_has_probabilities_that_add_up():
     trees = [d.tree for d in samples.load("trees", "train")[:60]]
     grammar = HeadGrammar.counted(trees)
-    seen = {came for tree in trees for contexts, came in events(tree) if contexts[0][0] == "child"}
-    for contexts, _ in list(events(trees[0])):
-        if contexts[0][0] == "child":
-            every = [(contexts, came) for came in [*seen, "never seen"]]
+    seen = {came for tree in trees for kind, _, came in events_of(tree) if kind == "child"}
+    for kind, contexts, _ in list(events_of(trees[0])):
+        if kind == "child":
+            every = [(kind, contexts, came) for came in [*seen, "never seen"]]
             assert grammar.probabilities(every).sum() == pytest.approx(1)
 
 
@@ -176,15 +158,15 @@ def test_the_grammar_with_heads_likes_trees_as_it_has_seen_them():
 def test_the_grammar_with_heads_counts_as_a_plain_count_does():
     trees = [d.tree for d in samples.load("trees", "train")[:30]]
     grammar = HeadGrammar.counted(trees)
-    every = [event for tree in trees for event in events(tree)]
-    unseen = [(contexts, "never seen") for contexts, _ in every[:40]]
-    kinds = {kind: {o for c, o in every if c[0][0] == kind} for kind in ("child", "tag", "word")}
-    seen = Counter((context, came) for contexts, came in every for context in contexts)
-    for (contexts, came), found in zip(
+    every = [event for tree in trees for event in events_of(tree)]
+    unseen = [(kind, contexts, "never seen") for kind, contexts, _ in every[:40]]
+    kinds = {kind: {came for k, _, came in every if k == kind} for kind in KINDS}
+    seen = Counter(((kind, context), came) for kind, contexts, came in every for context in contexts)
+    for (kind, contexts, came), found in zip(
         [*every[:100], *unseen], grammar.probabilities([*every[:100], *unseen]), strict=True
     ):
-        p = 1 / (len(kinds[contexts[0][0]]) + 1)
-        for context in contexts:
+        p = 1 / (len(kinds[kind]) + 1)
+        for context in ((kind, one) for one in contexts):
             times = [n for (c, _), n in seen.items() if c == context]
             if times:
                 p = (seen[context, came] + 3 * len(times) * p) / (sum(times) + 3 * len(times))

@@ -7,17 +7,15 @@ the tree branches to the right; how many of its brackets the other candidates ha
 """
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
+from chaffinch.features.forest import Forest, Node, size_level
 from chaffinch.features.tag_lists import KeyedRows
 from chaffinch.text.document import Tree
-from chaffinch.text.heads import head
 
-PUNCTUATION = frozenset({",", ":", "``", "''", ".", "-RRB-", "-LRB-"})
 COORDINATING = frozenset({"CC", "CONJP"})
 GLOBAL = ("right branching", "brackets", "brackets of the others", "score")
 SURE = 10.0  # features that are to be trusted are large, so that their weights may be small
@@ -38,10 +36,10 @@ def tree_list_features(
     keys, values, sizes = [], [], [0]
     fixed = _core.string_keys(list(GLOBAL))
     for trees, weights in zip(candidates, scores, strict=True):
-        forest = _Forest()
+        forest = Forest()
         members = [forest.add(tree) for tree in trees]
         shared = set(members[0]).intersection(*map(set, members[1:]))
-        local = forest.keys(sorted({n for one in members for n in one if n not in shared}))
+        local = _keys(forest, sorted({n for one in members for n in one if n not in shared}))
         p = np.exp(weights - weights.max())
         p /= p.sum()
         likely: dict[tuple[str, int, int], float] = {}
@@ -74,130 +72,56 @@ LEAST = -50.0  # of a score's distance from the best
 HALF = 0.4  # a bracket pays if it is likelier than this
 
 
-class _Node(NamedTuple):
-    label: str
-    start: int
-    end: int
-    kids: tuple[int, ...]
-    word: str | None
-    rule: str
-    head: int  # the leaf that heads it
+def _keys(forest: Forest, wanted: list[int]) -> dict[int, NDArray[np.uint64]]:
+    """The keys of the features that each of these nodes shows."""
+    names: list[str] = []
+    ptr = [0]
+    for n in wanted:
+        names.extend(_features(forest, n))
+        ptr.append(len(names))
+    every = _core.string_keys(names) if names else np.zeros(0, np.uint64)
+    return {n: every[ptr[i] : ptr[i + 1]] for i, n in enumerate(wanted)}
 
 
-class _Forest:
-    """The subtrees of one list, each once."""
-
-    def __init__(self) -> None:
-        self.nodes: list[_Node] = []
-        self._number: dict[tuple[str, int, tuple[int, ...]], int] = {}
-        self._tags: dict[int, str] = {}
-
-    def add(self, tree: Tree) -> list[int]:
-        """The numbers of a tree's nodes, the whole last."""
-        done: list[list[int]] = [[]]
-        found: list[int] = []
-        waiting: list[tuple[Tree, bool]] = [(tree, False)]
-        at = 0
-        while waiting:
-            node, visited = waiting.pop()
-            if node.word is not None:
-                number = self._leaf(node, at)
-                at += 1
-            elif not visited:
-                done.append([])
-                waiting.append((node, True))
-                waiting.extend((child, False) for child in reversed(node.children))
-                continue
+def _features(forest: Forest, n: int) -> Iterator[str]:
+    node = forest.nodes[n]
+    if not node.kids:
+        return
+    label, kids = node.label, [forest.nodes[k] for k in node.kids]
+    top = forest.nodes[node.head]
+    word, tag = (top.word or "").lower(), top.label
+    size = size_level(node.end - node.start)
+    before, after = forest.tags.get(node.start - 1, "<"), forest.tags.get(node.end, ">")
+    yield f"r {node.rule}"
+    yield f"hw {label} {word}"
+    yield f"ht {label} {tag} {size}"
+    yield f"n {label} {size} {before} {after}"
+    yield f"v {label} {size} {after}"
+    yield f"e {label} {forest.tags[node.start]} {forest.tags[node.end - 1]} {after}"
+    names = ["<", *(k.label for k in kids), ">"]
+    for i in range(len(names) - 2):
+        yield f"t {label} {names[i]} {names[i + 1]} {names[i + 2]}"
+    for kid in kids:
+        if kid.word is not None:
+            yield f"w {label} {kid.word.lower()}"
+            continue
+        yield f"p {label} {kid.rule}"
+        for below in (forest.nodes[k] for k in kid.kids):
+            if below.word is not None:
+                yield f"ww {label} {kid.label} {below.word.lower()}"
             else:
-                number = self._phrase(node.label, tuple(done.pop()))
-            done[-1].append(number)
-            found.append(number)
-        return found
-
-    def bracket(self, n: int) -> tuple[str, int, int]:
-        """Label, start and end."""
-        node = self.nodes[n]
-        return node.label, node.start, node.end
-
-    def keys(self, wanted: list[int]) -> dict[int, NDArray[np.uint64]]:
-        """The keys of the features that each of these nodes shows."""
-        names: list[str] = []
-        ptr = [0]
-        for n in wanted:
-            names.extend(self._features(n))
-            ptr.append(len(names))
-        every = _core.string_keys(names) if names else np.zeros(0, np.uint64)
-        return {n: every[ptr[i] : ptr[i + 1]] for i, n in enumerate(wanted)}
-
-    def right_branching(self, n: int) -> int:
-        """How many nodes the path from the whole down the right side has, closing punctuation aside."""
-        length = 0
-        while True:
-            length += 1
-            kids = [k for k in self.nodes[n].kids if self.nodes[k].label not in PUNCTUATION]
-            if not kids:
-                return length
-            n = kids[-1]
-
-    def _leaf(self, node: Tree, at: int) -> int:
-        key = (node.label, at, ())
-        if key not in self._number:
-            self._number[key] = len(self.nodes)
-            self.nodes.append(_Node(node.label, at, at + 1, (), node.word, "", len(self.nodes)))
-            self._tags[at] = node.label
-        return self._number[key]
-
-    def _phrase(self, label: str, kids: tuple[int, ...]) -> int:
-        start = self.nodes[kids[0]].start
-        key = (label, start, kids)
-        if key not in self._number:
-            self._number[key] = len(self.nodes)
-            below = [self.nodes[k] for k in kids]
-            names = [k.label for k in below]
-            rule = f"{label}>{' '.join(names)}"
-            centre = below[head(label, names)].head
-            self.nodes.append(_Node(label, start, below[-1].end, kids, None, rule, centre))
-        return self._number[key]
-
-    def _features(self, n: int) -> Iterator[str]:
-        node = self.nodes[n]
-        if not node.kids:
-            return
-        label, kids = node.label, [self.nodes[k] for k in node.kids]
-        top = self.nodes[node.head]
-        word, tag = (top.word or "").lower(), top.label
-        size = _bucket(node.end - node.start)
-        before, after = self._tags.get(node.start - 1, "<"), self._tags.get(node.end, ">")
-        yield f"r {node.rule}"
-        yield f"hw {label} {word}"
-        yield f"ht {label} {tag} {size}"
-        yield f"n {label} {size} {before} {after}"
-        yield f"v {label} {size} {after}"
-        yield f"e {label} {self._tags[node.start]} {self._tags[node.end - 1]} {after}"
-        names = ["<", *(k.label for k in kids), ">"]
-        for i in range(len(names) - 2):
-            yield f"t {label} {names[i]} {names[i + 1]} {names[i + 2]}"
-        for kid in kids:
-            if kid.word is not None:
-                yield f"w {label} {kid.word.lower()}"
-                continue
-            yield f"p {label} {kid.rule}"
-            for below in (self.nodes[k] for k in kid.kids):
-                if below.word is not None:
-                    yield f"ww {label} {kid.label} {below.word.lower()}"
-                else:
-                    yield f"g {label} {kid.label} {below.rule}"
-            if kid.head != node.head:
-                other = self.nodes[kid.head]
-                side = "l" if kid.start < top.start else "r"
-                yield f"d {label} {tag} {side} {kid.label} {other.label}"
-                yield f"l {label} {word} {side} {kid.label} {(other.word or '').lower()}"
-                yield f"k {label} {word} {side} {kid.label}"
-                yield f"kt {label} {tag} {side} {kid.label} {(other.word or '').lower()}"
-        yield from _coordination(label, kids)
+                yield f"g {label} {kid.label} {below.rule}"
+        if kid.head != node.head:
+            other = forest.nodes[kid.head]
+            side = "l" if kid.start < top.start else "r"
+            yield f"d {label} {tag} {side} {kid.label} {other.label}"
+            yield f"l {label} {word} {side} {kid.label} {(other.word or '').lower()}"
+            yield f"k {label} {word} {side} {kid.label}"
+            yield f"kt {label} {tag} {side} {kid.label} {(other.word or '').lower()}"
+    yield from _coordination(label, kids)
 
 
-def _coordination(label: str, kids: list[_Node]) -> Iterator[str]:
+def _coordination(label: str, kids: list[Node]) -> Iterator[str]:
     """How alike the phrases on both sides of a conjunction are."""
     for i in range(1, len(kids) - 1):
         if kids[i].label in COORDINATING:
@@ -205,7 +129,3 @@ def _coordination(label: str, kids: list[_Node]) -> Iterator[str]:
             longer = (b.end - b.start) - (a.end - a.start)
             yield f"c {label} {a.label == b.label} {a.rule.partition('>')[2] == b.rule.partition('>')[2]}"
             yield f"cl {label} {max(-5, min(5, longer))} {i + 2 == len(kids)}"
-
-
-def _bucket(n: int) -> int:
-    return n if n <= 5 else 6 + (n > 8) + (n > 12) + (n > 20)

@@ -1,10 +1,16 @@
-"""A lexicalised grammar counted off a treebank, to ask how likely a whole tree is.
+"""A lexicalised grammar counted off a treebank, to ask how likely what a whole tree shows is.
 
-    p(tree) = prod over phrases of   prod over children, then the end, of p(child | label, sibling before, head, ...)
-                                   * prod over children that are not the head of
-                                     p(its head's tag | ...) p(its head's word | tag, label, governing word, ...)
+    child         p(child | phrase, sibling before, head, parent, head's tag ...), the end of the phrase included
+    subcategory   the same given the head's word
+    tag, word     of what a child is headed by, given what governs it
+    attachment    a child with its head's tag (its word for PP and SBAR), given the governing word
+    rule          all children at once, given the parent and grandparent
+    length        of a phrase, by levels
+    before, after the part of speech beside a phrase
+    coordination  what comes after a conjunction, given what came before
 
-Every distribution backs off from the most detailed context to ever shorter ones, as Witten and Bell do:
+Each is the logarithm of a product over the tree, and a number of its own for whoever weighs them. Every distribution
+backs off from the most detailed context to ever shorter ones, as Witten and Bell do:
 p(o | c) = (n(c, o) + K d(c) p(o | shorter c)) / (n(c) + K d(c)), d(c) different outcomes having been seen after c.
 After Collins 1999, "Head-driven statistical models for natural language parsing".
 """
@@ -17,17 +23,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
+from chaffinch.features.forest import Forest, Node, size_level
 from chaffinch.modelfile import Requirements
 from chaffinch.text.document import Tree
-from chaffinch.text.heads import head
 
 K = 3.0
-CHILD, TAG, WORD = KINDS = ("child", "tag", "word")
+KINDS = (
+    "child",
+    "subcategory",
+    "tag",
+    "word",
+    "attachment",
+    "rule",
+    "length",
+    "before",
+    "after",
+    "coordination",
+)
+CHILD, SUBCATEGORY, TAG, WORD, ATTACHMENT, RULE, LENGTH, BEFORE, AFTER, COORDINATION = KINDS
+COORDINATING = frozenset({"CC", "CONJP"})
+LEXICAL = frozenset({"PP", "SBAR"})  # phrases that their head's word says more of than its tag
 NAME = "grammar"
 PREFIX = f"{NAME}."
 
-Context = tuple[Any, ...]
-Event = tuple[tuple[Context, ...], str]  # contexts from the shortest on, and what came
+Event = tuple[str, tuple[str, ...], str]  # its kind, contexts from the shortest on, and what came
 Keys = NDArray[np.uint64]
 
 
@@ -36,7 +55,7 @@ class Counts(NamedTuple):
 
     contexts: uint64 [C], ascending   times, different: int32 [C], how often, and with how many outcomes
     seen:     uint64 [S], ascending   counts: int32 [S], of a context with an outcome
-    outcomes: int32 [3], how many there are of each kind, and one more
+    outcomes: int32 [kinds], how many there are of each kind, and one more
     """
 
     contexts: Keys
@@ -60,14 +79,13 @@ class HeadGrammar:
 
     def __init__(self, counts: Counts) -> None:
         self.counts = counts
-        self._known: dict[Event, float] = {}
 
     @classmethod
     def counted(cls, trees: Iterable[Tree]) -> "HeadGrammar":
         """The grammar of a treebank."""
-        found = Counter(event for tree in trees for event in events(tree))
+        found = Counter(event for tree in trees for event in events_of(tree))
         every, often = list(found), np.array(list(found.values()), np.int64)
-        outcomes = Counter(kind for kind, _ in {(contexts[0][0], came) for contexts, came in every})
+        outcomes = Counter(kind for kind, _ in {(kind, came) for kind, _, came in every})
         keys = _Encoded.of(every)
         owner = np.repeat(np.arange(len(every)), keys.sizes)
         seen, times = _summed(keys.joint, often[owner])
@@ -85,20 +103,28 @@ class HeadGrammar:
         )
 
     def scores(self, trees: Sequence[Tree]) -> NDArray[np.float64]:
-        """The logarithms of the probability of each tree's phrases and tags, and of its words [n, 2]."""
-        found = [list(events(tree)) for tree in trees]
-        new = [e for e in dict.fromkeys(e for one in found for e in one) if e not in self._known]
-        self._known.update(zip(new, np.log(self.probabilities(new)).tolist(), strict=True))
-        out = np.zeros((len(trees), 2))
-        for n, one in enumerate(found):
-            for event in one:
-                out[n, event[0][0][0] == WORD] += self._known[event]
-        return out
+        """The logarithm of the probability of each tree of a list, kind by kind [n, kinds]."""
+        forest = Forest()
+        places: dict[_Place, int] = {}
+        members = [
+            [places.setdefault(place, len(places)) for place in _places(forest, forest.add(tree)[-1])]
+            for tree in trees
+        ]
+        found = [list(events(forest, *place)) for place in places]
+        number = {event: n for n, event in enumerate(dict.fromkeys(e for one in found for e in one))}
+        logs = np.log(self.probabilities(list(number)))
+        kinds = np.array([KINDS.index(kind) for kind, _, _ in number], np.int64)
+        which = np.array([number[event] for one in found for event in one], np.int64)
+        owner = np.repeat(np.arange(len(found)), [len(one) for one in found])
+        cells = np.bincount(
+            owner * len(KINDS) + kinds[which], logs[which], minlength=len(found) * len(KINDS)
+        ).reshape(-1, len(KINDS))
+        return np.stack([cells[one].sum(axis=0) for one in members])
 
     def probabilities(self, wanted: Sequence[Event]) -> NDArray[np.float64]:
         """That of each outcome after its contexts."""
         keys, counts = _Encoded.of(wanted), self.counts
-        p = 1.0 / counts.outcomes[[KINDS.index(contexts[0][0]) for contexts, _ in wanted]]
+        p = 1.0 / counts.outcomes[[KINDS.index(kind) for kind, _, _ in wanted]]
         start = np.cumsum(keys.sizes) - keys.sizes
         for level in range(max(keys.sizes, default=0)):
             here = np.flatnonzero(keys.sizes > level)
@@ -140,9 +166,9 @@ class _Encoded(NamedTuple):
 
     @classmethod
     def of(cls, wanted: Sequence[Event]) -> "_Encoded":
-        sizes = np.array([len(contexts) for contexts, _ in wanted], np.int64)
-        names = ["\x1f".join(map(str, context)) for contexts, _ in wanted for context in contexts]
-        came = np.repeat(_core.string_keys([outcome for _, outcome in wanted]), sizes)
+        sizes = np.array([len(contexts) for _, contexts, _ in wanted], np.int64)
+        names = [f"{kind}\t{context}" for kind, contexts, _ in wanted for context in contexts]
+        came = np.repeat(_core.string_keys([came for _, _, came in wanted]), sizes)
         keys = _core.string_keys(names)
         return cls(keys, (keys ^ (came * SPREAD)) * MIX, sizes)
 
@@ -164,66 +190,61 @@ def _looked_up(table: Keys, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.b
     return place, table[place] == keys
 
 
-def events(tree: Tree) -> Iterator[Event]:
+_Place = tuple[int, str, str]  # a node, the label above it, and the one above that
+
+
+def events_of(tree: Tree) -> Iterator[Event]:
     """What a tree is made by, from the top."""
-    heads: dict[int, Tree] = {}
-    _find_heads(tree, heads)
-    waiting = [(tree, "")]
-    while waiting:
-        node, above = waiting.pop()
-        if node.word is not None:
-            continue
-        yield from _phrase(node, above, heads)
-        waiting.extend((child, node.label) for child in node.children)
+    forest = Forest()
+    for place in _places(forest, forest.add(tree)[-1]):
+        yield from events(forest, *place)
 
 
-def _find_heads(tree: Tree, heads: dict[int, Tree]) -> None:
-    """The leaf that heads each node, by the node's id."""
-    waiting = [(tree, False)]
-    while waiting:
-        node, below_done = waiting.pop()
-        if node.word is not None:
-            heads[id(node)] = node
-        elif below_done:
-            centre = head(node.label, [child.label for child in node.children])
-            heads[id(node)] = heads[id(node.children[centre])]
-        else:
-            waiting.append((node, True))
-            waiting.extend((child, False) for child in node.children)
-
-
-def _phrase(node: Tree, above: str, heads: dict[int, Tree]) -> Iterator[Event]:
-    label, names = node.label, [child.label for child in node.children]
-    centre = head(label, names)
-    top, middle = heads[id(node)], names[centre]
+def events(forest: Forest, n: int, above: str, higher: str) -> Iterator[Event]:
+    """What a phrase is made by."""
+    node = forest.nodes[n]
+    label, kids = node.label, [forest.nodes[k] for k in node.kids]
+    names, top = [kid.label for kid in kids], forest.nodes[node.head]
+    centre = next(i for i, kid in enumerate(kids) if kid.head == node.head)
+    tag, word = top.label, (top.word or "").lower()
     before, earlier = "<", "<"
     for i, came in enumerate([*names, ">"]):
-        side = (i > centre) - (i < centre)
-        near = (label, before, side, middle)
-        yield (
-            (
-                (CHILD, label),
-                (CHILD, label, before),
-                (CHILD, *near),
-                (CHILD, *near, earlier, above),
-                (CHILD, *near, earlier, above, top.label),
-            ),
-            came,
-        )
+        side = "left" if i < centre else "head" if i == centre else "right"
+        after = f"{label}\t{before}"
+        near = f"{after}\t{side}\t{names[centre]}"
+        far, lexical = f"{near}\t{earlier}\t{above}", f"{near}\t{tag}"
+        yield CHILD, (label, after, near, far, f"{far}\t{tag}"), came
+        yield SUBCATEGORY, (label, after, near, lexical, f"{lexical}\t{word}"), came
         if i < len(names) and i != centre:
-            other = heads[id(node.children[i])]
-            yield (
-                ((TAG, came), (TAG, came, label, side), (TAG, came, label, side, top.label)),
-                other.label,
-            )
-            below = (other.label, came)
-            yield (
-                (
-                    (WORD, other.label),
-                    (WORD, *below),
-                    (WORD, *below, label, top.label, side),
-                    (WORD, *below, label, side, "of", (top.word or "").lower()),
-                ),
-                (other.word or "").lower(),
-            )
+            yield from _governed(came, forest.nodes[kids[i].head], f"{label}\t{side}", tag, word)
         earlier, before = before, came
+    under = f"{label}\t{above}"
+    yield RULE, (label, under, f"{under}\t{higher}"), node.rule
+    yield LENGTH, (label, under, f"{under}\t{tag}"), str(size_level(node.end - node.start))
+    yield BEFORE, (label, under), forest.tags.get(node.start - 1, "<")
+    yield AFTER, (label, under, f"{under}\t{names[centre]}"), forest.tags.get(node.end, ">")
+    for i in range(1, len(names) - 1):
+        if names[i] in COORDINATING:
+            yield COORDINATION, (label, f"{label}\t{names[i - 1]}"), names[i + 1]
+
+
+def _governed(came: str, below: Node, where: str, tag: str, word: str) -> Iterator[Event]:
+    """What a child that is not the head brings along, its own head ``below``."""
+    own = (below.word or "").lower()
+    tagged, here = f"{came}\t{where}\t{tag}", f"{below.label}\t{came}"
+    yield TAG, (came, f"{came}\t{where}", tagged, f"{tagged}\t{word}"), below.label
+    yield WORD, (below.label, here, f"{here}\t{where}\t{tag}", f"{here}\t{where}\tof\t{word}"), own
+    shown = f"{came} {own if came in LEXICAL else below.label}"
+    yield ATTACHMENT, (tag, f"{where}\t{tag}", f"{where}\tof\t{word}"), shown
+
+
+def _places(forest: Forest, top: int) -> Iterator[_Place]:
+    """Every phrase of a tree with the labels above it."""
+    waiting: list[_Place] = [(top, "", "")]
+    while waiting:
+        place = waiting.pop()
+        n, above, _ = place
+        node = forest.nodes[n]
+        if node.kids:
+            yield place
+            waiting.extend((kid, node.label, above) for kid in node.kids)
