@@ -23,10 +23,10 @@ def words(trees: list[Any]) -> list[list[str]]:
     return [words_of(tree) for tree in trees]
 
 
-def lists(parser: Any, trees: list[Any], grammar: Any) -> list[Any]:
+def lists(parser: Any, trees: list[Any]) -> list[Any]:
     from chaffinch.estimators.tree_lists import tree_lists
 
-    return tree_lists(parser, words(trees), K, trees, grammar)
+    return tree_lists(parser, words(trees), K, trees)
 
 
 def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
@@ -35,14 +35,15 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     from chaffinch.estimators.reranker import Reranker
     from chaffinch.estimators.tree_lists import cross_validated_tree_lists
     from chaffinch.model.head_grammar import HeadGrammar
+    from chaffinch.model.tree_consensus import TreeConsensus
 
     train, test, seed = given
 
     made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS, grammar=True)
-    reranker = Reranker("risk", features="consensus").fit(made)
+    reranker = Reranker("risk", features=TreeConsensus(grammar=HeadGrammar.counted(train))).fit(made)
     parser = Parser(seed=seed, threads=1).fit(train)
     held = made, crossed(made, [n * FOLDS // len(made) for n in range(len(made))])
-    return reranker, parser, HeadGrammar.counted(train), test, held
+    return reranker, parser, test, held
 
 
 def crossed(made: list[Any], fold: list[int]) -> list[Any]:
@@ -96,8 +97,8 @@ def gained(gold: list[Any], chosen: list[Any], other: list[Any]) -> Any:
 
 
 def reranked(ready: Any) -> Any:
-    reranker, parser, grammar, test, held = ready
-    made = lists(parser, test, grammar)
+    reranker, parser, test, held = ready
+    made = lists(parser, test)
     return reranker.predict(made), made, parser.predict(words(test)), held
 
 

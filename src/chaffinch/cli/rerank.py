@@ -55,7 +55,8 @@ def command(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=f"{', '.join(r.name for r in RERANKERS)}. Default: {DEFAULT_RERANKER}; risk for consensus.",
+            help=f"{', '.join(r.name for r in RERANKERS)}. Default: risk for a tagger or consensus, else "
+            f"{DEFAULT_RERANKER}.",
             metavar="NAME",
         ),
     ] = None,
@@ -69,6 +70,13 @@ def command(
             help="For a parser: consensus (what the list agrees on, and a grammar with heads) or trees (rules, heads, "
             "words). Default: consensus.",
             metavar="NAME",
+        ),
+    ] = None,
+    wrong: Annotated[
+        float | None,
+        typer.Option(
+            help="For a tagger: what a wrong span costs where a missed one costs 1. Default: by the F1.",
+            min=0.0,
         ),
     ] = None,
     kernel: Annotated[
@@ -104,7 +112,7 @@ def command(
             parts["train"] = rerank_trees.training_lists(model, data, kbest, folds, kind)
         else:
             parts["train"] = cross_validated_tag_lists(
-                lambda: _anew(base, threads), _labelled(data), kbest, folds
+                lambda: _anew(base, threads), _labelled(data), kbest, folds, wrong=wrong
             )
         used: Any = kind if base is not None else given_features
         if isinstance(model, Parser) and kernel is None:
@@ -175,7 +183,7 @@ def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbes
 
 
 # The recipes of features that have one of their own.
-RECIPES = {CONSENSUS: "risk", KERNEL: "perceptron"}
+RECIPES = {CONSENSUS: "risk", TAGS: "risk", KERNEL: "perceptron"}
 
 
 def _features(name: str | None, kernel: str | None, model: Tagger | Parser | None) -> str:

@@ -1,6 +1,7 @@
 """K-best lists of taggers: candidates with their losses, for reranking."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,17 @@ from chaffinch.text.table import TokenTable
 
 
 def tag_lists(
-    tagger: Tagger, table: TokenTable, k: int, *, gold: Sequence[Sequence[str]] | None = None
+    tagger: Tagger,
+    table: TokenTable,
+    k: int,
+    *,
+    gold: Sequence[Sequence[str]] | None = None,
+    wrong: float = 1.0,
 ) -> list[CandidateList]:
     """The k best labellings of each sentence. With gold labels each has a loss.
 
     The input of a list is the sentence: words, or words and the column after them.
+    wrong: what a span costs that gold has not, where a missed one costs 1
 
     >>> table = TokenTable.from_lists({"w": [["a", "b"]], "y": [["X", "Y"]]})
     >>> tagger = Tagger("hmm").fit(table)
@@ -28,47 +35,80 @@ def tag_lists(
     >>> found.x, found.candidates[0], found.losses.tolist()
     (['a', 'b'], ['X', 'Y'], [0.0, 1.0])
     """
-    sentences = sentences_of(table)
-    scheme = None if gold is None else detect(gold)
-    if scheme is not None and any(parts(label, scheme) is None for label in tagger.classes_.tolist()):
-        scheme = None  # labels of another kind among those of the tagger: then tokens are counted
     lists = []
-    for n, readings in enumerate(tagger.predict_kbest(table, k)):
-        candidates = [labels for _, labels in readings]
+    for sentence, readings in zip(sentences_of(table), tagger.predict_kbest(table, k), strict=True):
         scores = np.array([score for score, _ in readings], np.float64)
-        losses = None if gold is None else labelling_losses(gold[n], candidates, scheme)
-        lists.append(CandidateList(sentences[n], candidates, scores, losses))
-    return lists
+        lists.append(CandidateList(sentence, [labels for _, labels in readings], scores))
+    return lists if gold is None else _judged(lists, gold, wrong)
 
 
 def cross_validated_tag_lists(
-    make: Callable[[], Tagger], table: TokenTable, k: int, folds: int = 5
+    make: Callable[[], Tagger], table: TokenTable, k: int, folds: int = 5, *, wrong: float | None = None
 ) -> list[CandidateList]:
-    """Lists for labelled sentences, each by a tagger that was trained on the other folds."""
+    """Lists for labelled sentences, each by a tagger that was trained on the other folds.
+
+    wrong: as for ``tag_lists``; None for what it is worth to the F1 of these lists' first labellings
+    """
 
     def lists(rest: NDArray[np.int64], part: NDArray[np.int64]) -> list[CandidateList]:
-        tagger = make().fit(_taken(table, rest))
-        held_out = _taken(table, part)
-        return tag_lists(tagger, held_out, k, gold=held_out.lists(LABEL))
+        return tag_lists(make().fit(_taken(table, rest)), _taken(table, part), k)
 
-    return cross_validated(table.n_sentences, folds, lists)
+    made, gold = cross_validated(table.n_sentences, folds, lists), table.lists(LABEL)
+    return _judged(made, gold, worth_of_a_wrong_span(gold, made) if wrong is None else wrong)
+
+
+def worth_of_a_wrong_span(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> float:
+    """F / (2 - F) for the F1 of the first labellings: so many missed spans cost it as much as a wrong one.
+
+        F = 2 right / (found + wanted):   one more right span adds (2 - F) / (found + wanted), one more wrong takes F
+
+    So where few are found, a doubtful span is worth its risk. 1 where labels are no spans.
+    """
+    scheme = _scheme(gold, lists)
+    if scheme is None:
+        return 1.0
+    right = both = 0
+    for labels, one in zip(gold, lists, strict=True):
+        wanted, found = set(spans(labels, scheme)), set(spans(one.candidates[0], scheme))
+        right += len(wanted & found)
+        both += len(wanted) + len(found)
+    F = 2 * right / both if both else 1.0
+    return F / (2 - F)
 
 
 def labelling_losses(
-    gold: Sequence[str], candidates: Sequence[Sequence[str]], scheme: Scheme | None
+    gold: Sequence[str], candidates: Sequence[Sequence[str]], scheme: Scheme | None, wrong: float = 1.0
 ) -> NDArray[np.float64]:
-    """For each candidate the spans that it or gold has alone; without a tag scheme, its wrong labels.
+    """For each candidate the spans it misses, and ``wrong`` for those gold has not; without a scheme, wrong labels.
 
     >>> from chaffinch.text.schemes import BIO
-    >>> labelling_losses(["B-NP", "I-NP", "O"], [["B-NP", "O", "O"]], BIO)
-    array([2.])
+    >>> labelling_losses(["B-NP", "I-NP", "O"], [["B-NP", "O", "O"]], BIO, wrong=0.5)
+    array([1.5])
     >>> labelling_losses(["DT", "NN"], [["DT", "VB"]], None)
     array([1.])
     """
     if scheme is None:
         return np.array([float(sum(a != b for a, b in zip(gold, y, strict=True))) for y in candidates])
     right = set(spans(gold, scheme))
-    return np.array([float(len(right ^ set(spans(y, scheme)))) for y in candidates])
+    found = [set(spans(y, scheme)) for y in candidates]
+    return np.array([len(right - y) + wrong * len(y - right) for y in found], np.float64)
+
+
+def _judged(
+    lists: Sequence[CandidateList], gold: Sequence[Sequence[str]], wrong: float
+) -> list[CandidateList]:
+    scheme = _scheme(gold, lists)
+    return [
+        replace(one, losses=labelling_losses(labels, one.candidates, scheme, wrong))
+        for labels, one in zip(gold, lists, strict=True)
+    ]
+
+
+def _scheme(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> Scheme | None:
+    """The tag scheme, if the taggers' labels are of it too; else tokens are counted."""
+    scheme = detect(gold)
+    labels = {label for one in lists for y in one.candidates for label in y}
+    return None if scheme is not None and any(parts(label, scheme) is None for label in labels) else scheme
 
 
 def sentences_of(table: TokenTable) -> list[Any]:

@@ -26,7 +26,7 @@ class TreeConsensus:
 
     For each temperature the brackets expected right and the expected F1; the number of brackets; then the columns of
     the lists' ``others``. All are distances from the first tree of the list, in units of their root mean square
-    over the lists for training.
+    over the lists for training, times TRUST.
 
     grammar: gives the ``others`` of lists that have none
     scale:   float64 [F]
@@ -46,7 +46,7 @@ class TreeConsensus:
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
         """Take the scales from these lists; one row per candidate."""
         found = self._found(lists)
-        self.scale = np.sqrt((found**2).mean(axis=0)) + LEAST
+        self.scale = np.sqrt((found**2).mean(axis=0)) / TRUST + LEAST
         return self._scaled(found)
 
     def rows(self, lists: Sequence[CandidateList]) -> Rows:
@@ -82,6 +82,7 @@ class TreeConsensus:
         )
 
 
+TRUST = 17.0  # few features that are each to be trusted are large, so that their weights may be small
 LEAST = 1e-9  # of a scale: a feature that never differs
 
 

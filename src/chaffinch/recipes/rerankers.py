@@ -20,6 +20,14 @@ class ListLikelihood(MaximumLikelihood):
     l2: float = knob(10.0, "L2 penalty", low=0.0)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ListRisk(ExpectedLoss):
+    """The least loss to be expected, under the penalty that many rare features need."""
+
+    l2: float = knob(3.0, "L2 penalty", low=0.0)
+    steps: int = knob(100, "most steps", low=1)
+
+
 def _trained(problem: object, learner: object) -> FeatureScorer:
     return learner.fit(problem)  # type: ignore[attr-defined]
 
@@ -32,7 +40,7 @@ def load(file: ModelFile) -> FeatureScorer:
 
 RERANKERS = Recipes(
     Recipe("likelihood", "log-linear choice of the best candidate", ListLikelihood, _trained, load),
-    Recipe("risk", "the least loss to be expected", ExpectedLoss, _trained, load),
+    Recipe("risk", "the least loss to be expected", ListRisk, _trained, load),
     Recipe("perceptron", "averaged perceptron over the lists", Perceptron, _trained, load),
     Recipe("mira", "margins as wide as the candidates' losses, online", Mira, _trained, load),
     Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, _trained, load),
