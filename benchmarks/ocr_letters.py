@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.corpora import corpus
 
 LETTERS = "ocr_letters/letters.npz"
@@ -77,3 +78,27 @@ def right(given: tuple[Any, Any], output: Any) -> dict[str, float]:
         "letters": sum(a == b for g, f in pairs for a, b in zip(g, f, strict=True)) / letters,
         "words": sum(g == f for g, f in pairs) / len(pairs),
     }
+
+
+def benchmark(name: str, folds: tuple[str, str], question: str, *, repeats: int) -> Benchmark:
+    """The structured SVM beside CRFsuite's CRF in one regime."""
+    return Benchmark(
+        name=name,
+        question=question,
+        input=lambda _seed: tables(folds),
+        work=lambda given: (float(given[0].n_tokens), "letters"),
+        ours=Contender(name="chaffinch ssvm", prepare=imported, run=structured_svm),
+        rivals=(
+            Contender(
+                name="python-crfsuite lbfgs",
+                prepare=crfsuite_input,
+                run=crfsuite_lbfgs,
+                package="python-crfsuite",
+            ),
+        ),
+        scores=right,
+        bar=8.0,
+        needs=(LETTERS,),
+        repeats=repeats,
+        timeout=900.0,
+    )

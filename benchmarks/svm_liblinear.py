@@ -11,6 +11,8 @@ from benchmarks.labelled import NEWS, texts
 
 GAP = 1e-3
 SOLVERS = {"squared-hinge": 1, "hinge": 3, "crammer-singer": 4}  # LIBLINEAR's numbers
+# Its own tolerance is 0.1, with which Crammer and Singer's objective ends 0.4 % above the optimum.
+TOLERANCE = {"squared-hinge": 0.1, "hinge": 0.1, "crammer-singer": 0.03}
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def fit(prepared: Any) -> Any:
 
 
 def liblinear(loss: str) -> Callable[[Given], Any]:
-    """LIBLINEAR's dual solver with its own tolerance."""
+    """LIBLINEAR's dual solver with the largest tolerance that ends within a thousandth of the optimum."""
 
     def prepare(given: Given) -> Any:
         import scipy.sparse
@@ -72,7 +74,8 @@ def liblinear(loss: str) -> Callable[[Given], Any]:
 
         rows = given.rows
         X = scipy.sparse.csr_matrix((rows.weights().astype(np.float64), rows.ids, rows.ptr), shape=rows.shape)
-        return problem_of(given.y.astype(np.float64), X), parameter(f"-s {SOLVERS[loss]} -c 1 -q"), given
+        asked = f"-s {SOLVERS[loss]} -e {TOLERANCE[loss]} -c 1 -q"
+        return problem_of(given.y.astype(np.float64), X), parameter(asked), given
 
     return prepare
 

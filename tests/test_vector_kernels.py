@@ -203,3 +203,13 @@ def test_cached_rows_are_the_rows_of_the_gram_matrix_in_bounded_memory(asked, ca
     if rows.fits:
         assert rows.computed <= len(set(asked))
         assert rows.whole().tobytes() == K.tobytes()
+
+
+def test_the_whole_matrix_is_in_order_however_its_rows_came():
+    A = np.random.default_rng(2).normal(size=(6, 3))
+    rows = GramRows(Polynomial(), A)
+    for n in (4, 0, 5, 2, 1, 3):
+        rows.row(n)
+    np.testing.assert_allclose(rows.whole(), Polynomial().gram(A), rtol=1e-6)
+    assert rows.computed == 6
+    np.testing.assert_array_equal(rows.row(4), rows.whole()[4])

@@ -1,6 +1,8 @@
-// Support vector machines with kernels: one problem step by step, or many over one Gram matrix.
+// Support vector machines with kernels: one problem step by step, or many over one Gram matrix; the simplex dual.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "kernel_eg.hpp"
+#include "score.hpp"
 #include "smo.hpp"
 
 #include <nanobind/stl/tuple.h>
@@ -50,9 +52,42 @@ void check_signs(std::span<const float> t) {
     expect(std::ranges::all_of(t, [](float s) { return s == 1.0f || s == -1.0f; }), "signs must be +1 or -1");
 }
 
+void bind_kernel_eg(nb::module_& m) {
+    m.def(
+        "eg_steps",
+        [](In<std::int64_t> which, In<float, 2> rows, In<std::int32_t> y, In<double> C, In<double> k, std::int64_t Y,
+           Out<double, 2> mu, Out<double, 2> beta, Out<double> eta) {
+            const std::size_t N = y.size(), S = static_cast<std::size_t>(padded(Y));
+            expect(rows.shape(0) == which.size() && rows.shape(1) == N, "eg_steps: rows must be [which, examples]");
+            expect(C.size() == N && k.size() == N && eta.size() == N, "eg_steps: C, k and eta must be [examples]");
+            expect(mu.shape(0) == N && mu.shape(1) == S && beta.shape(0) == N && beta.shape(1) == S,
+                   "eg_steps: mu and beta must be [examples, padded labels]");
+            expect(all_below(span(y), Y), "eg_steps: a label is out of range");
+            expect(std::ranges::all_of(span(which), [&](std::int64_t n) { return n >= 0 && static_cast<std::size_t>(n) < N; }),
+                   "eg_steps: an example is out of range");
+            nb::gil_scoped_release released;
+            eg_steps({span(y), span(C), span(k), Y}, span(which), rows.data(), {mu.data(), beta.data(), eta.data()});
+        },
+        nb::arg("which").noconvert(), nb::arg("rows").noconvert(), nb::arg("y").noconvert(), nb::arg("C").noconvert(),
+        nb::arg("k").noconvert(), nb::arg("label_count"), nb::arg("mu").noconvert(), nb::arg("beta").noconvert(),
+        nb::arg("eta").noconvert(), "Steps of exponentiated gradient on these examples, whose rows of the Gram matrix are given.");
+    m.def(
+        "eg_scores",
+        [](In<float, 2> rows, In<double, 2> beta, Out<double, 2> F) {
+            expect(rows.shape(1) == beta.shape(0) && F.shape(0) == rows.shape(0) && F.shape(1) == beta.shape(1) &&
+                       beta.shape(1) % lanes == 0,
+                   "eg_scores: rows [n, examples], beta [examples, padded labels] and F [n, padded labels] must fit");
+            nb::gil_scoped_release released;
+            eg_scores(static_cast<std::int64_t>(rows.shape(0)), rows.data(), static_cast<std::int64_t>(rows.shape(1)),
+                      static_cast<std::int64_t>(beta.shape(1)), beta.data(), F.data());
+        },
+        nb::arg("rows").noconvert(), nb::arg("beta").noconvert(), nb::arg("F").noconvert(), "F = rows @ beta.");
+}
+
 } // namespace
 
 void bind_svm(nb::module_& m) {
+    bind_kernel_eg(m);
     nb::class_<SmoRun>(m, "Smo", "A support vector machine of two sides, by sequential minimal optimisation.")
         .def(
             "__init__",

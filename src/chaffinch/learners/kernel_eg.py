@@ -1,17 +1,20 @@
 """The multiclass margin's simplex dual by exponentiated gradient."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import _core
 from chaffinch.knobs import check, knob
+from chaffinch.learners.choice import padded
 from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice, finite_penalty
 from chaffinch.learners.online import example_order
 from chaffinch.progress import Progress
 from chaffinch.scorers.dual import Dual
 
-LEAST = 1e-30  # of a probability, so that no label is lost for good
+BLOCK = 256  # rows of the Gram matrix at a time
 NOTHING = 1e-6  # of C: a smaller coefficient is dropped
 
 
@@ -32,7 +35,7 @@ class KernelExponentiatedGradient(MarginChoice):
     """
 
     C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9)
-    epochs: int = knob(50, "most passes over the training data", low=1)
+    epochs: int = knob(200, "most passes over the training data", low=1)
     gap: float = knob(0.01, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def fit(self, problem: KernelProblem) -> KernelMachine:
@@ -40,61 +43,43 @@ class KernelExponentiatedGradient(MarginChoice):
         finite_penalty("KernelExponentiatedGradient", self.C)
         check(self)
         problem.two_labels("the multiclass margin")
-        N, Y, rows = problem.N, problem.Y, problem.rows
+        N, Y, S = problem.N, problem.Y, padded(problem.Y)
+        everyone = np.arange(N)
         C = self.C * problem.importance.astype(np.float64)
-        cost = np.ones((N, Y))
-        cost[np.arange(N), problem.y] = 0
-        mu = np.full((N, Y), 1 / Y)
-        k = np.maximum(rows.kernel.diagonal(rows.objects, threads=problem.threads), 1e-9)
+        k = np.maximum(problem.kernel.diagonal(problem.objects, threads=problem.threads), 1e-9)
         eta = 1 / (C * k)  # at which D cannot fall
-        beta = C[:, None] * ((1 - cost) - mu)
-        F = self._scores(problem, beta)
+        gold, cost = np.zeros((N, S)), np.ones((N, Y))
+        gold[everyone, problem.y], cost[everyone, problem.y] = 1, 0
+        mu = np.zeros((N, S))
+        mu[:, :Y] = 1 / Y
+        beta = C[:, None] * (gold - mu)
         history: list[Progress] = []
         for epoch in range(1, self.epochs + 1):
-            for n in example_order(N, problem.seed, epoch).tolist():
-                moved, rise = self._moved(mu[n], cost[n], F[n], C[n], k[n], eta[n])
-                while rise < 0 and eta[n] * C[n] * k[n] > 1:
-                    eta[n] /= 2
-                    moved, rise = self._moved(mu[n], cost[n], F[n], C[n], k[n], eta[n])
-                eta[n] *= 1.5
-                change = C[n] * (mu[n] - moved)
-                if np.abs(change).max() > 1e-9 * C[n]:
-                    F += np.outer(rows.row(n), change)
-                    mu[n] = moved
-            beta = C[:, None] * ((1 - cost) - mu)
+            for which, rows in _blocks(problem, example_order(N, problem.seed, epoch)):
+                _core.eg_steps(which, rows, problem.y, C, k, Y, mu, beta, eta)
+            F = np.empty((N, S))
+            for which, rows in _blocks(problem, everyone):
+                _core.eg_scores(rows, beta, F[which[0] : which[-1] + 1])
             length = float((beta * F).sum())
-            margin = cost + F - F[np.arange(N), problem.y][:, None]
+            margin = cost + F[:, :Y] - F[everyone, problem.y][:, None]
             primal = length / 2 + float((C * margin.max(axis=1)).sum())
-            dual = float((C[:, None] * mu * cost).sum()) - length / 2
+            dual = float((C[:, None] * mu[:, :Y] * cost).sum()) - length / 2
             scores = {"primal": primal, "dual": dual, "gap": primal - dual}
             history.append(Progress("training", epoch, self.epochs, scores))
             if not problem.on_epoch(history[-1]) or primal - dual <= self.gap * primal:
                 break
-        beta[np.abs(beta) < NOTHING * C[:, None]] = 0
-        support = np.flatnonzero(beta.any(axis=1))
-        scorer = Dual(problem.kernel, problem.objects.taken(support), beta[support])
+        alpha = beta[:, :Y].copy()
+        alpha[np.abs(alpha) < NOTHING * C[:, None]] = 0
+        support = np.flatnonzero(alpha.any(axis=1))
+        scorer = Dual(problem.kernel, problem.objects.taken(support), alpha[support])
         return KernelMachine(scorer, support, "margin", history)
 
-    @staticmethod
-    def _moved(
-        mu: NDArray[np.float64],
-        cost: NDArray[np.float64],
-        F: NDArray[np.float64],
-        C: float,
-        k: float,
-        eta: float,
-    ) -> tuple[NDArray[np.float64], float]:
-        """One example's distribution after a step, and by how much D rises."""
-        exponent = eta * (cost + F)
-        moved = np.maximum(mu, LEAST) * np.exp(exponent - exponent.max())
-        moved /= moved.sum()
-        step = moved - mu
-        return moved, float(C * (step @ (cost + F)) - 0.5 * k * C * C * (step @ step))
 
-    @staticmethod
-    def _scores(problem: KernelProblem, beta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """F at the start."""
-        if problem.rows.fits:
-            return problem.rows.whole().astype(np.float64) @ beta
-        found = problem.kernel.expansion(problem.objects, problem.objects, beta, threads=problem.threads)
-        return found.astype(np.float64)
+def _blocks(
+    problem: KernelProblem, order: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+    """Examples in this order, some at a time, and their rows of the Gram matrix."""
+    whole = problem.rows.whole() if problem.rows.fits else None
+    for first in range(0, len(order), BLOCK):
+        which = np.ascontiguousarray(order[first : first + BLOCK], np.int64)
+        yield which, problem.rows.rows(which) if whole is None else whole[which]
