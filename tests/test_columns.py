@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError
-from chaffinch.features.encoder import STRETCH, FeatureEncoder
+from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import column, register_column, register_sentence_column
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.sentence_structure import prepositions
+from chaffinch.text.stretch import STRETCH
 from chaffinch.text.table import TokenTable
 
 
@@ -191,13 +192,75 @@ def test_the_same_word_elsewhere_is_looked_for_in_its_document_only():
 
 def test_without_documents_the_same_word_is_looked_for_in_a_stretch_of_sentences():
     sentences = [["an", "Apple"], *[["so", "on"]] * (STRETCH - 2), ["an", "apple"], ["no", "apple"]]
-    found = values("elsewhere", sentences)
+    found = values("elsewhere", sentences, stretch=STRETCH)
     assert found[0] == ["lower", "lower"]
     assert found[STRETCH - 1] == ["lower", "capitalised"]
     assert found[STRETCH] == [None, None]
-    encoder = FeatureEncoder(["elsewhere[0]"])
+    encoder = FeatureEncoder(["elsewhere[0]"], stretch=STRETCH)
     rows = encoder.fit(TokenTable.from_lists({"w": sentences}))
     assert encoder.transform(sentences).ids.tolist() == rows.ids.tolist()
+
+
+CASED = st.lists(
+    st.lists(st.sampled_from(["Ann", "ann", "Bo", "bo", "said", "."]), max_size=6), min_size=1, max_size=8
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(CASED, st.integers(1, 4))
+def test_other_uses_of_a_name_are_those_of_a_search_through_its_document(sentences, size):
+    groups = [n // size for n in range(len(sentences))]
+    places = [(n, t) for n, words in enumerate(sentences) for t in range(len(words))]
+
+    def run(n: int, t: int) -> tuple[int, int]:
+        first = last = t
+        while first > 0 and sentences[n][first - 1][0].isupper():
+            first -= 1
+        while last < len(sentences[n]) and sentences[n][last][0].isupper():
+            last += 1
+        return first, last
+
+    found = {
+        name: values(f"elsewhere_{name}", sentences, groups=groups)
+        for name in ("before", "after", "run", "first")
+    }
+    for n, t in places:
+        word = sentences[n][t]
+        others = [
+            (m, u)
+            for m, u in places
+            if word[0].isupper() and sentences[m][u] == word and groups[m] == groups[n] and (m, u) != (n, t)
+        ]
+        if not others:
+            assert all(column[n][t] is None for column in found.values())
+            continue
+        earlier, later = [p for p in others if p < (n, t)], [p for p in others if p > (n, t)]
+        m, u = min([*earlier[-1:], *later[:1]], key=lambda p: abs(p[0] - n))
+        first, last = run(m, u)
+        assert found["before"][n][t] == (sentences[m][first - 1].lower() if first > 0 else "__none")
+        assert found["after"][n][t] == (sentences[m][last].lower() if last < len(sentences[m]) else "__none")
+        m, u = max(others, key=lambda p: run(*p)[1] - run(*p)[0])
+        first, last = run(m, u)
+        shown = ["", "1", "2", "3", "4+"]
+        assert found["run"][n][t] == f"{shown[min(u - first + 1, 4)]} of {shown[min(last - first, 4)]}"
+        assert found["first"][n][t] == sentences[m][first]
+
+
+def test_quoted_is_said_between_quotation_marks_of_any_kind():
+    assert values("quoted", [['"', "a", '"', "b"], ["``", "a", "''", "«", "b"]]) == [
+        [None, "yes", None, None],
+        [None, "yes", None, None, "yes"],
+    ]
+
+
+def test_the_stretch_is_kept_and_used_on_new_text():
+    running = [["saw", f"Name{i // 5}"] for i in range(200)]
+    encoder = FeatureEncoder(["elsewhere[0]"])
+    encoder.fit(TokenTable.from_lists({"w": running}))
+    assert FeatureEncoder.from_state(*encoder.state()).stretch == encoder.stretch == STRETCH
+    mixed = FeatureEncoder(["elsewhere[0]"], stretch=1)
+    assert mixed.fit(TokenTable.from_lists({"w": running})).ids.size == 0
+    assert mixed.transform(running).ids.size == 0
 
 
 def test_a_registered_column_is_called_once_per_distinct_word():

@@ -86,6 +86,17 @@ def test_spans_are_bioes_inside_and_never_break_their_scheme():
             assert not (after == "I-A" and before == "O")
 
 
+def test_a_stray_tag_among_many_is_learnt_as_scorers_read_it_and_many_are_left_as_they_are():
+    words = [["saw", "Ann", "Lee"], ["Lee", "ran"]] * 60
+    good = [["O", "B-PER", "I-PER"], ["B-PER", "O"]] * 60
+    stray = [*good[:-1], ["I-PER", "O"]]
+    model = tagger().fit(words, stray).model_
+    assert set(model.labels.inner) == {"B-PER", "E-PER", "S-PER", "O"}
+    assert tagger().fit(words, stray).predict(words[-2:]) == good[-2:]
+    broken = [["O", "I-PER", "I-PER"], ["B-PER", "O"]] * 60
+    assert set(tagger().fit(words, broken).model_.labels.inner) == {"B-PER", "I-PER", "O"}
+
+
 def test_the_model_has_the_same_bytes_for_any_number_of_threads_and_after_saving(tmp_path):
     files = []
     for threads in (1, 2):

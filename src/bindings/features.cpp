@@ -54,7 +54,12 @@ const std::map<std::string_view, SentenceFunction> sentence_functions{
     {"run_length", SentenceFunction::run_length},
     {"run_place", SentenceFunction::run_place},
     {"run", SentenceFunction::run},
+    {"quoted", SentenceFunction::quoted},
     {"elsewhere", SentenceFunction::elsewhere},
+    {"elsewhere_before", SentenceFunction::elsewhere_before},
+    {"elsewhere_after", SentenceFunction::elsewhere_after},
+    {"elsewhere_run", SentenceFunction::elsewhere_run},
+    {"elsewhere_first", SentenceFunction::elsewhere_first},
     {"phrases", SentenceFunction::phrases},
     {"phrases_list", SentenceFunction::phrases_list},
 };
@@ -135,19 +140,8 @@ void check_arguments(const Design &design) {
             if (column.argument < 0 || static_cast<std::size_t>(column.argument) >= n)
                 throw nb::value_error("sentence column without its argument");
         };
-        switch (column.function) {
-        case SentenceFunction::first_word:
-        case SentenceFunction::last_word:
-        case SentenceFunction::last_punctuation:
-        case SentenceFunction::last_preposition:
-            within(design.words.size());
-            break;
-        case SentenceFunction::phrases_list:
-            within(design.lists.size());
-            break;
-        default:
-            break;
-        }
+        if (reads_column(column.function)) within(design.words.size());
+        if (column.function == SentenceFunction::phrases_list) within(design.lists.size());
     }
     if (design.triggers.size() > 8) throw nb::value_error("at most 8 trigger words");
     if (design.lists.size() > static_cast<std::size_t>(Phrases::most_lists))

@@ -16,7 +16,7 @@ FeatureEngine::FeatureEngine(Design design) : design_(std::move(design)), values
         fixed_.push_back(fixed_values(column.function, design_.triggers, design_.lists, combinations_));
         reads_traits_ = true;
         reads_runs_ |= column.function == SentenceFunction::run;
-        reads_elsewhere_ |= column.function == SentenceFunction::elsewhere;
+        reads_elsewhere_ |= looks_elsewhere(column.function);
         reads_phrases_ |=
             column.function == SentenceFunction::phrases || column.function == SentenceFunction::phrases_list;
     }
@@ -48,9 +48,12 @@ std::int32_t FeatureEngine::n_values(std::size_t column) const {
     switch (sentence.function) {
     case SentenceFunction::first_word:
     case SentenceFunction::last_word:
+    case SentenceFunction::elsewhere_first:
         return values_[sentence.argument].size();
     case SentenceFunction::last_punctuation:
     case SentenceFunction::last_preposition:
+    case SentenceFunction::elsewhere_before:
+    case SentenceFunction::elsewhere_after:
         return values_[sentence.argument].size() + 1;
     case SentenceFunction::run:
         return runs_.size();
@@ -163,16 +166,16 @@ void FeatureEngine::fill(const Tokens &tokens, std::size_t first, std::size_t la
     std::vector<std::int32_t> phrase_ids(reads_phrases_ ? T : 0);
     for (std::size_t t = 0; t < phrase_ids.size(); ++t)
         phrase_ids[t] = ids[t] < 0 ? -1 : words.phrase[ids[t]];
-    std::vector<std::int8_t> elsewhere(reads_elsewhere_ ? T : 0, std::int8_t{-1});
+    Elsewhere elsewhere;
     if (reads_elsewhere_) {
         std::vector<std::int32_t> lower(T);
         for (std::size_t t = 0; t < T; ++t) lower[t] = ids[t] < 0 ? -1 : words.lower[ids[t]];
         const auto groups =
             tokens.groups.empty() ? tokens.groups : tokens.groups.subspan(first, last - first);
-        find_elsewhere(frame.bounds, lower, traits, groups, elsewhere);
+        elsewhere = find_elsewhere(frame.bounds, lower, traits, groups);
     }
     Sentences input{.traits = traits,
-                    .elsewhere = elsewhere,
+                    .elsewhere = &elsewhere,
                     .phrase_ids = phrase_ids,
                     .phrases = &design_.phrases,
                     .combinations = combinations_,
@@ -181,11 +184,8 @@ void FeatureEngine::fill(const Tokens &tokens, std::size_t first, std::size_t la
                     .runs = &runs_};
     for (std::size_t s = 0; s < design_.sentences.size(); ++s) {
         const SentenceColumn &column = design_.sentences[s];
-        const bool from_column = column.function == SentenceFunction::first_word ||
-                                 column.function == SentenceFunction::last_word ||
-                                 column.function == SentenceFunction::last_punctuation ||
-                                 column.function == SentenceFunction::last_preposition;
-        fill_sentence_column(W + s, column, from_column ? n_values(column.argument) : -1, input, frame);
+        fill_sentence_column(W + s, column, reads_column(column.function) ? n_values(column.argument) : -1, input,
+                             frame);
         fill_margins(W + s, n_values(W + s), margins_, frame);
     }
 }

@@ -30,17 +30,6 @@ std::vector<std::string> bucket_names() {
     return out;
 }
 
-// Calls take(first, last) for every run of capitalised words, last exclusive.
-template <class Take> void each_run(std::span<const std::uint32_t> traits, Take take) {
-    const std::size_t T = traits.size();
-    for (std::size_t t = 0; t < T; ++t) {
-        if (!(traits[t] & is_capitalised)) continue;
-        const std::size_t first = t;
-        while (t < T && (traits[t] & is_capitalised)) ++t;
-        take(first, t);
-    }
-}
-
 void join(std::span<const std::int32_t> words, const Interner &strings, std::string &out) {
     out.clear();
     for (const std::int32_t w : words) {
@@ -74,6 +63,21 @@ void mark_phrases(std::span<const std::int32_t> ids, const Phrases &phrases, Phr
         for (std::size_t i = 0; i < length; ++i) out[t + i] = base + (i > 0);
         t += length;
     }
+}
+
+// What a column says of token t, by its use elsewhere; -1 if it has none. value(token): of the argument's column, for -1
+// that there is none.
+template <class Value>
+std::int32_t of_another_use(const Elsewhere &uses, SentenceFunction function, std::size_t t, Value value) {
+    const bool nearest =
+        function == SentenceFunction::elsewhere_before || function == SentenceFunction::elsewhere_after;
+    const std::int32_t use = nearest ? uses.nearest[t] : uses.longest[t];
+    if (use < 0) return -1;
+    const CapitalRun &run = uses.runs[uses.run_of[use]];
+    if (function == SentenceFunction::elsewhere_before) return value(run.before);
+    if (function == SentenceFunction::elsewhere_after) return value(run.after);
+    if (function == SentenceFunction::elsewhere_first) return value(run.first);
+    return 4 * (std::min(run.last - run.first, 4) - 1) + std::min(use - run.first, 3);
 }
 
 } // namespace
@@ -175,9 +179,29 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
             });
             break;
         }
-        case SentenceFunction::elsewhere:
-            std::ranges::copy(input.elsewhere.subspan(first, T), out);
+        case SentenceFunction::quoted: {
+            bool inside = false;
+            for (std::size_t t = 0; t < T; ++t) {
+                const bool opens = traits[t] & opens_quote, closes = traits[t] & closes_quote;
+                out[t] = inside && !opens && !closes ? 0 : -1;
+                if (opens || closes) inside = opens && !(closes && inside);
+            }
             break;
+        }
+        case SentenceFunction::elsewhere:
+            std::copy_n(input.elsewhere->cases.begin() + static_cast<std::ptrdiff_t>(first), T, out);
+            break;
+        case SentenceFunction::elsewhere_before:
+        case SentenceFunction::elsewhere_after:
+        case SentenceFunction::elsewhere_run:
+        case SentenceFunction::elsewhere_first: {
+            const auto value = [&](std::int32_t token) {
+                return token < 0 ? n_argument : frame.column(column.argument)[frame.cell[token]];
+            };
+            for (std::size_t t = 0; t < T; ++t)
+                out[t] = of_another_use(*input.elsewhere, column.function, first + t, value);
+            break;
+        }
         case SentenceFunction::phrases:
             mark_phrases(input.phrase_ids.subspan(first, T), *input.phrases, Phrases::all_lists,
                          input.combinations, out);
@@ -196,6 +220,7 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
     switch (function) {
     case SentenceFunction::bos:
     case SentenceFunction::eos:
+    case SentenceFunction::quoted:
         return {"yes"};
     case SentenceFunction::brackets:
     case SentenceFunction::mostly_capitals:
@@ -212,6 +237,12 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
         return bucket_names();
     case SentenceFunction::elsewhere:
         return {"capitalised", "lower", "both"};
+    case SentenceFunction::elsewhere_run: {
+        std::vector<std::string> out;
+        for (const char *length : {"1", "2", "3", "4+"})
+            for (const char *place : {"1", "2", "3", "4+"}) out.push_back(place + std::string(" of ") + length);
+        return out;
+    }
     case SentenceFunction::phrases_list:
         return {"B", "I"};
     case SentenceFunction::seen: {
@@ -236,44 +267,13 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
     case SentenceFunction::last_word:
     case SentenceFunction::last_punctuation:
     case SentenceFunction::last_preposition:
+    case SentenceFunction::elsewhere_before:
+    case SentenceFunction::elsewhere_after:
+    case SentenceFunction::elsewhere_first:
     case SentenceFunction::run:
         return {};
     }
     return {};
-}
-
-void find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std::int32_t> lower,
-                    std::span<const std::uint32_t> traits, std::span<const std::int32_t> groups,
-                    std::span<std::int8_t> out) {
-    struct Uses {
-        std::int32_t capitalised = 0, lower = 0;
-    };
-    std::int32_t most = -1;
-    for (const std::int32_t w : lower) most = std::max(most, w);
-    std::vector<Uses> uses(static_cast<std::size_t>(most) + 1);
-    const std::size_t N = ptr.size() - 1;
-    const auto each = [&](std::size_t from, std::size_t to, auto visit) {
-        for (std::size_t s = from; s < to; ++s)
-            for (std::int64_t t = ptr[s]; t < ptr[s + 1]; ++t)
-                if (lower[t] >= 0)
-                    visit(t, uses[lower[t]], (traits[t] & is_capitalised) && t != ptr[s],
-                          (traits[t] & is_lower) != 0);
-    };
-    for (std::size_t from = 0, to = 0; from < N; from = to) {
-        for (to = from + 1; to < N && !groups.empty() && groups[to] == groups[from];) ++to;
-        each(from, to, [](std::int64_t, Uses &u, bool capital, bool small) {
-            u.capitalised += capital;
-            u.lower += small;
-        });
-        each(from, to, [&](std::int64_t t, const Uses &u, bool capital, bool small) {
-            const bool capitalised = u.capitalised > capital, lowered = u.lower > small;
-            out[t] = static_cast<std::int8_t>(capitalised && lowered ? 2
-                                              : lowered              ? 1
-                                              : capitalised          ? 0
-                                                                     : -1);
-        });
-        each(from, to, [](std::int64_t, Uses &u, bool, bool) { u = {}; });
-    }
 }
 
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,

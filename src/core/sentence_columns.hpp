@@ -1,6 +1,7 @@
 // Columns that depend on the whole sentence or document: brackets, counts so far, runs of capitals, phrases.
 #pragma once
 
+#include "elsewhere.hpp"
 #include "extraction.hpp"
 #include "interner.hpp"
 #include "phrases.hpp"
@@ -31,10 +32,29 @@ enum class SentenceFunction : std::uint8_t {
     run_length,   // of the run of capitalised words it stands in: 0 1 2 3 4+
     run_place,    // its place in the run: 0 1 2 3+
     run,          // the run itself
+    quoted,       // between quotation marks
     elsewhere,    // whether its word also occurs capitalised, or lower-cased, elsewhere in the document
+    // Of a capitalised word that stands capitalised elsewhere in the document, too:
+    elsewhere_before, // value of `argument` before the run of the nearest such use
+    elsewhere_after,  // after it
+    elsewhere_run,    // its place in the longest run among them, and the run's length
+    elsewhere_first,  // value of `argument` at the first word of that run
     phrases,      // B or I of the longest listed phrase, with the lists it is on
     phrases_list, // the same for the one list `argument`
 };
+
+// Whether a function reads a word column, its argument.
+constexpr bool reads_column(SentenceFunction f) {
+    using enum SentenceFunction;
+    return f == first_word || f == last_word || f == last_punctuation || f == last_preposition ||
+           f == elsewhere_before || f == elsewhere_after || f == elsewhere_first;
+}
+
+// Whether a function reads the other uses of a word in its document.
+constexpr bool looks_elsewhere(SentenceFunction f) {
+    using enum SentenceFunction;
+    return f == elsewhere || f == elsewhere_before || f == elsewhere_after || f == elsewhere_run || f == elsewhere_first;
+}
 
 struct SentenceColumn {
     SentenceFunction function;
@@ -44,7 +64,7 @@ struct SentenceColumn {
 // What the functions read, besides the columns of the frame.
 struct Sentences {
     std::span<const std::uint32_t> traits;    // [T] of the frame's tokens
-    std::span<const std::int8_t> elsewhere;   // [T], or empty
+    const Elsewhere *elsewhere = nullptr;     // if a function reads it
     std::span<const std::int32_t> phrase_ids; // [T], or empty: words of the phrases
     const Phrases *phrases = nullptr;
     std::span<const Phrases::Lists> combinations;
@@ -61,13 +81,6 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
 std::vector<std::string> fixed_values(SentenceFunction function, std::span<const std::string> triggers,
                                       std::span<const std::string> lists,
                                       std::span<const Phrases::Lists> combinations);
-
-// For every token: -1, or whether its word occurs at another token of the same document capitalised (not
-// first in its sentence) = 0, only lower-cased = 1, both = 2. groups [N]: sentences of equal number in a row
-// are one document; empty: each sentence is.
-void find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std::int32_t> lower,
-                    std::span<const std::uint32_t> traits, std::span<const std::int32_t> groups,
-                    std::span<std::int8_t> out);
 
 // Gives an id to the text of every run of capitalised words.
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,

@@ -150,6 +150,8 @@ void Word::caps(std::string &out) const {
 std::uint32_t Word::traits() const {
     static constexpr std::array<std::string_view, 6> open{"(", "[", "{", "-LRB-", "-LSB-", "-LCB-"};
     static constexpr std::array<std::string_view, 6> close{")", "]", "}", "-RRB-", "-RSB-", "-RCB-"};
+    static constexpr std::array<std::string_view, 5> quote{"\"", "“", "„", "«", "``"};
+    static constexpr std::array<std::string_view, 4> unquote{"\"", "”", "»", "''"};
     std::uint32_t traits = 0;
     if (std::ranges::find(open, text_) != open.end())
         traits |= opens_bracket | is_punctuation;
@@ -164,6 +166,8 @@ std::uint32_t Word::traits() const {
         if (uppers_ > 0 && uppers_ == letters_) traits |= is_upper;
     }
     if (text_ == ",") traits |= is_comma;
+    if (std::ranges::find(quote, text_) != quote.end()) traits |= opens_quote;
+    if (std::ranges::find(unquote, text_) != unquote.end()) traits |= closes_quote;
     return traits;
 }
 

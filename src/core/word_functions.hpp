@@ -39,6 +39,8 @@ enum Trait : std::uint32_t {
     is_capitalised = 1u << 6,
     is_lower = 1u << 7,
     is_upper = 1u << 8,
+    opens_quote = 1u << 9,
+    closes_quote = 1u << 10, // a straight quotation mark does both
     trigger = 1u << 16, // and the 15 bits above: which of the trigger words it is
 };
 

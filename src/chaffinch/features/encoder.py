@@ -16,12 +16,10 @@ from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
+from chaffinch.text.stretch import STRETCH, document_groups, natural_stretch
 from chaffinch.text.table import Column, TokenTable
 
 Strings = Sequence[Sequence[str | None]]
-
-# Sentences in a row that count as one document where the corpus has no documents.
-STRETCH = 50
 
 _INDEX = (
     "feature_template",
@@ -41,6 +39,7 @@ class FeatureEncoder:
     language:   of the stem, lemma and preposition columns
     clusters:   word clusters, for the columns ``cluster`` and ``clusterN``
     gazetteers: lists of phrases, for the columns ``gaz`` and ``gaz_NAME``
+    stretch:    sentences in a row that count as one document where the table marks none; None: found by ``fit``
     threads:    0 is all cores; the result is the same for any number
 
     >>> table = TokenTable.from_lists({"w": [["the", "dog", "barks"], ["the", "cat"]]})
@@ -61,15 +60,18 @@ class FeatureEncoder:
         language: str = "english",
         clusters: Clusters | None = None,
         gazetteers: Gazetteers | None = None,
+        stretch: int | None = None,
         threads: int = 0,
     ):
-        if min_count < 1:
-            raise ConfigError(f"FeatureEncoder.min_count must be >= 1, got {min_count}")
+        for name, least in (("min_count", min_count), ("stretch", 1 if stretch is None else stretch)):
+            if least < 1:
+                raise ConfigError(f"FeatureEncoder.{name} must be >= 1, got {least}")
         self.features = features
         self.min_count = min_count
         self.language = language
         self.clusters = clusters
         self.gazetteers = gazetteers
+        self.stretch = stretch
         self.threads = threads
         self._plan: Plan | None = None
         self._engine: _core.FeatureEngine | None = None
@@ -81,10 +83,12 @@ class FeatureEncoder:
         engine, plan = self._engine, self._plan
         assert engine is not None
         assert plan is not None
+        if self.stretch is None:
+            self.stretch = natural_stretch(table) if plan.looks_elsewhere else STRETCH
         made = engine.fit(
             table.ptr,
             _columns(table, plan),
-            document_groups(table),
+            document_groups(table, self.stretch),
             plan.external,
             self.min_count,
             self.threads,
@@ -96,12 +100,11 @@ class FeatureEncoder:
         engine, plan = self._fitted()
         if isinstance(tokens, TokenTable):
             columns = _columns(tokens, plan)
-            made = engine.find_table(
-                tokens.ptr, columns, document_groups(tokens), plan.external, self.threads
-            )
+            groups = document_groups(tokens, self.stretch or STRETCH)
+            made = engine.find_table(tokens.ptr, columns, groups, plan.external, self.threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
-        if any(s.function == "elsewhere" for s in plan.sentences):
+        if plan.looks_elsewhere:
             return self.transform(_table(given))
         if plan.computed:
             words = [[w or "" for w in row] for row in given[WORD]]
@@ -169,8 +172,8 @@ class FeatureEncoder:
         Sections whose strings are also compared with one another, not only shown, are left out.
         """
         plan = self._fitted()[1]
-        if any(
-            s.function in ("elsewhere", "run") or s.function.startswith("phrases") for s in plan.sentences
+        if plan.looks_elsewhere or any(
+            s.function == "run" or s.function.startswith("phrases") for s in plan.sentences
         ):
             return {}
         return {
@@ -181,7 +184,7 @@ class FeatureEncoder:
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
         """All that :meth:`from_state` needs: a header that JSON can hold, arrays, and lists of strings."""
         engine, plan = self._fitted()
-        header = {**plan.header(), "min_count": self.min_count}
+        header = {**plan.header(), "min_count": self.min_count, "stretch": self.stretch}
         arrays: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
         strings = {f"values.{c}": engine.values(c) for c in range(len(plan.words))}
         strings["runs"] = engine.runs()
@@ -227,6 +230,7 @@ class FeatureEncoder:
                 language=str(header["language"]),
                 clusters=clusters,
                 gazetteers=gazetteers,
+                stretch=int(header.get("stretch", STRETCH)),
             )
             plan = Plan.of(features, list(header["sources"]), made.language, clusters, gazetteers)
             made._open(plan)
@@ -269,13 +273,6 @@ def _table(given: Mapping[str, Strings]) -> TokenTable:
     if any(len(row) != n for rows in given.values() for row, n in zip(rows, np.diff(ptr), strict=True)):
         raise DataError("the columns have sentences of different lengths")
     return TokenTable(ptr, {name: _column(v for row in rows for v in row) for name, rows in given.items()})
-
-
-def document_groups(table: TokenTable) -> NDArray[np.int32]:
-    """The documents that sentences belong to; where nobody said, stretches of sentences stand in for them."""
-    if table.groups is not None:
-        return table.groups
-    return np.arange(table.n_sentences, dtype=np.int32) // STRETCH
 
 
 def _computed(name: str, function: SentenceFunction, sentences: list[list[str]]) -> Column:

@@ -69,6 +69,11 @@ class Plan:
         """The sources that the corpus itself has to have."""
         return tuple(s for s in self.sources if s not in self.computed)
 
+    @cached_property
+    def looks_elsewhere(self) -> bool:
+        """Some template reads the other uses of a word in its document."""
+        return any(s.function.startswith("elsewhere") for s in self.sentences)
+
     @classmethod
     def of(
         cls,

@@ -147,6 +147,12 @@ def _ner(columns: Sequence[str]) -> list[str]:
         "elsewhere",
         "elsewhere|caps",
         "elsewhere[-1..1]|caps[0]|bos[0]",
+        "elsewhere_before",
+        "elsewhere_after",
+        "elsewhere_run",
+        "elsewhere_first",
+        "quoted",
+        "quoted|caps",
         *([*_window(POS), "pos[0]|caps[0]", "pos[0]|w[0]"] if POS in columns else []),
     ]
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features.encoder import document_groups
+from chaffinch.errors import ModelFileError
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading, TaggingModel
 from chaffinch.modelfile import ModelFile
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
 from chaffinch.text.schemes.table import BIO
 from chaffinch.text.schemes.table import parts as tag_parts
+from chaffinch.text.stretch import STRETCH, document_groups
 from chaffinch.text.table import TokenTable
 
 SECTION = "first."
@@ -21,10 +22,14 @@ SECTION = "first."
 
 @dataclass(frozen=True)
 class TwoPassModel:
-    """``second`` decides; its features may read the columns ``first`` and ``majority``, made of what ``first`` said."""
+    """``second`` decides; its features may read the columns ``first`` and ``majority``, made of what ``first`` said.
+
+    stretch: sentences in a row that count as one document where the input marks none
+    """
 
     first: TaggingModel
     second: TaggingModel
+    stretch: int = STRETCH
 
     @property
     def labels(self) -> LabelSet:
@@ -39,7 +44,7 @@ class TwoPassModel:
 
     def read(self, table: TokenTable, threads: int) -> TokenTable:
         """The table as the second reads it."""
-        return after_first_pass(table, self.first.decode(table, threads), self.first.labels)
+        return after_first_pass(table, self.first.decode(table, threads), self.first.labels, self.stretch)
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The second's best labelling."""
@@ -57,7 +62,7 @@ class TwoPassModel:
         """Both; the first's sections have names that begin with ``first.``."""
         first, second = self.first.packed(), self.second.packed()
         return Packed(
-            details={**second.details, "first": dict(first.details)},
+            details={**second.details, "first": dict(first.details), "stretch": self.stretch},
             arrays={**second.arrays, **{SECTION + name: a for name, a in first.arrays.items()}},
             strings={**second.strings, **{SECTION + name: s for name, s in first.strings.items()}},
             templates=second.templates,
@@ -65,11 +70,21 @@ class TwoPassModel:
         )
 
 
-def after_first_pass(table: TokenTable, found: NDArray[np.int32], labels: LabelSet) -> TokenTable:
+def after_first_pass(
+    table: TokenTable, found: NDArray[np.int32], labels: LabelSet, stretch: int
+) -> TokenTable:
     """The table with the columns ``first`` and ``majority``; a label counts as its type, where it has one."""
     spans = "O" in labels.outer and all(tag_parts(label, BIO) for label in labels.outer)
     kinds = [(label.partition("-")[2] or label) if spans else label for label in labels.outer]
-    return with_first_pass(table, found, kinds, document_groups(table))
+    return with_first_pass(table, found, kinds, document_groups(table, stretch))
+
+
+def stretch_of(file: ModelFile) -> int:
+    """The stretch that a file of two models was trained with."""
+    stretch = file.header.details.get("stretch", STRETCH)
+    if not isinstance(stretch, int) or stretch < 1:
+        raise ModelFileError(f"{file.source}: its stretch is {stretch!r}, expected a whole number above 0")
+    return stretch
 
 
 def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
@@ -85,7 +100,7 @@ def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
         arrays={**shared, **_under(file.arrays, True)},
         strings=_under(file.strings, True),
     )
-    rest = {name: value for name, value in details.items() if name != "first"}
+    rest = {name: value for name, value in details.items() if name not in ("first", "stretch")}
     second = replace(
         file,
         header=replace(file.header, details=rest),

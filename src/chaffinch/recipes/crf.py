@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
@@ -24,7 +23,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.pruned_chain import PRUNING, PrunedChainModel, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.model.two_pass import TwoPassModel, two_files
+from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
 from chaffinch.recipes.checkpoint import Checkpoint
@@ -32,10 +31,12 @@ from chaffinch.recipes.crf_problem import (
     CALIBRATED,
     FixedWeights,
     Shape,
+    bigram_observations,
     made_problem,
     margin_costs,
     sampled,
     sentence_weights,
+    soft_rows,
 )
 from chaffinch.recipes.crf_pruned import PrunedLearner, PrunedModels, PrunedWeights
 from chaffinch.recipes.driving import Step, driven, followed
@@ -51,8 +52,11 @@ from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.second_pass import second_templates, trained_twice
 from chaffinch.text.first_pass import MAJORITY
 
-# Of the softmax margin where labels are names, chosen on the dev parts of two corpora.
-NAMES_MARGIN = 3.0
+# The penalty, and what is asked of names besides; chosen on held-out parts of three corpora.
+C2 = 0.5
+NAMES_C2 = 2.0
+NAMES_MARGIN = 6.0
+NAMES_RECALL = 1.3
 
 # From so many labels on each token tries only those that its own features give this share, and not more than so many.
 MANY_LABELS = 100
@@ -60,6 +64,9 @@ PRUNED_BELOW = 0.001
 MOST_STATES = 16
 
 SGD_PASSES = 5
+
+# From so many sentences on five passes of SGD are enough for a margin.
+MANY_SENTENCES = 1000
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
@@ -69,18 +76,22 @@ class Crf(TemplateFeatures):
     """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
 
     c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
-    c2: float = knob(0.5, "L2 penalty c2 |w|^2", low=0.0)
+    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
     margin: float | None = knob(
         None,
         "by how much a wrong label has to be worse (softmax margin); 0 is the plain likelihood, whose probabilities "
-        "are honest; auto: 3 where labels are names, else 0",
+        "are honest; auto: 6 where labels are names, else 0",
         low=0.0,
     )
-    recall: float = knob(1.0, "margin: how many times as much it costs to miss a name", low=0.0)
+    recall: float | None = knob(
+        None,
+        "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
+        low=0.0,
+    )
     optimiser: str = knob(
         "auto",
-        "auto: dual coordinate ascent where it can, else SGD or L-BFGS; precise: the same run to the optimum; "
-        "fast: SGD",
+        "auto: dual coordinate ascent where it can, SGD where it cannot or there is a margin and much data, L-BFGS "
+        "where neither can; precise: dual ascent or L-BFGS, run to the optimum; fast: SGD",
         choices=OPTIMISERS,
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
@@ -136,12 +147,13 @@ def train(task: TaggingTask, config: Crf) -> Trained:
         raise ConfigError(
             "Crf.second_pass has no checkpoint, no soft labels and no model to go on from; set it to False"
         )
-    return trained_twice(task, lambda part: train_once(part, config))
+    return trained_twice(task, lambda part: train_once(part, config), config.stretch)
 
 
 def train_once(task: TaggingTask, config: Crf) -> Trained:
     """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
     inner, encoder, rows = _read(task, config)
+    config = _settled(task, config, inner)
     shape = Shape(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
@@ -150,7 +162,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
     pruning = chosen_pruning(task, config, shape, inner)
-    cost = _costs(task, config, inner)
+    cost = margin_costs(inner.labels, config.margin, config.recall or 1.0) if config.margin else None
     problem = made_problem(
         shape,
         rows,
@@ -158,7 +170,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         observed_only=config.states == "observed" and pruning is None,
         fixed=fixed,
         weight=weight,
-        soft=_soft(task, inner),
+        soft=None if task.soft is None else soft_rows(*task.soft, inner.labels),
         cost=cost,
     )
     checkpoint = None
@@ -183,12 +195,19 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         return ChainModel(encoder, weights, inner.labels)
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
-    learner = chosen_learner(config, problem.dual_bytes if dual else None, goes_on=task.start is not None)
+    learner = chosen_learner(
+        config,
+        task.table.n_sentences,
+        problem.dual_bytes if dual else None,
+        goes_on=task.start is not None,
+    )
     if isinstance(learner, Sgd) and config.calibrate:
         few = min(1.0, CALIBRATED / task.table.n_sentences)
         learner = replace(
             learner,
-            rate=calibrated_rate(sampled(rows, inner, shape, cost), few * config.c2, config.rate, task.seed),
+            rate=calibrated_rate(
+                sampled(rows, inner, shape, cost), few * (config.c2 or 0.0), config.rate, task.seed
+            ),
         )
     passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
     history = driven(passes, w, model, task, config.patience)
@@ -214,7 +233,7 @@ def _pruned(
     learner = PrunedLearner(
         problem,
         pruning,
-        c2=config.c2,
+        c2=C2 if config.c2 is None else config.c2,
         rate=config.rate,
         epochs=config.passes or SGD_PASSES,
         seed=task.seed,
@@ -261,7 +280,7 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: Shape, inner: InnerLab
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
     if (both := two_files(file)) is not None:
-        return TwoPassModel(load(both[0]), load(both[1]))
+        return TwoPassModel(load(both[0]), load(both[1]), stretch_of(file))
     encoder = TemplateEncoder.loaded(file)
     if PRUNING in file.header.details:
         return PrunedChainModel.loaded(file, encoder)
@@ -285,14 +304,18 @@ def smaller(model: ChainModel, min_weight: float, bits: int | None) -> ChainMode
     return replace(model, weights=weights, bits=bits)
 
 
-def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -> LikelihoodLearner:
+def chosen_learner(
+    config: Crf, sentences: int, dual_bytes: int | None, goes_on: bool = False
+) -> LikelihoodLearner:
     """The learner that the config asks for, or the one that fits.
 
+    sentences:  how many there are to learn from
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
     goes_on:    training starts from weights that are not zero
     """
     name, rate = config.optimiser, config.rate
-    dual = dual_bytes is not None and config.c1 == 0 and config.c2 > 0
+    c2 = C2 if config.c2 is None else config.c2
+    dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
     if name == "sdca" and not dual:
         raise ConfigError(
             "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
@@ -302,38 +325,31 @@ def chosen_learner(config: Crf, dual_bytes: int | None, goes_on: bool = False) -
         raise ConfigError(f"Crf.optimiser {name!r} needs c1 = 0; use 'auto' or 'lbfgs'")
     precise = name == "precise"
     if name in ("auto", "precise"):
-        fits = dual and dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES
-        name = "sdca" if fits else "lbfgs" if precise or config.c1 > 0 or config.c2 == 0 else "sgd"
+        # With a margin dual ascent takes many more passes than the five of SGD, which do as well on many sentences.
+        quick = precise or not config.margin or sentences < MANY_SENTENCES
+        fits = dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES
+        name = (
+            "sdca" if dual and fits and quick else "lbfgs" if precise or config.c1 > 0 or c2 == 0 else "sgd"
+        )
     if name == "sdca":
         return Sdca(
-            c2=config.c2,
+            c2=c2,
             passes_at_most=config.passes or (40 if precise else 20),
             tolerance=config.tolerance if config.tolerance is not None else 0.001 if precise else 0.02,
             still=0.0 if precise else 0.001,
-            finish=Lbfgs(c2=config.c2, tolerance=1e-6 if precise else 1e-4, fisher=True)
+            finish=Lbfgs(c2=c2, tolerance=1e-6 if precise else 1e-4, fisher=True)
             if not config.passes
             else None,
         )
     if name == "lbfgs":
         return Lbfgs(
             c1=config.c1,
-            c2=config.c2,
+            c2=c2,
             steps_at_most=config.passes or 500,
             tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
-            start=None if goes_on else Sgd(c2=config.c2, rate=rate),
+            start=None if goes_on else Sgd(c2=c2, rate=rate),
         )
-    return Sgd(c2=config.c2, epochs=config.passes or SGD_PASSES, rate=rate)
-
-
-def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]:
-    """The rows of each template that observes the input on y[-1] and y[0]."""
-    templates = encoder.features.label_templates
-    for template in templates:
-        if template.offsets != (-1,) or order == 2:
-            raise ConfigError(
-                f"template {template.text!r}: a chain of order 1 reads y[-1] beside the input, and no other label"
-            )
-    return tuple(template.n_observations for template in templates)
+    return Sgd(c2=c2, epochs=config.passes or SGD_PASSES, rate=rate)
 
 
 def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder, FeatureRows]:
@@ -356,24 +372,22 @@ def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder,
     return inner.with_labels_of(start.labels), start.encoder, start.encoder.rows(task.table, task.threads)
 
 
-def _costs(task: TaggingTask, config: Crf, inner: InnerLabels) -> NDArray[np.float32] | None:
-    """The costs of the softmax margin; none where labels are soft or partly unknown."""
-    if task.soft is not None or inner.allowed is not None:
-        if config.margin:
-            raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
-        return None
-    margin = config.margin if config.margin is not None else NAMES_MARGIN if inner.names else 0.0
-    return margin_costs(inner.labels, margin, config.recall) if margin > 0 else None
+def _settled(task: TaggingTask, config: Crf, inner: InnerLabels) -> Crf:
+    """The config with a penalty and a margin that suit the labels, where it leaves them open.
 
-
-def _soft(task: TaggingTask, inner: InnerLabels) -> NDArray[np.float32] | None:
-    """Soft labels in the order of the inner ones."""
-    if task.soft is None:
-        return None
-    names, p = task.soft
-    soft = np.zeros((len(p), len(inner.labels.inner)), np.float32)
-    soft[:, inner.labels.ids(names)] = p
-    return soft
+    Where labels are soft or partly unknown there is no margin.
+    """
+    certain = task.soft is None and inner.allowed is None
+    if config.margin and not certain:
+        raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
+    names = inner.names and certain
+    margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
+    return replace(
+        config,
+        c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
+        margin=margin,
+        recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
+    )
 
 
 RECIPE = Recipe(

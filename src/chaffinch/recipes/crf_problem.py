@@ -1,5 +1,6 @@
 """From a tagging task to the CRF's problem: where weights lie, which are trained, and how much sentences count."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -206,6 +207,24 @@ def margin_costs(labels: LabelSet, margin: float, recall: float) -> NDArray[np.f
         cost[:, labels.inner.index(OUTSIDE)] *= recall
     np.fill_diagonal(cost, 0)
     return cost
+
+
+def bigram_observations(encoder: TemplateEncoder, order: int) -> tuple[int, ...]:
+    """The rows of each template that observes the input on y[-1] and y[0]."""
+    templates = encoder.features.label_templates
+    for template in templates:
+        if template.offsets != (-1,) or order == 2:
+            raise ConfigError(
+                f"template {template.text!r}: a chain of order 1 reads y[-1] beside the input, and no other label"
+            )
+    return tuple(template.n_observations for template in templates)
+
+
+def soft_rows(names: Sequence[str], p: NDArray[np.float32], labels: LabelSet) -> NDArray[np.float32]:
+    """Soft labels [tokens, names] in the order of the inner ones."""
+    soft = np.zeros((len(p), len(labels.inner)), np.float32)
+    soft[:, labels.ids(names)] = p
+    return soft
 
 
 def made_problem(

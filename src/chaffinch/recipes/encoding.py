@@ -28,6 +28,7 @@ from chaffinch.text.schemes import (
     convert_column,
     detect_column,
     legal_transitions,
+    repair_column,
     validate_column,
 )
 from chaffinch.text.schemes.table import parts as tag_parts
@@ -36,6 +37,9 @@ from chaffinch.text.table import Column, TokenTable
 INSIDE = ("auto", "as given")
 
 OUTSIDE = "O"
+
+# One tag in so many may break its scheme.
+FEW = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +50,12 @@ class TemplateFeatures:
     language: str = knob("english", "of stems and prepositions, for the templates that use them")
     clusters: str | None = knob(None, "file of word clusters: path, word")
     gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
+    stretch: int | None = knob(
+        None,
+        "sentences in a row that count as one document where the data marks none, for features of a word's other uses; "
+        "auto: 50 where capitalised words recur near each other, else 1",
+        low=1,
+    )
 
 
 def encoded(
@@ -75,6 +85,7 @@ def encoded(
         language=knobs.language,
         clusters=paths,
         gazetteers=phrases,
+        stretch=knobs.stretch,
         threads=task.threads,
     )
     readable = {name: task.table.columns[name] for name in task.columns}
@@ -106,7 +117,8 @@ class InnerLabels:
     ) -> "InnerLabels":
         """Labels in BIO are learnt as BIOES, unless ``inside`` says to keep them as given.
 
-        Only labels without a fault are recoded or constrained: tags that break their scheme stay as they are.
+        A few tags that break their scheme are learnt as scorers read them: an I that continues nothing begins a span.
+        Where more than one in a hundred does, labels are neither recoded nor constrained but stay as they are.
         A token with the label ``unknown`` may have any label; then nothing is recoded.
 
         >>> column = Column(["B-NP", "I-NP", "O"], np.array([0, 1, 2, 0], np.int32))
@@ -116,8 +128,12 @@ class InnerLabels:
         if unknown is not None and unknown in column.types:
             return cls._partial(column, unknown)
         scheme = detect_column(column, ptr)
-        if scheme is not None and validate_column(column, ptr, scheme):
-            scheme = None
+        if scheme is not None and (faults := len(validate_column(column, ptr, scheme))):
+            tagged = np.array([label != OUTSIDE for label in column.types])[column.ids].sum()
+            if faults * FEW > tagged:
+                scheme = None
+            else:
+                column = repair_column(column, ptr, scheme)
         if scheme is BIO and inside == "auto":
             inner = convert_column(column, ptr, BIO, BIOES)
             labels = LabelSet.recoded(column.types, {tag: _as_bio(tag) for tag in inner.types})

@@ -13,31 +13,33 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.features.encoder import document_groups
 from chaffinch.features.templates import columns_of, parse_all
 from chaffinch.model import TaggingModel
 from chaffinch.model.two_pass import TwoPassModel, after_first_pass
 from chaffinch.progress import keep_going
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.text.first_pass import FIRST, MAJORITY
+from chaffinch.text.stretch import document_groups, natural_stretch
 
 FOLDS = 5
 
 
-def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained]) -> Trained:
+def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], stretch: int | None) -> Trained:
     """The first model, then the second on top of it; the progress is the second's.
 
-    once: trains one model; the task of the second has the columns ``first`` and ``majority`` besides
+    once:    trains one model; the task of the second has the columns ``first`` and ``majority`` besides
+    stretch: sentences in a row that count as one document where the data marks none; None: found
     """
     plain = replace(task, dev=None, on_epoch=keep_going, features=_without_first_pass(task.features))
+    stretch = stretch or natural_stretch(task.table)
     first = once(plain).model
-    labels = _crossed_labels(plain, once, first)
-    table = after_first_pass(task.table, labels, first.labels)
+    labels = _crossed_labels(plain, once, first, stretch)
+    table = after_first_pass(task.table, labels, first.labels, stretch)
     dev = None
     if task.dev is not None:
-        dev = after_first_pass(task.dev, first.decode(task.dev, task.threads), first.labels)
+        dev = after_first_pass(task.dev, first.decode(task.dev, task.threads), first.labels, stretch)
     second = once(replace(task, table=table, columns=(*task.columns, FIRST, MAJORITY), dev=dev))
-    return Trained(TwoPassModel(first, second.model), second.history)
+    return Trained(TwoPassModel(first, second.model, stretch), second.history)
 
 
 def second_templates(names: bool) -> list[str]:
@@ -53,10 +55,10 @@ def second_templates(names: bool) -> list[str]:
 
 
 def _crossed_labels(
-    task: TaggingTask, once: Callable[[TaggingTask], Trained], first: TaggingModel
+    task: TaggingTask, once: Callable[[TaggingTask], Trained], first: TaggingModel, stretch: int
 ) -> NDArray[np.int32]:
     """The labels of all training tokens, each given by a model that did not learn from it; ids as of ``first``."""
-    fold = _folds(document_groups(task.table))
+    fold = _folds(document_groups(task.table, stretch))
     found = np.zeros(task.table.n_tokens, np.int32)
 
     def label(k: int) -> None:

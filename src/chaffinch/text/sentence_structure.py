@@ -19,11 +19,24 @@ SENTENCE_COLUMNS = {
     "run_length": ("run_length", None, "length of the run of capitalised words it stands in: 0 to 4+"),
     "run_place": ("run_place", None, "its place in that run: 0 to 3+; no value outside one"),
     "run": ("run", None, "the words of that run; no value outside one"),
+    "quoted": ("quoted", None, "yes between quotation marks; else no value"),
     "elsewhere": (
         "elsewhere",
         None,
         "whether its word also occurs capitalised, lower-cased or both elsewhere in the document",
     ),
+    "elsewhere_before": (
+        "elsewhere_before",
+        "lower",
+        "the word before the run in which a capitalised word stands in the nearest other place",
+    ),
+    "elsewhere_after": ("elsewhere_after", "lower", "the word after that run"),
+    "elsewhere_run": (
+        "elsewhere_run",
+        None,
+        "the word's place in the longest run that has it elsewhere in the document, such as 2 of 3",
+    ),
+    "elsewhere_first": ("elsewhere_first", "identity", "the first word of that longest run"),
 }
 
 TRIGGERS = ("or", "for", "to", "plus")

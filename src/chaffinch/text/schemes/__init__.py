@@ -8,7 +8,7 @@ from chaffinch.text.schemes.legality import (
     validate,
     validate_column,
 )
-from chaffinch.text.schemes.recoding import TagChange, convert, convert_column, repair
+from chaffinch.text.schemes.recoding import TagChange, convert, convert_column, repair, repair_column
 from chaffinch.text.schemes.spans import TokenSpan, spans, tags_of
 from chaffinch.text.schemes.table import (
     BILOU,
@@ -45,6 +45,7 @@ __all__ = [
     "detect_column",
     "legal_transitions",
     "repair",
+    "repair_column",
     "scheme_named",
     "spans",
     "tag_set",

@@ -69,6 +69,12 @@ def repair(tags: Tags, scheme: str | Scheme) -> tuple[list[list[str]], list[TagC
     return repaired, changes
 
 
+def repair_column(column: Column, ptr: NDArray[np.int64], scheme: str | Scheme) -> Column:
+    """The tags of :func:`repair`, for a column of a token table."""
+    scheme = scheme_named(scheme)
+    return _recoded(column, ptr, scheme, scheme)
+
+
 def _recoded(column: Column, ptr: NDArray[np.int64], source: Scheme, target: Scheme) -> Column:
     """The spans of a column of ``source`` tags (as :func:`spans` sees them) in the letters of ``target``.
 
