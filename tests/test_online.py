@@ -9,7 +9,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.learners.arow import Arow
 from chaffinch.learners.mira import Mira, PassiveAggressive
 from chaffinch.learners.online import FUSED, epochs, example_order
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
 from chaffinch.learners.problem import Problem, SentenceExamples
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
@@ -17,6 +17,7 @@ from chaffinch.structures import Chain
 LEARNERS = {
     "perceptron": Perceptron(epochs=3, seed=4),
     "last weights": Perceptron(epochs=3, seed=4, average=False),
+    "perceptron with margin": MarginPerceptron(epochs=3, seed=4, margin=4.0),
     "pa": PassiveAggressive(epochs=3, seed=4, C=0.3),
     "mira": Mira(epochs=3, seed=4, C=0.3),
     "3-best mira": Mira(epochs=3, seed=4, C=0.3, k=3),

@@ -21,10 +21,11 @@ template <class Array> auto pointer(const std::optional<Array>& a) { return a ? 
 
 inline AnyRule rule_named(const std::string& name, double amount) {
     if (name == "perceptron") return PerceptronRule{};
+    if (name == "margin-perceptron") return MarginPerceptronRule{.step = static_cast<float>(amount)};
     if (name == "pa") return PassiveAggressiveRule{.C = amount, .tau = {}, .length = {}};
     if (name == "mira") return MiraRule{.C = amount, .tau = {}, .length = {}};
     if (name == "arow") return ArowRule{.r = amount};
-    throw nb::value_error("rule must be perceptron, pa, mira or arow");
+    throw nb::value_error("rule must be perceptron, margin-perceptron, pa, mira or arow");
 }
 
 inline void check_examples(const Examples& x, std::int64_t F) {

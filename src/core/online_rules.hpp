@@ -65,20 +65,28 @@ inline void move(OnlineWeights& weights, const std::vector<Cell>& d, float step)
 
 } // namespace online
 
-// w += d, for the first update alone (Rosenblatt 1958; Collins 2002 for structures).
-struct PerceptronRule {
-    static constexpr bool augmented = false;
+// w += step d, for the first update alone (Rosenblatt 1958; Collins 2002 for structures).
+//
+// With augmented search this is the perceptron with margin (Krauth and Mezard 1987): as if the step were 1 and the cost
+// counted 1 / step times.
+template <bool Augmented> struct StepRule {
+    static constexpr bool augmented = Augmented;
     static constexpr bool confident = false;
+
+    float step = 1;
 
     void operator()(OnlineWeights& weights, std::span<Update> updates) const {
         constexpr std::size_t ahead = 8;
         const std::vector<Cell>& d = updates.front().d;
         for (std::size_t i = 0; i < d.size(); ++i) {
             if (i + ahead < d.size()) weights.prefetch(d[i + ahead].at);
-            weights.add(d[i].at, d[i].coefficient);
+            weights.add(d[i].at, step * d[i].coefficient);
         }
     }
 };
+
+using PerceptronRule = StepRule<false>;
+using MarginPerceptronRule = StepRule<true>;
 
 // The smallest change of w that puts every y_hat below y by its cost, no multiplier above C:
 //
@@ -149,7 +157,7 @@ struct ArowRule {
     }
 };
 
-using AnyRule = std::variant<PerceptronRule, PassiveAggressiveRule, MiraRule, ArowRule>;
+using AnyRule = std::variant<PerceptronRule, MarginPerceptronRule, PassiveAggressiveRule, MiraRule, ArowRule>;
 
 inline bool is_confident(const AnyRule& rule) {
     return std::visit([](const auto& r) { return r.confident; }, rule);

@@ -142,8 +142,8 @@ def _table(path: Path, tagger: Tagger) -> TokenTable:
     missing = [name for name in tagger.model_.columns if name not in names]
     if missing:
         raise DataError(
-            f"{display_name(path)}: has {found} columns, and the model reads {', '.join(tagger.model_.columns)}; "
-            f"expected the columns of its training data: {', '.join(known)}"
+            f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
+            f"of which the model reads {', '.join(tagger.model_.columns)}; found {found}"
         )
     return TokenTable(table.ptr, dict(zip(names, table.columns.values(), strict=True)), table.groups)
 

@@ -73,8 +73,20 @@ def keep_trained(
         return
     out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name}" for name, n in facts.items())
-    out.print(f"{recipe}: {counted}, trained in {took.wall_s:.2f} s; {asked.model} has {size / 1024:,.0f} KB")
+    out.print(
+        f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_best(estimator.history_)}; "
+        f"{asked.model} has {size / 1024:,.0f} KB"
+    )
     sys.stdout.flush()
+
+
+def _best(history: Sequence[Progress]) -> str:
+    """Which pass was kept, where held-out data chose one."""
+    scored = [p for p in history if "dev" in p.scores]
+    if not scored:
+        return ""
+    best = max(scored, key=lambda p: p.scores["dev"])
+    return f"; {best.task} {best.done} of {history[-1].done} is kept, the best on dev"
 
 
 def _table(scores: Scores) -> Table:

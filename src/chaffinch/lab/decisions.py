@@ -13,6 +13,12 @@ from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
+LINE_BREAK = Html("<br>")
+LEGEND = (
+    "On each card: when its label was decided, the word, the label, its score then and how sure the tagger was "
+    "(calibrated where held-out data was given in training). The darker, the earlier."
+)
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -50,7 +56,7 @@ class SentenceDecisions:
         broad = max((len(d.label) for d in self.tokens), default=0)
         rows = [
             f"{d.step:>4}  {d.word:<{width}}  {d.label:<{broad}}  score {d.score:>9.2f}  "
-            f"confidence {d.confidence:.4f}  calibrated {d.calibrated:.4f}  before {d.rival}"
+            f"confidence {d.confidence:.4f}  calibrated {d.calibrated:.4f}  ahead of {d.rival}"
             for d in self.in_order()
         ]
         return "\n".join([f"{self.search}:", *rows])
@@ -72,14 +78,14 @@ class SentenceDecisions:
                 tag(
                     "span",
                     tag("b", d.step),
-                    tag("br"),
+                    LINE_BREAK,
                     d.word,
-                    tag("br"),
+                    LINE_BREAK,
                     tag("code", d.label),
-                    tag("br"),
+                    LINE_BREAK,
                     tag("small", f"{d.score:.1f}, {100 * d.calibrated:.1f}%"),
                     style=style,
-                    title=f"step {d.step}: {d.label} before {d.rival}; score {d.score:.3f}, confidence "
+                    title=f"step {d.step}: {d.label} ahead of {d.rival}; score {d.score:.3f}, confidence "
                     f"{d.confidence:.4f}, calibrated {d.calibrated:.4f}",
                 )
             )
@@ -130,6 +136,7 @@ def beside(made: Sequence[Sequence[SentenceDecisions]]) -> Iterator[tuple[Senten
 def page(made: Sequence[Sequence[SentenceDecisions]], title: str) -> Page:
     """Every sentence as each tagger decided it, one below the other."""
     report = Page("The order of decisions", title)
+    report.add("How to read this", paragraph(LEGEND))
     for number, views in enumerate(beside(made), 1):
         words = " ".join(d.word for d in views[0].tokens)
         differ = len({tuple(d.label for d in v.tokens) for v in views}) > 1

@@ -200,7 +200,8 @@ class FusedTree:
             yield Epoch(number, wrong, made)
 
 
+# By structure and rule.
 FUSED: dict[tuple[type, str], Any] = {
-    (Chain, rule): FusedChain for rule in ("perceptron", "pa", "mira", "arow")
+    **{(Chain, rule): FusedChain for rule in ("perceptron", "margin-perceptron", "pa", "mira", "arow")},
+    (Tree, "perceptron"): FusedTree,
 }
-FUSED[Tree, "perceptron"] = FusedTree

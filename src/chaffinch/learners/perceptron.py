@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from chaffinch.knobs import knob
 from chaffinch.learners.online import Mistake, OnlineLearner
 from chaffinch.structures import Scorer
 
@@ -32,3 +33,28 @@ class Perceptron(OnlineLearner):
     def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake]) -> None:
         """One step of length 1 on the first mistake."""
         scorer.update(x, mistakes[0].delta)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginPerceptron(OnlineLearner):
+    """The perceptron with margin: an answer that wins by too little is a mistake as well.
+
+        y_hat = argmax w.f(x, y') + margin cost(y, y')
+        w    += f(x, y) - f(x, y_hat)
+
+    Krauth and Mezard 1987, "Learning algorithms with optimal stability in neural networks". The step is 1 / margin and
+    the cost counts once, which gives the same answers by smaller weights. Needs a MaxOracle.
+    """
+
+    margin: float = knob(100.0, "how far y is to be ahead, for each unit of cost", low=1e-6)
+
+    rule = "margin-perceptron"
+    augmented = True
+
+    def amount(self) -> float:
+        """The step."""
+        return 1 / self.margin
+
+    def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake]) -> None:
+        """One step on the first mistake."""
+        scorer.update(x, mistakes[0].delta, self.amount())

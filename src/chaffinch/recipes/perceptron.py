@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.online import Epoch, OnlineLearner, epochs
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
 from chaffinch.learners.problem import Problem, SentenceExamples
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel, ChainWeights
@@ -26,6 +27,11 @@ from chaffinch.structures import Chain
 class StructuredPerceptron(OnlineTagger):
     """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake."""
 
+    margin: float = knob(
+        0.0,
+        "how far the right labels are to be ahead, for each wrong one; 0: it is enough that they win",
+        low=0.0,
+    )
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
@@ -44,7 +50,8 @@ class MiraTagger(OnlineTagger):
 
 def train_perceptron(task: TaggingTask, config: StructuredPerceptron) -> Trained:
     """The structured perceptron."""
-    learner = Perceptron(epochs=config.epochs, seed=task.seed, average=config.average)
+    shared: dict[str, Any] = {"epochs": config.epochs, "seed": task.seed, "average": config.average}
+    learner = MarginPerceptron(margin=config.margin, **shared) if config.margin else Perceptron(**shared)
     return _train_chain(task, config, learner, config.constraints)
 
 
