@@ -78,6 +78,13 @@ template <class Run> void weights(const Run& self, Out<float, 2> w) {
     self.solver.weights(w.data());
 }
 
+template <class Run> nb::ndarray<nb::numpy, float, nb::ndim<2>> release(Run& self) {
+    auto* w = new AlignedVector<float>(self.solver.release());
+    nb::capsule owner(w, [](void* p) noexcept { delete static_cast<AlignedVector<float>*>(p); });
+    const auto S = static_cast<std::size_t>(self.solver.S());
+    return nb::ndarray<nb::numpy, float, nb::ndim<2>>(w->data(), {w->size() / S, S}, owner);
+}
+
 template <class Run> void forget(Run& self, In<std::int64_t> which) {
     self.rows->check_order(which);
     nb::gil_scoped_release released;
@@ -97,6 +104,7 @@ template <class Run> void bind_reading(nb::class_<Run>& bound, const char* alpha
     bound.def("objective", &objective<Run>, nb::arg("threads"),
               "The primal objective of the weights and the dual objective of the dual variables.")
         .def("weights", &weights<Run>, nb::arg("w").noconvert(), "Write the weights, float32 [features + 1, padded labels].")
+        .def("release", &release<Run>, "The same as an array that needs no room of its own; the solver is used up.")
         .def(
             "alpha", [](const Run& self) { return alpha(self.solver, self.rows->N()); }, nb::rv_policy::reference_internal,
             alphas);

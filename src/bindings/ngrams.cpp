@@ -60,11 +60,11 @@ nb::tuple arrays(Rows&& rows) {
 }
 
 NGramRule ngram_rule(const Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most,
-                     In<std::uint8_t> stops, bool pads) {
+                     In<std::uint8_t> stops, bool pads, bool presence) {
     if (low < 1 || high < low) throw nb::value_error("n-grams need 1 <= low <= high");
     if (stops.size() != 0 && stops.size() != static_cast<std::size_t>(symbols.types.size()))
         throw nb::value_error("stops must have one entry per type, or none");
-    return {low, high, least, most, span(stops), pads ? symbols.types.find(" ") : -1};
+    return {low, high, least, most, span(stops), pads ? symbols.types.find(" ") : -1, presence};
 }
 
 void check_rows(In<std::int64_t> ptr, std::size_t nnz) {
@@ -171,36 +171,37 @@ void bind_ngrams(nb::module_& m) {
             "The index with feature f renamed to[f], or forgotten where that is -1.")
         .def(
             "rows",
-            [](const NGramIndex& self, const Symbols& symbols, std::size_t threads) {
+            [](const NGramIndex& self, const Symbols& symbols, bool presence, std::size_t threads) {
                 Rows rows;
                 {
                     nb::gil_scoped_release released;
-                    rows = self.rows(symbols, threads);
+                    rows = self.rows(symbols, presence, threads);
                 }
                 return arrays(std::move(rows));
             },
-            nb::arg("symbols"), nb::arg("threads"), "Rows (ptr, ids, counts) of the n-grams that the index knows.")
+            nb::arg("symbols"), nb::arg("presence"), nb::arg("threads"),
+            "Rows (ptr, ids, counts) of the n-grams that the index knows; no counts where presence is enough.")
         .def(
             "rows_of_texts",
             [](const NGramIndex& self, nb::list texts, Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,
-               bool lower, std::size_t threads) {
+               bool lower, std::size_t threads, bool presence) {
                 const Strings documents = views(texts);
                 const TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
                 Rows rows;
                 {
                     nb::gil_scoped_release released;
-                    rows = self.rows(documents, cut, rule, threads);
+                    rows = self.rows(documents, cut, rule, presence, threads);
                 }
                 return arrays(std::move(rows));
             },
             nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
-            nb::arg("lower"), nb::arg("threads"), "The same of texts, of which nothing else is kept.");
+            nb::arg("lower"), nb::arg("threads"), nb::arg("presence"), "The same of texts, of which nothing else is kept.");
 
     m.def(
         "count_ngrams",
         [](Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most, In<std::uint8_t> stops,
-           bool pads, std::size_t threads) {
-            const NGramRule rule = ngram_rule(symbols, low, high, least, most, stops, pads);
+           bool pads, bool presence, std::size_t threads) {
+            const NGramRule rule = ngram_rule(symbols, low, high, least, most, stops, pads, presence);
             CountedNGrams counted;
             std::unique_ptr<NGramIndex> index;
             {
@@ -212,7 +213,7 @@ void bind_ngrams(nb::module_& m) {
                                   given(std::move(counted.totals)), given(std::move(counted.documents)));
         },
         nb::arg("symbols"), nb::arg("low"), nb::arg("high"), nb::arg("least"), nb::arg("most"),
-        nb::arg("stops").noconvert(), nb::arg("pads"), nb::arg("threads"),
+        nb::arg("stops").noconvert(), nb::arg("pads"), nb::arg("presence"), nb::arg("threads"),
         "The index of the n-grams, the rows (ptr, ids, counts), and each feature's occurrences and documents; the symbols "
         "are used up.");
 
@@ -221,7 +222,7 @@ void bind_ngrams(nb::module_& m) {
         [](const Symbols& symbols, int low, int high, In<std::uint8_t> stops, bool pads, std::uint64_t bucket_count,
            std::size_t threads) {
             if (bucket_count == 0 || bucket_count > INT32_MAX) throw nb::value_error("bucket_count is out of range");
-            const NGramRule rule = ngram_rule(symbols, low, high, 1, INT64_MAX, stops, pads);
+            const NGramRule rule = ngram_rule(symbols, low, high, 1, INT64_MAX, stops, pads, false);
             Rows rows;
             {
                 nb::gil_scoped_release released;

@@ -187,6 +187,10 @@ void DualCrammerSinger::weights(float* w) const {
     x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
 }
 
+AlignedVector<float> DualCrammerSinger::release() {
+    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
+}
+
 void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy_n(alpha_.data() + n * S(), S(), d); }
 
 DualObjective DualLogistic::objective(std::size_t threads) const {
@@ -216,6 +220,10 @@ DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, s
 
 void DualLogistic::weights(float* w) const {
     x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
+}
+
+AlignedVector<float> DualLogistic::release() {
+    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualLogistic::coefficients(std::int64_t n, float* d) const {

@@ -40,6 +40,7 @@ class DualCrammerSinger {
     void forget(std::span<const std::int64_t> which);
     void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
     void weights(float* w) const;                                       // [F+1][S]
+    AlignedVector<float> release(); // the same; the solver is used up
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
     std::int64_t S() const { return padded(Y_); }
@@ -71,6 +72,7 @@ class DualLogistic {
     //   primal = |w|^2 / 2 + sum_n C_n (log sum_y exp(s_y) - q_n.s),   dual = sum_n C_n entropy(m_n) - |w|^2 / 2
     DualObjective objective(std::size_t threads) const;
     void weights(float* w) const; // [F+1][S]
+    AlignedVector<float> release(); // the same; the solver is used up
 
     const float* alpha() const { return m_.data(); } // [N][S]  m
     std::int64_t S() const { return padded(Y_); }

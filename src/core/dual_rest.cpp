@@ -215,6 +215,10 @@ void DualRest::weights(float* w) const {
     x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
 }
 
+AlignedVector<float> DualRest::release() {
+    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
+}
+
 void DualRest::coefficients(std::int64_t n, float* d) const {
     const float* a = alpha_.data() + n * S();
     for (std::int64_t y = 0; y < S(); ++y) d[y] = -a[y];

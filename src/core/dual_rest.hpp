@@ -45,6 +45,7 @@ class DualRest {
     void forget(std::span<const std::int64_t> which);
     void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
     void weights(float* w) const;                                       // [F+1][S]
+    AlignedVector<float> release(); // the same; the solver is used up
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
     std::int64_t S() const { return padded(Y_); }

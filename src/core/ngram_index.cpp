@@ -1,7 +1,6 @@
 #include "ngram_index.hpp"
 
-#include "parallel.hpp"
-#include "radix.hpp"
+#include "ngram_rows.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -10,48 +9,6 @@
 namespace chaffinch {
 
 namespace {
-
-// The features of one document, in any order and repeated, become a row.
-void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_t>& scratch, Rows& out) {
-    radix_sort(features, scratch, [](std::int32_t f) { return static_cast<std::uint32_t>(f); });
-    const std::size_t begin = out.ids.size();
-    out.ids.resize(begin + features.size());
-    out.values.resize(begin + features.size());
-    std::size_t size = begin;
-    std::int32_t before = -1;
-    for (const std::int32_t f : features) { // without a branch on what is repeated, which nobody can guess
-        size += f != before;
-        out.ids[size - 1] = f;
-        out.values[size - 1] = f != before ? 1.0f : out.values[size - 1] + 1.0f;
-        before = f;
-    }
-    out.ids.resize(size);
-    out.values.resize(size);
-    out.ptr.push_back(static_cast<std::int64_t>(size));
-}
-
-// Rows of all documents; block_rows(b) makes those of one block.
-template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads, BlockRows&& block_rows) {
-    std::vector<Rows> parts(blocks);
-    parallel_blocks(blocks, threads, [&](std::size_t b) { parts[b] = block_rows(b); });
-    if (blocks == 1) {
-        parts[0].ptr.insert(parts[0].ptr.begin(), 0);
-        return std::move(parts[0]);
-    }
-    Rows out{{0}, {}, {}};
-    std::size_t nnz = 0;
-    for (const Rows& part : parts) nnz += part.ids.size();
-    out.ids.reserve(nnz);
-    out.values.reserve(nnz);
-    for (Rows& part : parts) {
-        const auto before = static_cast<std::int64_t>(out.ids.size());
-        for (const std::int64_t end : part.ptr) out.ptr.push_back(end + before);
-        out.ids.insert(out.ids.end(), part.ids.begin(), part.ids.end());
-        out.values.insert(out.values.end(), part.values.begin(), part.values.end());
-        part = {};
-    }
-    return out;
-}
 
 constexpr std::size_t chunk_bytes = std::size_t{1} << 17; // of text, whose symbols stay in cache
 
@@ -123,18 +80,18 @@ void NGramIndex::fill(Table& table) const {
     }
 }
 
-Rows NGramIndex::rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule,
+Rows NGramIndex::rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, bool presence,
                       std::size_t threads) const {
     table();
     const std::vector<std::size_t> bounds = block_bounds(texts, chunk_bytes);
     return gathered(bounds.size() - 1, threads, [&](std::size_t b) {
         Rows out;
-        add_rows(known_symbols(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, symbols_), out);
+        add_rows(known_symbols(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, symbols_), presence, out);
         return out;
     });
 }
 
-Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
+Rows NGramIndex::rows(const Symbols& text, bool presence, std::size_t threads) const {
     table();
     std::vector<std::int32_t> known; // [types of text] symbol, or -1
     for (std::int32_t id = 0; id < text.types.size(); ++id) known.push_back(symbols_.find(text.types[id]));
@@ -142,14 +99,14 @@ Rows NGramIndex::rows(const Symbols& text, std::size_t threads) const {
         SymbolBlock block = text.blocks[b];
         for (std::int32_t& id : block.ids) id = known[static_cast<std::size_t>(id)];
         Rows out;
-        add_rows(block, out);
+        add_rows(block, presence, out);
         return out;
     });
 }
 
 // block.ids: symbols of this index, or -1. Level by level: first ask memory for the tags of a whole document, then
 // for the slots of those that fit, then read them.
-void NGramIndex::add_rows(const SymbolBlock& block, Rows& out) const {
+void NGramIndex::add_rows(const SymbolBlock& block, bool presence, Rows& out) const {
     struct Probe {
         std::uint64_t hash;
         std::uint32_t position, slot;
@@ -207,7 +164,7 @@ void NGramIndex::add_rows(const SymbolBlock& block, Rows& out) const {
             }
         }
         features.resize(found);
-        add_row(features, scratch, out);
+        add_row(features, scratch, presence, out);
     }
 }
 
@@ -309,7 +266,7 @@ Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucke
                     }
                 }
             }
-            add_row(features, scratch, out);
+            add_row(features, scratch, rule.presence, out);
         }
         return out;
     });

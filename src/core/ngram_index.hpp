@@ -22,9 +22,10 @@ class NGramIndex {
     std::span<const std::int32_t> features() const { return features_; }
     std::int64_t feature_count() const { return F_; }
 
-    // Rows of the n-grams that the index knows, of texts or of their symbols.
-    Rows rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, std::size_t threads) const;
-    Rows rows(const Symbols& text, std::size_t threads) const;
+    // Rows of the n-grams that the index knows, of texts or of their symbols; with counts, unless presence is enough.
+    Rows rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, bool presence,
+              std::size_t threads) const;
+    Rows rows(const Symbols& text, bool presence, std::size_t threads) const;
 
     // The n-gram of every feature, its symbols joined; features without a node are empty.
     std::vector<std::string> names(std::string_view joint) const;
@@ -59,7 +60,7 @@ class NGramIndex {
     void check() const;
     const Table& table() const;
     void fill(Table& table) const;
-    void add_rows(const SymbolBlock& block, Rows& out) const;
+    void add_rows(const SymbolBlock& block, bool presence, Rows& out) const;
 
     Interner symbols_;
     std::vector<std::int32_t> parents_, lasts_, features_; // as in Trie

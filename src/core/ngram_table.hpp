@@ -10,15 +10,15 @@ namespace chaffinch {
 
 struct Occurrence {
     std::uint32_t parent;   // then: which node of its partition this is, or ~0 if that is in too few documents
-    std::uint32_t symbol;   // then: how often its document holds the node, or 0 if this is not the first
+    std::uint32_t symbol;
     std::uint32_t position; // in its block
 };
 
 struct Node {
     std::uint32_t parent, symbol;
     std::uint32_t total, documents;
-    std::uint32_t last_document, last_index; // where it was seen last: document, and occurrence of that bucket
-    std::int64_t first;                      // position in all blocks of the first sight
+    std::uint32_t last_document; // where it was seen last
+    std::int64_t first;          // position in all blocks of the first sight
 };
 
 // The distinct keys of one partition, in order of first sight; linear probing, at most half full.
@@ -39,7 +39,7 @@ struct Partition {
         }
         const auto id = static_cast<std::uint32_t>(nodes.size());
         slots[i] = static_cast<std::int32_t>(id);
-        nodes.push_back({parent, symbol, 0, 0, ~0u, 0, -1});
+        nodes.push_back({parent, symbol, 0, 0, ~0u, -1});
         if (2 * nodes.size() > slots.size()) grow();
         return id;
     }

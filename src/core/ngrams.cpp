@@ -1,11 +1,14 @@
 #include "ngrams.hpp"
 
+#include "ngram_rows.hpp"
 #include "ngram_table.hpp"
-#include "parallel.hpp"
-#include "radix.hpp"
 
 #include <algorithm>
 #include <bit>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace chaffinch {
 
@@ -14,6 +17,8 @@ namespace {
 // Occurrences are dealt into partitions by a hash of their key, so that each partition's table stays in cache
 // and partitions are counted side by side. How many there are depends on the input alone.
 constexpr int partition_bits = 8;
+// Partitions are dealt and counted in rounds, so that only some of the occurrences are in memory at a time.
+constexpr std::size_t rounds = 4;
 constexpr std::int64_t few_positions = 1 << 16;
 constexpr std::uint32_t dropped = ~0u;
 constexpr std::uint32_t ahead = 12; // occurrences between asking memory for a slot and reading it
@@ -26,22 +31,24 @@ struct Buckets {
     std::vector<std::size_t> bounds; // [partitions+1]
 };
 
-// One block's features at one level: nodes with their counts, document after document.
+// One block's features at one level: nodes, document after document, as often as they occur.
 struct LevelRows {
     std::vector<std::uint32_t> ptr; // [documents+1]
     std::vector<std::int32_t> nodes;
-    std::vector<std::uint32_t> times;
 };
 
-struct Count {
-    std::uint32_t feature, times;
-};
+// The allocator keeps what was freed for later; counting frees more than all the rest will ever need.
+void give_back_memory() {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
 
 class Counter {
   public:
     Counter(Symbols& symbols, const NGramRule& rule, std::size_t threads)
         : types_(static_cast<std::size_t>(symbols.types.size())), blocks_(std::move(symbols.blocks)), rule_(rule),
-          threads_(threads), B_(blocks_.size()), ends_(B_), at_(B_), rows_(B_) {
+          threads_(threads), B_(blocks_.size()), ends_(B_), at_(B_), between_(B_) {
         symbols.blocks.clear();
         std::int64_t base = 0;
         std::uint32_t document = 0;
@@ -62,6 +69,7 @@ class Counter {
         count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();
+        give_back_memory();
         out_.rows = rows();
         return std::move(out_);
     }
@@ -78,10 +86,9 @@ class Counter {
 
     // Level 1 needs no table: a type is its own key. Blocks are counted side by side and added in order.
     void count_symbols() {
-        std::vector<std::vector<std::uint32_t>> times(B_);
         std::vector<std::vector<TypeCount>> counts(B_);
-        parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b, times[b]); });
-        std::vector<Node> nodes(types_, Node{0, 0, 0, 0, 0, 0, -1});
+        parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b); });
+        std::vector<Node> nodes(types_, Node{0, 0, 0, 0, 0, -1});
         std::vector<std::int32_t> order; // types by first sight
         for (std::size_t b = 0; b < B_; ++b)
             for (const TypeCount& count : counts[b]) {
@@ -106,60 +113,72 @@ class Counter {
         documents_.resize(symbols_kept_);
         for (std::size_t id = 0; id < symbols_kept_; ++id)
             describe(1, id, nodes[static_cast<std::size_t>(out_.trie.symbols[id])]);
-        parallel_blocks(B_, threads_, [&](std::size_t b) {
-            std::vector<std::int32_t>& ids = blocks_[b].ids; // from here on: the node of the symbol, or -1
-            for (std::int32_t& id : ids) id = node_of_type[static_cast<std::size_t>(id)];
-            for (std::size_t i = 0; i < times[b].size(); ++i)
-                if (ids[i] < 0 || !(flags_[static_cast<std::size_t>(ids[i])] & is_feature)) times[b][i] = 0;
-            add_rows(b, ids, times[b]);
-            times[b] = {};
+        parallel_blocks(B_, threads_, [&](std::size_t b) { // from here on: the node of the symbol, or -1
+            for (std::int32_t& id : blocks_[b].ids) id = node_of_type[static_cast<std::size_t>(id)];
         });
     }
 
-    // times[i] becomes how often the document at i holds its type if this is the first there, else 0.
-    std::vector<TypeCount> type_counts(std::size_t b, std::vector<std::uint32_t>& times) const {
+    std::vector<TypeCount> type_counts(std::size_t b) const {
         const std::vector<std::int32_t>& ids = blocks_[b].ids;
         struct Sight {
-            std::uint32_t document = ~0u, position = 0, count = 0;
+            std::uint32_t document = ~0u, count = 0;
         };
         std::vector<Sight> sights(types_);
         std::vector<TypeCount> counts;
-        times.assign(ids.size(), 0);
         std::uint32_t i = 0;
         for (std::uint32_t d = 0; d < ends_[b].size(); ++d)
             for (; i < ends_[b][d]; ++i) {
                 Sight& sight = sights[static_cast<std::size_t>(ids[i])];
-                if (sight.document == d) {
-                    ++times[sight.position];
-                    ++counts[sight.count].total;
-                    continue;
-                }
                 if (sight.document == ~0u) {
                     sight.count = static_cast<std::uint32_t>(counts.size());
                     counts.push_back({ids[i], 0, 0, i});
                 }
+                TypeCount& count = counts[sight.count];
+                ++count.total;
+                count.documents += sight.document != d;
                 sight.document = d;
-                sight.position = i;
-                times[i] = 1;
-                ++counts[sight.count].total;
-                ++counts[sight.count].documents;
             }
         return counts;
     }
 
     void level(std::int32_t n) {
+        std::vector<std::vector<std::int32_t>> at(B_);
+        for (std::size_t b = 0; b < B_; ++b) at[b].assign(blocks_[b].ids.size(), -1);
+        std::vector<Node> nodes; // those kept, partition after partition
         std::vector<Buckets> buckets(B_);
-        parallel_blocks(B_, threads_, [&](std::size_t b) { deal(n, b, buckets[b]); });
-        std::vector<Partition> parts(partitions());
-        parallel_blocks(parts.size(), threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
-        const std::vector<std::vector<std::int32_t>> numbers = keep(n, parts);
-        parts.clear();
-        place(n, buckets, numbers);
+        const std::size_t size = std::max<std::size_t>(1, partitions() / rounds);
+        for (std::size_t first = 0; first < partitions(); first += size) {
+            parallel_blocks(B_, threads_, [&](std::size_t b) { deal(n, b, first, size, buckets[b]); });
+            std::vector<Partition> parts(size);
+            parallel_blocks(size, threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
+            std::vector<std::uint32_t> numbers; // of the first node of each partition
+            for (Partition& part : parts) {
+                numbers.push_back(static_cast<std::uint32_t>(nodes.size()));
+                nodes.insert(nodes.end(), part.nodes.begin(), part.nodes.end());
+                part = {};
+            }
+            parallel_blocks(B_, threads_, [&](std::size_t b) {
+                for (std::size_t p = 0; p < size; ++p)
+                    for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
+                        const Occurrence& o = buckets[b].occurrences[k];
+                        if (o.parent != dropped) at[b][o.position] = static_cast<std::int32_t>(numbers[p] + o.parent);
+                    }
+            });
+        }
+        buckets.clear();
+        const std::vector<std::int32_t> numbers = keep(n, nodes);
+        parallel_blocks(B_, threads_, [&](std::size_t b) {
+            for (std::int32_t& node : at[b])
+                if (node >= 0) node = numbers[static_cast<std::size_t>(node)];
+            if (n > 2) between_[b].push_back(features_at(b, at_[b]));
+            at_[b] = std::move(at[b]);
+        });
     }
 
     // Writes the key of every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in
-    // enough documents. Counts per partition first, so that the occurrences fit exactly.
-    void deal(std::int32_t n, std::size_t b, Buckets& out) {
+    // enough documents. Counts per partition first, so that the occurrences fit exactly; what belongs to another
+    // round goes to a last place that nobody reads, for a branch could not be guessed.
+    void deal(std::int32_t n, std::size_t b, std::size_t first, std::size_t size, Buckets& out) {
         const SymbolBlock& block = blocks_[b];
         const std::vector<std::int32_t>& at = n == 2 ? block.ids : at_[b];
         const auto each = [&](auto&& use) {
@@ -167,23 +186,22 @@ class Counter {
                 if (block.segments[s + 1] - block.segments[s] < static_cast<std::uint32_t>(n)) continue;
                 const std::uint32_t last = block.segments[s + 1] - static_cast<std::uint32_t>(n);
                 for (std::uint32_t i = block.segments[s]; i <= last; ++i) {
-                    if (at[i] < 0 || at[i + 1] < 0) continue;
-                    const std::int32_t symbol = block.ids[i + static_cast<std::uint32_t>(n) - 1];
-                    use(static_cast<std::uint32_t>(at[i]), static_cast<std::uint32_t>(symbol), i);
+                    if ((at[i] | at[i + 1]) < 0) continue;
+                    const auto parent = static_cast<std::uint32_t>(at[i]);
+                    const auto symbol = static_cast<std::uint32_t>(block.ids[i + static_cast<std::uint32_t>(n) - 1]);
+                    const std::size_t part = (mix(parent, symbol) >> (64 - partition_bits)) - first;
+                    use(bits_ == 0 ? 0 : std::min(part, size), Occurrence{parent, symbol, i});
                 }
             }
         };
-        const int shift = 64 - partition_bits;
-        const auto part = [&](std::uint32_t parent, std::uint32_t symbol) {
-            return bits_ == 0 ? 0 : static_cast<std::size_t>(mix(parent, symbol) >> shift);
-        };
-        out.bounds.assign(partitions() + 1, 0);
-        each([&](std::uint32_t p, std::uint32_t s, std::uint32_t) { ++out.bounds[part(p, s) + 1]; });
-        for (std::size_t p = 0; p < partitions(); ++p) out.bounds[p + 1] += out.bounds[p];
-        std::vector<std::size_t> next(out.bounds.begin(), out.bounds.end() - 1);
-        out.occurrences.resize(out.bounds.back());
-        each([&](std::uint32_t p, std::uint32_t s, std::uint32_t i) {
-            out.occurrences[next[part(p, s)]++] = {p, s, i};
+        std::vector<std::size_t> next(size + 2);
+        each([&](std::size_t part, const Occurrence&) { ++next[part + 1]; });
+        for (std::size_t p = 0; p < size; ++p) next[p + 1] += next[p];
+        out.bounds.assign(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(size) + 1);
+        out.occurrences.resize(out.bounds.back() + 1);
+        each([&](std::size_t part, const Occurrence& o) {
+            out.occurrences[next[part]] = o;
+            next[part] += part < size;
         });
     }
 
@@ -197,20 +215,12 @@ class Counter {
                 Occurrence& o = bucket[k];
                 while (ends_[b][d] <= o.position) ++d;
                 const auto document = first_documents_[b] + static_cast<std::uint32_t>(d);
-                const std::uint32_t id = part.node_of(o.parent, o.symbol);
-                Node& node = part.nodes[id];
+                o.parent = part.node_of(o.parent, o.symbol);
+                Node& node = part.nodes[o.parent];
+                if (node.first < 0) node.first = bases_[b] + o.position;
                 ++node.total;
-                o.parent = id;
-                if (node.last_document == document) {
-                    ++bucket[node.last_index].symbol;
-                    o.symbol = 0;
-                } else {
-                    if (node.first < 0) node.first = bases_[b] + o.position;
-                    ++node.documents;
-                    node.last_document = document;
-                    node.last_index = k;
-                    o.symbol = 1;
-                }
+                node.documents += node.last_document != document;
+                node.last_document = document;
             }
         }
         drop_rare(p, buckets, part);
@@ -233,10 +243,9 @@ class Counter {
     }
 
     // Numbers the nodes by first sight, which is the rank of their first position.
-    std::vector<std::vector<std::int32_t>> keep(std::int32_t n, const std::vector<Partition>& parts) {
+    std::vector<std::int32_t> keep(std::int32_t n, const std::vector<Node>& nodes) {
         std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
-        for (const Partition& part : parts)
-            for (const Node& node : part.nodes) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
+        for (const Node& node : nodes) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
         std::vector<std::uint32_t> before(firsts.size());
         std::uint32_t kept = 0;
         for (std::size_t w = 0; w < firsts.size(); ++w) {
@@ -249,17 +258,15 @@ class Counter {
         documents_.resize(base + kept);
         out_.trie.parents.resize(base + kept - symbols_kept_);
         out_.trie.lasts.resize(base + kept - symbols_kept_);
-        std::vector<std::vector<std::int32_t>> numbers(parts.size());
-        parallel_blocks(parts.size(), threads_, [&](std::size_t p) {
-            numbers[p].reserve(parts[p].nodes.size());
-            for (const Node& node : parts[p].nodes) {
-                const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
-                const auto word = static_cast<std::size_t>(node.first >> 6);
-                const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
-                numbers[p].push_back(static_cast<std::int32_t>(id));
-                describe(n, id, node);
-            }
-        });
+        std::vector<std::int32_t> numbers;
+        numbers.reserve(nodes.size());
+        for (const Node& node : nodes) {
+            const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
+            const auto word = static_cast<std::size_t>(node.first >> 6);
+            const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
+            numbers.push_back(static_cast<std::int32_t>(id));
+            describe(n, id, node);
+        }
         return numbers;
     }
 
@@ -287,42 +294,16 @@ class Counter {
         return static_cast<std::uint8_t>((stop ? all_stops : 0) | (opens ? opens_word : 0));
     }
 
-    // at[i] becomes the node of the n-gram at i, and the block's rows get the level's features.
-    void place(std::int32_t n, std::vector<Buckets>& buckets, const std::vector<std::vector<std::int32_t>>& numbers) {
-        parallel_blocks(B_, threads_, [&](std::size_t b) {
-            std::vector<std::int32_t>& at = at_[b];
-            at.assign(blocks_[b].ids.size(), -1);
-            std::vector<std::uint32_t> times(at.size());
-            for (std::size_t p = 0; p < partitions(); ++p)
-                for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
-                    const Occurrence& o = buckets[b].occurrences[k];
-                    if (o.parent == dropped) continue;
-                    const std::int32_t node = numbers[p][o.parent];
-                    at[o.position] = node;
-                    if (flags_[static_cast<std::size_t>(node)] & is_feature) times[o.position] = o.symbol;
-                }
-            buckets[b] = {};
-            add_rows(b, at, times);
-            if (n == rule_.high) at = {}, blocks_[b].ids = {};
-        });
-    }
-
-    // The positions with times[i] > 0 are the block's features at this level.
-    void add_rows(std::size_t b, const std::vector<std::int32_t>& at, const std::vector<std::uint32_t>& times) {
-        LevelRows rows{{0}, {}, {}};
-        const auto found = times.size() - static_cast<std::size_t>(std::ranges::count(times, 0u));
-        rows.nodes.reserve(found);
-        rows.times.reserve(found);
+    // What of a level's nodes are features, when the positions are no longer needed.
+    LevelRows features_at(std::size_t b, const std::vector<std::int32_t>& at) const {
+        LevelRows rows{{0}, {}};
         std::uint32_t i = 0;
         for (const std::uint32_t end : ends_[b]) {
             for (; i < end; ++i)
-                if (times[i] > 0) {
-                    rows.nodes.push_back(at[i]);
-                    rows.times.push_back(times[i]);
-                }
+                if (at[i] >= 0 && (flags_[static_cast<std::size_t>(at[i])] & is_feature)) rows.nodes.push_back(at[i]);
             rows.ptr.push_back(static_cast<std::uint32_t>(rows.nodes.size()));
         }
-        rows_[b].push_back(std::move(rows));
+        return rows;
     }
 
     void number_features() {
@@ -342,37 +323,30 @@ class Counter {
     }
 
     Rows rows() {
-        Rows out{{0}, {}, {}};
-        std::vector<std::size_t> first_rows;
-        for (std::size_t b = 0; b < B_; ++b) {
-            first_rows.push_back(out.ptr.size() - 1);
-            for (std::size_t d = 0; d + 1 < blocks_[b].documents.size(); ++d) {
-                std::int64_t size = out.ptr.back();
-                for (const LevelRows& level : rows_[b]) size += level.ptr[d + 1] - level.ptr[d];
-                out.ptr.push_back(size);
-            }
-        }
-        out.ids.resize(static_cast<std::size_t>(out.ptr.back()));
-        out.values.resize(out.ids.size());
-        parallel_blocks(B_, threads_, [&](std::size_t b) {
-            std::vector<Count> row, scratch;
-            for (std::size_t d = 0; d + 1 < blocks_[b].documents.size(); ++d) {
-                row.clear();
-                for (const LevelRows& level : rows_[b])
-                    for (std::uint32_t k = level.ptr[d]; k < level.ptr[d + 1]; ++k) {
-                        const auto node = static_cast<std::size_t>(level.nodes[k]);
-                        row.push_back({static_cast<std::uint32_t>(out_.trie.features[node]), level.times[k]});
+        return gathered(B_, threads_, [&](std::size_t b) {
+            Rows out;
+            std::vector<std::int32_t> features, scratch;
+            std::vector<std::int32_t> &ids = blocks_[b].ids, &at = at_[b];
+            at.resize(ids.size(), -1);
+            std::uint32_t i = 0;
+            for (std::size_t d = 0; d < ends_[b].size(); ++d) {
+                features.resize(2 * std::size_t{ends_[b][d] - i});
+                std::size_t found = 0;
+                for (; i < ends_[b][d]; ++i)
+                    for (const std::int32_t node : {ids[i], at[i]}) {
+                        const std::int32_t f = node < 0 ? -1 : out_.trie.features[static_cast<std::size_t>(node)];
+                        features[found] = f;
+                        found += f >= 0;
                     }
-                radix_sort(row, scratch, [](const Count& count) { return count.feature; });
-                auto k = static_cast<std::size_t>(out.ptr[first_rows[b] + d]);
-                for (const Count& count : row) {
-                    out.ids[k] = static_cast<std::int32_t>(count.feature);
-                    out.values[k++] = static_cast<float>(count.times);
-                }
+                features.resize(found);
+                for (const LevelRows& level : between_[b])
+                    for (std::uint32_t k = level.ptr[d]; k < level.ptr[d + 1]; ++k)
+                        features.push_back(out_.trie.features[static_cast<std::size_t>(level.nodes[k])]);
+                add_row(features, scratch, rule_.presence, out);
             }
-            rows_[b].clear();
+            ids = {}, at = {}, between_[b] = {};
+            return out;
         });
-        return out;
     }
 
     const std::size_t types_;
@@ -386,7 +360,7 @@ class Counter {
     std::vector<std::uint32_t> first_documents_; // [B]
     std::vector<std::vector<std::uint32_t>> ends_; // [B][documents] position where each ends
     std::vector<std::vector<std::int32_t>> at_;    // [B][positions] node of the n-gram that starts here, or -1; from level 2 on
-    std::vector<std::vector<LevelRows>> rows_;   // [B][levels]
+    std::vector<std::vector<LevelRows>> between_; // [B][levels] from 2 to the last but one
     std::vector<std::uint8_t> flags_;            // [nodes] NodeFlag
     std::vector<std::uint32_t> totals_;          // [nodes]
     std::vector<std::uint32_t> documents_;       // [nodes]
@@ -396,7 +370,9 @@ class Counter {
 } // namespace
 
 CountedNGrams count_ngrams(Symbols& symbols, const NGramRule& rule, std::size_t threads) {
-    return Counter(symbols, rule, threads).counted();
+    CountedNGrams counted = Counter(symbols, rule, threads).counted();
+    give_back_memory();
+    return counted;
 }
 
 } // namespace chaffinch

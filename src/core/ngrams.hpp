@@ -14,7 +14,7 @@ namespace chaffinch {
 struct Rows {
     std::vector<std::int64_t> ptr; // [N+1]
     std::vector<std::int32_t> ids; // [nnz]
-    std::vector<float> values;     // [nnz]
+    std::vector<float> values;     // [nnz], or empty where presence alone was asked for
 };
 
 // Which n-grams are features.
@@ -23,6 +23,7 @@ struct NGramRule {
     std::int64_t least, most;            // in at least and at most this many documents
     std::span<const std::uint8_t> stops; // [types] 1 for stop words: n-grams of nothing else are no features
     std::int32_t pad;                    // symbol around words, or -1: "pad ... pad" counts at any length
+    bool presence = false;               // rows say which features a document has, not how often
 };
 
 // Nodes 0 .. S-1 are the symbols, node S+k is the n-gram of node parents[k] and then symbol lasts[k].

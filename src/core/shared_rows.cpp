@@ -29,6 +29,13 @@ std::int32_t place_shared(const Examples& x, std::vector<std::int32_t>& place) {
 
 SharedRows::SharedRows(const Examples& all) : all_(all), ptr_{0} {
     const std::int32_t F = place_shared(all, place_);
+    if (F == all.F) {
+        place_ = {};
+        own_.assign(static_cast<std::size_t>(all.N()), 0.0f);
+        for (std::int64_t n = 0; n < all.N(); ++n) norm_.push_back(squared_norm(all, n));
+        rows_ = all;
+        return;
+    }
     ids_.reserve(all.ids.size());
     if (!all.values.empty()) values_.reserve(all.values.size());
     for (std::int64_t n = 0; n < all.N(); ++n) {
@@ -51,6 +58,10 @@ SharedRows::SharedRows(const Examples& all) : all_(all), ptr_{0} {
 
 void SharedRows::spread(const float* shared, std::int64_t S,
                         const std::function<void(std::int64_t, float*)>& coefficients, float* w) const {
+    if (whole()) {
+        std::copy_n(shared, (all_.F + 1) * S, w);
+        return;
+    }
     for (std::int64_t f = 0; f < all_.F; ++f) {
         float* row = w + f * S;
         if (place_[f] < 0)
@@ -70,6 +81,14 @@ void SharedRows::spread(const float* shared, std::int64_t S,
                 for (std::int64_t y = 0; y < S; ++y) row[y] = v * d[y];
             }
     }
+}
+
+AlignedVector<float> SharedRows::spread(AlignedVector<float>&& shared, std::int64_t S,
+                                        const std::function<void(std::int64_t, float*)>& coefficients) const {
+    if (whole()) return std::move(shared);
+    AlignedVector<float> w(static_cast<std::size_t>((all_.F + 1) * S));
+    spread(shared.data(), S, coefficients, w.data());
+    return w;
 }
 
 } // namespace chaffinch

@@ -4,7 +4,8 @@
 //   own_n = sum over them of x_nf^2
 //
 // Two thirds of the words and pairs of words of a collection are in one document. Their weights need not be kept while
-// the others are moved; the others' rows are packed together, the most frequent first.
+// the others are moved; the others' rows are packed together, the most frequent first. Where every feature is shared,
+// the examples stay as they are and nothing is copied.
 #pragma once
 
 #include "aligned.hpp"
@@ -22,6 +23,7 @@ class SharedRows {
     SharedRows(SharedRows&&) = default;
     SharedRows& operator=(SharedRows&&) = default;
 
+    bool whole() const { return place_.empty(); }       // every feature is shared
     const Examples& rows() const { return rows_; }      // features renumbered; row rows().F of w is the bias
     const float* own() const { return own_.data(); }    // [N]
     const float* norm() const { return norm_.data(); }  // [N]  |x_n|^2, features of its own and the bias included
@@ -32,9 +34,13 @@ class SharedRows {
                 std::int64_t S, const std::function<void(std::int64_t, float*)>& coefficients,
                 float* w) const;                                                     // [all features + 1][S]
 
+    // The same, the shared ones given up: they are the answer where every feature is shared.
+    AlignedVector<float> spread(AlignedVector<float>&& shared, std::int64_t S,
+                                const std::function<void(std::int64_t, float*)>& coefficients) const;
+
   private:
     Examples all_;
-    std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1
+    std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1; empty where all are shared
     std::vector<std::int64_t> ptr_;
     std::vector<std::int32_t> ids_;
     std::vector<float> values_, own_, norm_;

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,10 +105,11 @@ class TextVectorizer:
             raise DataError(f"{N} documents but {len(label_rows)} labels")
         if self.hash_bits:
             index, rows = None, self._hashed(symbols)
+            documents = np.bincount(rows.ids, minlength=rows.columns) if self.idf else None
         else:
-            index, rows = self._counted(symbols, N, label_rows)
+            index, rows, documents = self._counted(symbols, N, label_rows)
         del symbols
-        scale = self._scale(rows, label_rows)
+        scale = self._scale(rows, documents, label_rows)
         self._fitted = _Fitted(index, scale, rows.columns)
         return self._weighted(rows, scale)
 
@@ -117,9 +119,11 @@ class TextVectorizer:
         if fitted.index is None:
             rows = self._hashed(self._symbols(texts)[0])
         elif self.stemming != "none":
-            rows = _rows(fitted.index.rows(self._symbols(texts)[0], self.threads), len(fitted.index))
+            found = fitted.index.rows(self._symbols(texts)[0], self.binary, self.threads)
+            rows = _rows(found, len(fitted.index))
         else:
-            rows = _rows(self._cut(_texts(texts), fitted.index.rows_of_texts), len(fitted.index))
+            found = self._cut(_texts(texts), partial(fitted.index.rows_of_texts, presence=self.binary))
+            rows = _rows(found, len(fitted.index))
         return self._weighted(rows, fitted.scale)
 
     @property
@@ -164,7 +168,8 @@ class TextVectorizer:
         if not self.hash_bits:
             raise ConfigError("hashed_names needs hash_bits; an exact index has names()")
         symbols, N = self._symbols(texts)
-        index, *_ = count_ngrams(symbols, *self._range, 1, N, self._stops(symbols), self._pads, self.threads)
+        stops = self._stops(symbols)
+        index, *_ = count_ngrams(symbols, *self._range, 1, N, stops, self._pads, True, self.threads)
         found: dict[int, list[str]] = {}
         for name, bucket in zip(
             index.names(self._joint), index.buckets(1 << self.hash_bits).tolist(), strict=True
@@ -285,48 +290,55 @@ class TextVectorizer:
         stops = self._stops(symbols)
         return _rows(hashed_ngrams(symbols, *self._range, stops, self._pads, columns, self.threads), columns)
 
-    def _counted(self, symbols: Symbols, N: int, labels: LabelRows | None) -> tuple[NGramIndex, SparseRows]:
+    def _counted(
+        self, symbols: Symbols, N: int, labels: LabelRows | None
+    ) -> tuple[NGramIndex, SparseRows, NDArray[Any]]:
+        """The index, the rows, and how many documents hold each feature."""
         least = max(1, math.ceil(self.min_df * N if self.min_df < 1 else self.min_df))
         most = math.floor(self.max_df * N if self.max_df <= 1 else self.max_df)
         stops = self._stops(symbols)
-        index, arrays, totals, _ = count_ngrams(
-            symbols, *self._range, least, most, stops, self._pads, self.threads
+        index, arrays, totals, documents = count_ngrams(
+            symbols, *self._range, least, most, stops, self._pads, self.binary, self.threads
         )
         rows = _rows(arrays, len(index))
         if self.feature_drop:
-            index, rows, totals = self._kept(
-                undropped(self.feature_drop, rows, labels, self.seed), index, rows, totals
-            )
+            keep = undropped(self.feature_drop, rows, labels, self.seed)
+            index, rows = self._kept(keep, index, rows)
+            totals, documents = totals[keep], documents[keep]
         if self.feature_size is not None:
             keep = picked(
                 self.feature_pick, self.feature_size, totals=totals, rows=rows, labels=labels, seed=self.seed
             )
-            index, rows, totals = self._kept(keep, index, rows, totals)
+            index, rows = self._kept(keep, index, rows)
+            documents = documents[keep]
         if len(index) == 0:
             raise DataError(
                 f"no n-gram is left of {N} documents: they are empty, or stop words, min_df, max_df or "
                 "feature_drop leave nothing"
             )
-        return index, rows
+        return index, rows, documents
 
     def _kept(
-        self, keep: NDArray[np.bool_], index: NGramIndex, rows: SparseRows, totals: NDArray[np.int64]
-    ) -> tuple[NGramIndex, SparseRows, NDArray[np.int64]]:
+        self, keep: NDArray[np.bool_], index: NGramIndex, rows: SparseRows
+    ) -> tuple[NGramIndex, SparseRows]:
         if keep.all():
-            return index, rows, totals
+            return index, rows
         to = renumbering(keep)
         count = int(keep.sum())
-        keep_columns(rows.ptr, rows.ids, rows.weights(), to, self.threads)
+        values = rows.weights()
+        keep_columns(rows.ptr, rows.ids, values, to, self.threads)
         nnz = int(rows.ptr[-1])
-        kept = SparseRows(rows.ptr, rows.ids[:nnz].copy(), rows.weights()[:nnz].copy(), count)
-        return index.renumbered(to, count), kept, totals[keep]
+        kept = SparseRows(rows.ptr, rows.ids[:nnz].copy(), values[:nnz].copy(), count)
+        return index.renumbered(to, count), kept
 
-    def _scale(self, rows: SparseRows, labels: LabelRows | None) -> NDArray[np.float64] | None:
+    def _scale(
+        self, rows: SparseRows, documents: NDArray[Any] | None, labels: LabelRows | None
+    ) -> NDArray[np.float64] | None:
         if not (self.idf or self.ratios):
             return None
         scale = np.ones(rows.columns)
-        if self.idf:
-            idf = inverse_document_frequency(np.bincount(rows.ids, minlength=rows.columns), len(rows))
+        if self.idf and documents is not None:
+            idf = inverse_document_frequency(documents, len(rows))
             scale *= idf if self.idf_power == 1.0 else idf**self.idf_power
         if self.ratios and labels is not None:
             sums = sums_by_label(rows, labels, presence=self.binary)
@@ -352,7 +364,7 @@ class _Fitted:
 
 def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:
     ptr, ids, counts = arrays
-    return SparseRows(ptr, ids, counts, columns)
+    return SparseRows(ptr, ids, counts if len(counts) == len(ids) else None, columns)
 
 
 def _texts(texts: Iterable[str]) -> list[str]:

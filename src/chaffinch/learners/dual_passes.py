@@ -116,10 +116,12 @@ def descended(
     if stop.certified and "gap" not in last.scores:
         looked = watch.seen(last.done, 0.0, *solver.objective(problem.threads))
         history[-1] = replace(last, scores={**last.scores, **looked})
-    made = weights_of(problem, solver, bias, link)
-    made.history = history
     if unmet.folds:
+        made = weights_of(problem, solver, bias, link)
         held = cross_fitted(problem, solver, run, unmet.folds, partial(_scores, problem, solver))
+    else:
+        made = with_intercepts(ChoiceWeights(solver.release(), link), bias)
+    made.history = history
     if held is not None:
         made.held, made.held_scores = held
     return made

@@ -159,6 +159,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
     made: ChoiceWeights = settled(learner, task.text, len(task.X)).fit(
         replace(task.problem(rows), on_epoch=on_epoch)
     )
+    del rows  # which are larger than the model that is made now
     if held_out is not None:
         if best.made is None:
             raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
