@@ -11,6 +11,7 @@ from sklearn.naive_bayes import ComplementNB, MultinomialNB
 from sklearn.svm import LinearSVC
 
 from chaffinch import _core
+from chaffinch.errors import DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.choice import ChoiceProblem
 from chaffinch.learners.choice_batch import ChoiceBatch
@@ -313,3 +314,13 @@ def test_features_of_one_document_alone_have_the_weights_that_their_sum_says(kin
         solver.weights(w)
         d[:5] = 0
         np.testing.assert_allclose(w[:, :labels], with_bias.T @ d, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "learner", [DualRest(), DualCrammerSinger()], ids=lambda learner: type(learner).__name__
+)
+def test_a_margin_needs_two_classes(learner):
+    with pytest.raises(DataError, match="needs at least two classes, and all 60 documents are of one class"):
+        learner.fit(problem(labels=np.ones(N, np.int32)))
+    some = np.minimum(np.arange(N + 1), 5)  # a label that only the first five documents have is no such case
+    assert DualRest().fit(problem(label_ptr=some, labels=np.zeros(5, np.int32), Y=1)).w.any()

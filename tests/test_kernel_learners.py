@@ -218,3 +218,11 @@ def test_duplicates_with_opposite_labels_are_a_finite_loss():
     last = machine.history[-1].scores
     assert np.isfinite(machine.scorer.scores(x)).all()
     assert last["gap"] < 1e-2 * last["primal"]
+
+
+def test_an_error_names_the_function_that_is_a_kernel():
+    def broken(a, b):
+        return float("nan")
+
+    with pytest.raises(DataError, match=r"FunctionKernel\(broken\) of object 1 and object 1 is nan"):
+        FunctionKernel(broken).gram(["a"])

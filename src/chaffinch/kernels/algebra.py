@@ -240,6 +240,9 @@ class FunctionKernel(Kernel):
 
     function: Callable[[Any, Any], float]
 
+    def __repr__(self) -> str:
+        return f"FunctionKernel({getattr(self.function, '__name__', type(self.function).__name__)})"
+
     def prepared(self, objects: Any) -> Listed:
         """The objects, listed."""
         return objects if isinstance(objects, Listed) else Listed(list(objects))

@@ -141,6 +141,10 @@ def _tree(n: int, given: Any) -> Tree:
     if isinstance(given, Document) and given.tree is not None:
         return given.tree
     if isinstance(given, str):
+        if not given.strip():
+            raise DataError(
+                f"object {n + 1} is empty: expected a bracketed tree such as (S (NP (NNP Ann)) ...)"
+            )
         return parse(given, f"object {n + 1}")
     raise DataError(
         f"object {n + 1} is {type(given).__name__} without a tree, expected a tree or a bracketed string"

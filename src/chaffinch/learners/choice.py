@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import DocumentRows, choice_scores
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.progress import Listener, Progress, keep_going
 
 LANES = 8
@@ -74,6 +74,13 @@ class ChoiceProblem:
         q = np.zeros((self.N, self.Y), dtype=np.float32)
         q[np.repeat(np.arange(self.N), np.diff(self.label_ptr)), self.labels] = 1.0
         return q
+
+    def two_labels(self, learner: str) -> None:
+        """DataError where every document has the same single label."""
+        if self.single and len(np.unique(self.labels)) < 2:
+            raise DataError(
+                f"{learner} needs at least two classes, and all {self.N} documents are of one class"
+            )
 
     def one_label_each(self, learner: str) -> NDArray[np.int32]:
         """y [N]; ConfigError where documents have soft targets, several labels or none."""

@@ -66,6 +66,7 @@ class DualRest(DualMargin):
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
+        problem.two_labels("a support vector machine")
         return one_vs_rest(problem, self, self.loss, Unmet(folds=self.folds))
 
 
@@ -109,6 +110,7 @@ class DualCrammerSinger(DualMargin):
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
+        problem.two_labels("the Crammer-Singer margin")
         y = problem.one_label_each("the Crammer-Singer margin")
         rows = problem.rows(self.bias or 0.0)
         solver = _core.DualCrammerSinger(rows, y, penalties(problem, self.C), problem.Y, True)
