@@ -1,14 +1,11 @@
 #include "ngrams.hpp"
 
+#include "give_back.hpp"
 #include "ngram_rows.hpp"
 #include "ngram_table.hpp"
 
 #include <algorithm>
 #include <bit>
-
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 
 namespace chaffinch {
 
@@ -37,13 +34,6 @@ struct LevelRows {
     std::vector<std::int32_t> nodes;
 };
 
-// The allocator keeps what was freed for later; counting frees more than all the rest will ever need.
-void give_back_memory() {
-#ifdef __GLIBC__
-    malloc_trim(0);
-#endif
-}
-
 class Counter {
   public:
     Counter(Symbols& symbols, const NGramRule& rule, std::size_t threads)
@@ -66,6 +56,7 @@ class Counter {
     }
 
     CountedNGrams counted() {
+        give_back_memory(); // what cutting the texts left
         count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();

@@ -108,8 +108,8 @@ class TextVectorizer:
             documents = np.bincount(rows.ids, minlength=rows.columns) if self.idf else None
         else:
             index, rows, documents = self._counted(symbols, N, label_rows)
-        del symbols
         scale = self._scale(rows, documents, label_rows)
+        del symbols, documents
         self._fitted = _Fitted(index, scale, rows.columns)
         return self._weighted(rows, scale)
 
