@@ -16,6 +16,8 @@ chaffinch predict model.chaff new.conll -o tagged.conll
 cat dev.in | chaffinch predict model.chaff --kbest 3
 chaffinch predict model.chaff dev.in --nth 3
 chaffinch predict model.chaff dev.in --marginals
+chaffinch predict model.chaff dev.in --posterior
+chaffinch predict model.chaff dev.in --kbest 3 --json --probabilities
 chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
 chaffinch predict stars.chaff new.csv -o labelled.csv
 """
@@ -36,6 +38,17 @@ def command(
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Put the label's probability before it.")
     ] = False,
+    posterior: Annotated[
+        bool,
+        typer.Option("--posterior", help="Each token's likeliest label, instead of the likeliest labelling."),
+    ] = False,
+    probabilities: Annotated[
+        bool,
+        typer.Option(
+            "--probabilities",
+            help="--json: how likely each reading and each span of the first is, and the sentence's entropy.",
+        ),
+    ] = False,
     steps: Annotated[
         bool, typer.Option("--steps", help="Show the order of decisions; an .html output is a page.")
     ] = False,
@@ -53,6 +66,10 @@ def command(
     """Label the sentences or documents of a file: the input comes back with the prediction as its last column."""
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
+    if posterior and (kbest is not None or nth is not None):
+        raise ConfigError("--posterior gives one label per token; it does not go with --kbest or --nth")
+    if probabilities and not json:
+        raise ConfigError("--probabilities goes with --json")
     loaded = load(model)
     task = task_of_model(loaded)
     asked = Prediction(
@@ -61,6 +78,8 @@ def command(
         kbest=kbest,
         nth=nth,
         marginals=marginals,
+        posterior=posterior,
+        probabilities=probabilities,
         steps=steps,
         beside=beside,
         json=json,

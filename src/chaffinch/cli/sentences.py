@@ -21,7 +21,12 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.polynomial_chain import PolynomialChainModel
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import BIO, spans
+from chaffinch.text.schemes.table import parts as tag_parts
 from chaffinch.text.table import TokenTable, concatenated
+
+# Stands in the place of readings that a sentence does not have.
+NO_LABEL = "_"
 
 SHOWN = ("token_accuracy", "sentence_accuracy", "span.micro.f1")
 
@@ -65,17 +70,19 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
     if asked.beside:
         raise ConfigError("--beside goes with --steps")
     separator = " " if len(table.columns) == 1 else "\t"
-    readings = _readings(tagger, table, asked.kbest, asked.nth)
+    readings = _readings(tagger, table, asked)
     shown = [table.lists(name) for name in table.columns]
     added = [list(column) for column in zip(*readings, strict=True)]
-    if asked.marginals:
-        added.insert(len(added) - 1, _sureness(tagger, table))
+    thoughts = _thoughts(tagger, table, readings) if asked.probabilities else []
+    if asked.marginals and added:
+        added.insert(0, _sureness(tagger, table, added[0]))
     with writing_text(asked.output) as stream:
         if asked.json:
             names = list(table.columns)
             for n in range(table.n_sentences):
                 row = {name: column[n] for name, column in zip(names, shown, strict=True)}
                 row["predictions"] = [column[n] for column in added]
+                row |= thoughts[n] if thoughts else {}
                 stream.write(json_text.dumps(row, ensure_ascii=False) + "\n")
             return
         for n in range(table.n_sentences):
@@ -114,6 +121,8 @@ TASK = Task(
         "kbest",
         "nth",
         "marginals",
+        "posterior",
+        "probabilities",
         "steps",
         "beside",
     ),
@@ -148,13 +157,17 @@ def _table(path: Path, tagger: Tagger) -> TokenTable:
     return TokenTable(table.ptr, dict(zip(names, table.columns.values(), strict=True)), table.groups)
 
 
-def _readings(tagger: Tagger, table: TokenTable, kbest: int | None, nth: int | None) -> list[list[list[str]]]:
+def _readings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
     """Per sentence, the columns to append."""
-    if kbest is None and nth is None:
+    kbest = asked.kbest
+    if asked.posterior:
+        labels = tagger.classes_.tolist()
+        return [[[labels[i] for i in p.argmax(axis=1).tolist()]] for p in tagger.predict_marginals(table)]
+    if kbest is None and asked.nth is None:
         return [[labels] for labels in tagger.predict(table)]
-    wanted = kbest or nth or 1
+    wanted = kbest or asked.nth or 1
     found = tagger.predict_kbest(table, wanted)
-    missing = [["_"] * (int(b) - int(a)) for a, b in zip(table.ptr[:-1], table.ptr[1:], strict=True)]
+    missing = [[NO_LABEL] * (int(b) - int(a)) for a, b in zip(table.ptr[:-1], table.ptr[1:], strict=True)]
     rows = []
     for readings, blank in zip(found, missing, strict=True):
         labels = [labels for _, labels in readings]
@@ -163,13 +176,30 @@ def _readings(tagger: Tagger, table: TokenTable, kbest: int | None, nth: int | N
     return rows
 
 
-def _sureness(tagger: Tagger, table: TokenTable) -> list[list[str]]:
-    """The probability of each predicted label, as text."""
+def _sureness(tagger: Tagger, table: TokenTable, reading: list[list[str]]) -> list[list[str]]:
+    """The probability of each label of a reading, as text."""
     place = {label: i for i, label in enumerate(tagger.classes_.tolist())}
     return [
-        [f"{p[t, place[y]]:.4f}" for t, y in enumerate(labels)]
-        for p, labels in zip(tagger.predict_marginals(table), tagger.predict(table), strict=True)
+        [f"{p[t, place[y]]:.4f}" if y != NO_LABEL else y for t, y in enumerate(labels)]
+        for p, labels in zip(tagger.predict_marginals(table), reading, strict=True)
     ]
+
+
+def _thoughts(tagger: Tagger, table: TokenTable, readings: list[list[list[str]]]) -> list[dict[str, Any]]:
+    """For each sentence how likely its readings are, and the spans of the first; how undecided the model is."""
+    labels = tagger.classes_.tolist()
+    spelled = all(tag_parts(label, BIO) for label in labels) and any(label != "O" for label in labels)
+    found = []
+    for d, shown in zip(tagger.distributions(table), readings, strict=True):
+        known = [labels for labels in shown if NO_LABEL not in labels]
+        thought: dict[str, Any] = {"probabilities": [d.probability(labels) for labels in known]}
+        if spelled and known:
+            thought["spans"] = [
+                {**span._asdict(), "probability": d.span_probability(span.start, span.end, span.label)}
+                for span in spans(known[0], BIO)
+            ]
+        found.append({**thought, "entropy": d.entropy})
+    return found
 
 
 def _strongest(model: ChainModel, y: int, top: int) -> list[tuple[str, float]]:

@@ -47,6 +47,8 @@ class Prediction:
     kbest: int | None = None
     nth: int | None = None
     marginals: bool = False
+    posterior: bool = False
+    probabilities: bool = False
     steps: bool = False
     beside: list[Path] | None = None
     json: bool = False

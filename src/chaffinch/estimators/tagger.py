@@ -18,6 +18,7 @@ from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.protocols import Packed
+from chaffinch.model.pruned_chain import PrunedChainModel
 from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
@@ -159,6 +160,11 @@ class Tagger(Kept[TaggingModel]):
         if isinstance(model, TwoPassModel):
             table = model.read(table, self.threads)
             model = model.second
+        if isinstance(model, PrunedChainModel):
+            raise ConfigError(
+                "this model tries few of its many labels at each token, and knows no distribution over all of them; "
+                "it has marginals and k-best readings. Train with prune=0 for the rest"
+            )
         if not isinstance(model, ChainModel | BigramChainModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
