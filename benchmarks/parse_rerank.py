@@ -38,25 +38,17 @@ def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     from chaffinch.model.tree_consensus import TreeConsensus
 
     train, test, seed = given
-
-    made = cross_validated_tree_lists(lambda: Parser(seed=seed), train, K, FOLDS, grammar=True)
+    made = cross_validated_tree_lists(lambda: Parser(seed=seed, threads=1), train, K, FOLDS, grammar=True)
     reranker = Reranker("risk", features=TreeConsensus(grammar=HeadGrammar.counted(train))).fit(made)
-    parser = Parser(seed=seed, threads=1).fit(train)
-    held = made, crossed(made, [n * FOLDS // len(made) for n in range(len(made))])
-    return reranker, parser, test, held
+    return reranker, Parser(seed=seed, threads=1).fit(train), test, (made, held_out(made))
 
 
-def crossed(made: list[Any], fold: list[int]) -> list[Any]:
-    """The trees chosen from each fold's lists by a reranker trained on the lists of the others."""
+def held_out(made: list[Any]) -> list[Any]:
+    """The trees chosen from the last fold's lists by a reranker trained on the lists of the others."""
     from chaffinch.estimators.reranker import Reranker
 
-    found: dict[int, Any] = {}
-    for k in sorted(set(fold)):
-        rest = [one for one, at in zip(made, fold, strict=True) if at != k]
-        part = [n for n, at in enumerate(fold) if at == k]
-        reranker = Reranker("risk", features="consensus").fit(rest)
-        found.update(zip(part, reranker.predict([made[n] for n in part]), strict=True))
-    return [found[n] for n in range(len(made))]
+    last = next(n for n in range(len(made)) if n * FOLDS // len(made) == FOLDS - 1)
+    return Reranker("risk", features="consensus").fit(made[:last]).predict(made[last:])
 
 
 def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, float]:
@@ -71,11 +63,12 @@ def scores(given: tuple[list[Any], list[Any], int], output: Any) -> dict[str, fl
     first = [one.candidates[0] for one in made]
     found = {"bracket F1": score_trees(gold, chosen).bracket.f1}
     found["oracle F1"] = score_trees(gold, oracle(made)).bracket.f1
-    listed = [one.candidates[0] for one in trained]
+    rest = len(trained) - len(cross)
+    listed = [one.candidates[0] for one in trained[rest:]]
     for name, right, mine, other in (
         ("first of the list", gold, chosen, first),
         ("parser", gold, chosen, parsed),
-        ("first of the list, training sentences held out", given[0], cross, listed),
+        ("first of the list, training sentences held out", given[0][rest:], cross, listed),
     ):
         gain = gained(right, mine, other)
         found |= {

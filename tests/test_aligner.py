@@ -153,3 +153,12 @@ def test_hansards_are_linked_far_better_than_by_ibm_model_1(data):
     ours, theirs = (score_alignments(gold, maybe, links).aer for links in (found, both))
     assert ours < 0.5 * theirs
     assert ours < 0.14
+
+
+def test_links_to_words_that_are_not_there_are_left_out_and_said(tmp_path, run: Runner):  # noqa: F811
+    (tmp_path / "p.tsv").write_text(
+        "source\ttarget\tsure\tpossible\na b\tc d\t1-1 1-3\t\nx y\tz w\t1-1 2-2\t\n"
+    )
+    done = run("train", tmp_path / "p.tsv", "-o", tmp_path / "m.chaff")
+    assert done.code == 0
+    assert "links outside their sentences were left out: 1" in done.err

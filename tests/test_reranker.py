@@ -9,7 +9,7 @@ from chaffinch import Reranker, Tagger, load, modelfile, samples
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.reranker import cross_validated, oracle
-from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
+from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists, worth_of_a_wrong_span
 from chaffinch.features.tag_lists import tag_list_features
 from chaffinch.kernels import GramRows, LinearKernel, Spectrum, SubsetTreeKernel
 from chaffinch.learners.lists import ListExamples
@@ -132,6 +132,22 @@ def test_a_tagger_is_reranked_and_the_oracle_is_above_both(files):
     best = np.mean([one.losses.min() for one in tests])
     assert best <= ours < base
     assert len(oracle(tests)) == len(tests)
+
+
+def test_a_wrong_span_costs_what_it_is_worth_to_the_f1():
+    gold = [["B-P", "O", "B-P"], ["B-P", "O", "O"]]
+    lists = [
+        CandidateList(["a", "b", "c"], [["B-P", "O", "O"], ["O", "O", "O"]], np.zeros(2)),
+        CandidateList(["d", "e", "f"], [["O", "B-P", "O"], ["O", "O", "O"]], np.zeros(2)),
+    ]
+    # One right of two found and three wanted: F1 = 2/5, and 2/5 / (2 - 2/5) = 1/4.
+    assert worth_of_a_wrong_span(gold, lists) == pytest.approx(0.25)
+    right, found, wanted = 10, 20, 30
+    f1 = 2 * right / (found + wanted)
+    step, worth = 1e-6, f1 / (2 - f1)
+    moved = 2 * (right + worth * step) / (found + step * (1 + worth) + wanted)
+    assert moved == pytest.approx(f1, abs=1e-10)  # one wrong span makes up for ``worth`` right ones
+    assert worth_of_a_wrong_span([["X", "Y"]], [CandidateList(["a", "b"], [["X", "X"]], np.zeros(1))]) == 1
 
 
 def test_the_command_line_trains_applies_and_reports(files, tmp_path, run: Runner):  # noqa: F811

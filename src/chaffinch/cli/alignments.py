@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.cli.console import progress_bar
+from chaffinch.cli.console import err, progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
+from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import score_alignments
@@ -94,10 +95,14 @@ TASK = Task(
 
 
 def _pairs(path: Path) -> list[Document]:
-    """The pairs of a file; links that point outside their sentences are left out."""
+    """The pairs of a file; links that point outside their sentences are left out, and stderr says so."""
     format_options = detect(path).options
     known = set() if format_options is None else {k.name for k in knobs(format_options)}
-    documents = list(read(path, **({"out_of_range": "drop"} if "out_of_range" in known else {})))
+    losses = Losses()
+    lenient = {"out_of_range": "drop", "losses": losses} if "out_of_range" in known else {}
+    documents = list(read(path, **lenient))
+    for loss in losses:
+        err.print(f"chaffinch: {loss}")
     if not documents:
         raise DataError(f"{display_name(path)}: has no sentence pair")
     for number, d in enumerate(documents, 1):
