@@ -77,7 +77,7 @@ class ChoiceProblem:
 
     def two_labels(self, learner: str) -> None:
         """DataError where every document has the same single label."""
-        if self.single and len(np.unique(self.labels)) < 2:
+        if self.single and (self.labels == self.labels[:1]).all():
             raise DataError(
                 f"{learner} needs at least two classes, and all {self.N} documents are of one class"
             )

@@ -40,7 +40,7 @@ def cross_fitted(
     first = np.full(problem.N, -1, np.int64)  # documents without a label are one more kind
     labelled = np.diff(problem.label_ptr) > 0
     first[labelled] = problem.labels[problem.label_ptr[:-1][labelled]]
-    folds = min(folds, int(np.unique(first, return_counts=True)[1].max(initial=0)))
+    folds = min(folds, int(np.bincount(first + 1).max(initial=0)))
     if folds < 2:
         return None
     fold = dealt(first, folds)
