@@ -166,23 +166,29 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
 
 DualObjective DualRest::objective(std::size_t threads) const {
     const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
+    const bool clipped = loss_ != MarginLoss::squared, linear = loss_ == MarginLoss::hinge;
+    const auto loss_of = [&](float short_of) {
+        const float missed = clipped && short_of < 0 ? 0.0f : short_of;
+        return static_cast<double>(linear ? missed : missed * missed);
+    };
     return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        const float* a = alpha_.data() + n * S();
-        // As if no label were its own, then those that are.
-        double loss = 0, share = 0;
-        for (std::int64_t y = 0; y < Y_; ++y) {
-            loss += loss_of(1.0f + scores[y]);
-            share += a[y] * (1.0f - 0.5f * D_[n] * a[y]);
+        // As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
+        const float* alpha = alpha_.data() + n * S();
+        Reals losses{}, shares{}, z, a;
+        for (std::int64_t y = 0; y < S(); y += lanes) {
+            get<float>(z, scores + y);
+            get<float>(a, alpha + y);
+            z = 1.0f + z;
+            if (clipped) z = z > 0.0f ? z : Reals{};
+            losses += linear ? z : z * z;
+            shares += a * (1.0f - 0.5f * D_[n] * a);
         }
+        double loss = static_cast<double>(Y_ - S()), share = 0;
+        for (std::int64_t l = 0; l < lanes; ++l) loss += losses[l], share += shares[l];
         for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k)
             loss += loss_of(1.0f - scores[labels_[k]]) - loss_of(1.0f + scores[labels_[k]]);
         sum.primal += C_[n] * loss, sum.dual += share;
     });
-}
-
-double DualRest::loss_of(float short_of) const {
-    const double missed = loss_ == MarginLoss::squared || short_of > 0 ? short_of : 0.0;
-    return loss_ == MarginLoss::hinge ? missed : missed * missed;
 }
 
 void DualRest::wake() {

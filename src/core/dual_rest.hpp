@@ -52,7 +52,6 @@ class DualRest {
 
   private:
     void coefficients(std::int64_t n, float* d) const;
-    double loss_of(float short_of) const; // of a label whose score falls short of its margin by this much, C apart
 
     SharedRows x_;
     std::int64_t Y_;

@@ -39,19 +39,18 @@ SharedRows::SharedRows(const Examples& all) : all_(all), ptr_{0} {
     ids_.reserve(all.ids.size());
     if (!all.values.empty()) values_.reserve(all.values.size());
     for (std::int64_t n = 0; n < all.N(); ++n) {
-        double own = 0;
+        double own = 0, shared = static_cast<double>(all.bias) * all.bias;
         for (std::int64_t k = all.ptr[n]; k < all.ptr[n + 1]; ++k) {
             const std::int32_t p = place_[all.ids[k]];
-            if (p < 0) {
-                own += static_cast<double>(all.value(k)) * all.value(k);
-                continue;
-            }
+            const double v = all.value(k);
+            (p < 0 ? own : shared) += v * v;
+            if (p < 0) continue;
             ids_.push_back(p);
             if (!all.values.empty()) values_.push_back(all.values[k]);
         }
         ptr_.push_back(static_cast<std::int64_t>(ids_.size()));
         own_.push_back(static_cast<float>(own));
-        norm_.push_back(squared_norm(all, n));
+        norm_.push_back(static_cast<float>(own + shared));
     }
     rows_ = {ptr_, ids_, values_, F, all.bias};
 }
