@@ -7,6 +7,7 @@ import pytest
 
 import chaffinch
 from chaffinch import _core, samples
+from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
 from chaffinch.progress import Progress
@@ -84,6 +85,15 @@ def test_spans_are_bioes_inside_and_never_break_their_scheme():
     for sentence in model.predict(words):
         for before, after in zip(["O", *sentence], sentence, strict=False):
             assert not (after == "I-A" and before == "O")
+
+
+def test_dual_ascent_converges_where_tokens_share_many_features(data):
+    table = read_table(data / "conll2000/test.tsv").of_sentences(np.arange(2012) < 700)
+    words = TokenTable(table.ptr, {name: table.columns[name] for name in ("w", "y")})
+    gaps: list[float] = []
+    tagger("default", c2=0.5).fit(words, on_epoch=lambda p: gaps.append(p.scores["gap"]) or True)
+    assert len(gaps) < 20
+    assert gaps[-1] < 0.02
 
 
 def test_a_stray_tag_among_many_is_learnt_as_scorers_read_it_and_many_are_left_as_they_are():
@@ -330,7 +340,6 @@ def test_a_question_about_an_unknown_label_or_place_is_refused():
 
 
 def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
-    from chaffinch.corpus import read_table
     from chaffinch.evaluate import score_tags
     from chaffinch.features.encoder import FeatureEncoder
     from chaffinch.learners.likelihood import Sdca

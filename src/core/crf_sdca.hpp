@@ -27,7 +27,9 @@ struct SdcaSettings {
     double factor = 2;        // for features that several tokens of a sentence share
     double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
     double still = 0.001;     // a token whose marginals change by less is left alone
-    std::int64_t block = 8;   // at most so many sentences are visited under the same w; they move it in their order
+    // At most so many sentences are visited under the same w; they move it in their order. With more than one their steps
+    // add up where they share features, and dual ascent overshoots: with many features a token it does not converge.
+    std::int64_t block = 1;
     bool skip_quiet = true;   // sentences with little to change are visited less often, from the third pass on
     std::uint64_t seed = 1;
 };
