@@ -19,7 +19,7 @@ def tagger(given: dict[str, Columns]) -> Any:
     from chaffinch.recipes.perceptron import StructuredPerceptron
     from chaffinch.text.table import TokenTable
 
-    config = StructuredPerceptron(epochs=EPOCHS, inside="as given", constraints=False)
+    config = StructuredPerceptron(epochs=EPOCHS, margin=0.0, inside="as given", constraints=False)
     return Tagger(config, features="chunking19", threads=1), TokenTable, given
 
 

@@ -14,7 +14,7 @@ def tagger(threads: int) -> Any:
     from chaffinch.estimators import Tagger
     from chaffinch.recipes.perceptron import StructuredPerceptron
 
-    config = StructuredPerceptron(epochs=10, inside="as given", constraints=False)
+    config = StructuredPerceptron(epochs=10, margin=0.0, inside="as given", constraints=False)
     made = Tagger(config, features="chunking19", threads=1).fit(read_table(corpus(TRAIN)))
     made.threads = threads
     return made

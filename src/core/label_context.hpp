@@ -100,6 +100,7 @@ class LabelContext {
                 const auto at = std::ranges::find(by_offset_, o, &Readers::offset);
                 Readers& readers = at == by_offset_.end() ? by_offset_.emplace_back(o, std::vector<Reader>()) : *at;
                 readers.templates.push_back({static_cast<std::int32_t>(l), power});
+                if (templates_[l].column >= 0) observing_readers_.push_back({o, static_cast<std::int32_t>(l), power});
                 reads_.push_back({o, power});
                 power *= base();
             }
@@ -154,6 +155,13 @@ class LabelContext {
         std::vector<Reader> templates;
     };
     std::span<const Readers> by_offset() const { return by_offset_; }
+
+    // Those that observe something, whose rows are many and lie far apart.
+    struct ObservingReader {
+        std::int32_t offset, number;
+        std::uint64_t stride;
+    };
+    std::span<const ObservingReader> observing_readers() const { return observing_readers_; }
 
     // The key of a template that observes nothing that is known.
     static constexpr std::uint64_t blind = std::uint64_t{1} << 63;
@@ -224,6 +232,7 @@ class LabelContext {
     std::vector<ContextIndex> index_;
     std::vector<std::vector<std::uint8_t>> in_use_; // [L][observations] does any context with it have a row?
     std::vector<Readers> by_offset_;
+    std::vector<ObservingReader> observing_readers_;
     std::int64_t left_ = 0, right_ = 0, columns_ = 0;
 };
 

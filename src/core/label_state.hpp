@@ -69,7 +69,7 @@ class LabelState {
         for (std::int64_t t = 0; t < T_; ++t)
             if (undecided(t)) find(t);
         for (std::int64_t t = 0; t < T_; ++t)
-            if (undecided(t)) score(t), looked(t);
+            if (undecided(t)) score(t), expect(t, choices_[t].label), looked(t);
     }
 
     const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y], then -inf up to S
@@ -132,6 +132,17 @@ class LabelState {
     void find_again(std::int64_t t, std::int32_t y);
     void score(std::int64_t t);
     void sum(std::int64_t t);
+
+    // Most labels that look best now will be decided so: what their neighbours will then look up is asked for.
+    void expect(std::int64_t t, std::int32_t y) const {
+        const auto more = static_cast<std::uint64_t>(y - context_.undecided());
+        for (const auto& [offset, l, stride] : context_.observing_readers()) {
+            const std::int64_t p = t - offset;
+            if (p < 0 || p >= T_ || !undecided(p)) continue;
+            const std::uint64_t k = keys_[p * context_.size() + l];
+            if (k != LabelContext::blind) context_.prefetch(l, k + more * stride);
+        }
+    }
 
     const LabelContext& context_;
     LegalLabels legal_;

@@ -40,7 +40,7 @@ class Read:
 
 LINEAR = (
     Reader("multiclass SVM", MaxMarginMarkovNetwork(), chain=False),
-    Reader("perceptron chain", StructuredPerceptron()),
+    Reader("perceptron chain", StructuredPerceptron(margin=0.0)),
     Reader("CRF", Crf()),
     Reader("structured SVM", StructuredSvm()),
     Reader("M3N, linear", MaxMarginMarkovNetwork()),

@@ -25,10 +25,10 @@ from chaffinch.structures import Chain
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredPerceptron(OnlineTagger):
-    """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake."""
+    """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake or too narrow a win."""
 
     margin: float = knob(
-        0.0,
+        10.0,
         "how far the right labels are to be ahead, for each wrong one; 0: it is enough that they win",
         low=0.0,
     )
