@@ -2,6 +2,7 @@
 
 import json as json_text
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -99,7 +100,7 @@ def _pairs(path: Path) -> list[Document]:
     format_options = detect(path).options
     known = set() if format_options is None else {k.name for k in knobs(format_options)}
     losses = Losses()
-    lenient = {"out_of_range": "drop", "losses": losses} if "out_of_range" in known else {}
+    lenient: dict[str, Any] = {"out_of_range": "drop", "losses": losses} if "out_of_range" in known else {}
     documents = list(read(path, **lenient))
     for loss in losses:
         err.print(f"chaffinch: {loss}")

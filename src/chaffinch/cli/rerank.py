@@ -104,6 +104,12 @@ def command(
     kind = _features(features, kernel, model)
     recipe = recipe or RECIPES.get(kind, DEFAULT_RERANKER)
     config = _config(recipe, settings or {}, seed)
+    used: Any = kind if base is not None else given_features
+    if isinstance(model, Parser) and kernel is None:
+        used = rerank_trees.features_named(kind, data)
+    compared = None if kernel is None else rerank_trees.kernel_named(kernel)
+    made = Reranker(config, features=used, kernel=compared, min_count=min_count, seed=seed, threads=threads)
+    made.checked()
     parts: dict[str, list[CandidateList]] = {}
     with clock() as took:
         if base is None:
@@ -114,13 +120,6 @@ def command(
             parts["train"] = cross_validated_tag_lists(
                 lambda: _anew(base, threads), _labelled(data), kbest, folds, wrong=wrong
             )
-        used: Any = kind if base is not None else given_features
-        if isinstance(model, Parser) and kernel is None:
-            used = rerank_trees.features_named(kind, data)
-        compared = None if kernel is None else rerank_trees.kernel_named(kernel)
-        made = Reranker(
-            config, features=used, kernel=compared, min_count=min_count, seed=seed, threads=threads
-        )
         with progress_bar() as listener:
             made.fit(parts["train"], on_epoch=listener)
     if dev is not None and base is None:
@@ -146,7 +145,7 @@ def command(
         "cpu_s": round(took.cpu_s, 4),
         "lists": len(parts["train"]),
         "candidates": sum(len(one.candidates) for one in parts["train"]),
-        "features": made.features_.F if compared is None else len(made.support_),
+        **({"features": made.features_.F} if compared is None else {"support": len(made.support_)}),
         **scores,
         "model": str(output),
         "model_bytes": output.stat().st_size,
@@ -301,8 +300,11 @@ def _show(record: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
             )
             shown.add_row(name, *(f"{v:.4f}" for v in values), f"{values[1] - values[0]:+.4f}", interval)
         out.print(shown)
+    described = (
+        f"{record['features']:,} features" if "features" in record else f"{record['support']:,} support trees"
+    )
     out.print(
         f"{record['recipe']}: {record['lists']:,} lists, {record['candidates']:,} candidates, "
-        f"{record['features']:,} features, {record['wall_s']:.2f} s; {record['model']} has "
+        f"{described}, {record['wall_s']:.2f} s; {record['model']} has "
         f"{record['model_bytes'] / 1024:,.0f} KB"
     )

@@ -95,7 +95,7 @@ class Reranker(Manners):
         """Learn from lists whose losses are known."""
         if not lists:
             raise DataError("there is no list of candidates to learn from")
-        config = self._config()
+        config = self.checked()
         losses = [one.losses for one in lists if one.losses is not None]
         if len(losses) < len(lists):
             raise DataError("every list needs losses to be learnt from")
@@ -118,6 +118,14 @@ class Reranker(Manners):
         self.scorer_: FeatureScorer = config.fit(problem, noted)
         self.config_ = config
         return self
+
+    def checked(self) -> Any:
+        """The learner's config; ConfigError where it does not go with the kernel."""
+        config = self._config()
+        if self.kernel is not None and not isinstance(config, OnlineLearner):
+            online = [r.name for r in RERANKERS if issubclass(r.config, OnlineLearner)]
+            raise ConfigError(f"with a kernel, use {' or '.join(online)}: they learn one example at a time")
+        return config
 
     # -- answering --------------------------------------------------------------------------------------------
 
@@ -196,9 +204,6 @@ class Reranker(Manners):
         config: Any,
         noted: Listener,
     ) -> "Reranker":
-        if not isinstance(config, OnlineLearner):
-            online = [r.name for r in RERANKERS if issubclass(r.config, OnlineLearner)]
-            raise ConfigError(f"with a kernel, use {' or '.join(online)}: they learn one example at a time")
         every = [y for one in lists for y in one.candidates]
         rows = GramRows(kernel, every, threads=self.threads)
         bounds = _bounds(lists).tolist()
