@@ -23,21 +23,6 @@ std::vector<float> norms(const SharedRows& x) {
     return out;
 }
 
-// Lanes are folded in halves: four and four, two and two, one and one.
-static_assert(lanes == 8);
-
-CHAFFINCH_INLINE float largest(const Reals& pack) {
-    Reals other = __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3), found = pack > other ? pack : other;
-    other = __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5), found = found > other ? found : other;
-    return found[0] > found[1] ? found[0] : found[1];
-}
-
-CHAFFINCH_INLINE float sum(const Reals& pack) {
-    Reals total = pack + __builtin_shufflevector(pack, pack, 4, 5, 6, 7, 0, 1, 2, 3);
-    total += __builtin_shufflevector(total, total, 2, 3, 0, 1, 6, 7, 4, 5);
-    return total[0] + total[1];
-}
-
 // The block of one example:  min over a of  sum_y A a_y^2 / 2 + B_y a_y,   a_y <= C [y = gold],  sum_y a_y = 0.
 //
 //   D_y = B_y + A C [y = gold],   a_y = C [y = gold] - max(0, D_y - beta) / A,   sum_y max(0, D_y - beta) = A C
@@ -47,16 +32,16 @@ CHAFFINCH_INLINE float sum(const Reals& pack) {
 CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float top, float AC) {
     float beta = top - AC, before = 0;
     for (std::int64_t step = 0; step < S; ++step) {
-        Reals count{}, total{}, d;
+        Reals count{}, heights{}, d;
         for (std::int64_t y = 0; y < S; y += lanes) {
             get<float>(d, D + y);
             count += d > beta ? Reals{} + 1.0f : Reals{};
-            total += d > beta ? d : Reals{};
+            heights += d > beta ? d : Reals{};
         }
-        const float above = sum(count);
+        const float above = total(count);
         if (above == before || above == 0) break;
         before = above;
-        beta = (sum(total) - AC) / above;
+        beta = (total(heights) - AC) / above;
     }
     return beta;
 }
@@ -119,7 +104,7 @@ template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const Cram
         }
         const float best = largest(high), violation = best + largest(-low);
         found.violation = violation > found.violation ? violation : found.violation;
-        found.met += static_cast<double>(C[n] * (best - G[y_n]) + sum(product));
+        found.met += static_cast<double>(C[n] * (best - G[y_n]) + total(product));
         if (violation <= 1e-6f) {
             // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
             if (bound > 0 && -violation > bound) resting[n] = 1;

@@ -183,11 +183,10 @@ DualObjective DualRest::objective(std::size_t threads) const {
             losses += linear ? z : z * z;
             shares += a * (1.0f - 0.5f * D_[n] * a);
         }
-        double loss = static_cast<double>(Y_ - S()), share = 0;
-        for (std::int64_t l = 0; l < lanes; ++l) loss += losses[l], share += shares[l];
+        double loss = static_cast<double>(total(losses) - static_cast<float>(S() - Y_));
         for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k)
             loss += loss_of(1.0f - scores[labels_[k]]) - loss_of(1.0f + scores[labels_[k]]);
-        sum.primal += C_[n] * loss, sum.dual += share;
+        sum.primal += C_[n] * loss, sum.dual += static_cast<double>(total(shares));
     });
 }
 

@@ -17,6 +17,7 @@ EPOCHS = 20
 MOST_EPOCHS = 10_000
 MOST_LATE = 1000
 FIRST_LOOK = 3
+GROWTH = 1.6  # of the part of the met gap that is left, from the first look to the last: passes come to move less
 LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 
 Order = NDArray[np.int64]
@@ -145,7 +146,8 @@ class GapWatch:
         """Whether to look after this pass."""
         if self.wanted is None or epoch < FIRST_LOOK:
             return False
-        return epoch >= 4 * self._looked or self._left * met <= self.wanted * self._primal
+        caution = GROWTH if self._looked == FIRST_LOOK else 1.0
+        return epoch >= 4 * self._looked or caution * self._left * met <= self.wanted * self._primal
 
     def seen(self, epoch: int, met: float, primal: float, dual: float) -> dict[str, float]:
         """What was found; the next look is settled by it."""
