@@ -129,7 +129,7 @@ def test_an_l1_penalty_reaches_the_objective_of_scikit_learn_and_makes_weights_z
 def test_the_gradient_is_that_of_finite_differences(loss):
     rows = SparseRows.of(X)
     q = ((signs + 1) / 2).astype(np.float32)
-    native = _core.DocumentRows(rows.ptr, rows.ids, rows.weights(), F, 1.0)
+    native = rows.native(1.0)
     batch = _core.ChoiceBatch(native, q, c, getattr(_core.ChoiceLoss, loss), 0.0, 0.3)
     w = np.zeros((F + 1, 8), np.float32)
     w[:, :Y] = random.normal(size=(F + 1, Y))
@@ -163,7 +163,7 @@ def test_gradient_steps_are_those_of_the_plain_algorithm(loss, batch, penalty, a
     rates = np.random.default_rng(seed).uniform(0.01, 0.1, -(-N // batch)).astype(np.float32)
     rows = SparseRows.of(X)
     q = ((signs + 1) / 2).astype(np.float32)
-    native = _core.DocumentRows(rows.ptr, rows.ids, rows.weights(), F, 0.0)
+    native = rows.native(0.0)
     learner = _core.ChoiceSgd(F, Y, getattr(_core.ChoiceLoss, loss), adaptive, average, l1, l2)
     w = np.zeros((F + 1, 8), np.float32)
     met = learner.run(native, q, c, order, batch, rates, 2, w)
@@ -238,7 +238,7 @@ def test_documents_that_join_late_are_scored_by_weights_that_never_met_them():
     order = _core.permutation(N, 3)
     place = {int(n): i for i, n in enumerate(early)}
     again = np.array([place[int(n)] for n in order if int(n) in place], dtype=np.int64)
-    native = _core.DocumentRows(rows.ptr, rows.ids, rows.weights(), F, 0.0)
+    native = rows.native(0.0)
     w = np.zeros((F + 1, 8), np.float32)
     ptr = np.arange(len(early) + 1)
     solver = _core.DualRest(native, ptr, y[early], c[early], Y, _core.MarginLoss.squared, False)
@@ -284,8 +284,7 @@ def test_features_of_one_document_alone_have_the_weights_that_their_sum_says(kin
     n, f, labels = 12, 40, 3
     dense = random.normal(size=(n, f)) * (random.random((n, f)) < density)
     rows = SparseRows.of(dense)
-    values = rows.weights()
-    native = _core.DocumentRows(rows.ptr, rows.ids, values, f, 0.5)
+    native = rows.native(0.5)
     gold, ones = random.integers(0, labels, n).astype(np.int32), np.ones(n, np.float32)
     ptr, order, w = np.arange(n + 1), np.arange(n), np.full((f + 1, 8), np.nan, np.float32)
     with_bias = np.concatenate([dense, np.full((n, 1), 0.5)], axis=1)
@@ -324,3 +323,46 @@ def test_a_margin_needs_two_classes(learner):
         learner.fit(problem(labels=np.ones(N, np.int32)))
     some = np.minimum(np.arange(N + 1), 5)  # a label that only the first five documents have is no such case
     assert DualRest().fit(problem(label_ptr=some, labels=np.zeros(5, np.int32), Y=1)).w.any()
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [
+        DualRest(),
+        DualRidge(),
+        DualCrammerSinger(),
+        DualLogistic(),
+        ChoiceSgd(epochs=2),
+        ChoiceSgd(epochs=2, adaptive=True),
+        ChoiceBatch(),
+        ChoicePerceptron(),
+        MultinomialNaiveBayes(),
+    ],
+)
+@pytest.mark.parametrize("rare", [False, True])
+def test_values_as_factors_of_features_and_rows_are_learnt_from_as_if_spelt_out(learner, rare):
+    random = np.random.default_rng(3)
+    has = random.random((30, 12)) < 0.4
+    has[:2] = not rare  # unless rare, two documents hold every feature
+    has[0, 0] = True
+    has[1:, 0] &= not rare
+    rows = SparseRows.of(has.astype(np.float32))
+    factors = (random.random(12).astype(np.float32) + 0.1, random.random(30).astype(np.float32) + 0.1)
+    rows = replace(rows, values=None, factors=factors)
+    gold = random.integers(0, 3, 30).astype(np.int32)
+    given = ChoiceProblem(
+        ptr=rows.ptr,
+        ids=rows.ids,
+        values=None,
+        factors=factors,
+        F=12,
+        label_ptr=np.arange(31),
+        labels=gold,
+        Y=3,
+        importance=np.ones(30, np.float32),
+    )
+    spelt_out = replace(given, values=rows.weights(), factors=None)
+    w = learner.fit(given).w
+    assert np.allclose(w, learner.fit(spelt_out).w, atol=1e-4)
+    which = np.array([4, 2])
+    assert np.allclose(given.scores(which, w, 0.0), spelt_out.scores(which, w, 0.0), atol=1e-5)

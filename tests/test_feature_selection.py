@@ -298,3 +298,18 @@ def test_a_damaged_union_is_refused(damage):
     header, arrays, strings = union.state()
     with pytest.raises(ModelFileError):
         FeatureUnion.from_state(header | damage, arrays, strings)
+
+
+@given(documents, st.sampled_from(["none", "l1", "l2"]), st.data())
+def test_weights_of_presence_are_factors_of_features_and_rows(texts, norm, drawn):
+    rows = TextVectorizer(binary=True, idf=True, norm=norm, ngram_high=1).fit_transform(texts)
+    counts = TextVectorizer(ngram_high=1, idf=True, norm="none").fit_transform(texts).dense()
+    presence = (counts > 0) * rows.factors[0]
+    size = {"none": 1.0, "l1": presence.sum(1), "l2": np.sqrt((presence**2).sum(1))}[norm]
+    expected = presence / np.broadcast_to(size, len(texts))[:, None]
+    assert np.allclose(rows.dense(), expected, atol=1e-5)
+    which = np.array(drawn.draw(st.lists(st.integers(0, len(texts) - 1), min_size=1)))
+    assert np.allclose(rows.taken(which).dense(), expected[which], atol=1e-5)
+    assert np.allclose(rows.times(3.0).dense(), 3 * expected, atol=1e-5)
+    assert np.allclose(rows.beside(rows).dense(), np.hstack([expected, expected]), atol=1e-5)
+    assert rows.spelt_out().factors is None

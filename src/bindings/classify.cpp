@@ -29,18 +29,24 @@ template <class Array> void check_table(const Array& w, std::int64_t F, std::int
 struct DocumentRows {
     In<std::int64_t> ptr;
     In<std::int32_t> ids;
-    In<float> values;
+    In<float> values, by_feature, by_row;
     Examples examples;
 
-    DocumentRows(In<std::int64_t> ptr_, In<std::int32_t> ids_, In<float> values_, std::int64_t F, float bias)
-        : ptr(std::move(ptr_)), ids(std::move(ids_)), values(std::move(values_)) {
+    DocumentRows(In<std::int64_t> ptr_, In<std::int32_t> ids_, In<float> values_, std::int64_t F, float bias,
+                 In<float> by_feature_, In<float> by_row_)
+        : ptr(std::move(ptr_)), ids(std::move(ids_)), values(std::move(values_)), by_feature(std::move(by_feature_)),
+          by_row(std::move(by_row_)) {
         const auto bounds = span(ptr);
         expect(!bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds) &&
                    bounds.back() == static_cast<std::int64_t>(ids.size()),
                "DocumentRows: ptr must rise from 0 to the number of ids");
         expect(values.size() == 0 || values.size() == ids.size(), "DocumentRows: values must match ids, or be empty");
         expect(F >= 0 && all_below(span(ids), F), "DocumentRows: a feature is out of range");
-        examples = {bounds, span(ids), span(values), F, bias};
+        expect((by_feature.size() == 0 && by_row.size() == 0) ||
+                   (values.size() == 0 && static_cast<std::int64_t>(by_feature.size()) == F &&
+                    by_row.size() + 1 == bounds.size()),
+               "DocumentRows: factors go without values, one per feature and one per row");
+        examples = {bounds, span(ids), span(values), F, bias, span(by_feature), span(by_row)};
     }
 
     std::int64_t N() const { return examples.N(); }
@@ -157,8 +163,9 @@ struct BatchRun {
 
 void bind_classify(nb::module_& m) {
     nb::class_<DocumentRows>(m, "DocumentRows", "Rows of weighted features, checked once.")
-        .def(nb::init<In<std::int64_t>, In<std::int32_t>, In<float>, std::int64_t, float>(), nb::arg("ptr").noconvert(),
-             nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("features"), nb::arg("bias") = 0.0f);
+        .def(nb::init<In<std::int64_t>, In<std::int32_t>, In<float>, std::int64_t, float, In<float>, In<float>>(),
+             nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("features"),
+             nb::arg("bias"), nb::arg("by_feature").noconvert(), nb::arg("by_row").noconvert());
 
     nb::enum_<MarginLoss>(m, "MarginLoss")
         .value("hinge", MarginLoss::hinge)

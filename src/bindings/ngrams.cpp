@@ -3,6 +3,7 @@
 
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "give_back.hpp"
 #include "random.hpp"
 #include "selection.hpp"
 
@@ -295,6 +296,21 @@ void bind_ngrams(nb::module_& m) {
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("binary"),
         nb::arg("sublinear"), nb::arg("norm"), nb::arg("values").noconvert(), nb::arg("threads"),
         "Counts to weights, in place: binary or sublinear, times scale[id], each row divided by its norm (0, 1, 2).");
+
+    m.def(
+        "inverse_norms",
+        [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> scale, int norm, Out<float> out, std::size_t threads) {
+            check_rows(ptr, ids.size());
+            check_ids(span(ids), static_cast<std::int64_t>(scale.size()));
+            if (out.size() + 1 != ptr.size()) throw nb::value_error("out must have one entry per row");
+            nb::gil_scoped_release released;
+            inverse_norms(span(ptr), span(ids), span(scale), norm, threads, span(out));
+        },
+        nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("norm"),
+        nb::arg("out").noconvert(), nb::arg("threads"),
+        "1 / norm (0: no norm, 1, 2) of rows that hold every feature once with the value scale[id]: out float32 [N].");
+
+    m.def("give_back_memory", &give_back_memory, "Memory that was freed goes back to the system, where it can.");
 
     m.def(
         "uniforms",

@@ -32,7 +32,7 @@ ChoiceObjective::ChoiceObjective(const Examples& x, std::span<const float> q, st
             documents_[at] = static_cast<std::int32_t>(n);
             column_values_[at] = v;
         };
-        for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) place(x.ids[k], x.value(k));
+        for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) place(x.ids[k], x.value(n, k));
         if (x.bias != 0) place(x.F, x.bias);
     }
 }

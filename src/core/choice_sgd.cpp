@@ -116,7 +116,7 @@ CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const SgdSettings
             scatter(x, n, d.data(), S, step.w);
             continue;
         }
-        for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) step.move(x.ids[k], x.value(k), d.data(), e);
+        for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) step.move(x.ids[k], x.value(n, k), d.data(), e);
         if (x.bias != 0) step.move(x.F, x.bias, d.data(), e);
     }
     return loss;

@@ -16,18 +16,24 @@ namespace chaffinch {
 struct Examples {
     std::span<const std::int64_t> ptr;  // [N+1]
     std::span<const std::int32_t> ids;  // [nnz]  each in [0, F)
-    std::span<const float> values;      // [nnz], or empty: every value is 1
+    std::span<const float> values;      // [nnz], or empty: every value is 1, or that of its feature times that of its row
     std::int64_t F = 0;                 // features; row F of w is the bias
     float bias = 0;
+    std::span<const float> by_feature = {}; // [F], or empty
+    std::span<const float> by_row = {};     // [N], where there is one by feature
 
     std::int64_t N() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
-    float value(std::int64_t k) const { return values.empty() ? 1.0f : values[static_cast<std::size_t>(k)]; }
+    // The value of cell k, which is in row n.
+    float value(std::int64_t n, std::int64_t k) const {
+        if (!values.empty()) return values[static_cast<std::size_t>(k)];
+        return by_feature.empty() ? 1.0f : by_feature[ids[k]] * by_row[n];
+    }
 };
 
 // |x_n|^2, the bias included.
 inline float squared_norm(const Examples& x, std::int64_t n) {
     double sum = static_cast<double>(x.bias) * x.bias;
-    for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) sum += static_cast<double>(x.value(k)) * x.value(k);
+    for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) sum += static_cast<double>(x.value(n, k)) * x.value(n, k);
     return static_cast<float>(sum);
 }
 
@@ -43,6 +49,9 @@ CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const floa
     const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
     const std::int32_t* ids = x.ids.data();
     const float* values = x.values.empty() ? nullptr : x.values.data();
+    const float* by_feature = x.by_feature.empty() ? nullptr : x.by_feature.data();
+    const float by_row = by_feature ? x.by_row[n] : 1.0f;
+    const auto value = [&](std::int64_t k) { return values ? values[k] : by_feature ? by_feature[ids[k]] * by_row : 1.0f; };
     const auto add = [&](const float* row, float v) {
         for (int p = 0; p < P; ++p) {
             Pack<float> here;
@@ -56,7 +65,7 @@ CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const floa
             __builtin_prefetch(next);
             if (P > 1) __builtin_prefetch(next + 16);
         }
-        add(w + ids[k] * S, values ? values[k] : 1.0f);
+        add(w + ids[k] * S, value(k));
     }
     if (x.bias != 0) add(w + x.F * S, x.bias);
     for (int p = 0; p < P; ++p) put(out + p * lanes, sum[p]);
@@ -69,6 +78,9 @@ CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const flo
     const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
     const std::int32_t* ids = x.ids.data();
     const float* values = x.values.empty() ? nullptr : x.values.data();
+    const float* by_feature = x.by_feature.empty() ? nullptr : x.by_feature.data();
+    const float by_row = by_feature ? x.by_row[n] : 1.0f;
+    const auto value = [&](std::int64_t k) { return values ? values[k] : by_feature ? by_feature[ids[k]] * by_row : 1.0f; };
     const auto add = [&](float* row, float v) {
         for (int p = 0; p < P; ++p) {
             Pack<float> here;
@@ -77,7 +89,7 @@ CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const flo
             put(row + p * lanes, here);
         }
     };
-    for (std::int64_t k = begin; k < end; ++k) add(w + ids[k] * S, values ? values[k] : 1.0f);
+    for (std::int64_t k = begin; k < end; ++k) add(w + ids[k] * S, value(k));
     if (x.bias != 0) add(w + x.F * S, x.bias);
 }
 

@@ -184,7 +184,7 @@ struct Inverted {
         for (std::int64_t j = 0; j < B.N(); ++j)
             for (std::int64_t k = B.ptr[j]; k < B.ptr[j + 1]; ++k) {
                 const auto to = static_cast<std::size_t>(ptr[static_cast<std::size_t>(B.ids[k]) + 1]++);
-                row[to] = static_cast<std::int32_t>(j), value[to] = B.value(k);
+                row[to] = static_cast<std::int32_t>(j), value[to] = B.value(j, k);
             }
         ptr.pop_back();
     }
@@ -193,7 +193,7 @@ struct Inverted {
 CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const Inverted& B, std::int64_t n, float* out) {
     std::fill_n(out, n, 0.0f);
     for (std::int64_t k = A.ptr[i]; k < A.ptr[i + 1]; ++k) {
-        const float v = A.value(k);
+        const float v = A.value(i, k);
         const auto f = static_cast<std::size_t>(A.ids[k]);
         for (std::int64_t at = B.ptr[f]; at < B.ptr[f + 1]; ++at) out[B.row[at]] += v * B.value[at];
     }

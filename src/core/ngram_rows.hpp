@@ -1,6 +1,7 @@
 // Features of documents, as they come, to rows.
 #pragma once
 
+#include "give_back.hpp"
 #include "ngrams.hpp"
 #include "parallel.hpp"
 #include "radix.hpp"
@@ -10,6 +11,8 @@
 #include <vector>
 
 namespace chaffinch {
+
+constexpr std::size_t many_cells = std::size_t{1} << 20;
 
 // The features of one document, in any order and repeated, become a row.
 inline void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_t>& scratch, bool presence, Rows& out) {
@@ -41,6 +44,7 @@ template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads
     Rows out{{0}, {}, {}};
     std::size_t nnz = 0, counted = 0;
     for (const Rows& part : parts) nnz += part.ids.size(), counted += part.values.size();
+    if (nnz >= many_cells) give_back_memory(); // what the blocks were made of, before they are copied
     out.ids.reserve(nnz);
     out.values.reserve(counted);
     for (Rows& part : parts) {

@@ -135,7 +135,8 @@ class Counter {
     void level(std::int32_t n) {
         std::vector<std::vector<std::int32_t>> at(B_);
         for (std::size_t b = 0; b < B_; ++b) at[b].assign(blocks_[b].ids.size(), -1);
-        std::vector<Node> nodes; // those kept, partition after partition
+        std::vector<std::vector<Node>> nodes; // [partitions] those kept
+        std::uint32_t kept = 0;
         std::vector<Buckets> buckets(B_);
         const std::size_t size = std::max<std::size_t>(1, partitions() / rounds);
         for (std::size_t first = 0; first < partitions(); first += size) {
@@ -144,9 +145,9 @@ class Counter {
             parallel_blocks(size, threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
             std::vector<std::uint32_t> numbers; // of the first node of each partition
             for (Partition& part : parts) {
-                numbers.push_back(static_cast<std::uint32_t>(nodes.size()));
-                nodes.insert(nodes.end(), part.nodes.begin(), part.nodes.end());
-                part = {};
+                numbers.push_back(kept);
+                kept += static_cast<std::uint32_t>(part.nodes.size());
+                nodes.push_back(std::move(part.nodes));
             }
             parallel_blocks(B_, threads_, [&](std::size_t b) {
                 for (std::size_t p = 0; p < size; ++p)
@@ -234,9 +235,10 @@ class Counter {
     }
 
     // Numbers the nodes by first sight, which is the rank of their first position.
-    std::vector<std::int32_t> keep(std::int32_t n, const std::vector<Node>& nodes) {
+    std::vector<std::int32_t> keep(std::int32_t n, const std::vector<std::vector<Node>>& nodes) {
         std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
-        for (const Node& node : nodes) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
+        for (const std::vector<Node>& part : nodes)
+            for (const Node& node : part) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
         std::vector<std::uint32_t> before(firsts.size());
         std::uint32_t kept = 0;
         for (std::size_t w = 0; w < firsts.size(); ++w) {
@@ -250,14 +252,15 @@ class Counter {
         out_.trie.parents.resize(base + kept - symbols_kept_);
         out_.trie.lasts.resize(base + kept - symbols_kept_);
         std::vector<std::int32_t> numbers;
-        numbers.reserve(nodes.size());
-        for (const Node& node : nodes) {
-            const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
-            const auto word = static_cast<std::size_t>(node.first >> 6);
-            const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
-            numbers.push_back(static_cast<std::int32_t>(id));
-            describe(n, id, node);
-        }
+        numbers.reserve(kept);
+        for (const std::vector<Node>& part : nodes)
+            for (const Node& node : part) {
+                const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
+                const auto word = static_cast<std::size_t>(node.first >> 6);
+                const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
+                numbers.push_back(static_cast<std::int32_t>(id));
+                describe(n, id, node);
+            }
         return numbers;
     }
 

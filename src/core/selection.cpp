@@ -79,4 +79,17 @@ void weigh(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
     });
 }
 
+void inverse_norms(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::span<const float> scale,
+                   int norm, std::size_t threads, std::span<float> out) {
+    each_row(ptr.size() - 1, threads, [&](std::size_t n) {
+        double size = 0.0;
+        for (std::int64_t k = ptr[n]; norm != 0 && k < ptr[n + 1]; ++k) {
+            const double v = scale[ids[k]];
+            size += norm == 2 ? v * v : std::abs(v);
+        }
+        if (norm == 2) size = std::sqrt(size);
+        out[n] = size == 0.0 ? 1.0f : static_cast<float>(1.0 / size);
+    });
+}
+
 } // namespace chaffinch

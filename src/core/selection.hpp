@@ -36,4 +36,12 @@ void weigh(std::span<const std::int64_t> ptr, // [N+1]
            std::size_t threads,
            std::span<float> values);          // [nnz] counts in, weighted out
 
+// Of rows that hold every feature once with the value scale[id]: what their values are multiplied by to have norm 1.
+void inverse_norms(std::span<const std::int64_t> ptr, // [N+1]
+                   std::span<const std::int32_t> ids, // [nnz]
+                   std::span<const float> scale,      // [F]
+                   int norm,                          // 0: none, then 1; 1 or 2
+                   std::size_t threads,
+                   std::span<float> out);             // [N]
+
 } // namespace chaffinch

@@ -37,16 +37,17 @@ SharedRows::SharedRows(const Examples& all) : all_(all), ptr_{0} {
         return;
     }
     ids_.reserve(all.ids.size());
-    if (!all.values.empty()) values_.reserve(all.values.size());
+    const bool ones = all.values.empty() && all.by_feature.empty();
+    if (!ones) values_.reserve(all.ids.size());
     for (std::int64_t n = 0; n < all.N(); ++n) {
         double own = 0, shared = static_cast<double>(all.bias) * all.bias;
         for (std::int64_t k = all.ptr[n]; k < all.ptr[n + 1]; ++k) {
             const std::int32_t p = place_[all.ids[k]];
-            const double v = all.value(k);
+            const double v = all.value(n, k);
             (p < 0 ? own : shared) += v * v;
             if (p < 0) continue;
             ids_.push_back(p);
-            if (!all.values.empty()) values_.push_back(all.values[k]);
+            if (!ones) values_.push_back(all.value(n, k));
         }
         ptr_.push_back(static_cast<std::int64_t>(ids_.size()));
         own_.push_back(static_cast<float>(own));
@@ -76,7 +77,7 @@ void SharedRows::spread(const float* shared, std::int64_t S,
         for (std::int64_t k = all_.ptr[n]; k < all_.ptr[n + 1]; ++k)
             if (place_[all_.ids[k]] < 0) {
                 float* row = w + all_.ids[k] * S;
-                const float v = all_.value(k);
+                const float v = all_.value(n, k);
                 for (std::int64_t y = 0; y < S; ++y) row[y] = v * d[y];
             }
     }

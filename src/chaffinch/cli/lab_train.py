@@ -115,7 +115,8 @@ def _experiment(
     given = {k: v for k, v in arguments.items() if v is not None}
     settings = {k: v for k, v in given.items() if k in knob_names or k in short}
     if given.get("data"):
-        raise ConfigError("a dataset (-d) and training files exclude each other")
+        named = ", ".join(map(str, given["data"]))
+        raise ConfigError(f"a dataset (-d) and training files exclude each other, found {named}")
     for name, parameter in before.items():
         if name in SHARED or name in knob_names or name in ("data", "model"):
             continue

@@ -1,12 +1,13 @@
 """Rows of features, the currency between text and learners, and how other matrices become rows."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import DocumentRows
 from chaffinch.errors import DataError
 
 MOST_COLUMNS = 2**31 - 1
@@ -18,8 +19,9 @@ class SparseRows:
 
     ptr:     int64 [N+1]
     ids:     int32 [nnz]
-    values:  float32 [nnz], or None where every value is 1
+    values:  float32 [nnz], or None where every value is 1, or as the factors say
     columns: how many features there are
+    factors: float32 [columns] and [N]: a value is that of its feature times that of its row; or None
 
     >>> rows = SparseRows.of([[0.0, 2.0], [3.0, 0.0]])
     >>> rows.beside(SparseRows.of([[1.0], [1.0]])).ids.tolist()
@@ -30,6 +32,7 @@ class SparseRows:
     ids: NDArray[np.int32]
     values: NDArray[np.float32] | None
     columns: int
+    factors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
     def __len__(self) -> int:
         return len(self.ptr) - 1
@@ -41,7 +44,21 @@ class SparseRows:
 
     def weights(self) -> NDArray[np.float32]:
         """The values, spelt out: float32 [nnz]."""
-        return np.ones(len(self.ids), dtype=np.float32) if self.values is None else self.values
+        if self.values is not None:
+            return self.values
+        if self.factors is None:
+            return np.ones(len(self.ids), dtype=np.float32)
+        return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
+
+    def native(self, bias: float) -> DocumentRows:
+        """The rows as native code reads them; ``bias`` is the value of a feature that all have."""
+        none = np.zeros(0, np.float32)
+        values = none if self.values is None else self.values
+        return DocumentRows(self.ptr, self.ids, values, self.columns, bias, *(self.factors or (none, none)))
+
+    def spelt_out(self) -> "SparseRows":
+        """The same with values instead of factors."""
+        return self if self.factors is None else SparseRows(self.ptr, self.ids, self.weights(), self.columns)
 
     def dense(self) -> NDArray[np.float32]:
         """The same as a float32 [N][columns] array, for small ones."""
@@ -53,6 +70,9 @@ class SparseRows:
         """Every value multiplied."""
         if scale == 1.0:
             return self
+        if self.factors is not None:
+            by_feature, by_row = self.factors
+            return replace(self, factors=(by_feature, by_row * np.float32(scale)))
         return SparseRows(self.ptr, self.ids, self.weights() * np.float32(scale), self.columns)
 
     def taken(self, which: NDArray[np.integer[Any]]) -> "SparseRows":
@@ -62,7 +82,8 @@ class SparseRows:
         np.cumsum(sizes, out=ptr[1:])
         at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
         values = None if self.values is None else self.values[at]
-        return SparseRows(ptr, self.ids[at], values, self.columns)
+        factors = None if self.factors is None else (self.factors[0], self.factors[1][which])
+        return SparseRows(ptr, self.ids[at], values, self.columns, factors)
 
     def beside(self, *others: "SparseRows") -> "SparseRows":
         """These rows continued by those of other blocks, whose columns follow in order."""
@@ -75,7 +96,7 @@ class SparseRows:
             raise DataError(f"{columns} columns are more than {MOST_COLUMNS}")
         ptr = np.sum([block.ptr for block in blocks], axis=0)
         ids = np.empty(int(ptr[-1]), dtype=np.int32)
-        binary = all(block.values is None for block in blocks)
+        binary = all(block.values is None and block.factors is None for block in blocks)
         values = None if binary else np.empty(len(ids), dtype=np.float32)
         free, first_column = ptr[:-1].copy(), 0
         for block in blocks:

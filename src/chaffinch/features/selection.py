@@ -55,7 +55,8 @@ def sums_by_label(rows: SparseRows, labels: LabelRows, *, presence: bool = False
     if len(labels) != len(rows):
         raise DataError(f"{len(rows)} documents but {len(labels)} labels")
     out = np.zeros((rows.columns, len(labels.names)))
-    values = np.zeros(0, np.float32) if presence or rows.values is None else rows.values
+    ones = presence or (rows.values is None and rows.factors is None)
+    values = np.zeros(0, np.float32) if ones else rows.weights()
     count_by_label(rows.ptr, rows.ids, values, labels.ptr, labels.ids, out)
     return out
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import weigh
+from chaffinch._core import inverse_norms, weigh
 from chaffinch.features.rows import SparseRows
 
 NORMS = {"none": 0, "l1": 1, "l2": 2}
@@ -52,7 +52,11 @@ def weighted(
     norm: str,
     threads: int = 0,
 ) -> SparseRows:
-    """Rows of counts as rows of weights; the counts are overwritten. Binary weights of 1 are not stored."""
+    """Rows of counts as rows of weights; the counts are overwritten. Weights of presence are not stored one by one."""
+    if binary and scale is not None:
+        by_feature, by_row = scale.astype(np.float32), np.empty(len(rows), dtype=np.float32)
+        inverse_norms(rows.ptr, rows.ids, by_feature, NORMS[norm], by_row, threads)
+        return SparseRows(rows.ptr, rows.ids, None, rows.columns, (by_feature, by_row))
     if scale is None and norm == "none":
         if binary:
             return SparseRows(rows.ptr, rows.ids, None, rows.columns)

@@ -211,6 +211,7 @@ def _spelt_out(rows: Vectors) -> DenseRows:
 
 
 def _rows(rows: SparseRows) -> _core.KernelRows:
+    rows = rows.spelt_out()
     values = np.zeros(0, np.float32) if rows.values is None else rows.values
     return _core.KernelRows(rows.ptr, rows.ids, values, rows.columns)
 

@@ -18,6 +18,7 @@ class ChoiceProblem:
     """Documents over F features and Y labels.
 
     ptr, ids, values: rows as CSR, int64 [N+1], int32 [nnz], float32 [nnz] or None where every value is 1
+    factors:    instead of values, float32 [F] and [N]: each is that of its feature times that of its row; or None
     label_ptr, labels: the labels of each document as CSR; one each, unless there are several
     soft:       target distributions float32 [N, Y] that count instead of the labels; or None
     importance: how much each document counts, float32 [N], above 0
@@ -35,6 +36,7 @@ class ChoiceProblem:
     seed: int = 0
     threads: int = 0
     on_epoch: Listener = keep_going
+    factors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
 
     @property
     def N(self) -> int:
@@ -53,8 +55,17 @@ class ChoiceProblem:
 
     def rows(self, bias: float) -> DocumentRows:
         """The rows as the native learners read them; ``bias`` is the value of a feature that all have."""
-        values = np.zeros(0, np.float32) if self.values is None else self.values
-        return DocumentRows(self.ptr, self.ids, values, self.F, bias)
+        none = np.zeros(0, np.float32)
+        values = none if self.values is None else self.values
+        return DocumentRows(self.ptr, self.ids, values, self.F, bias, *(self.factors or (none, none)))
+
+    def weights(self) -> NDArray[np.float32]:
+        """The values, spelt out: float32 [nnz]."""
+        if self.values is not None:
+            return self.values
+        if self.factors is None:
+            return np.ones(len(self.ids), dtype=np.float32)
+        return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
 
     def scores(self, which: NDArray[np.int64], w: NDArray[np.float32], bias: float) -> NDArray[np.float32]:
         """The scores of some documents under w: float32 [which, Y]."""
@@ -62,9 +73,11 @@ class ChoiceProblem:
         ptr = np.zeros(len(which) + 1, dtype=np.int64)
         np.cumsum(sizes, out=ptr[1:])
         at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
-        values = np.zeros(0, np.float32) if self.values is None else self.values[at]
+        none = np.zeros(0, np.float32)
+        values = none if self.values is None else self.values[at]
+        factors = (none, none) if self.factors is None else (self.factors[0], self.factors[1][which])
         out = np.zeros((len(which), self.Y), dtype=np.float32)
-        choice_scores(DocumentRows(ptr, self.ids[at], values, self.F, bias), w, self.threads, out)
+        choice_scores(DocumentRows(ptr, self.ids[at], values, self.F, bias, *factors), w, self.threads, out)
         return out
 
     def targets(self) -> NDArray[np.float32]:

@@ -64,7 +64,7 @@ class ComplementNaiveBayes:
 
 def label_counts(problem: ChoiceProblem) -> Matrix:
     """n_fy: the sum of each feature over each label's documents, each document times its importance [F, Y]."""
-    values = np.ones(len(problem.ids), np.float32) if problem.values is None else problem.values
+    values = problem.weights()
     if len(values) and values.min() < 0:
         raise DataError(
             "Negative values in data passed to naive Bayes: it counts, and counts are not negative"

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import DocumentRows, choice_scores
+from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.model.document_encoder import DocumentEncoder
@@ -50,9 +50,8 @@ class ClassifierModel:
 
     def scores_of_rows(self, rows: SparseRows, threads: int) -> NDArray[np.float32]:
         """s [N, Y] of rows of features."""
-        values = np.zeros(0, np.float32) if rows.values is None else rows.values
         out = np.zeros((len(rows), len(self.classes)), dtype=np.float32)
-        choice_scores(DocumentRows(rows.ptr, rows.ids, values, rows.columns, 1.0), self.w, threads, out)
+        choice_scores(rows.native(1.0), self.w, threads, out)
         return out
 
     def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:

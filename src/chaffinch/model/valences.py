@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import DocumentRows, choice_scores
+from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
@@ -99,7 +99,7 @@ class Valences:
         counts = np.array([len(windows) for windows in cut])
         rows = self.rows([window for windows in cut for window in windows], threads)
         s = np.zeros((len(rows), self.Y), dtype=np.float32)
-        choice_scores(DocumentRows(rows.ptr, rows.ids, rows.weights(), rows.columns, 1.0), odds, threads, s)
+        choice_scores(rows.native(1.0), odds, threads, s)
         p = np.exp(s - s.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         said = np.column_stack([p, p @ _scale_of_labels(self.Y)])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import row_strengths
+from chaffinch._core import give_back_memory, row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.kernels import Kernel
@@ -114,6 +114,7 @@ class DocumentTask:
             ptr=rows.ptr,
             ids=rows.ids,
             values=rows.values,
+            factors=rows.factors,
             F=rows.columns,
             label_ptr=labels.ptr,
             labels=labels.ids,
@@ -137,6 +138,7 @@ class TrainedClassifier:
 def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
     """Encode, learn, keep the best pass where there are held-out documents, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
+    give_back_memory()  # what encoding needed, before the weights are made
     whole = replace(task, smallest=0.0)  # what is watched keeps its features, so that texts are encoded once
     best, held_out = BestPass(), _held_out(task, encoder)
     told: dict[int, float] = {}

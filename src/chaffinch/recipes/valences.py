@@ -122,6 +122,7 @@ class PhraseValences:
             ptr=rows.ptr,
             ids=rows.ids,
             values=rows.values,
+            factors=rows.factors,
             F=rows.columns,
             label_ptr=np.arange(len(y) + 1, dtype=np.int64),
             labels=y,
