@@ -3,6 +3,7 @@
 #include "arrays.hpp"
 #include "chain_batch.hpp"
 #include "exp.hpp"
+#include "maybe_arrays.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -16,19 +17,6 @@
 namespace chaffinch::bindings {
 
 namespace {
-
-template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
-
-// The array's first element, its shape as expected; null if it was not given.
-template <class Array>
-auto checked(const std::optional<Array>& array, std::initializer_list<std::int64_t> shape, const char* name) {
-    if (!array) return static_cast<decltype(array->data())>(nullptr);
-    std::size_t d = 0;
-    for (const std::int64_t n : shape)
-        if (static_cast<std::int64_t>(array->shape(d++)) != n)
-            throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
-    return array->data();
-}
 
 template <class Real> class BoundBatch {
   public:

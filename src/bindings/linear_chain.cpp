@@ -3,13 +3,11 @@
 
 #include "areas.hpp"
 #include "arrays.hpp"
-#include "score.hpp"
+#include "readings.hpp"
 
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
 
 #include <optional>
-#include <tuple>
 
 namespace chaffinch::bindings {
 
@@ -37,25 +35,11 @@ LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cu
                        first ? first->data() : nullptr, last ? last->data() : nullptr);
 }
 
-bool rises(std::span<const std::int64_t> bounds, std::size_t to) {
-    if (bounds.empty() || bounds.front() != 0 || bounds.back() != static_cast<std::int64_t>(to)) return false;
-    for (std::size_t i = 0; i + 1 < bounds.size(); ++i)
-        if (bounds[i] > bounds[i + 1]) return false;
-    return true;
-}
-
-Examples checked(const LinearChain& chain, const In<std::int64_t>& sentences, const In<std::int64_t>& ptr,
-                 const In<std::int32_t>& ids) {
-    expect(ptr.size() > 0 && rises(span(ptr), ids.size()), "LinearChain: ptr must rise from 0 to len(ids)");
-    expect(rises(span(sentences), ptr.size() - 1), "LinearChain: sentences must rise from 0 to the number of tokens");
-    expect(all_below(span(ids), chain.features()), "LinearChain: a feature id is out of range");
-    return {span(sentences), span(ptr), span(ids)};
-}
-
 } // namespace
 
 void bind_linear_chain(nb::module_& m) {
-    nb::class_<LinearChain>(m, "LinearChain", "A trained linear chain: rows of feature ids in, labels out.")
+    nb::class_<LinearChain> bound(m, "LinearChain", "A trained linear chain: rows of feature ids in, labels out.");
+    bound
         .def("__init__",
              [](LinearChain* self, Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
                 std::optional<Matrix> first, std::optional<Matrix> last) {
@@ -76,40 +60,8 @@ void bind_linear_chain(nb::module_& m) {
                 return given(std::move(labels));
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "The best labels: int32 [tokens].")
-        .def(
-            "kbest",
-            [](const LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::int64_t k, std::size_t threads) {
-                expect(k >= 1, "LinearChain: k must be >= 1");
-                const Examples x = checked(self, sentences, ptr, ids);
-                std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
-                std::vector<double> scores(x.size() * static_cast<std::size_t>(k));
-                std::vector<std::int64_t> found(x.size());
-                {
-                    nb::gil_scoped_release unlocked;
-                    self.kbest(x, k, threads, labels, scores, found);
-                }
-                return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(found)));
-            },
-            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("k"),
-            nb::arg("threads") = 0,
-            "Labels [k * tokens] (k rows per sentence), scores [N * k] and how many each sentence has [N].")
-        .def(
-            "marginals",
-            [](const LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::size_t threads) {
-                const Examples x = checked(self, sentences, ptr, ids);
-                std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
-                std::vector<double> log_z(x.size());
-                {
-                    nb::gil_scoped_release unlocked;
-                    self.marginals(x, threads, out, log_z);
-                }
-                return std::tuple(given(std::move(out)), given(std::move(log_z)));
-            },
-            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "p(y_t|x), flat [tokens * Y], and log Z of each sentence.");
+            nb::arg("threads") = 0, "The best labels: int32 [tokens].");
+    bind_readings(bound);
 }
 
 } // namespace chaffinch::bindings

@@ -5,7 +5,7 @@
 #include "arrays.hpp"
 #include "crf_problem.hpp"
 #include "pruned_sgd.hpp"
-#include "score.hpp"
+#include "readings.hpp"
 
 #include <nanobind/stl/tuple.h>
 
@@ -16,11 +16,6 @@ namespace chaffinch::bindings {
 
 namespace {
 
-bool rises(std::span<const std::int64_t> bounds, std::size_t to) {
-    return !bounds.empty() && bounds.front() == 0 && bounds.back() == static_cast<std::int64_t>(to) &&
-           std::ranges::is_sorted(bounds);
-}
-
 void check_rows(std::span<const std::int64_t> ptr, std::span<const std::uint16_t> labels, std::size_t weights,
                 std::int64_t Y) {
     expect(rises(ptr, labels.size()), "rows of labels: ptr must rise from 0 to the number of labels");
@@ -28,18 +23,11 @@ void check_rows(std::span<const std::int64_t> ptr, std::span<const std::uint16_t
     expect(std::ranges::all_of(labels, [Y](std::uint16_t y) { return y < Y; }), "rows of labels: a label is out of range");
 }
 
-Examples checked(const PrunedChain& chain, const In<std::int64_t>& sentences, const In<std::int64_t>& ptr,
-                 const In<std::int32_t>& ids) {
-    expect(ptr.size() > 0 && rises(span(ptr), ids.size()), "PrunedChain: ptr must rise from 0 to len(ids)");
-    expect(rises(span(sentences), ptr.size() - 1), "PrunedChain: sentences must rise from 0 to the number of tokens");
-    expect(all_below(span(ids), chain.features()), "PrunedChain: a feature id is out of range");
-    return {span(sentences), span(ptr), span(ids)};
-}
-
 } // namespace
 
 void bind_pruned_chain(nb::module_& m) {
-    nb::class_<PrunedChain>(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.")
+    nb::class_<PrunedChain> bound(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.");
+    bound
         .def(
             "__init__",
             [](PrunedChain* self, In<std::int64_t> ptr, In<std::uint16_t> labels, In<float> weights, In<float> start,
@@ -57,39 +45,6 @@ void bind_pruned_chain(nb::module_& m) {
             nb::arg("start").noconvert(), nb::arg("end").noconvert(), nb::arg("pair").noconvert(), nb::arg("threshold"),
             nb::arg("most"))
         .def(
-            "kbest",
-            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::int64_t k, std::size_t threads) {
-                expect(k >= 1, "PrunedChain: k must be >= 1");
-                const Examples x = checked(self, sentences, ptr, ids);
-                std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
-                std::vector<double> scores(x.size() * static_cast<std::size_t>(k));
-                std::vector<std::int64_t> found(x.size());
-                {
-                    nb::gil_scoped_release unlocked;
-                    self.kbest(x, k, threads, labels, scores, found);
-                }
-                return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(found)));
-            },
-            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("k"),
-            nb::arg("threads") = 0,
-            "Labels [k * tokens] (k rows per sentence), scores [N * k] and how many each sentence has [N].")
-        .def(
-            "marginals",
-            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
-               std::size_t threads) {
-                const Examples x = checked(self, sentences, ptr, ids);
-                std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
-                std::vector<double> log_z(x.size());
-                {
-                    nb::gil_scoped_release unlocked;
-                    self.marginals(x, threads, out, log_z);
-                }
-                return std::tuple(given(std::move(out)), given(std::move(log_z)));
-            },
-            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "p(y_t|x), flat [tokens * Y], and log Z of each sentence.")
-        .def(
             "states",
             [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
@@ -99,6 +54,7 @@ void bind_pruned_chain(nb::module_& m) {
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
             nb::arg("threads") = 0, "How many states the tokens have together.");
+    bind_readings(bound);
 
     using Sgd = std::pair<Problem*, PrunedSgd>;
     nb::class_<Sgd>(m, "PrunedSgd", "Stochastic gradient descent on the pruned chain.")

@@ -1,6 +1,7 @@
 // Trees: a sentence's potentials are checked once when it is made; its methods run without the GIL.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "maybe_arrays.hpp"
 #include "tree.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -15,18 +16,6 @@
 namespace chaffinch::bindings {
 
 namespace {
-
-template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
-
-template <class Array>
-auto checked(const std::optional<Array>& array, std::initializer_list<std::int64_t> shape, const char* name) {
-    if (!array) return static_cast<decltype(array->data())>(nullptr);
-    std::size_t d = 0;
-    for (const std::int64_t n : shape)
-        if (static_cast<std::int64_t>(array->shape(d++)) != n)
-            throw nb::value_error((std::string(name) + " has the wrong shape").c_str());
-    return array->data();
-}
 
 std::vector<std::int32_t> flat(const std::vector<TreeNode>& nodes) {
     std::vector<std::int32_t> out;
