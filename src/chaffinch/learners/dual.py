@@ -77,20 +77,8 @@ class DualRidge(DualPasses):
     The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.
     """
 
-    C: float = knob(
-        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
-    )
     epochs: int | None = knob(
         None, "most passes over the documents; else 3 or 4 over text, 200 over numbers", low=1
-    )
-    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
-    gap: float | None = knob(
-        None,
-        "stop when the duality gap is below this share of the primal objective, however long it takes",
-        low=1e-9,
-    )
-    bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
     )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
