@@ -57,7 +57,7 @@ BENCHMARK = Benchmark(
     input=lists,
     work=lambda given: (float(len(given["train"])), "lists"),
     ours=Contender(name="risk", run=lambda given: reranked(given, "risk")),
-    rivals=(),
+    rivals=(Contender(name="likelihood", run=lambda given: reranked(given, "likelihood")),),
     scores=scores,
     needs=(TRAIN, TEST),
     repeats=1,
