@@ -120,8 +120,6 @@ def entities() -> Iterator[str]:
     both = [concatenated(english[:2]), None, english[2]]
     yield _row("WNUT-17, train and dev", "clusters, gazetteers", both, None, Crf(**outside))
     yield _row("CoNLL-2002 Spanish", "", spanish, None, Crf(language="spanish"))
-    twice = Crf(language="spanish", second_pass=True)
-    yield _row("CoNLL-2002 Spanish", "a second pass", [*spanish[:2], None], None, twice)
     clusters = _outside(["cluster"])
     for part, said, knobs in (("SG", "", {}), ("EN", "", {}), ("EN", "clusters", clusters)):
         course = [read_table(corpus(f"sutd_hmm_2020/{part}/{name}")) for name in ("train", "dev.out")]
