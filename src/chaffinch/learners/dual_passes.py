@@ -17,9 +17,7 @@ EPOCHS = 20
 MOST_EPOCHS = 10_000
 MOST_LATE = 1000
 FIRST_LOOK = 3
-GROWTH = (
-    1.6  # of the part of the met gap that is left, from the first look to the last: passes come to move less
-)
+GROWTH = 1.6  # of the part of a met gap that is left, from the first look to the last: later passes move less
 LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 
 Order = NDArray[np.int64]
