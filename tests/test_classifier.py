@@ -219,3 +219,16 @@ def test_features_that_hardly_weigh_can_be_dropped(reviews, tmp_path):
     whole.save(tmp_path / "whole.chaff")
     small.save(tmp_path / "small.chaff")
     assert (tmp_path / "small.chaff").stat().st_size < 0.7 * (tmp_path / "whole.chaff").stat().st_size
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "svm", "crammer-singer", "logistic", "loglinear", "perceptron"])
+def test_documents_sorted_by_label_are_learnt_as_well_as_shuffled_ones(recipe):
+    train, test = (samples.load("reviews", split, n=400) for split in ("train", "test"))
+    in_order = sorted(train, key=lambda d: d.labels[0])
+    right = [
+        Classifier(recipe)
+        .fit([d.text for d in given], [d.labels[0] for d in given])
+        .score([d.text for d in test], [d.labels[0] for d in test])
+        for given in (train, in_order)
+    ]
+    assert right[1] > right[0] - 0.05
