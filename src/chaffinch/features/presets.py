@@ -24,7 +24,7 @@ def preset(
     if name in PLAIN:
         return FeatureSet(parse_all(texts), boundary=False)
     if clusters is not None:
-        texts = [*texts, *CLUSTERS]
+        texts = [*texts, *CLUSTERS, *(TAG_CLUSTERS if name == "pos" else ())]
     if gazetteers is not None and gazetteers.lists:
         texts = [*texts, "gaz[-1..1]", "gaz[0]|caps[0]", "gaz[-1]|gaz[0]|gaz[1]"]
     return FeatureSet(parse_all(texts))
@@ -66,6 +66,19 @@ CLUSTERS = [
     "cluster10[0]|caps[0]",
     "cluster10[-1]|w[0]",
     "w[0]|cluster10[1]",
+]
+
+
+# What parts of speech have besides: more of the neighbours, and forms of the word itself.
+TAG_CLUSTERS = [
+    *(f"cluster{n}[{o}]" for n in (8, 20) for o in (-2, 2)),
+    *_pairs("cluster20"),
+    *_pairs("cluster8"),
+    "cluster8[-2]|cluster8[-1]|cluster8[0]",
+    "cluster8[0]|cluster8[1]|cluster8[2]",
+    "cluster8[-1]|cluster8[1]",
+    "cluster20[0]|caps[0]",
+    "cluster20[0]|suffix2[0]",
 ]
 
 
