@@ -230,7 +230,7 @@ class BoundTagger {
 
     Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
                       const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known) const {
-        const Examples x{span(sentences), span(ptr), span(ids)};
+        const SentenceRows x{span(sentences), span(ptr), span(ids)};
         check_examples(x, tagger_.features());
         check_observations(observations, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.context());
         check_known(known, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.labels());

@@ -28,7 +28,7 @@ inline AnyRule rule_named(const std::string& name, double amount) {
     throw nb::value_error("rule must be perceptron, margin-perceptron, pa, mira or arow");
 }
 
-inline void check_examples(const Examples& x, std::int64_t F) {
+inline void check_examples(const SentenceRows& x, std::int64_t F) {
     const auto rising = [](std::span<const std::int64_t> bounds) {
         return !bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds);
     };
@@ -61,7 +61,7 @@ class Labelled {
                "order holds a number that is no sentence's");
     }
 
-    Examples examples;
+    SentenceRows examples;
 
   private:
     In<std::int64_t> sentences_, ptr_;

@@ -51,7 +51,7 @@ void bind_linear_chain(nb::module_& m) {
             "tag",
             [](const LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
-                const Examples x = checked(self, sentences, ptr, ids);
+                const SentenceRows x = checked(self, sentences, ptr, ids);
                 std::vector<std::int32_t> labels(ptr.size() - 1);
                 {
                     nb::gil_scoped_release unlocked;

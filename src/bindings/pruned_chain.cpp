@@ -48,7 +48,7 @@ void bind_pruned_chain(nb::module_& m) {
             "states",
             [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
-                const Examples x = checked(self, sentences, ptr, ids);
+                const SentenceRows x = checked(self, sentences, ptr, ids);
                 nb::gil_scoped_release unlocked;
                 return self.states(x, threads);
             },

@@ -34,11 +34,11 @@ struct ChainMasks {
 class ChainSearch {
   public:
     // k: how many wrong answers a rule gets to see.
-    ChainSearch(const Examples& examples, std::span<const std::int32_t> gold, const ChainCells& cells,
+    ChainSearch(const SentenceRows& examples, std::span<const std::int32_t> gold, const ChainCells& cells,
                 const ChainMasks& masks, std::int64_t k)
         : examples_(examples), gold_(gold), cells_(cells), masks_(masks), k_(k) {}
 
-    const Examples& examples() const { return examples_; }
+    const SentenceRows& examples() const { return examples_; }
 
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         const std::int64_t from = examples_.sentences[n];
@@ -138,7 +138,7 @@ class ChainSearch {
         }
     }
 
-    Examples examples_;
+    SentenceRows examples_;
     std::span<const std::int32_t> gold_;
     ChainCells cells_;
     ChainMasks masks_;

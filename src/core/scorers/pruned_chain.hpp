@@ -19,14 +19,14 @@ class PrunedChain {
     std::int64_t labels() const { return static_cast<std::int64_t>(start_.size()); }
 
     // The k best of each sentence, laid out as LinearChain::kbest does.
-    void kbest(const Examples& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
+    void kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                std::span<double> scores, std::span<std::int64_t> found) const;
 
     // p(y_t|x), zero where y is no state of t.  out [tokens][Y], log_z [N]
-    void marginals(const Examples& x, std::size_t threads, std::span<float> out, std::span<double> log_z) const;
+    void marginals(const SentenceRows& x, std::size_t threads, std::span<float> out, std::span<double> log_z) const;
 
     // How many states the tokens have together.
-    std::int64_t states(const Examples& x, std::size_t threads) const;
+    std::int64_t states(const SentenceRows& x, std::size_t threads) const;
 
   private:
     LatticeWeights weights() const;

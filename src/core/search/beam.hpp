@@ -89,7 +89,7 @@ class BeamSearch {
         : x_(x), gold_(gold), context_(context), settings_(settings), beam_(context, automaton, settings.width),
           update_(1) {}
 
-    const Examples& examples() const { return x_.examples; }
+    const SentenceRows& examples() const { return x_.examples; }
 
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         beam_.open(x_, n, weights.w());

@@ -19,7 +19,7 @@ namespace chaffinch {
 
 // Sentences as rows of features and observations.
 struct Observed {
-    Examples examples;
+    SentenceRows examples;
     const std::int32_t* observations = nullptr; // [tokens][columns of the label templates]
     const std::int32_t* known = nullptr;        // [tokens] a label that needs no search, or -1; null: none is known
 };

@@ -24,7 +24,7 @@ std::vector<float> copied(const float* values, std::int64_t n) {
 
 // Calls work(n, unary scores, T) for every sentence with a token; `make` gives each block its own workspace.
 template <class Make, class Work>
-void for_each_sentence(const Examples& x, const AlignedVector<float>& w, std::int64_t S, std::size_t threads,
+void for_each_sentence(const SentenceRows& x, const AlignedVector<float>& w, std::int64_t S, std::size_t threads,
                        Make&& make, Work&& work) {
     const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
     parallel_blocks(blocks, threads, [&](std::size_t b) {
@@ -63,7 +63,7 @@ ChainPotentials<float> LinearChain::potentials() const {
     return p;
 }
 
-void LinearChain::tag(const Examples& x, std::size_t threads, std::span<std::int32_t> labels) const {
+void LinearChain::tag(const SentenceRows& x, std::size_t threads, std::span<std::int32_t> labels) const {
     const auto make = [&] {
         ChainViterbi<float> viterbi;
         viterbi.prepare(potentials());
@@ -77,7 +77,7 @@ void LinearChain::tag(const Examples& x, std::size_t threads, std::span<std::int
                       });
 }
 
-void LinearChain::kbest(const Examples& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
+void LinearChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                         std::span<double> scores, std::span<std::int64_t> found) const {
     const auto make = [&] {
         ChainViterbi<float> viterbi;
@@ -99,7 +99,7 @@ void LinearChain::kbest(const Examples& x, std::int64_t k, std::size_t threads, 
                       });
 }
 
-void LinearChain::marginals(const Examples& x, std::size_t threads, std::span<float> out,
+void LinearChain::marginals(const SentenceRows& x, std::size_t threads, std::span<float> out,
                             std::span<double> log_z) const {
     const auto make = [&] {
         ChainMarginals<float> marginals;

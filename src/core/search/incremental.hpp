@@ -117,7 +117,7 @@ class IncrementalSearch {
 
     void own(double share) { settings_.own = share; }
 
-    const Examples& examples() const { return x_.examples; }
+    const SentenceRows& examples() const { return x_.examples; }
 
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         __builtin_prefetch(gold_.data() + x_.examples.sentences[n]);

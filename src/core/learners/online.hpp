@@ -29,7 +29,7 @@ struct Tally {
 };
 
 // Examples come in any order and lie far apart: while one is learnt from, those that follow are on their way.
-inline void prefetch_ahead(const Examples& x, std::span<const std::int64_t> order, std::size_t i) {
+inline void prefetch_ahead(const SentenceRows& x, std::span<const std::int64_t> order, std::size_t i) {
     constexpr std::int64_t line = 16; // ids
     if (i + 4 < order.size()) __builtin_prefetch(&x.sentences[order[i + 4]]);
     if (i + 2 < order.size()) __builtin_prefetch(x.ptr.data() + x.sentences[order[i + 2]]);

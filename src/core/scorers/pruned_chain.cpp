@@ -15,7 +15,7 @@ constexpr float lowest = 1e-30f;
 
 // Calls work(lattice, n) for every sentence with a token, its lattice built under each pruning until work is content.
 template <class Work>
-void for_each_lattice(const Examples& x, const LatticeWeights& w, const Pruning& pruning, std::size_t threads, Work&& work) {
+void for_each_lattice(const SentenceRows& x, const LatticeWeights& w, const Pruning& pruning, std::size_t threads, Work&& work) {
     const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
     parallel_blocks(blocks, threads, [&](std::size_t b) {
         Lattice lattice;
@@ -44,7 +44,7 @@ LatticeWeights PrunedChain::weights() const {
             .pair = pair_.data()};
 }
 
-void PrunedChain::kbest(const Examples& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
+void PrunedChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                         std::span<double> scores, std::span<std::int64_t> found) const {
     std::ranges::fill(found, 0);
     for_each_lattice(x, weights(), pruning_, threads, [&](Lattice& lattice, std::size_t n, bool last) {
@@ -61,7 +61,7 @@ void PrunedChain::kbest(const Examples& x, std::int64_t k, std::size_t threads, 
     });
 }
 
-void PrunedChain::marginals(const Examples& x, std::size_t threads, std::span<float> out,
+void PrunedChain::marginals(const SentenceRows& x, std::size_t threads, std::span<float> out,
                             std::span<double> log_z) const {
     const std::int64_t Y = labels();
     std::ranges::fill(out, 0.0f);
@@ -82,7 +82,7 @@ void PrunedChain::marginals(const Examples& x, std::size_t threads, std::span<fl
     });
 }
 
-std::int64_t PrunedChain::states(const Examples& x, std::size_t threads) const {
+std::int64_t PrunedChain::states(const SentenceRows& x, std::size_t threads) const {
     std::vector<std::int64_t> counts(x.size(), 0);
     for_each_lattice(x, weights(), pruning_, threads, [&](Lattice& lattice, std::size_t n, bool) {
         for (std::int64_t t = 0; t < lattice.T(); ++t) counts[n] += static_cast<std::int64_t>(lattice.states(t).size());

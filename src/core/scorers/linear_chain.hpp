@@ -17,7 +17,7 @@
 namespace chaffinch {
 
 // Sentences as rows of features.
-struct Examples {
+struct SentenceRows {
     std::span<const std::int64_t> sentences; // [N+1] bounds into tokens
     std::span<const std::int64_t> ptr;       // [tokens+1] bounds into ids
     std::span<const std::int32_t> ids;       // [nnz] feature ids, all below F
@@ -34,16 +34,16 @@ class LinearChain {
     std::int64_t features() const { return F_; }
     std::int64_t labels() const { return Y_; }
 
-    void tag(const Examples& x, std::size_t threads,
+    void tag(const SentenceRows& x, std::size_t threads,
              std::span<std::int32_t> labels) const; // [tokens]
 
     // The k best of each sentence. Sentence n has its k rows of length T_n at k * sentences[n].
-    void kbest(const Examples& x, std::int64_t k, std::size_t threads,
+    void kbest(const SentenceRows& x, std::int64_t k, std::size_t threads,
                std::span<std::int32_t> labels,       // [k * tokens]
                std::span<double> scores,             // [N * k]
                std::span<std::int64_t> found) const; // [N] how many there are
 
-    void marginals(const Examples& x, std::size_t threads,
+    void marginals(const SentenceRows& x, std::size_t threads,
                    std::span<float> out,            // [tokens][Y]
                    std::span<double> log_z) const;  // [N]
 
