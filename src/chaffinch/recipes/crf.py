@@ -19,7 +19,7 @@ from chaffinch.learners.likelihood import (
 )
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
-from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.pruned_chain import PRUNING, PrunedChainModel, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
@@ -186,13 +186,16 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if isinstance(task.start, ChainModel):
         w = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
 
-    def model() -> TaggingModel:
-        weights = shape.split(w, inner.legal if config.constraints else None)
+    def weights() -> ChainWeights:
+        found = shape.split(w, inner.legal if config.constraints else None)
         if fixed is not None:
-            weights.unary[fixed.features, fixed.labels] = fixed.values
+            found.unary[fixed.features, fixed.labels] = fixed.values
+        return found
+
+    def model() -> TaggingModel:
         if shape.observations:
-            return BigramChainModel(encoder, weights, shape.bigrams(w), inner.labels)
-        return ChainModel(encoder, weights, inner.labels)
+            return BigramChainModel(encoder, weights(), shape.bigrams(w), inner.labels)
+        return ChainModel(encoder, weights(), inner.labels)
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
     learner = chosen_learner(
@@ -213,11 +216,11 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     history = driven(passes, w, model, task, config.patience)
     if checkpoint is not None:
         checkpoint.remove()
-    del problem
-    made = model()
-    if isinstance(made, ChainModel) and (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
-        made = smaller(made, config.min_weight, config.bits)
-    return Trained(made, history)
+    del problem, learner, passes, rows
+    if shape.observations or not (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
+        return Trained(model(), history)
+    kept = smaller(encoder, weights(), config.min_weight, config.bits)
+    return Trained(ChainModel(encoder, kept, inner.labels, config.bits), history)
 
 
 def _pruned(
@@ -288,20 +291,24 @@ def load(file: ModelFile) -> TaggingModel:
     return kind.loaded(file, encoder)
 
 
-def smaller(model: ChainModel, min_weight: float, bits: int | None) -> ChainModel:
-    """The model without small weights and without features that have none left, rounded to ``bits``.
-
-    The encoder forgets those features for good.
-    """
-    unary = np.where(np.abs(model.weights.unary) < min_weight, np.float32(0), model.weights.unary)
+def smaller(
+    encoder: TemplateEncoder, weights: ChainWeights, min_weight: float, bits: int | None
+) -> ChainWeights:
+    """The weights without small ones, rounded to ``bits``; the encoder forgets the features that have none left."""
+    every = weights.unary
+    largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
+    keep = (largest >= min_weight) & (largest > 0)
+    unary = every[
+        keep
+    ]  # the rest is done on what is left: the whole table may be the largest thing in memory
+    unary[np.abs(unary) < min_weight] = 0
     if bits is not None:
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
-    keep = np.asarray(unary.any(axis=1))
-    if isinstance(model.encoder, TemplateEncoder) and not keep.all():
-        model.encoder.features.prune(keep)
-        unary = unary[keep]
-    weights = replace(model.weights, unary=np.ascontiguousarray(unary))
-    return replace(model, weights=weights, bits=bits)
+        left = np.asarray(unary.any(axis=1))
+        keep[keep], unary = left, unary[left]
+    if not keep.all():
+        encoder.features.prune(keep)
+    return replace(weights, unary=unary)
 
 
 def chosen_learner(
