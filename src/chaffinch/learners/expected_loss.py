@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import check, knob
 from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.penalised import minimised
 from chaffinch.learners.problem import Problem
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.progress import Listener, keep_going
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 
@@ -39,30 +39,13 @@ class ExpectedLoss:
         if not isinstance(examples, ListExamples):
             raise ConfigError("the expected loss is one of lists of candidates")
         every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
-        start = problem.scorer.w.astype(np.float32)
-        known = start.astype(np.float64)
 
-        def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
-            scorer = problem.scorer.with_weights(w)
-            off = w.astype(np.float64) - known
-            gradient = scorer.with_weights(self.l2 * off)
+        def loss(scorer: Any, gradient: Any) -> float:
             risk, slope = expected_loss(scorer.potentials(every)["choice"], examples)
             gradient.update(every, Parts(choice=slope))
-            g[:] = gradient.w
-            return risk + 0.5 * self.l2 * float(np.dot(off, off))
+            return risk
 
-        minimiser = _core.Minimiser(value, start)
-        before, small = minimiser.value, 0
-        for step in range(1, self.steps + 1):
-            moved = minimiser.iterate()
-            fall = (before - minimiser.value) / max(abs(minimiser.value), 1e-300)
-            before = minimiser.value
-            small = small + 1 if fall < self.tolerance else 0
-            going = on_epoch(Progress("step", step, self.steps, {"objective": before}))
-            if not going or not moved or small == 2:
-                break
-        minimiser.x(start)
-        return problem.scorer.with_weights(start)
+        return minimised(problem, loss, on_epoch, l2=self.l2, steps=self.steps, tolerance=self.tolerance)
 
 
 def expected_loss(scores: NDArray[np.floating], examples: ListExamples) -> tuple[float, NDArray[np.float64]]:

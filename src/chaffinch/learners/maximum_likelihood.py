@@ -1,16 +1,16 @@
 """Maximum likelihood over the protocols: for structures that can be summed over, by L-BFGS."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chaffinch import _core
 from chaffinch.knobs import check, knob
 from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.penalised import minimised
 from chaffinch.learners.problem import Problem
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.progress import Listener, keep_going
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts, require
 
@@ -42,33 +42,9 @@ class MaximumLikelihood:
         """A scorer at the optimum; the problem's own weights are where it starts."""
         check(self)
         require(self, "logsum", problem.structure, ("Perceptron", "Mira"))
-        start = problem.scorer.w.astype(np.float32)
-        known = start.astype(np.float64)
         summed = _lists if isinstance(problem.examples, ListExamples) else _examples
-
-        def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
-            scorer = problem.scorer.with_weights(w)
-            off = w.astype(np.float64) - known
-            gradient = scorer.with_weights(self.l2 * off)
-            loss = summed(problem, scorer, gradient)
-            g[:] = gradient.w
-            return loss + 0.5 * self.l2 * float(np.dot(off, off))
-
-        minimiser = _core.Minimiser(value, start)
-        before, small = minimiser.value, 0
-        for step in range(1, self.steps + 1):
-            moved = minimiser.iterate()
-            fall = (before - minimiser.value) / max(abs(minimiser.value), 1e-300)
-            before = minimiser.value
-            small = small + 1 if fall < self.tolerance else 0
-            if (
-                not on_epoch(Progress("step", step, self.steps, {"objective": before}))
-                or not moved
-                or small == 2
-            ):
-                break
-        minimiser.x(start)
-        return problem.scorer.with_weights(start)
+        loss = partial(summed, problem)
+        return minimised(problem, loss, on_epoch, l2=self.l2, steps=self.steps, tolerance=self.tolerance)
 
 
 def _examples(problem: Problem, scorer: Any, gradient: Any) -> float:
