@@ -1,7 +1,6 @@
 """Every command under bad input and bad circumstances: one sentence, the right exit code, nothing half-written."""
 
 import gzip
-import json
 import os
 import re
 import signal
@@ -9,13 +8,10 @@ import subprocess
 import sys
 import threading
 import time
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from chaffinch.cli import COMMANDS
-from chaffinch.recipes import TAGGERS
 from commandline import Runner, run
 
 __all__ = ["run"]
@@ -327,144 +323,6 @@ def test_closed_standard_streams_are_no_traceback(model: Path) -> None:
         )
         assert b"Traceback" not in done.stderr
         assert done.returncode == (0 if closed else 2)
-
-
-def test_settings_come_from_a_file_and_flags_win(tmp_path: Path, run: Runner) -> None:
-    (tmp_path / "good.conll").write_bytes(GOOD)
-    (tmp_path / "run.toml").write_text(
-        'recipe = "hmm"\norder = 1\nseed = 7\nemission-amount = 1\nfloor = "none"\n'
-    )
-    command = [
-        "train",
-        tmp_path / "good.conll",
-        "-o",
-        tmp_path / "m.chaff",
-        "--config",
-        tmp_path / "run.toml",
-    ]
-    assert json.loads(run(*command, "--json").out)["seed"] == 7
-    held = json.loads(run("inspect", tmp_path / "m.chaff", "--json").out)
-    assert held["settings"]["order"] == 1
-    assert held["settings"]["emission_amount"] == 1.0
-    assert held["settings"]["floor"] is None
-    assert json.loads(run(*command, "--seed", 8, "--order", 2, "--json").out)["seed"] == 8
-    shown = run("inspect", tmp_path / "m.chaff", "--json").out
-    assert json.loads(shown)["settings"]["order"] == 2
-    assert "Infinity" not in shown
-
-
-@pytest.mark.parametrize(
-    ("toml", "said"),
-    [
-        ("order = 0", "run.toml: order must be >= 1, got 0"),
-        ('order = "two"', "run.toml: order must be a whole number, got 'two'"),
-        ("order = true", "run.toml: order must be a whole number, got True"),
-        ("emission_amount = nan", "run.toml: emission_amount must be"),
-        ('transition_smoothing = "x"', "run.toml: transition_smoothing must be one of "),
-        ("oder = 1", "run.toml: train has no setting 'oder'; it has "),
-        ("config = 'x'", "run.toml: train has no setting 'config'"),
-        ("seed = -1", "run.toml: seed: "),
-        ("seed = 'x'", "run.toml: seed: "),
-        ("order = ", "run.toml: is not TOML: "),
-        ("\udcff", "run.toml: is not TOML: "),
-    ],
-)
-def test_faults_in_a_settings_file_name_the_file_and_the_key(
-    toml: str, said: str, tmp_path: Path, run: Runner
-) -> None:
-    (tmp_path / "good.conll").write_bytes(GOOD)
-    (tmp_path / "run.toml").write_bytes(toml.encode(errors="surrogateescape"))
-    command = [
-        "train",
-        tmp_path / "good.conll",
-        "-o",
-        tmp_path / "m.chaff",
-        "--config",
-        tmp_path / "run.toml",
-    ]
-    outcome = run(*command, "--recipe", "hmm")
-    assert outcome.code == 2
-    assert outcome.err.startswith(f"chaffinch: {tmp_path}/{said}")
-    assert outcome.err.count("\n") == 1
-    assert not (tmp_path / "m.chaff").exists()
-
-
-def test_listing_the_commands_imports_none_of_them(tmp_path: Path) -> None:
-    code = (
-        "import sys; from chaffinch.cli import main\n"
-        "try: main()\n"
-        "except SystemExit: pass\n"
-        "print(*sys.modules, file=sys.stderr)"
-    )
-    done = subprocess.run([sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=True)
-    loaded = set(done.stderr.split())
-    assert "Commands" in done.stdout
-    assert all(name in done.stdout for name in COMMANDS)
-    ours = {name for name in loaded if name.startswith("chaffinch")}
-    assert ours == {"chaffinch", "chaffinch.cli", "chaffinch.cli.front_page", "chaffinch.errors"}
-    assert not loaded & {"numpy", "safetensors", "rich.progress", "rich.markdown", "typer.rich_utils"}
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_each_command_explains_itself_with_examples(
-    name: str, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setenv("NO_COLOR", "1")
-    outcome = run(name, "--help")
-    assert outcome.code == 0
-    assert f"Usage: chaffinch {name}" in outcome.out
-    assert "\x1b" not in outcome.out
-    examples = [
-        line.strip() for line in import_module(f"chaffinch.cli.{name}").EXAMPLES.splitlines() if line.strip()
-    ]
-    shown = [line.strip() for line in outcome.out.rstrip().splitlines()]
-    assert shown[-len(examples) - 2 :] == ["Examples", "", *examples]
-    assert all("chaffinch " in example for example in examples)
-    assert any(f"chaffinch {name}" in example for example in examples)
-
-
-def test_help_shows_the_knobs_of_the_recipe_that_is_named(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "120")
-    short = run("train", "--help").out
-    assert "--rung-strength" not in short
-    assert "Knobs of a recipe: chaffinch train --recipe crf --help" in short
-    hmm, nb = run("train", "--recipe", "hmm", "--help").out, run("train", "--recipe=nb", "--help").out
-    assert "Sentences: knobs of recipe hmm" in hmm
-    assert "--rung-strength" in hmm
-    assert "Documents: features of text" not in hmm
-    assert "Documents: features of text" in nb
-    assert "--rung-strength" not in nb
-
-
-def test_help_tells_the_default_of_the_recipe_that_is_named(
-    run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "160")
-    for recipe in ("greedy", "mira"):
-        shown = run("train", "--recipe", recipe, "--help").out
-        line = next(line for line in shown.splitlines() if "--epochs" in line)
-        assert f"[default: {TAGGERS.by_name(recipe).config().epochs}]" in line
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_shells_complete_commands_and_their_options(
-    shell: str, run: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("_CHAFFINCH_COMPLETE", f"complete_{shell}")
-
-    def completed(line: str) -> str:
-        monkeypatch.setenv("COMP_WORDS", line)
-        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
-        monkeypatch.setenv("_TYPER_COMPLETE_ARGS", line)
-        monkeypatch.setenv("_TYPER_COMPLETE_FISH_ACTION", "get-args")
-        return run().out
-
-    assert "evaluate" in completed("chaffinch ev")
-    assert "train" not in completed("chaffinch ev")
-    assert "--recipe" in completed("chaffinch train --re")
 
 
 def test_colour_and_progress_are_for_terminals_only(model: Path) -> None:

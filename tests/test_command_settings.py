@@ -1,0 +1,72 @@
+"""Settings from a TOML file: flags win over them, and their faults name the file and the key."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from commandline import Runner, run
+
+__all__ = ["run"]
+
+GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
+
+
+def test_settings_come_from_a_file_and_flags_win(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "run.toml").write_text(
+        'recipe = "hmm"\norder = 1\nseed = 7\nemission-amount = 1\nfloor = "none"\n'
+    )
+    command = [
+        "train",
+        tmp_path / "good.conll",
+        "-o",
+        tmp_path / "m.chaff",
+        "--config",
+        tmp_path / "run.toml",
+    ]
+    assert json.loads(run(*command, "--json").out)["seed"] == 7
+    held = json.loads(run("inspect", tmp_path / "m.chaff", "--json").out)
+    assert held["settings"]["order"] == 1
+    assert held["settings"]["emission_amount"] == 1.0
+    assert held["settings"]["floor"] is None
+    assert json.loads(run(*command, "--seed", 8, "--order", 2, "--json").out)["seed"] == 8
+    shown = run("inspect", tmp_path / "m.chaff", "--json").out
+    assert json.loads(shown)["settings"]["order"] == 2
+    assert "Infinity" not in shown
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        ("order = 0", "run.toml: order must be >= 1, got 0"),
+        ('order = "two"', "run.toml: order must be a whole number, got 'two'"),
+        ("order = true", "run.toml: order must be a whole number, got True"),
+        ("emission_amount = nan", "run.toml: emission_amount must be"),
+        ('transition_smoothing = "x"', "run.toml: transition_smoothing must be one of "),
+        ("oder = 1", "run.toml: train has no setting 'oder'; it has "),
+        ("config = 'x'", "run.toml: train has no setting 'config'"),
+        ("seed = -1", "run.toml: seed: "),
+        ("seed = 'x'", "run.toml: seed: "),
+        ("order = ", "run.toml: is not TOML: "),
+        ("\udcff", "run.toml: is not TOML: "),
+    ],
+)
+def test_faults_in_a_settings_file_name_the_file_and_the_key(
+    toml: str, said: str, tmp_path: Path, run: Runner
+) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "run.toml").write_bytes(toml.encode(errors="surrogateescape"))
+    command = [
+        "train",
+        tmp_path / "good.conll",
+        "-o",
+        tmp_path / "m.chaff",
+        "--config",
+        tmp_path / "run.toml",
+    ]
+    outcome = run(*command, "--recipe", "hmm")
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"chaffinch: {tmp_path}/{said}")
+    assert outcome.err.count("\n") == 1
+    assert not (tmp_path / "m.chaff").exists()
