@@ -12,19 +12,16 @@ __all__ = ["run"]
 GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
 
 
+def training_by_file(folder: Path) -> list[object]:
+    return ["train", folder / "good.conll", "-o", folder / "m.chaff", "--config", folder / "run.toml"]
+
+
 def test_settings_come_from_a_file_and_flags_win(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "good.conll").write_bytes(GOOD)
     (tmp_path / "run.toml").write_text(
         'recipe = "hmm"\norder = 1\nseed = 7\nemission-amount = 1\nfloor = "none"\n'
     )
-    command = [
-        "train",
-        tmp_path / "good.conll",
-        "-o",
-        tmp_path / "m.chaff",
-        "--config",
-        tmp_path / "run.toml",
-    ]
+    command = training_by_file(tmp_path)
     assert json.loads(run(*command, "--json").out)["seed"] == 7
     held = json.loads(run("inspect", tmp_path / "m.chaff", "--json").out)
     assert held["settings"]["order"] == 1
@@ -57,16 +54,18 @@ def test_faults_in_a_settings_file_name_the_file_and_the_key(
 ) -> None:
     (tmp_path / "good.conll").write_bytes(GOOD)
     (tmp_path / "run.toml").write_bytes(toml.encode(errors="surrogateescape"))
-    command = [
-        "train",
-        tmp_path / "good.conll",
-        "-o",
-        tmp_path / "m.chaff",
-        "--config",
-        tmp_path / "run.toml",
-    ]
+    command = training_by_file(tmp_path)
     outcome = run(*command, "--recipe", "hmm")
     assert outcome.code == 2
     assert outcome.err.startswith(f"chaffinch: {tmp_path}/{said}")
     assert outcome.err.count("\n") == 1
     assert not (tmp_path / "m.chaff").exists()
+
+
+def test_inspect_names_the_settings_that_were_set_by_hand_and_no_others(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    trained = ("train", tmp_path / "good.conll", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
+    run(*trained)
+    assert "settings: all as by default" in run("inspect", tmp_path / "m.chaff").out
+    run(*trained, "--order", 1)
+    assert "settings: order=1; all others as by default" in run("inspect", tmp_path / "m.chaff").out

@@ -11,11 +11,12 @@ from rich.text import Text
 
 from chaffinch import modelfile
 from chaffinch.cli.console import out, print_json
-from chaffinch.cli.task import Contents
+from chaffinch.cli.task import Contents, Task
 from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import writing_text
+from chaffinch.knobs import knobs
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
 
@@ -59,7 +60,7 @@ def command(
         record["transitions"] = None if moves is None else moves.round(6).tolist()
         print_json(record)
     else:
-        _show(facts, held)
+        _show(facts, _set_by_hand(task, facts), held)
     if html is not None:
         with writing_text(html) as stream:
             stream.write(_page(model.name, facts, held))
@@ -82,12 +83,20 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
     }
 
 
-def _show(facts: dict[str, Any], held: Contents) -> None:
+def _set_by_hand(task: Task, facts: dict[str, Any]) -> dict[str, Any]:
+    """The settings that are not what the recipe would have taken by itself."""
+    configs = [task.recipes.by_name(facts["recipe"]).config, *(config for _, config in task.knobs)]
+    defaults = {k.name: k.default for config in configs for k in knobs(config)}
+    return {k: v for k, v in facts["settings"].items() if k not in defaults or v != defaults[k]}
+
+
+def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> None:
     reads = f"reads {', '.join(facts['columns'])}; " if facts["columns"] else ""
     size = f"{facts['bytes'] / 1024:,.0f} KB"
     out.print(f"[bold]{facts['recipe']}[/bold]: {facts['labels']} labels, {reads}{size}")
-    changed = ", ".join(f"{k}={v}" for k, v in facts["settings"].items())
-    out.print(f"settings: {changed}", markup=False)
+    changed = ", ".join(f"{k}={v}" for k, v in by_hand.items())
+    others = f"{changed}; all others as by default" if changed else "all as by default"
+    out.print(f"settings: {others} (--json lists them)", markup=False)
     for name, value in facts["scores"].items():
         out.print(f"{name}: {100 * value:.2f} %")
     if held.rows:
