@@ -30,6 +30,12 @@ def test_listing_the_commands_imports_none_of_them(tmp_path: Path) -> None:
     assert not loaded & {"numpy", "safetensors", "rich.progress", "rich.markdown", "typer.rich_utils"}
 
 
+def test_a_mistyped_command_is_answered_with_the_nearest(run: Runner) -> None:
+    outcome = run("trian")
+    assert outcome.code == 2
+    assert "Did you mean 'train'?" in outcome.err
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_each_command_explains_itself_with_examples(
     name: str, run: Runner, monkeypatch: pytest.MonkeyPatch

@@ -34,15 +34,10 @@ BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for t
 class LazyGroup(TyperGroup):
     """A group that lists its commands without importing any, and imports the one that is called."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Every command, in the order of the table above."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A light stand-in with the one-line help, which is all that listings need."""
-        if cmd_name not in COMMANDS:
-            return None
-        return TyperCommand(cmd_name, help=COMMANDS[cmd_name])
+    def __init__(self, **options: Any) -> None:
+        """For each command a light stand-in with the one-line help, which is all that listings need."""
+        super().__init__(**options)
+        self.commands = {name: TyperCommand(name, help=what) for name, what in COMMANDS.items()}
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The page of all commands."""
