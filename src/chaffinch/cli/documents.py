@@ -41,7 +41,7 @@ class DocumentColumns:
 def holds_documents(path: Path) -> bool:
     """A file whose rows are texts with labels, as opposed to sentences of tokens."""
     found = detect(path).carries
-    return "labels" in found and not found & {"columns", "tokens", "tree", "links"}
+    return "labels" in found and not found & {"columns", "tree", "links"}
 
 
 def train(asked: Training) -> None:
@@ -88,6 +88,7 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
         if not classifier.model_.several:
             raise ConfigError("--threshold is for models that give several labels; this one gives one each")
         classifier.model_ = replace(classifier.model_, threshold=asked.threshold)
+    format = detect(data).name  # before reading, since a pipe is gone afterwards
     documents = list(read(data, **_options(data, text=asked.text)))
     texts = [d.text for d in documents]
     if not texts:
@@ -110,8 +111,7 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
         return
     for document, names, confidence in zip(documents, given, sure, strict=True):
         document.fields |= {"prediction": SEPARATOR.join(map(str, names)), "confidence": confidence}
-    chosen = detect(data).name
-    write(documents, asked.output, format=chosen if chosen in ("csv", "tsv", "jsonl") else "csv")
+    write(documents, asked.output, format=format if format in ("csv", "tsv", "jsonl") else "csv")
 
 
 def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:

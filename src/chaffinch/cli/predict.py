@@ -19,13 +19,20 @@ chaffinch predict model.chaff dev.in --marginals
 chaffinch predict model.chaff dev.in --posterior
 chaffinch predict model.chaff dev.in --kbest 3 --json --probabilities
 chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
+chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
 chaffinch predict stars.chaff new.csv -o labelled.csv
+echo "the soup was awful" | chaffinch predict stars.chaff
 """
 
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    data: Annotated[Path, typer.Argument(help="Sentences in columns; '-' for standard input.")] = Path(STDIO),
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Sentences in columns, texts with or without annotations; '-' for standard input."
+        ),
+    ] = Path(STDIO),
     output: Annotated[Path, typer.Option("--out", "-o", help="Where the result goes; else stdout.")] = Path(
         STDIO
     ),
@@ -63,7 +70,10 @@ def command(
     ] = None,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
-    """Label the sentences or documents of a file: the input comes back with the prediction as its last column."""
+    """Label the sentences or documents of a file: the input comes back with the prediction as its last column.
+
+    Texts are cut into words for a tagger; where the output is a file of spans (found.jsonl), what it found goes there.
+    """
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
     if posterior and (kbest is not None or nth is not None):

@@ -1,38 +1,52 @@
 """Sentences on the command line: how taggers are trained on files of columns, how they label them, what they hold."""
 
 import json as json_text
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chaffinch.cli.console import progress_bar
+from chaffinch.cli.found_spans import format_of_spans, scheme_of, write_spans
 from chaffinch.cli.steps import show_steps
 from chaffinch.cli.task import Contents, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read_table
+from chaffinch.corpus import detect, read, read_table
+from chaffinch.corpus.registry import TABLES
+from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
 from chaffinch.evaluate import score_tags
-from chaffinch.files import display_name, writing_text
+from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.polynomial_chain import PolynomialChainModel
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
-from chaffinch.text.document import LABEL
-from chaffinch.text.schemes import BIO, spans
-from chaffinch.text.schemes.table import parts as tag_parts
+from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable, concatenated
 
 # Stands in the place of readings that a sentence does not have.
 NO_LABEL = "_"
 
+LOOKED_AT = 100  # documents, for a span in any
 SHOWN = ("token_accuracy", "sentence_accuracy", "span.micro.f1")
 
 
+def holds_sentences(path: Path) -> bool:
+    """A file of columns, or of texts with spans in the first of them; a pipe is judged by its format alone."""
+    chosen = detect(path)
+    if "columns" in chosen.carries or chosen.name == "jsonl-spans":
+        return True
+    if "spans" not in chosen.carries or is_stream(path):
+        return False
+    return any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+
+
 def train(asked: Training) -> None:
-    """Train a tagger on files of columns and write it to one file."""
+    """Train a tagger on files of columns or of texts with spans and write it to one file."""
     options = {} if asked.label is None else {"label": asked.label}
     table = concatenated([_labelled(path, options) for path in asked.data])
     held_out = None if asked.dev is None else _labelled(asked.dev, options)
@@ -60,9 +74,9 @@ def train(asked: Training) -> None:
 
 
 def predict(tagger: Tagger, asked: Prediction) -> None:
-    """Write the sentences back with the prediction as the last column."""
+    """Write the sentences back with the prediction as the last column, or as spans where the output holds spans."""
     tagger.threads = asked.threads
-    table = _table(asked.data, tagger)
+    table, documents = _input(asked.data, tagger)
     if asked.steps:
         others = [load(path) for path in asked.beside or []]
         show_steps([tagger, *others], table, asked.output, display_name(asked.data))
@@ -71,6 +85,13 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
         raise ConfigError("--beside goes with --steps")
     separator = " " if len(table.columns) == 1 else "\t"
     readings = _readings(tagger, table, asked)
+    if not asked.json and (format := format_of_spans(asked.output)) is not None:
+        if asked.kbest is not None or asked.nth is not None:
+            raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
+        given = documents or [Document.from_words(words) for words in table.lists(WORD)]
+        best = [columns[0] for columns in readings]
+        write_spans(tagger, table, given, best, asked.marginals, asked.output, format)
+        return
     shown = [table.lists(name) for name in table.columns]
     added = [list(column) for column in zip(*readings, strict=True)]
     thoughts = _thoughts(tagger, table, readings) if asked.probabilities else []
@@ -108,7 +129,7 @@ TASK = Task(
     plural="sentences",
     recipes=TAGGERS,
     default=DEFAULT_TAGGER,
-    holds=lambda path: "columns" in detect(path).carries,
+    holds=holds_sentences,
     estimator=Tagger,
     train=train,
     predict=predict,
@@ -141,20 +162,31 @@ def _scores(tagger: Tagger, table: TokenTable) -> dict[str, float]:
     return {k: v for k, v in score_tags(gold, tagger.predict(table)).as_dict().items() if k in SHOWN}
 
 
-def _table(path: Path, tagger: Tagger) -> TokenTable:
-    """The input. A column file has the columns of the training data, or the first of them; what follows is kept."""
-    if detect(path).name not in ("columns", "hmm"):
-        return read_table(path)
-    table = read_table(path, format="columns", label="")
-    known, found = tagger.columns_, len(table.columns)
-    names = [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
-    missing = [name for name in tagger.model_.columns if name not in names]
-    if missing:
+def _input(path: Path, tagger: Tagger) -> tuple[TokenTable, list[Document]]:
+    """The sentences to tag, and the documents that they were if they came as texts.
+
+    A column file has the columns of the training data, or the first of them; what follows is kept.
+    """
+    chosen, known = detect(path).name, tagger.columns_
+    documents: list[Document] = []
+    if chosen in ("columns", "hmm"):
+        read_as = read_table(path, format="columns", label="")
+        found = len(read_as.columns)
+        names = [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
+        table = TokenTable(
+            read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
+        )
+    elif chosen in TABLES:
+        table = read_table(path)
+    else:
+        documents = as_sentences(read(path), path)
+        table = TokenTable.from_documents(documents)
+    if any(name not in table.columns for name in tagger.model_.columns):
         raise DataError(
             f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
-            f"of which the model reads {', '.join(tagger.model_.columns)}; found {found}"
+            f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
         )
-    return TokenTable(table.ptr, dict(zip(names, table.columns.values(), strict=True)), table.groups)
+    return table, documents
 
 
 def _readings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
@@ -187,16 +219,15 @@ def _sureness(tagger: Tagger, table: TokenTable, reading: list[list[str]]) -> li
 
 def _thoughts(tagger: Tagger, table: TokenTable, readings: list[list[list[str]]]) -> list[dict[str, Any]]:
     """For each sentence how likely its readings are, and the spans of the first; how undecided the model is."""
-    labels = tagger.classes_.tolist()
-    spelled = all(tag_parts(label, BIO) for label in labels) and any(label != "O" for label in labels)
+    scheme = scheme_of(tagger.classes_.tolist())
     found = []
     for d, shown in zip(tagger.distributions(table), readings, strict=True):
         known = [labels for labels in shown if NO_LABEL not in labels]
         thought: dict[str, Any] = {"probabilities": [d.probability(labels) for labels in known]}
-        if spelled and known:
+        if scheme is not None and known:
             thought["spans"] = [
                 {**span._asdict(), "probability": d.span_probability(span.start, span.end, span.label)}
-                for span in spans(known[0], BIO)
+                for span in spans(known[0], scheme)
             ]
         found.append({**thought, "entropy": d.entropy})
     return found

@@ -14,6 +14,7 @@ EXAMPLES = """
 chaffinch train train.conll -o model.chaff
 chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll
 chaffinch train data.conllu -o pos.chaff --label xpos --json
+chaffinch train annotated.jsonl -o names.chaff
 chaffinch train train.tsv --dev dev.tsv -o best.chaff --compare greedy,easiest-first,crf --report recipes.html
 chaffinch train train.tsv --dev dev.tsv -o small.chaff --recipe easiest-first --max-size 300KB
 chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev.csv

@@ -19,10 +19,12 @@ from chaffinch.corpus import (
     label_studio,
     letter_words,
     parquet,
+    plain_text,
     prodigy,
 )
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
+from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name, head
 from chaffinch.text.document import Document
@@ -49,6 +51,7 @@ FORMATS: dict[str, Format] = {
         delimited.CSV,
         delimited.TSV,
         brat.FORMAT,
+        plain_text.FORMAT,
     )
 }
 
@@ -77,11 +80,14 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> Iterato
 
 
 def read_table(path: str | Path, format: str | None = None, **options: Any) -> TokenTable:
-    """The tokens of a file as a table of ids: for column formats straight from the bytes."""
+    """The tokens of a file as a table of ids: for column formats straight from the bytes.
+
+    Text without tokens is cut into words, and spans become BIO tags in the column ``y``.
+    """
     chosen = detect(path) if format is None else named(format)
     if chosen.name in TABLES:
         return TABLES[chosen.name](path, **options)
-    return TokenTable.from_documents(chosen.read(path, **options))
+    return TokenTable.from_documents(as_sentences(chosen.read(path, **options), path))
 
 
 def write(documents: Iterable[Document], path: str | Path, format: str | None = None, **options: Any) -> None:

@@ -1,0 +1,43 @@
+"""Plain text: a document per line and nothing else known of it; streamed."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from chaffinch.corpus.format import Format
+from chaffinch.corpus.lines import lines
+from chaffinch.errors import DataError
+from chaffinch.files import STDIO, writing_text
+from chaffinch.text.document import Document
+
+EXTENSIONS = (".txt", ".text")
+
+
+def read(path: str | Path) -> Iterator[Document]:
+    """One document per line; blank lines are passed over."""
+    return (Document(text=line) for _, line in lines(path) if line.strip())
+
+
+def write(documents: Iterable[Document], path: str | Path) -> None:
+    """One line per document; what a line cannot hold is refused."""
+    with writing_text(path) as out:
+        for number, d in enumerate(documents, start=1):
+            if "\n" in d.text or "\r" in d.text or not d.text.strip():
+                raise DataError(
+                    f"document {number}: its text is empty or has a line break, which lines of text cannot hold"
+                )
+            out.write(d.text + "\n")
+
+
+def _looks_like(name: str, _head: bytes) -> bool:
+    """What comes through a pipe or is called .txt, once every other format has said no."""
+    return name == STDIO or name.endswith(EXTENSIONS)
+
+
+FORMAT = Format(
+    name="text",
+    extensions=EXTENSIONS,
+    read=read,
+    write=write,
+    carries=frozenset({"text"}),
+    looks_like=_looks_like,
+)

@@ -1,0 +1,30 @@
+"""Documents as sentences to tag: text without tokens is cut into words, spans of characters become tags."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from chaffinch.errors import DataError
+from chaffinch.files import display_name
+from chaffinch.text.alignment import tagged
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import BIO
+from chaffinch.text.tokens import tokenised
+
+
+def as_sentences(documents: Iterable[Document], path: str | Path) -> list[Document]:
+    """The documents of a file, each with tokens, and with BIO tags in ``y`` where any of them has spans.
+
+    A span that no run of tokens is would be lost: it is refused, and the way to choose what becomes of it named.
+    """
+    cut = [tokenised(d) for d in documents]
+    if not cut:
+        raise DataError(f"{display_name(path)}: has no document")
+    if not any(d.spans for d in cut) or any(LABEL in d.columns for d in cut):
+        return cut
+    try:
+        made, _ = tagged(cut, BIO)
+    except DataError as e:
+        raise DataError(
+            f"{display_name(path)}: {e}: chaffinch convert {path} tags.conll --misaligned widen"
+        ) from None
+    return made
