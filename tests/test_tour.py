@@ -1,6 +1,9 @@
 """The tour: every part runs on the embedded samples, and asks first unless told not to."""
 
+from chaffinch import Parser, samples
 from chaffinch.cli.tour import PARTS
+from chaffinch.cli.tour_parsing import SENTENCES, TREES
+from chaffinch.corpus.brackets import bracketed
 from commandline import Runner, run  # noqa: F401
 
 
@@ -12,3 +15,11 @@ def test_every_part_of_the_tour_runs_and_leaves_its_files_where_asked(tmp_path, 
         assert f"{number}. {title}" in result.out
     assert (folder / "hmm.chaff").exists()
     assert (folder / "ingredients" / "train.conll").exists()
+
+
+def test_words_decide_where_the_last_phrase_of_the_tours_sentences_belongs():
+    train = [d.tree for d in samples.load("trees", "train")[:TREES] if d.tree is not None]
+    eaten_with, on_the_pizza = Parser("parser").fit(train).predict([s.split() for s in SENTENCES])
+    assert "(NP (DT the) (NN pizza)) (PP (IN with)" in bracketed(eaten_with)
+    assert "(NP (NP (DT the) (NN pizza)) (PP (IN with)" not in bracketed(eaten_with)
+    assert "(NP (NP (DT the) (NN pizza)) (PP (IN with)" in bracketed(on_the_pizza)

@@ -15,7 +15,7 @@ from chaffinch.report.standalone import svg_file
 from chaffinch.report.trees import tree_picture
 from chaffinch.text.document import Document
 
-SENTENCES = ("the old poet ate the pizza with a fork", "the old poet ate the pizza with olives")
+SENTENCES = ("the old poet ate the pizza with a fork .", "the old poet ate the pizza with olives .")
 TREES = 600
 
 
