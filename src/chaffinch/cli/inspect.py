@@ -50,6 +50,7 @@ def command(
     held = task.inspect(loaded, top, label)
     if label is not None and label not in held.labels:
         raise ConfigError(f"the model has no label {label!r}; it has {', '.join(held.labels)}")
+    by_hand = _set_by_hand(task, facts)
     if json:
         record: dict[str, Any] = {**facts, "labels": list(held.labels)}
         record["top"] = {
@@ -60,10 +61,10 @@ def command(
         record["transitions"] = None if moves is None else moves.round(6).tolist()
         print_json(record)
     else:
-        _show(facts, _set_by_hand(task, facts), held)
+        _show(facts, by_hand, held)
     if html is not None:
         with writing_text(html) as stream:
-            stream.write(_page(model.name, facts, held))
+            stream.write(_page(model.name, facts, by_hand, held))
 
 
 def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
@@ -135,7 +136,7 @@ def _shares(moves: NDArray[np.float64]) -> NDArray[np.float64]:
     return p / p.sum(axis=1, keepdims=True)
 
 
-def _page(name: str, facts: dict[str, Any], held: Contents) -> str:
+def _page(name: str, facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> str:
     page = Page(f"{name}: {facts['recipe']}")
     page.add(
         "What it is",
@@ -146,7 +147,6 @@ def _page(name: str, facts: dict[str, Any], held: Contents) -> str:
                 *((key, f"{100 * value:.2f} %", "when trained") for key, value in facts["scores"].items()),
             ]
         ),
-        table(["setting", "value"], [[k, str(v)] for k, v in facts["settings"].items()]),
     )
     if held.rows:
         rows = [[y, ", ".join(f"{f} {w:+.2f}" for f, w in found)] for y, found in held.rows.items()]
@@ -162,4 +162,6 @@ def _page(name: str, facts: dict[str, Any], held: Contents) -> str:
             digits=2,
         )
         page.add("Transitions", figure(chart, "Row: the label before; column: the label after."))
+    settings = [[k, str(v), "yes" if k in by_hand else ""] for k, v in facts["settings"].items()]
+    page.add("Settings", table(["setting", "value", "set by hand"], settings))
     return page.render()

@@ -34,7 +34,8 @@ LARGEST_CHART = 40
 def page(evaluation: Evaluation) -> Page:
     """The report, section by section; empty ones are left out."""
     names = evaluation.source.names
-    report = Page("Evaluation", f"{names[min(1, len(names) - 1)]} against {names[0]}")
+    files = list(dict.fromkeys(names[:2]))  # one, where it holds gold and prediction
+    report = Page("Evaluation", " against ".join(files[::-1]))
     report.add("Scores", _headline(evaluation))
     if evaluation.comparison is not None:
         report.add(f"Against {names[2]}", *_comparison(evaluation))
@@ -111,7 +112,8 @@ def _by_class(evaluation: Evaluation, heading: str, classes: dict[str, Rates]) -
         interval = evaluation.intervals.get(f"{key}.{name}.f1")
         low, high = (interval.low, interval.high) if interval else (None, None)
         items.append(Bar(name, one.f1, low, high, f"{one.gold:,} in gold"))
-    yield figure(bars(f"F1 by {heading}", items), "Most frequent first; whiskers are bootstrap intervals.")
+    whiskers = "; whiskers are bootstrap intervals" if any(bar.low is not None for bar in items) else ""
+    yield figure(bars(f"F1 by {heading}", items), f"Most frequent first{whiskers}.")
     rows = [
         (
             name,

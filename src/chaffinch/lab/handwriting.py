@@ -116,9 +116,9 @@ def picture(
             marks.append(tag("text", name, x=0, y=y, class_="soft", font_size=12))
             for t, letter in enumerate(found[w]):
                 wrong = letter != gold[w][t]
-                style = {"fill": "#c0392b", "font_weight": "bold"} if wrong else {"fill": "currentColor"}
+                style = "fill:var(--bad);font-weight:bold" if wrong else None
                 x = left + t * wide + COLUMNS * cell / 2
-                marks.append(tag("text", letter, x=x, y=y, text_anchor="middle", font_size=14, **style))
+                marks.append(tag("text", letter, x=x, y=y, text_anchor="middle", font_size=14, style=style))
     width, height = left + longest * wide, len(words) * (high + 18.0)
     return tag(
         "svg",

@@ -52,3 +52,12 @@ def tick_text(value: float) -> str:
 def clipped(text: str, characters: int) -> str:
     """The text, its end replaced by an ellipsis if it is longer."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def text_width(text: str) -> float:
+    """About how many pixels a label takes at the charts' size of type; capitals are wider.
+
+    >>> text_width("noun") < text_width("NOUN")
+    True
+    """
+    return sum(8.8 if c.isupper() else 6.6 for c in text)

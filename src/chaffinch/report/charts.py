@@ -7,14 +7,13 @@ a tooltip.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaffinch.report.axes import Scale, clipped, tick_text, ticks
+from chaffinch.report.axes import Scale, clipped, text_width, tick_text, ticks
 from chaffinch.report.html import Html, tag
 
 WIDTH = 980
 COLOURS = 8
 
 _LABEL_CHARACTERS = 24
-_CHARACTER = 6.6  # pixels, about, at the charts' size of type
 _TOP = 34
 
 
@@ -212,13 +211,12 @@ def _legend(names: Sequence[str], left: float, y: float) -> list[Html]:
     for s, name in enumerate(names):
         marks.append(tag("rect", x=round(x, 1), y=y, width=10, height=10, rx=2, fill=series_colour(s)))
         marks.append(tag("text", name, x=round(x + 15, 1), y=y + 9))
-        x += 34 + _CHARACTER * len(name)
+        x += 34 + text_width(name)
     return marks
 
 
 def _label_room(labels: Sequence[str]) -> float:
-    longest = max((min(len(label), _LABEL_CHARACTERS) for label in labels), default=0)
-    return round(20 + _CHARACTER * longest)
+    return round(20 + max((text_width(clipped(label, _LABEL_CHARACTERS)) for label in labels), default=0.0))
 
 
 def _padded(values: Sequence[float]) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from chaffinch.report.axes import Scale, clipped, tick_text, ticks
+from chaffinch.report.axes import Scale, clipped, text_width, tick_text, ticks
 from chaffinch.report.charts import WIDTH, axis_names, chart
 from chaffinch.report.html import Html, tag
 
@@ -32,8 +32,11 @@ def heat_map(
     ...     "Confusions", ["NP"], ["VP"], [[3]], x_label="predicted", y_label="gold")
     True
     """
-    room = 8 + 6.6 * max((min(len(r), _LABEL_CHARACTERS) for r in rows), default=0)
-    head = 8 + 5.0 * max((min(len(c), _LABEL_CHARACTERS) for c in columns), default=0)
+    room, long = (
+        8 + max((text_width(clipped(name, _LABEL_CHARACTERS)) for name in names), default=0.0)
+        for names in (rows, columns)
+    )
+    head = long * math.sqrt(0.5)  # the names of columns rise at 45 degrees
     left, top = 28 + room, 40 + head
     side = max(14.0, min(46.0, (WIDTH - left - 10) / max(1, len(columns))))
     width = max(WIDTH, left + side * len(columns) + 40)
