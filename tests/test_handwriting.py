@@ -30,7 +30,7 @@ def test_a_picture_has_every_letter_and_marks_the_wrong_ones():
     read[1][0] = "?"
     shown = str(picture(table, {"reader": read}, [0, 1]))
     assert shown.count("<path") == sum(len(word) for word in gold)
-    assert shown.count("#c0392b") == 1
+    assert shown.count("var(--bad)") == 1
     assert telling(table, read, gold, 1) == [1]
 
 
