@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaffinch.corpus import letters, wordlists
+from chaffinch.corpus import letters
 from chaffinch.errors import DataError
 from commandline import Runner, run
 
@@ -405,19 +405,3 @@ def test_cut_and_changed_letter_archives_never_crash(tmp_path: Path) -> None:
         path.write_bytes(bytes(broken[: rng.integers(len(whole) // 2, len(whole) + 1)]))
         with suppress(DataError):
             letters.check(letters.read(path), "letters")
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        (b"01\tword\n", r":1: expected 3 columns"),
-        (b"path\tword\tcount\n012\tword\t3\n", r":2: expected a path of 0 and 1, found '012'"),
-        (b"01\tword\tmany\n", r":1: expected a count, found 'many'"),
-        (b"01\tword\t3\n10\tword\t3\n", r":2: the word 'word' stands here for the second time"),
-    ],
-)
-def test_faults_in_clusters_name_the_line(content: bytes, expected: str, tmp_path: Path) -> None:
-    path = tmp_path / "a.tsv"
-    path.write_bytes(content)
-    with pytest.raises(DataError, match=expected):
-        wordlists.read_clusters(path)

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from chaffinch.corpus import alignment_tsv, brackets, delimited, letters, wordlists
+from chaffinch.corpus import alignment_tsv, brackets, delimited, letters
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
+from chaffinch.text.clusters import Clusters
+from chaffinch.text.gazetteers import Gazetteers
 
 NEWSGROUPS = {"train": (11314, 22.1), "test": (7532, 13.8)}
 SST5 = {
@@ -127,14 +129,16 @@ def test_letter_images_have_the_words_and_folds_of_their_readme(data: Path) -> N
 
 @pytest.mark.parametrize("name", GAZETTEERS)
 def test_gazetteers_have_the_entries_of_their_readme(data: Path, name: str) -> None:
-    assert len(wordlists.read_gazetteer(data / "gazetteers" / f"{name}.txt")) == GAZETTEERS[name]
+    path = data / "gazetteers" / f"{name}.txt"
+    entries = [line.strip() for line in path.read_text("utf-8").splitlines() if line.strip()]
+    assert len(entries) == GAZETTEERS[name]
+    found = Gazetteers.read({name: path}, fold=False).lists[name]
+    assert sorted(map(" ".join, found)) == sorted({" ".join(entry.split()) for entry in entries})
 
 
 def test_brown_clusters_have_the_words_of_their_readme(data: Path) -> None:
-    clusters = wordlists.read_clusters(data / "brown_clusters" / "tweets_6m_paths.tsv.gz")
-    assert len(clusters.paths) == 111844
-    assert len(set(clusters.paths.values())) == 800
-    assert min(clusters.counts.values()) >= 10
+    clusters = Clusters.read(data / "brown_clusters" / "tweets_6m_paths.tsv.gz")
+    assert (len(clusters.words), len(clusters.paths)) == (111844, 800)
 
 
 def test_ingredient_sentences_have_the_sources_of_their_readme(data: Path) -> None:

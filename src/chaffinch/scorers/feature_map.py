@@ -1,6 +1,6 @@
 """A feature map: a function that names the features of parts, and the ids that the names were given."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -62,13 +62,6 @@ class FeatureMap:
         self.function = function
         self.min_count = min_count
         self._ids: dict[Hashable, int] | None = None
-
-    @classmethod
-    def of_names(cls, function: Callable[[Any], NamedFeatures], names: Sequence[Hashable]) -> "FeatureMap":
-        """A map whose names were given ids before: those of their order."""
-        made = cls(function)
-        made._ids = {name: i for i, name in enumerate(names)}
-        return made
 
     @property
     def names(self) -> list[Hashable]:
