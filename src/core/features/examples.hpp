@@ -41,46 +41,59 @@ namespace rows {
 
 constexpr std::int64_t ahead = 8; // rows of w lie far apart: ask for those of a few features ahead
 
+// The values of the cells of row n.
+struct Values {
+    const std::int32_t* ids;
+    const float *values, *by_feature;
+    float by_row;
+
+    CHAFFINCH_INLINE Values(const Examples& x, std::int64_t n)
+        : ids(x.ids.data()), values(x.values.empty() ? nullptr : x.values.data()),
+          by_feature(x.by_feature.empty() ? nullptr : x.by_feature.data()), by_row(by_feature ? x.by_row[n] : 1.0f) {}
+    CHAFFINCH_INLINE float operator[](std::int64_t k) const {
+        return values ? values[k] : by_feature ? by_feature[ids[k]] * by_row : 1.0f;
+    }
+};
+
 // P packs of lanes in registers, from column `first` of rows of stride S. Inlined, so that a caller compiled for several
-// generations of vector units has it in each.
+// generations of vector units has it in each. Odd and even cells are summed apart, so that one need not wait for the other.
 template <int P>
 CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* out) {
-    Pack<float> sum[P] = {};
+    Pack<float> even[P] = {}, odd[P] = {};
     const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
-    const std::int32_t* ids = x.ids.data();
-    const float* values = x.values.empty() ? nullptr : x.values.data();
-    const float* by_feature = x.by_feature.empty() ? nullptr : x.by_feature.data();
-    const float by_row = by_feature ? x.by_row[n] : 1.0f;
-    const auto value = [&](std::int64_t k) { return values ? values[k] : by_feature ? by_feature[ids[k]] * by_row : 1.0f; };
-    const auto add = [&](const float* row, float v) {
+    const Values value(x, n);
+    const auto add = [&](Pack<float>* sum, const float* row, float v) {
         for (int p = 0; p < P; ++p) {
             Pack<float> here;
             get(here, row + p * lanes);
             sum[p] += v * here;
         }
     };
-    for (std::int64_t k = begin; k < end; ++k) {
-        if (k + ahead < end) {
-            const float* next = w + ids[k + ahead] * S;
-            __builtin_prefetch(next);
-            if (P > 1) __builtin_prefetch(next + 16);
-        }
-        add(w + ids[k] * S, value(k));
+    const auto ask = [&](std::int64_t k) {
+        const float* next = w + value.ids[k] * S;
+        __builtin_prefetch(next);
+        if (P > 1) __builtin_prefetch(next + 16);
+    };
+    std::int64_t k = begin;
+    for (; k + ahead + 1 < end; k += 2) {
+        ask(k + ahead), ask(k + ahead + 1);
+        add(even, w + value.ids[k] * S, value[k]);
+        add(odd, w + value.ids[k + 1] * S, value[k + 1]);
     }
-    if (x.bias != 0) add(w + x.F * S, x.bias);
-    for (int p = 0; p < P; ++p) put(out + p * lanes, sum[p]);
+    for (; k + 1 < end; k += 2) {
+        add(even, w + value.ids[k] * S, value[k]);
+        add(odd, w + value.ids[k + 1] * S, value[k + 1]);
+    }
+    if (k < end) add(even, w + value.ids[k] * S, value[k]);
+    if (x.bias != 0) add(odd, w + x.F * S, x.bias);
+    for (int p = 0; p < P; ++p) put(out + p * lanes, even[p] + odd[p]);
 }
 
 template <int P>
 CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const float* d, std::int64_t S, float* w) {
     Pack<float> step[P];
     for (int p = 0; p < P; ++p) get(step[p], d + p * lanes);
-    const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
-    const std::int32_t* ids = x.ids.data();
-    const float* values = x.values.empty() ? nullptr : x.values.data();
-    const float* by_feature = x.by_feature.empty() ? nullptr : x.by_feature.data();
-    const float by_row = by_feature ? x.by_row[n] : 1.0f;
-    const auto value = [&](std::int64_t k) { return values ? values[k] : by_feature ? by_feature[ids[k]] * by_row : 1.0f; };
+    const Values value(x, n);
     const auto add = [&](float* row, float v) {
         for (int p = 0; p < P; ++p) {
             Pack<float> here;
@@ -89,7 +102,7 @@ CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const flo
             put(row + p * lanes, here);
         }
     };
-    for (std::int64_t k = begin; k < end; ++k) add(w + ids[k] * S, value(k));
+    for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) add(w + value.ids[k] * S, value[k]);
     if (x.bias != 0) add(w + x.F * S, x.bias);
 }
 

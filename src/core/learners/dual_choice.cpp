@@ -15,6 +15,10 @@ constexpr float minus_infinity = -3e38f;
 constexpr float least = 1e-9f; // probabilities are not read below this
 
 using Reals = Pack<float>;
+using Mask = Pack<std::int32_t>;
+
+constexpr Mask from_zero = {0, 1, 2, 3, 4, 5, 6, 7};
+static_assert(lanes == 8);
 
 // |x_n|^2 as a divisor.
 std::vector<float> norms(const SharedRows& x) {
@@ -27,10 +31,10 @@ std::vector<float> norms(const SharedRows& x) {
 //
 //   D_y = B_y + A C [y = gold],   a_y = C [y = gold] - max(0, D_y - beta) / A,   sum_y max(0, D_y - beta) = A C
 //
-// (Crammer and Singer 2001.) The last sum falls in beta and is convex, so that Newton's steps from max D - A C, which is
-// below the solution, rise to it: each is the threshold of the labels above the one before.
-CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float top, float AC) {
-    float beta = top - AC, before = 0;
+// (Crammer and Singer 2001.) The last sum falls in beta and is convex. Any set M of labels gives a beta that is not above
+// the solution, (sum over M of D - A C) / |M|, and Newton's steps rise from there: each is that of the labels above the
+// one before. The labels that were above it when the example was met last are mostly the answer.
+CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, float AC) {
     for (std::int64_t step = 0; step < S; ++step) {
         Reals count{}, heights{}, d;
         for (std::int64_t y = 0; y < S; y += lanes) {
@@ -38,10 +42,9 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float top, floa
             count += d > beta ? Reals{} + 1.0f : Reals{};
             heights += d > beta ? d : Reals{};
         }
-        const float above = total(count);
-        if (above == before || above == 0) break;
-        before = above;
-        beta = (total(heights) - AC) / above;
+        const float next = (total(heights) - AC) / total(count);
+        if (!(next > beta)) break; // the same labels
+        beta = next;
     }
     return beta;
 }
@@ -75,54 +78,52 @@ struct CrammerSingerPass {
 template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
     const auto& [x, order, gold, C, norm, Y, bound, resting, alpha, w] = p;
     const std::int64_t S = Packs ? Packs * lanes : padded(Y);
-    AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S)),
-        cost(static_cast<std::size_t>(S), minus_infinity), most(static_cast<std::size_t>(S));
-    std::fill_n(cost.begin(), Y, 1.0f);
+    AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     DualCrammerSinger::Pass found;
     for (const std::int64_t n : order) {
         if (resting[n]) continue;
         float* held = alpha + n * S;
         const std::int32_t y_n = gold[n];
-        const float own = x.own()[n], A = norm[n];
+        const float own = x.own()[n], A = norm[n], C_n = C[n];
         gather(x.rows(), n, w, S, G.data());
-        cost[y_n] = 0.0f, most[y_n] = C[n];
         // G_y = s_y + [y != gold]; optimal where max_y G_y over all y does not exceed min over y with a_y < its bound.
-        Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, top = high, product{}, g, a, c, m;
+        Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, product{}, count{}, heights{}, g, a;
         for (std::int64_t y = 0; y < S; y += lanes) {
+            const Mask label = from_zero + static_cast<std::int32_t>(y), is_gold = label == y_n;
             get<float>(g, G.data() + y);
             get<float>(a, held + y);
-            get<float>(c, cost.data() + y);
-            get<float>(m, most.data() + y);
-            g += own * a + c;
+            const Reals most = is_gold ? Reals{} + C_n : Reals{};
+            g += own * a + (is_gold ? Reals{} : Reals{} + 1.0f);
+            g = label < static_cast<std::int32_t>(Y) ? g : Reals{} + minus_infinity;
+            const Mask below = a < most;
             high = g > high ? g : high;
-            low = (a < m) & (g < low) ? g : low;
+            low = below & (g < low) ? g : low;
             product += a * (a != 0.0f ? g : Reals{});
             put<float>(G.data() + y, g);
-            g += A * (m - a);
-            top = g > top ? g : top;
+            g += A * (most - a);
+            count += below ? Reals{} + 1.0f : Reals{};
+            heights += below ? g : Reals{};
             put<float>(D.data() + y, g);
         }
         const float best = largest(high), violation = best + largest(-low);
         found.violation = violation > found.violation ? violation : found.violation;
-        found.met += static_cast<double>(C[n] * (best - G[y_n]) + total(product));
+        found.met += static_cast<double>(C_n * (best - G[y_n]) + total(product));
         if (violation <= 1e-6f) {
             // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
             if (bound > 0 && -violation > bound) resting[n] = 1;
-        } else {
-            const float beta = threshold(S, D.data(), largest(top), A * C[n]), inverse = 1.0f / A;
-            Reals furthest{};
-            for (std::int64_t y = 0; y < S; y += lanes) {
-                get<float>(g, D.data() + y);
-                get<float>(a, held + y);
-                get<float>(m, most.data() + y);
-                const Reals to = m - (g > beta ? (g - beta) * inverse : Reals{}), step = to - a;
-                furthest = step > furthest ? step : furthest;
-                put<float>(held + y, to);
-                put<float>(d.data() + y, step);
-            }
-            if (largest(furthest) > 1e-12f) scatter(x.rows(), n, d.data(), S, w); // steps sum to 0: one of them is up
+            continue;
         }
-        cost[y_n] = 1.0f, most[y_n] = 0.0f;
+        const float AC = A * C_n, before = (total(heights) - AC) / total(count);
+        const float beta = threshold(S, D.data(), before, AC), inverse = 1.0f / A;
+        for (std::int64_t y = 0; y < S; y += lanes) {
+            const Mask is_gold = from_zero + static_cast<std::int32_t>(y) == y_n;
+            get<float>(g, D.data() + y);
+            get<float>(a, held + y);
+            const Reals to = (is_gold ? Reals{} + C_n : Reals{}) - (g > beta ? (g - beta) * inverse : Reals{});
+            put<float>(held + y, to);
+            put<float>(d.data() + y, to - a);
+        }
+        scatter(x.rows(), n, d.data(), S, w);
     }
     return found;
 }
@@ -142,16 +143,28 @@ DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> or
     return found;
 }
 
+CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const std::int32_t* gold,
+                                      const float* C, std::int64_t Y, const float* alpha, DualObjective& sum) {
+    const std::int64_t S = padded(Y);
+    for (std::int64_t n = begin; n < end; ++n, scores += S) {
+        Reals high = Reals{} + scores[gold[n]], s;
+        for (std::int64_t y = 0; y < S; y += lanes) {
+            const Mask label = from_zero + static_cast<std::int32_t>(y);
+            get<float>(s, scores + y);
+            s = (label != gold[n]) & (label < static_cast<std::int32_t>(Y)) ? s + 1.0f : high;
+            high = s > high ? s : high;
+        }
+        sum.primal += static_cast<double>(C[n] * (largest(high) - scores[gold[n]]));
+        sum.dual += static_cast<double>(alpha[n * S + gold[n]]);
+    }
+}
+
 DualObjective DualCrammerSinger::objective(std::size_t threads) const {
     const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        const std::int64_t gold = y_[n];
-        double high = scores[gold];
-        for (std::int64_t y = 0; y < Y_; ++y)
-            if (y != gold) high = std::max(high, 1.0 + static_cast<double>(scores[y]));
-        sum.primal += C_[n] * (high - scores[gold]);
-        sum.dual += alpha_[n * S() + gold];
-    });
+    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
+        add_margins(begin, end, scores, y_.data(), C_.data(), Y_, alpha_.data(), sum);
+    };
+    return dual_objective(x_, w_.data(), S(), threads, d, losses);
 }
 
 void DualCrammerSinger::forget(std::span<const std::int64_t> which) {
@@ -180,19 +193,22 @@ void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy
 
 DualObjective DualLogistic::objective(std::size_t threads) const {
     const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        const float* q = q_.data() + n * S();
-        const float* m = m_.data() + n * S();
-        const double top = *std::max_element(scores, scores + Y_);
-        double total = 0, gold = 0, entropy = 0;
-        for (std::int64_t y = 0; y < Y_; ++y) {
-            total += std::exp(scores[y] - top);
-            gold += static_cast<double>(q[y]) * scores[y];
-            if (m[y] > 0) entropy -= static_cast<double>(m[y]) * std::log(static_cast<double>(m[y]));
+    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
+        for (std::int64_t n = begin; n < end; ++n, scores += S()) {
+            const float* q = q_.data() + n * S();
+            const float* m = m_.data() + n * S();
+            const double top = *std::max_element(scores, scores + Y_);
+            double total = 0, gold = 0, entropy = 0;
+            for (std::int64_t y = 0; y < Y_; ++y) {
+                total += std::exp(scores[y] - top);
+                gold += static_cast<double>(q[y]) * scores[y];
+                if (m[y] > 0) entropy -= static_cast<double>(m[y]) * std::log(static_cast<double>(m[y]));
+            }
+            sum.primal += C_[n] * (std::log(total) + top - gold);
+            sum.dual += C_[n] * entropy;
         }
-        sum.primal += C_[n] * (std::log(total) + top - gold);
-        sum.dual += C_[n] * entropy;
-    });
+    };
+    return dual_objective(x_, w_.data(), S(), threads, d, losses);
 }
 
 DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)

@@ -14,10 +14,6 @@ constexpr std::int64_t block = 512;
 
 }
 
-CHAFFINCH_HOT static void gather_one(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* scores) {
-    gather(x, n, w, S, scores);
-}
-
 CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
     Pack<double> sum{};
     Pack<float> here;
@@ -31,23 +27,24 @@ CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
     return total;
 }
 
-// s = w.x_n, the features of its own included: they have the weight d_n x_nf.
-static double scored(const SharedRows& x, std::int64_t n, const float* w, std::int64_t S, const Coefficients& coefficients,
-                     float* d, float* scores) {
-    gather_one(x.rows(), n, w, S, scores);
+// scores += own_n d_n, the part of the features of its own: they have the weight d_n x_nf. Returns their weights' square.
+CHAFFINCH_HOT static double score(const SharedRows& x, std::int64_t n, const float* w, std::int64_t S, const float* d,
+                                  float* scores) {
+    gather(x.rows(), n, w, S, scores);
     const float own = x.own()[n];
-    if (own == 0) return 0;
-    coefficients(n, d);
-    double length = 0;
-    for (std::int64_t y = 0; y < S; ++y) {
-        scores[y] += own * d[y];
-        length += static_cast<double>(d[y]) * d[y];
+    Pack<float> square{}, here, at;
+    for (std::int64_t y = 0; y < S; y += lanes) {
+        get<float>(here, d + y);
+        get<float>(at, scores + y);
+        at += own * here;
+        square += here * here;
+        put<float>(scores + y, at);
     }
-    return own * length;
+    return static_cast<double>(own * total(square));
 }
 
 DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S, std::size_t threads,
-                             const Coefficients& coefficients, const ExampleObjective& example) {
+                             const Coefficients& coefficients, const BlockObjective& losses) {
     const std::int64_t N = x.N(), blocks = (N + block - 1) / block;
     struct Sum {
         DualObjective examples;
@@ -55,12 +52,13 @@ DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S
     };
     std::vector<Sum> sums(static_cast<std::size_t>(blocks));
     parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {
-        AlignedVector<float> scores(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
-        const std::int64_t begin = static_cast<std::int64_t>(b) * block;
-        for (std::int64_t n = begin; n < std::min(N, begin + block); ++n) {
-            sums[b].length += scored(x, n, w, S, coefficients, d.data(), scores.data());
-            example(n, scores.data(), sums[b].examples);
+        const std::int64_t begin = static_cast<std::int64_t>(b) * block, end = std::min(N, begin + block);
+        AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S)), d(static_cast<std::size_t>(S));
+        for (std::int64_t n = begin; n < end; ++n) {
+            coefficients(n, d.data());
+            sums[b].length += score(x, n, w, S, d.data(), scores.data() + (n - begin) * S);
         }
+        losses(begin, end, scores.data(), sums[b].examples);
     });
     double length = squares(w, (x.rows().F + 1) * S);
     for (const Sum& sum : sums) length += sum.length;
@@ -72,8 +70,10 @@ DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S
 void dual_scores(const SharedRows& x, const float* w, std::int64_t S, const Coefficients& coefficients,
                  std::span<const std::int64_t> which, float* scores) {
     AlignedVector<float> d(static_cast<std::size_t>(S));
-    for (std::size_t i = 0; i < which.size(); ++i)
-        scored(x, which[i], w, S, coefficients, d.data(), scores + static_cast<std::int64_t>(i) * S);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+        coefficients(which[i], d.data());
+        score(x, which[i], w, S, d.data(), scores + static_cast<std::int64_t>(i) * S);
+    }
 }
 
 } // namespace chaffinch

@@ -16,12 +16,13 @@ struct DualObjective {
 // The coefficients d_n [S] of an example, w = sum_n d_n x_n.
 using Coefficients = std::function<void(std::int64_t n, float* d)>;
 
-// What one example adds: given its scores [S], its losses to `primal` and its variables' share to `dual`.
-using ExampleObjective = std::function<void(std::int64_t n, const float* scores, DualObjective& sum)>;
+// What the examples of a block add: given their scores [end - begin][S], their losses to `primal` and their variables'
+// shares to `dual`.
+using BlockObjective = std::function<void(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum)>;
 
 //   primal = |w|^2 / 2 + sum_n losses,   dual = sum_n shares - |w|^2 / 2;   sums in blocks, in their order
 DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S, std::size_t threads,
-                             const Coefficients& coefficients, const ExampleObjective& example);
+                             const Coefficients& coefficients, const BlockObjective& losses);
 
 // The scores of some examples, [which][S].
 void dual_scores(const SharedRows& x, const float* w, std::int64_t S, const Coefficients& coefficients,

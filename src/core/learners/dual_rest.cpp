@@ -33,6 +33,16 @@ struct Stripe {
     bool clipped, linear, shrinking;
 };
 
+// What the objective of the examples is read from.
+struct Margins {
+    std::int64_t Y;
+    bool clipped, linear;
+    const float *C, *D;
+    const float* alpha; // [N][S]
+    const std::int64_t* label_ptr;
+    const std::int32_t* labels;
+};
+
 // How many packs of labels one thread moves together: all in one go where a row of w is read by one thread.
 std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
     if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
@@ -164,30 +174,40 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
     return std::accumulate(met.begin(), met.end(), 0.0);
 }
 
-DualObjective DualRest::objective(std::size_t threads) const {
-    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    const bool clipped = loss_ != MarginLoss::squared, linear = loss_ == MarginLoss::hinge;
+// As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
+CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const Margins& m,
+                                      DualObjective& sum) {
+    const std::int64_t S = padded(m.Y);
+    const Mask clipped = Mask{} - static_cast<std::int32_t>(m.clipped), linear = Mask{} - static_cast<std::int32_t>(m.linear);
     const auto loss_of = [&](float short_of) {
-        const float missed = clipped && short_of < 0 ? 0.0f : short_of;
-        return static_cast<double>(linear ? missed : missed * missed);
+        const float missed = m.clipped && short_of < 0 ? 0.0f : short_of;
+        return m.linear ? missed : missed * missed;
     };
-    return dual_objective(x_, w_.data(), S(), threads, d, [&](std::int64_t n, const float* scores, DualObjective& sum) {
-        // As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
-        const float* alpha = alpha_.data() + n * S();
+    for (std::int64_t n = begin; n < end; ++n, scores += S) {
         Reals losses{}, shares{}, z, a;
-        for (std::int64_t y = 0; y < S(); y += lanes) {
+        for (std::int64_t y = 0; y < S; y += lanes) {
             get<float>(z, scores + y);
-            get<float>(a, alpha + y);
+            get<float>(a, m.alpha + n * S + y);
             z = 1.0f + z;
-            if (clipped) z = z > 0.0f ? z : Reals{};
+            z = clipped & (z < 0.0f) ? Reals{} : z;
             losses += linear ? z : z * z;
-            shares += a * (1.0f - 0.5f * D_[n] * a);
+            shares += a * (1.0f - 0.5f * m.D[n] * a);
         }
-        double loss = static_cast<double>(total(losses) - static_cast<float>(S() - Y_));
-        for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k)
-            loss += loss_of(1.0f - scores[labels_[k]]) - loss_of(1.0f + scores[labels_[k]]);
-        sum.primal += C_[n] * loss, sum.dual += static_cast<double>(total(shares));
-    });
+        float loss = total(losses) - static_cast<float>(S - m.Y);
+        for (std::int64_t k = m.label_ptr[n]; k < m.label_ptr[n + 1]; ++k)
+            loss += loss_of(1.0f - scores[m.labels[k]]) - loss_of(1.0f + scores[m.labels[k]]);
+        sum.primal += static_cast<double>(m.C[n] * loss), sum.dual += static_cast<double>(total(shares));
+    }
+}
+
+DualObjective DualRest::objective(std::size_t threads) const {
+    const Margins margins{Y_,           loss_ != MarginLoss::squared, loss_ == MarginLoss::hinge, C_.data(), D_.data(),
+                          alpha_.data(), label_ptr_.data(),            labels_.data()};
+    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
+    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
+        add_margins(begin, end, scores, margins, sum);
+    };
+    return dual_objective(x_, w_.data(), S(), threads, d, losses);
 }
 
 void DualRest::wake() {

@@ -27,32 +27,41 @@ std::int32_t place_shared(const Examples& x, std::vector<std::int32_t>& place) {
 
 } // namespace
 
-SharedRows::SharedRows(const Examples& all) : all_(all), ptr_{0} {
+SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
     const std::int32_t F = place_shared(all, place_);
     if (F == all.F) {
         place_ = {};
-        own_.assign(static_cast<std::size_t>(all.N()), 0.0f);
-        for (std::int64_t n = 0; n < all.N(); ++n) norm_.push_back(squared_norm(all, n));
+        for (std::int64_t n = 0; n < all.N(); ++n) norm_[n] = squared_norm(all, n);
         rows_ = all;
         return;
     }
-    ids_.reserve(all.ids.size());
     const bool ones = all.values.empty() && all.by_feature.empty();
-    if (!ones) values_.reserve(all.ids.size());
+    const std::size_t cells = all.ids.size() + 1; // one to write to that is not kept
+    ids_.resize(cells), own_cells_.resize(cells), values_.resize(ones ? 0 : cells);
+    ptr_.reserve(all.ptr.size()), own_ptr_.reserve(all.ptr.size());
+    ptr_.push_back(0), own_ptr_.push_back(0);
+    // Every cell is written to both sides, and kept on one: which one cannot be foretold.
+    std::int32_t* id = ids_.data();
+    float* value = ones ? nullptr : values_.data();
+    Cell* own_cell = own_cells_.data();
     for (std::int64_t n = 0; n < all.N(); ++n) {
-        double own = 0, shared = static_cast<double>(all.bias) * all.bias;
-        for (std::int64_t k = all.ptr[n]; k < all.ptr[n + 1]; ++k) {
-            const std::int32_t p = place_[all.ids[k]];
-            const double v = all.value(n, k);
-            (p < 0 ? own : shared) += v * v;
-            if (p < 0) continue;
-            ids_.push_back(p);
-            if (!ones) values_.push_back(all.value(n, k));
+        const rows::Values values(all, n);
+        float own = 0, square = 0;
+        for (std::int64_t k = all.ptr[n], end = all.ptr[n + 1]; k < end; ++k) {
+            const std::int32_t f = all.ids[k], p = place_[f];
+            const float v = values[k];
+            const bool alone = p < 0;
+            *id = p, id += !alone;
+            if (value) *value = v, value += !alone;
+            *own_cell = {f, v}, own_cell += alone;
+            square += v * v;
+            own += alone ? v * v : 0.0f;
         }
-        ptr_.push_back(static_cast<std::int64_t>(ids_.size()));
-        own_.push_back(static_cast<float>(own));
-        norm_.push_back(static_cast<float>(own + shared));
+        ptr_.push_back(id - ids_.data()), own_ptr_.push_back(own_cell - own_cells_.data());
+        own_[n] = own, norm_[n] = square + all.bias * all.bias;
     }
+    const auto shared = static_cast<std::size_t>(ptr_.back());
+    ids_.resize(shared), values_.resize(ones ? 0 : shared);
     rows_ = {ptr_, ids_, values_, F, all.bias};
 }
 
@@ -63,23 +72,20 @@ void SharedRows::spread(const float* shared, std::int64_t S,
         return;
     }
     for (std::int64_t f = 0; f < all_.F; ++f) {
-        float* row = w + f * S;
         if (place_[f] < 0)
-            std::fill_n(row, S, 0.0f);
+            std::fill_n(w + f * S, S, 0.0f);
         else
-            std::copy_n(shared + place_[f] * S, S, row);
+            std::copy_n(shared + place_[f] * S, S, w + f * S);
     }
     std::copy_n(shared + rows_.F * S, S, w + all_.F * S);
     AlignedVector<float> d(static_cast<std::size_t>(S));
     for (std::int64_t n = 0; n < all_.N(); ++n) {
-        if (own_[n] == 0) continue;
+        if (own_ptr_[n] == own_ptr_[n + 1]) continue;
         coefficients(n, d.data());
-        for (std::int64_t k = all_.ptr[n]; k < all_.ptr[n + 1]; ++k)
-            if (place_[all_.ids[k]] < 0) {
-                float* row = w + all_.ids[k] * S;
-                const float v = all_.value(n, k);
-                for (std::int64_t y = 0; y < S; ++y) row[y] = v * d[y];
-            }
+        for (std::int64_t k = own_ptr_[n]; k < own_ptr_[n + 1]; ++k) {
+            const auto [f, v] = own_cells_[k];
+            for (std::int64_t y = 0; y < S; ++y) w[f * S + y] = v * d[y];
+        }
     }
 }
 

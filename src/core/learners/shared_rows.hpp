@@ -41,8 +41,13 @@ class SharedRows {
   private:
     Examples all_;
     std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1; empty where all are shared
-    std::vector<std::int64_t> ptr_;
+    struct Cell {
+        std::int32_t feature;
+        float value;
+    };
+    std::vector<std::int64_t> ptr_, own_ptr_; // [N+1]  of the shared cells; of those that are one example's own
     std::vector<std::int32_t> ids_;
+    std::vector<Cell> own_cells_;
     std::vector<float> values_, own_, norm_;
     Examples rows_;
 };
