@@ -21,7 +21,7 @@ using Mask = Pack<std::int32_t>;
 struct Stripe {
     const Examples* x;
     std::span<const std::int64_t> order;
-    const float *Q, *D, *E, *C;
+    const float *inverse, *D, *E, *C;
     float* signs; // [N][S]  0 in lanes that rest or are no label
     float* alpha;
     std::uint8_t* asleep; // [N]  every lane of the stripe rests
@@ -51,9 +51,10 @@ std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
 }
 
 CHAFFINCH_INLINE bool any(const Mask& mask) {
-    std::int32_t found = 0;
-    for (std::int64_t l = 0; l < lanes; ++l) found |= mask[l];
-    return found != 0;
+    static_assert(lanes == 8);
+    Mask found = mask | __builtin_shufflevector(mask, mask, 4, 5, 6, 7, 0, 1, 2, 3);
+    found |= __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5);
+    return (found[0] | found[1]) != 0;
 }
 
 template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
@@ -73,7 +74,7 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
     for (const std::int64_t n : s.order) {
         if (s.asleep[n]) continue;
         rows::gather_packs<P>(*s.x, n, s.w, s.S, score);
-        const float D = s.D[n], E = s.E[n], C = s.C[n], U = s.linear ? C : infinite, inverse = 1.0f / s.Q[n];
+        const float D = s.D[n], E = s.E[n], C = s.C[n], U = s.linear ? C : infinite, inverse = s.inverse[n];
         Mask moved{}, awake{};
         for (int p = 0; p < P; ++p) {
             const std::int64_t at = n * s.S + p * lanes;
@@ -134,7 +135,7 @@ DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label
         const float D = loss == MarginLoss::hinge ? 0.0f : 0.5f / C[n];
         D_.push_back(D);
         E_.push_back(D + x_.own()[n]);
-        Q_.push_back(std::max(x_.norm()[n] + D, 1e-12f));
+        inverse_.push_back(1.0f / std::max(x_.norm()[n] + D, 1e-12f));
     }
     wake();
 }
@@ -148,7 +149,7 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
         const std::int64_t y = static_cast<std::int64_t>(stripe) * width * lanes;
         const Stripe s{&x_.rows(),
                  order,
-                 Q_.data(),
+                 inverse_.data(),
                  D_.data(),
                  E_.data(),
                  C_.data(),

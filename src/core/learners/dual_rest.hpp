@@ -57,7 +57,7 @@ class DualRest {
     std::int64_t Y_;
     MarginLoss loss_;
     bool shrinking_;
-    std::vector<float> Q_, D_, E_, C_; // [N]     |x|^2 + D; D; D + own; penalty
+    std::vector<float> inverse_, D_, E_, C_; // [N]  1 / (|x|^2 + D); D; D + own; penalty
     std::vector<std::int64_t> label_ptr_; // [N+1]
     std::vector<std::int32_t> labels_;
     AlignedVector<float> alpha_, signs_; // [N][S]  signs: +1, -1, 0 in lanes that rest or are no label
