@@ -16,6 +16,8 @@ namespace chaffinch::bindings {
 
 namespace {
 
+constexpr double unlikely = 1e-7; // far below any toll of a bracket
+
 template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
 
 std::vector<std::int32_t> flat(const std::vector<TreeNode>& nodes) {
@@ -28,7 +30,7 @@ std::vector<std::int32_t> flat(const std::vector<TreeNode>& nodes) {
 template <class Real> class BoundDerivation {
   public:
     BoundDerivation(const Grammar& grammar, In<Real, 2> leaf, In<Real> rule, Maybe<Real, 2> span, Maybe<Real, 1> top,
-                    std::optional<In<std::uint8_t>> root, std::optional<In<std::uint8_t>> open)
+                    Maybe<std::uint8_t, 1> root, Maybe<std::uint8_t, 1> open)
         : kept_(leaf, rule, span, top, root, open) {
         const auto T = static_cast<std::int64_t>(leaf.shape(0));
         const std::int64_t S = Spans{T}.count(), Y = grammar.Y;
@@ -93,9 +95,8 @@ template <class Real> class BoundDerivation {
         double log_z;
         {
             nb::gil_scoped_release release;
-            std::vector<Real> leaf(static_cast<std::size_t>(p_.T * Y)), rule(static_cast<std::size_t>(p_.grammar->R));
-            std::vector<Real> span(static_cast<std::size_t>(S * Y));
-            log_z = derivation_logsum(p_, {leaf.data(), rule.data(), span.data(), nullptr});
+            std::vector<Real> leaf(static_cast<std::size_t>(p_.T * Y)), span(static_cast<std::size_t>(S * Y));
+            log_z = derivation_logsum(p_, {leaf.data(), nullptr, span.data(), nullptr, unlikely});
             std::vector<float> marginals(span.begin(), span.end());
             for (std::int64_t t = 0; t < p_.T; ++t)
                 for (std::int64_t A = 0; A < Y; ++A)
@@ -110,15 +111,16 @@ template <class Real> class BoundDerivation {
 
   private:
     DerivationPotentials<Real> p_;
-    std::tuple<In<Real, 2>, In<Real>, Maybe<Real, 2>, Maybe<Real, 1>, std::optional<In<std::uint8_t>>, std::optional<In<std::uint8_t>>> kept_;
+    std::tuple<In<Real, 2>, In<Real>, Maybe<Real, 2>, Maybe<Real, 1>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>
+        kept_;
 };
 
 template <class Real> void bind_one(nb::module_& m, const char* name) {
     using namespace nb::literals;
     using Bound = BoundDerivation<Real>;
     nb::class_<Bound>(m, name, "Potentials of the derivations of one sentence.")
-        .def(nb::init<const Grammar&, In<Real, 2>, In<Real>, Maybe<Real, 2>, Maybe<Real, 1>, std::optional<In<std::uint8_t>>,
-                      std::optional<In<std::uint8_t>>>(),
+        .def(nb::init<const Grammar&, In<Real, 2>, In<Real>, Maybe<Real, 2>, Maybe<Real, 1>, Maybe<std::uint8_t, 1>,
+                      Maybe<std::uint8_t, 1>>(),
              "grammar"_a, "leaf"_a.noconvert(), "rule"_a.noconvert(), "span"_a.noconvert() = nb::none(),
              "top"_a.noconvert() = nb::none(), "root"_a.noconvert() = nb::none(), "open"_a.noconvert() = nb::none(), nb::keep_alive<1, 2>())
         .def("argmax", &Bound::argmax, "The best score, and the nodes [(2T-1) 3] in preorder.")

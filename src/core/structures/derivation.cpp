@@ -8,21 +8,38 @@
 namespace chaffinch {
 
 Grammar::Grammar(std::int64_t labels, std::span<const std::int32_t> rules)
-    : Y(labels), R(static_cast<std::int64_t>(rules.size()) / 3), left_ptr(static_cast<std::size_t>(labels) + 1),
-      parent_ptr(left_ptr), by_left(static_cast<std::size_t>(R)), by_parent(by_left) {
+    : Y(labels), R(static_cast<std::int64_t>(rules.size()) / 3), parent_ptr(static_cast<std::size_t>(labels) + 1),
+      by_parent(static_cast<std::size_t>(R)), left_ptr(parent_ptr), place(static_cast<std::size_t>(R)), W(0) {
     for (std::int64_t r = 0; r < R; ++r) {
         parent.push_back(rules[3 * r]);
         left.push_back(rules[3 * r + 1]);
         right.push_back(rules[3 * r + 2]);
         ++parent_ptr[parent.back() + 1];
-        ++left_ptr[left.back() + 1];
     }
-    std::partial_sum(left_ptr.begin(), left_ptr.end(), left_ptr.begin());
     std::partial_sum(parent_ptr.begin(), parent_ptr.end(), parent_ptr.begin());
-    std::iota(by_left.begin(), by_left.end(), 0);
-    by_parent = by_left;
-    std::ranges::stable_sort(by_left, {}, [&](std::int32_t r) { return std::pair(left[r], right[r]); });
-    std::ranges::stable_sort(by_parent, {}, [&](std::int32_t r) { return std::tuple(parent[r], left[r], right[r]); });
+    std::iota(by_parent.begin(), by_parent.end(), 0);
+    std::vector<std::int32_t> by_children = by_parent;
+    std::ranges::sort(by_parent, {}, [&](std::int32_t r) { return std::tuple(parent[r], left[r], right[r]); });
+    std::ranges::sort(by_children, {}, [&](std::int32_t r) { return std::tuple(left[r], right[r], parent[r]); });
+    for (std::size_t m = 0, n; m < by_children.size(); m = n) {
+        const std::int32_t r = by_children[m];
+        if (m == 0 || left[by_children[m - 1]] != left[r] || right[by_children[m - 1]] != right[r]) {
+            ++left_ptr[left[r] + 1];
+            pair_right.push_back(right[r]);
+            run_ptr.push_back(static_cast<std::int64_t>(runs.size()));
+        }
+        const auto follows = [&](std::int32_t next) {
+            return left[next] == left[r] && right[next] == right[r] &&
+                   parent[next] == parent[r] + static_cast<std::int32_t>(n - m);
+        };
+        for (n = m; n < by_children.size() && follows(by_children[n]); ++n)
+            place[by_children[n]] = W + static_cast<std::int64_t>(n - m);
+        const std::int64_t room = padded(static_cast<std::int64_t>(n - m));
+        runs.push_back({parent[r], static_cast<std::int32_t>(room / lanes), W});
+        W += room;
+    }
+    run_ptr.push_back(static_cast<std::int64_t>(runs.size()));
+    std::partial_sum(left_ptr.begin(), left_ptr.end(), left_ptr.begin());
 }
 
 namespace {
@@ -77,7 +94,7 @@ template <class Real> class DerivationGraph {
         const Grammar& g = *p_.grammar;
         for (std::int64_t m = g.parent_ptr[n.label]; m < g.parent_ptr[n.label + 1]; ++m) {
             const std::int32_t r = g.by_parent[m];
-            const SplitRange range = chart_.splits(n.start, n.end, r);
+            const SplitRange range = chart_.splits(n.start, n.end, g.left[r], g.right[r]);
             for (std::int64_t k = range.first; k <= range.last; ++k) {
                 const std::int64_t a = chart_.spans.at(n.start, k) * Y_ + g.left[r];
                 const std::int64_t b = chart_.spans.at(k, n.end) * Y_ + g.right[r];
@@ -115,8 +132,8 @@ bool argmax(const DerivationPotentials<Real>& p, double& score, TreeNode* nodes)
         TreeNode a{n.start, n.end, -1}, b{0, n.end, -1};
         for (std::int64_t m = g.parent_ptr[n.label]; m < g.parent_ptr[n.label + 1]; ++m) {
             const std::int32_t r = g.by_parent[m];
-            const SplitRange range = chart.splits(n.start, n.end, r);
-            const Real *l = chart.left_row(n.start, r), *right = chart.right_row(n.end, r);
+            const SplitRange range = chart.splits(n.start, n.end, g.left[r], g.right[r]);
+            const Real *l = chart.left_row(n.start, g.left[r]), *right = chart.right_row(n.end, g.right[r]);
             for (std::int32_t k = range.first; k <= range.last; ++k) {
                 const Real x = (l[k] + right[k]) + p.rule[r];
                 // rules come by left and right child: of equals the first k wins

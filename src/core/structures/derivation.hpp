@@ -13,15 +13,28 @@
 
 namespace chaffinch {
 
-// Rules by number, and their numbers by left child and by parent.
+// Rules by number, sorted by children and by parent. Many rules share their children (an annotated grammar's parents
+// differ by their notes): a pair of children is put together once, and its parents are rows of labels.
 class Grammar {
   public:
     Grammar(std::int64_t Y, std::span<const std::int32_t> rules); // [R][3] parent, left, right: all below Y
 
+    // Parents that follow each other; their weights are whole packs.
+    struct Run {
+        std::int32_t parent, packs;
+        std::int64_t first; // into weights in the order of `place`
+    };
+
     std::int64_t Y, R;
     std::vector<std::int32_t> parent, left, right; // [R]
-    std::vector<std::int64_t> left_ptr, parent_ptr; // [Y+1]
-    std::vector<std::int32_t> by_left, by_parent;   // [R]; of one parent by left, then right child
+    std::vector<std::int64_t> parent_ptr;          // [Y+1]
+    std::vector<std::int32_t> by_parent;           // [R]; of one parent by left, then right child
+    std::vector<std::int64_t> left_ptr;            // [Y+1] into the pairs
+    std::vector<std::int32_t> pair_right;          // [pairs]; of one left child by right child
+    std::vector<std::int64_t> run_ptr;             // [pairs+1]
+    std::vector<Run> runs;
+    std::vector<std::int64_t> place; // [R] of each rule among the weights
+    std::int64_t W;                  // weights, those that fill up packs included
 };
 
 template <class Real> struct DerivationPotentials {
@@ -42,9 +55,10 @@ template <class Real> struct DerivationPotentials {
 
 template <class Real> struct DerivationExpectations {
     Real* leaf; // [T][Y]
-    Real* rule; // [R]
+    Real* rule; // [R]; or null: not wanted
     Real* span; // [S][Y]; or null: not wanted
     Real* top;  // [Y]; or null
+    double least = 0; // nodes less likely than this are not followed down: what is below them counts without them
 };
 
 // As for trees (tree.hpp).

@@ -17,17 +17,18 @@ constexpr double largest = 300; // of a split's weight, as a logarithm
 template <class Real> struct Sums {
     DerivationChart<MaxPlus<Real>> best;
     DerivationChart<SumProduct<double>> sum;
-    AlignedVector<double> above_begun, above_ended, rule, leaf, factors, scale;
+    LazyRows<double> above_begun, above_ended; // as the charts
+    AlignedVector<double> rule, leaf, own, factors, scale;
     bool overflow = false; // a split outweighs its span by more than doubles can tell
 
     // v[ij], and -inf where there is no derivation.
-    void measure(const Grammar& g, std::int64_t T) {
+    void measure(std::int64_t T) {
         const Spans spans{T};
         double* v = room(scale, spans.count());
         std::fill_n(v, spans.count(), nothing);
         for (std::int64_t i = 0; i < T; ++i)
-            for (std::int64_t A = 0; A < g.Y; ++A)
-                for (std::int64_t j = best.begins[i * g.Y + A].first; j <= best.begins[i * g.Y + A].last; ++j)
+            for (std::int64_t j = i + 1; j <= T; ++j)
+                for (const std::int32_t A : best.labels(i, j))
                     v[spans.at(i, j)] = std::max(v[spans.at(i, j)], static_cast<double>(best.at(i, j, A)));
     }
     const double* splits(std::int64_t i, std::int64_t j, std::int64_t T) {
@@ -52,6 +53,17 @@ CHAFFINCH_INLINE void add_scaled(double x, const double* f, const double* a, Spl
     }
 }
 
+// The sum over the parents of some runs of  own (x) rule
+CHAFFINCH_INLINE double sum_of(std::span<const Grammar::Run> runs, const double* own, const double* rule) {
+    Pack<double> sum = {}, u, v;
+    for (const Grammar::Run& run : runs)
+        for (std::int64_t m = 0; m < run.packs * lanes; m += lanes) {
+            get<double>(u, own + run.parent + m), get<double>(v, rule + run.first + m);
+            sum += u * v;
+        }
+    return across<double>(sum, [](double x, double y) { return x + y; });
+}
+
 // False if the range of doubles may not do.
 template <class Real>
 CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out,
@@ -59,7 +71,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     const Grammar& g = *p.grammar;
     const std::int64_t T = p.T, Y = g.Y, R = g.R;
     at.overflow = false;
-    at.measure(g, T);
+    at.measure(T);
     std::fill_n(out.leaf, T * Y, Real(0));
     double top_shift = nothing;
     for (std::int64_t A = 0; A < Y; ++A) top_shift = std::max(top_shift, static_cast<double>(p.above(A)));
@@ -78,13 +90,12 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     in.fill(
         g, T, [&](std::int64_t t, std::int64_t A) { return leaf[t * Y + A]; }, [&](std::int64_t r) { return rule[r]; },
         span, [&](std::int64_t i, std::int64_t j) { return at.splits(i, j, T); },
-        [&](std::int64_t s) { return at.scale[s] == nothing || (p.open && !p.open[s]); });
+        [&](std::int64_t s) { return at.scale[s] == nothing; });
     if (at.overflow) return false;
     for (std::int64_t i = 0; i < T; ++i)
-        for (std::int64_t A = 0; A < Y; ++A)
-            for (std::int64_t j = at.best.begins[i * Y + A].first; j <= at.best.begins[i * Y + A].last; ++j)
-                if (at.best.at(i, j, A) > MaxPlus<Real>::zero)
-                    if (const double x = in.at(i, j, A); !(x > smallest && x < 1 / smallest)) return false;
+        for (std::int64_t j = i + 1; j <= T; ++j)
+            for (const std::int32_t A : at.best.labels(i, j))
+                if (const double x = in.at(i, j, A); !(x > smallest && x < 1 / smallest)) return false;
 
     double total = 0;
     std::vector<double> above_all(static_cast<std::size_t>(Y));
@@ -93,45 +104,59 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
         total += above_all[A] * in.at(0, T, A);
     }
     log_z = std::log(total) + at.scale[in.spans.at(0, T)] + top_shift;
-    double *begun = room(at.above_begun, T * Y * in.K), *ended = room(at.above_ended, (T + 1) * Y * in.K);
-    std::fill_n(begun, T * Y * in.K, 0.0);
-    std::fill_n(ended, (T + 1) * Y * in.K, 0.0);
-    std::vector<double> used(static_cast<std::size_t>(R));
+    auto &begun = at.above_begun, &ended = at.above_ended;
+    begun.reset(T * Y, in.K, 0.0), ended.reset((T + 1) * Y, in.K, 0.0);
+    std::vector<double> used(static_cast<std::size_t>(out.rule ? g.W : 0));
     if (out.span) std::fill_n(out.span, in.spans.count() * Y, Real(0));
     for (std::int64_t A = 0; A < Y; ++A) {
-        begun[A * in.K + T] = above_all[A] / total;
+        if (in.at(0, T, A) > 0) begun.write(A)[T] = above_all[A] / total;
         if (out.top) out.top[A] = static_cast<Real>(above_all[A] * in.at(0, T, A) / total);
     }
 
+    double* own = room(at.own, Y + lanes); // outside of the labels of the span at hand, zero between spans
+    std::fill_n(own, Y + lanes, 0.0);
+    const double* weight = in.rule_weights();
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
             if (at.scale[in.spans.at(i, j)] == nothing) continue;
-            const double* f = at.splits(i, j, T);
-            for (std::int64_t A = 0; A < Y; ++A) {
-                const double inside = in.at(i, j, A);
-                const double above = begun[(i * Y + A) * in.K + j] + ended[(j * Y + A) * in.K + i];
-                const double here = inside == 0 ? 0 : inside * above;
-                if (length == 1) {
-                    out.leaf[i * Y + A] = static_cast<Real>(here);
-                    continue;
-                }
-                if (here == 0) continue;
-                const std::int64_t s = in.spans.at(i, j);
-                if (out.span) out.span[s * Y + A] = static_cast<Real>(here);
-                const double own = above * span(s, A);
-                for (std::int64_t m = g.parent_ptr[A]; m < g.parent_ptr[A + 1]; ++m) {
-                    const std::int32_t r = g.by_parent[m];
-                    const SplitRange k = in.splits(i, j, r);
-                    if (k.first > k.last || rule[r] == 0) continue;
-                    const double x = own * rule[r];
-                    const double *l = in.left_row(i, r), *e = in.right_row(j, r);
-                    used[r] += x * row_product(SumProduct<double>(), l, e, f, k);
-                    add_scaled(x, f, e, k, begun + (i * Y + g.left[r]) * in.K);
-                    add_scaled(x, f, l, k, ended + (j * Y + g.right[r]) * in.K);
-                }
+            const std::int64_t s = in.spans.at(i, j);
+            bool likely = false;
+            for (const std::int32_t A : in.labels(i, j)) {
+                const double above = begun.read(i * Y + A)[j] + ended.read(j * Y + A)[i];
+                const double here = in.at(i, j, A) * above;
+                if (length == 1) out.leaf[i * Y + A] = static_cast<Real>(here);
+                else if (out.span) out.span[s * Y + A] = static_cast<Real>(here);
+                if (length == 1 || here <= out.least) continue;
+                own[A] = above * span(s, A);
+                likely = true;
             }
+            if (!likely) continue;
+            const double* f = at.splits(i, j, T);
+            for (const std::int32_t B : in.starting(i))
+                for (std::int64_t q = g.left_ptr[B]; q < g.left_ptr[B + 1]; ++q) {
+                    const std::int32_t C = g.pair_right[q];
+                    const SplitRange k = in.splits(i, j, B, C);
+                    if (k.first > k.last) continue;
+                    const double x = sum_of({g.runs.data() + g.run_ptr[q], g.runs.data() + g.run_ptr[q + 1]}, own, weight);
+                    if (x == 0) continue;
+                    if (!std::isfinite(x)) return false;
+                    const double *l = in.left_row(i, B), *e = in.right_row(j, C);
+                    add_scaled(x, f, e, k, begun.write(i * Y + B));
+                    add_scaled(x, f, l, k, ended.write(j * Y + C));
+                    if (out.rule) {
+                        const double both = row_product(SumProduct<double>(), l, e, f, k);
+                        for (std::int64_t n = g.run_ptr[q]; n < g.run_ptr[q + 1]; ++n)
+                            for (std::int64_t m = 0; m < g.runs[n].packs * lanes; ++m)
+                                used[g.runs[n].first + m] += both * own[g.runs[n].parent + m];
+                    }
+                }
+            for (const std::int32_t A : in.labels(i, j)) own[A] = 0;
         }
-    for (std::int64_t r = 0; r < R; ++r) out.rule[r] = static_cast<Real>(used[r]);
+    if (out.rule)
+        for (std::int64_t r = 0; r < R; ++r) {
+            const double times = used[g.place[r]];
+            out.rule[r] = static_cast<Real>(times == 0 ? 0 : times * rule[r]);
+        }
     return true;
 }
 
@@ -198,7 +223,8 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
                 }
             }
         }
-    for (std::int64_t r = 0; r < g.R; ++r) out.rule[r] = static_cast<Real>(std::exp(used[r] - log_z));
+    if (out.rule)
+        for (std::int64_t r = 0; r < g.R; ++r) out.rule[r] = static_cast<Real>(std::exp(used[r] - log_z));
     return log_z;
 }
 

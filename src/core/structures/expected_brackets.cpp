@@ -18,12 +18,16 @@ void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::
             const float* p = marginals + s * stride;
             const std::uint8_t* may = length == 1 ? leaf : phrase;
             std::ranges::fill(bracket, 0.0f);
-            for (std::int64_t A = 0; A < Y; ++A)
-                if (p[A] > 0)
-                    for (std::int64_t k = how.ptr[A]; k < how.ptr[A + 1]; ++k) bracket[how.brackets[k]] += p[A];
-            // A word has some label, and so has the whole, whatever it is worth.
-            float most = length == 1 || length == T ? none : 0.0f;
+            bool any = false;
             for (std::int64_t A = 0; A < Y; ++A) {
+                if (p[A] <= 0) continue;
+                any = true;
+                for (std::int64_t k = how.ptr[A]; k < how.ptr[A + 1]; ++k) bracket[how.brackets[k]] += p[A];
+            }
+            // A word has some label, and so has the whole, whatever it is worth.
+            const bool must = length == 1 || length == T;
+            float most = must ? none : 0.0f;
+            for (std::int64_t A = 0; A < Y && (any || must); ++A) {
                 if (may && !may[A]) continue;
                 if (length > 1 && how.ptr[A] == how.ptr[A + 1]) continue;
                 float value = hair * p[A];
