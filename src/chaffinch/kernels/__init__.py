@@ -1,8 +1,9 @@
 """Kernels: similarities of two objects that are inner products of features nobody has to write down."""
 
-from chaffinch.kernels.algebra import FunctionKernel, Normalised, Part, Product, Scaled, Sum
 from chaffinch.kernels.cache import GramRows
-from chaffinch.kernels.kernel import Kernel, Objects
+from chaffinch.kernels.function import FunctionKernel
+from chaffinch.kernels.kernel import Kernel, Normalised, Objects, Product, Scaled, Sum
+from chaffinch.kernels.part import Part
 from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
 from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kernels.vectors import DenseRows, LinearKernel, Polynomial, Rbf, Sigmoid, VectorKernel

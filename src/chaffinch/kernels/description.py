@@ -6,8 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 from chaffinch.errors import ConfigError, ModelFileError
-from chaffinch.kernels.algebra import FunctionKernel, Normalised, Part, Product, Scaled, Sum
-from chaffinch.kernels.kernel import Kernel
+from chaffinch.kernels.function import FunctionKernel
+from chaffinch.kernels.kernel import Kernel, Normalised, Product, Scaled, Sum
+from chaffinch.kernels.part import Part
 from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
 from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kernels.vectors import LinearKernel, Polynomial, Rbf, Sigmoid

@@ -1,12 +1,16 @@
-"""What every kernel offers: blocks of its Gram matrix, its diagonal, and expansions over support objects."""
+"""What every kernel offers, and kernels from kernels: sums, products, multiples, the normalised kernel.
 
+A kernel offers blocks of its Gram matrix, its diagonal, and expansions over support objects.
+"""
+
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 
 Block = NDArray[np.floating]
 EXPANSION_ROWS = 256
@@ -91,13 +95,9 @@ class Kernel:
         return out
 
     def __add__(self, other: "Kernel") -> "Kernel":
-        from chaffinch.kernels.algebra import Sum
-
         return Sum((self, other))
 
     def __mul__(self, other: Any) -> "Kernel":
-        from chaffinch.kernels.algebra import Product, Scaled
-
         return Product((self, other)) if isinstance(other, Kernel) else Scaled(self, float(other))
 
     def __rmul__(self, factor: float) -> "Kernel":
@@ -105,6 +105,174 @@ class Kernel:
 
     def normalised(self) -> "Kernel":
         """k(a, b) / sqrt(k(a, a) k(b, b)): the cosine of phi(a) and phi(b)."""
-        from chaffinch.kernels.algebra import Normalised
-
         return Normalised(self)
+
+
+@dataclass(frozen=True)
+class Views:
+    """The same objects as each of several kernels prepared them."""
+
+    of: tuple[Any, ...]
+
+    def __len__(self) -> int:
+        return len(self.of[0])
+
+    def taken(self, which: NDArray[Any]) -> "Views":
+        """Some of the objects, in the order named."""
+        return Views(tuple(view.taken(which) for view in self.of))
+
+
+@dataclass(frozen=True)
+class _Several(Kernel):
+    kernels: tuple[Kernel, ...]
+
+    def __post_init__(self) -> None:
+        if not self.kernels or not all(isinstance(k, Kernel) for k in self.kernels):
+            raise ConfigError(f"{type(self).__name__} takes kernels, got {self.kernels!r}")
+
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """Whether all its kernels are of vectors."""
+        return all(k.of_vectors for k in self.kernels)
+
+    def settled(self, objects: Any) -> "Kernel":
+        """Each kernel settled."""
+        return replace(self, kernels=tuple(k.settled(objects) for k in self.kernels))
+
+    def prepared(self, objects: Any) -> Views:
+        """A view for each kernel."""
+        return (
+            objects if isinstance(objects, Views) else Views(tuple(k.prepared(objects) for k in self.kernels))
+        )
+
+    def _blocks(self, A: Views, B: Views, threads: int) -> list[NDArray[np.float64]]:
+        return [
+            kernel.block(a, a if A is B else b, threads).astype(np.float64)
+            for kernel, a, b in zip(self.kernels, A.of, B.of, strict=True)
+        ]
+
+    def _diagonals(self, A: Any, threads: int) -> list[NDArray[np.float64]]:
+        views = self.prepared(A).of
+        return [k.diagonal(view, threads=threads) for k, view in zip(self.kernels, views, strict=True)]
+
+
+class Sum(_Several):
+    """k(a, b) = k_1(a, b) + k_2(a, b) + ...: the features of all, side by side."""
+
+    def block(self, A: Views, B: Views, threads: int) -> Block:
+        """See :class:`Kernel`."""
+        return np.add.reduce(self._blocks(A, B, threads))
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """See :class:`Kernel`."""
+        return np.asarray(np.add.reduce(self._diagonals(A, threads)))
+
+
+class Product(_Several):
+    """k(a, b) = k_1(a, b) k_2(a, b) ...: pairs of features, one from each."""
+
+    def block(self, A: Views, B: Views, threads: int) -> Block:
+        """See :class:`Kernel`."""
+        return np.multiply.reduce(self._blocks(A, B, threads))
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """See :class:`Kernel`."""
+        return np.asarray(np.multiply.reduce(self._diagonals(A, threads)))
+
+
+@dataclass(frozen=True)
+class Scaled(Kernel):
+    """k(a, b) = factor * k_1(a, b)."""
+
+    kernel: Kernel
+    factor: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.factor < np.inf:
+            raise ConfigError(f"a kernel is multiplied by a positive number, got {self.factor!r}")
+
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """As the kernel within."""
+        return self.kernel.of_vectors
+
+    def settled(self, objects: Any) -> "Kernel":
+        """The kernel within, settled."""
+        return replace(self, kernel=self.kernel.settled(objects))
+
+    def prepared(self, objects: Any) -> Any:
+        """As the kernel within."""
+        return self.kernel.prepared(objects)
+
+    def block(self, A: Any, B: Any, threads: int) -> Block:
+        """See :class:`Kernel`."""
+        return self.kernel.block(A, B, threads) * self.factor
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """See :class:`Kernel`."""
+        return self.kernel.diagonal(A, threads=threads) * self.factor
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Prepared objects and sqrt(k(a, a)) of each."""
+
+    objects: Any
+    lengths: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def taken(self, which: NDArray[Any]) -> "Measured":
+        """Some of the objects, in the order named."""
+        return Measured(self.objects.taken(which), self.lengths[which])
+
+
+@dataclass(frozen=True)
+class Normalised(Kernel):
+    """k(a, b) / sqrt(k(a, a) k(b, b)): the cosine of phi(a) and phi(b).
+
+    An object without features (an empty text, say) has k(a, a) = 0 and is like nothing, not even itself.
+
+    >>> from chaffinch.kernels import LinearKernel
+    >>> Normalised(LinearKernel()).gram([[3.0, 4.0], [0.0, 0.0]], [[2.0, 0.0]])
+    array([[0.6],
+           [0. ]])
+    """
+
+    kernel: Kernel
+
+    @property
+    def of_vectors(self) -> bool:  # type: ignore[override]
+        """As the kernel within."""
+        return self.kernel.of_vectors
+
+    def settled(self, objects: Any) -> "Kernel":
+        """The kernel within, settled."""
+        return replace(self, kernel=self.kernel.settled(objects))
+
+    def prepared(self, objects: Any) -> Measured:
+        """The objects as the kernel within prepares them, measured once."""
+        if isinstance(objects, Measured):
+            return objects
+        inner = self.kernel.prepared(objects)
+        squares = self.kernel.diagonal(inner)
+        if not np.isfinite(squares).all() or (squares < 0).any():
+            n = int(np.flatnonzero(~(np.isfinite(squares) & (squares >= 0)))[0])
+            raise DataError(
+                f"{self.kernel!r} of object {n + 1} with itself is {squares[n]}: expected a number >= 0"
+            )
+        return Measured(inner, np.sqrt(squares))
+
+    def block(self, A: Measured, B: Measured, threads: int) -> Block:
+        """See :class:`Kernel`."""
+        K = self.kernel.block(A.objects, A.objects if A is B else B.objects, threads).astype(np.float64)
+        return K * np.outer(_inverse(A.lengths), _inverse(B.lengths))
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """One, or zero where there are no features."""
+        return (self.prepared(A).lengths > 0).astype(np.float64)
+
+
+def _inverse(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.knobs import check, knob
 from chaffinch.learners.choice import padded
-from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice, finite_penalty
+from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice
 from chaffinch.learners.online import example_order
 from chaffinch.progress import Progress
 from chaffinch.scorers.dual import Dual
@@ -34,13 +34,12 @@ class KernelExponentiatedGradient(MarginChoice):
     networks". The same optimum as the linear Crammer-Singer machine where the kernel is linear.
     """
 
-    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9)
+    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9, high=1e12)
     epochs: int = knob(200, "most passes over the training data", low=1)
     gap: float = knob(0.01, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def fit(self, problem: KernelProblem) -> KernelMachine:
         """The machine."""
-        finite_penalty("KernelExponentiatedGradient", self.C)
         check(self)
         problem.two_labels("the multiclass margin")
         N, Y, S = problem.N, problem.Y, padded(problem.Y)

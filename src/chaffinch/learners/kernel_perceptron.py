@@ -43,6 +43,7 @@ class KernelPerceptron(MarginChoice):
     def fit(self, problem: KernelProblem) -> KernelMachine:
         """The machine."""
         check(self)
+        problem.two_labels("a kernel perceptron")
         if self.budget is not None and self.hypothesis != "last":
             raise ConfigError(
                 f"KernelPerceptron.budget bounds the last hypothesis; with hypothesis {self.hypothesis!r} all that "

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.kernels import (
     GramRows,
     Kernel,
@@ -177,11 +177,3 @@ MADE: dict[str, Callable[[KernelChoice], Kernel]] = {
     "subset-tree": lambda c: SubsetTreeKernel(**_set(decay=c.decay)),
     "partial-tree": lambda c: PartialTreeKernel(**_set(decay=c.decay)),
 }
-
-
-def finite_penalty(name: str, C: float) -> None:
-    """ConfigError where C is no finite number."""
-    if not np.isfinite(C):
-        raise ConfigError(
-            f"{name}.C must be a finite number, got {C}: a large one such as 1e6 separates what it can"
-        )

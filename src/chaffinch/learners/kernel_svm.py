@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.knobs import check, knob
-from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice, finite_penalty
+from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice
 from chaffinch.progress import Progress
 from chaffinch.scorers.dual import Dual
 from chaffinch.scorers.pairwise import Pairwise
@@ -35,14 +35,13 @@ class KernelSvm(MarginChoice):
     array([0, 0, 1, 1])
     """
 
-    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9)
+    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9, high=1e12)
     against: str = knob("one", "each label against one other, or against the rest", choices=("one", "rest"))
     tolerance: float = knob(1e-3, "stop when no optimality condition is missed by more", low=1e-12)
     gap: float = knob(0.0, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def fit(self, problem: KernelProblem) -> KernelMachine:
         """The machines of all labels."""
-        finite_penalty("KernelSvm", self.C)
         check(self)
         problem.two_labels("a support vector machine")
         return self._pairwise(problem) if self.against == "one" else self._rest(problem)

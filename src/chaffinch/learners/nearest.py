@@ -29,6 +29,7 @@ class NearestNeighbours(KernelChoice):
     def fit(self, problem: KernelProblem) -> KernelMachine:
         """All objects, kept."""
         check(self)
+        problem.two_labels("a vote of neighbours")
         scorer = Neighbours(
             problem.kernel,
             problem.objects,

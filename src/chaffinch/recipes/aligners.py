@@ -42,7 +42,7 @@ class AlignerKnobs:
 class MarginAligner(AlignerKnobs, FrankWolfe):
     """Matchings with a structured margin, by block-coordinate Frank-Wolfe."""
 
-    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12)
+    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
     epochs: int = knob(10, "passes over the examples at most", low=1)
     average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
     measure: int = knob(0, "passes between two exact gaps; 0: never", low=0)

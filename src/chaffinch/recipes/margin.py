@@ -39,7 +39,7 @@ MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
 class _MarginTagger(TemplateFeatures):
     """Knobs of both."""
 
-    C: float = knob(0.3, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12)
+    C: float = knob(0.3, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
     passes: int = knob(20, "passes over the training data at most", low=1)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
     measure: int = knob(
