@@ -119,6 +119,15 @@ def test_the_same_seed_gives_the_same_bytes_for_any_number_of_threads(learner):
     assert len(results) == 1
 
 
+@pytest.mark.parametrize(
+    "kind", [{}, {"order": 2}, {"bigrams": True}, {"weighted": True, "offset": True}], ids=str
+)
+def test_two_threads_that_share_blocks_of_sentences_give_the_same_bytes_as_one(kind):
+    p, _ = problem(8, Y=Y, F=F, lengths=[5, 3, 8, 1, 6] * 250, **kind)
+    results = {run(Sgd(c2=0.5, epochs=2), p, threads=threads)[0].tobytes() for threads in (1, 2)}
+    assert len(results) == 1
+
+
 def test_weights_that_are_not_trained_stay_zero_under_every_learner():
     p, (sentences, ptr, ids, y, _) = problem(9, **SIZES)
     trainable = (np.random.default_rng(1).random(p.size) < 0.5).astype(np.uint8)

@@ -82,29 +82,29 @@ void bind_crf(nb::module_& m) {
         .def_ro("visited", &SdcaPass::visited)
         .def_prop_ro("gap", &SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
 
-    using Sdca = std::pair<Problem*, CrfSdca>;
+    using Sdca = std::pair<Problem*, std::unique_ptr<CrfSdca>>;
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
         .def(
             "__init__",
-            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor,
-               std::int64_t block) {
+            [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor) {
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
-                if (block < 1) throw nb::value_error("CrfSdca: a block has at least one sentence");
-                SdcaSettings s{
-                    .c2 = c2, .factor = factor, .still = still, .block = block, .skip_quiet = skip_quiet, .seed = seed};
-                new (self) Sdca(&p, CrfSdca(p.shape, p.data, s, p.trainable()));
+                SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
+                new (self) Sdca(&p, std::make_unique<CrfSdca>(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
-            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::arg("block") = SdcaSettings{}.block, nb::keep_alive<1, 2>())
+            nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
         .def(
-            "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
-            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "run",
+            [](Sdca& self, const Out<float>& w, std::size_t threads) {
+                return self.second->pass(self.first->weights(w), threads);
+            },
+            nb::arg("w").noconvert(), nb::arg("threads") = 1, nb::call_guard<nb::gil_scoped_release>(),
             "One shuffled pass; w must be what the last pass left, zeros before the first.")
         .def(
             "state",
             [](const Sdca& self) {
-                CrfSdca::State s = self.second.state();
+                CrfSdca::State s = self.second->state();
                 return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)), given(std::move(s.loss)),
                                   given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
@@ -119,28 +119,31 @@ void bind_crf(nb::module_& m) {
                 if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
+                self.second->restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
             nb::arg("loss").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
 
-    using Sgd = std::pair<Problem*, CrfSgd>;
+    using Sgd = std::pair<Problem*, std::unique_ptr<CrfSgd>>;
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
         .def(
             "__init__",
             [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed, std::int64_t block) {
                 if (block < 1) throw nb::value_error("CrfSgd: a block has at least one sentence");
                 SgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed};
-                new (self) Sgd(&p, CrfSgd(p.shape, p.data, s, p.trainable()));
+                new (self) Sgd(&p, std::make_unique<CrfSgd>(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate") = 0.2, nb::arg("epochs") = 5, nb::arg("seed") = 1,
             nb::arg("block") = SgdSettings{}.block, nb::keep_alive<1, 2>())
         .def(
-            "run", [](Sgd& self, const Out<float>& w) { return self.second.epoch(self.first->weights(w)); },
-            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "run",
+            [](Sgd& self, const Out<float>& w, std::size_t threads) {
+                return self.second->epoch(self.first->weights(w), threads);
+            },
+            nb::arg("w").noconvert(), nb::arg("threads") = 1, nb::call_guard<nb::gil_scoped_release>(),
             "One shuffled epoch; the sum of the losses met.")
         .def(
-            "state", [](const Sgd& self) { return given(self.second.state()); },
+            "state", [](const Sgd& self) { return given(self.second->state()); },
             "What restore() takes, to go on exactly from here.")
         .def(
             "restore",
@@ -148,7 +151,7 @@ void bind_crf(nb::module_& m) {
                 const std::int64_t N = self.first->data.N();
                 if (static_cast<std::int64_t>(state.size()) != N + 2 || !permutes(span(state).first(state.size() - 2), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore(span(state));
+                self.second->restore(span(state));
             },
             nb::arg("state").noconvert());
 

@@ -102,7 +102,7 @@ class Sdca:
                 nodes, pairs, change, loss, order, counts, mean = (saved[name] for name in SDCA_STATE)
                 learner.restore(nodes, pairs, change, loss, order, counts, float(mean[0]))
         for number in range(done + 1, self.passes_at_most + 1):
-            met = learner.run(w)
+            met = learner.run(w, threads)
             if journal is not None:
                 nodes, pairs, change, loss, order, counts, average = learner.state()
                 state = (nodes, pairs, change, loss, order, counts, np.array([average]))
@@ -140,7 +140,7 @@ class Sgd:
             learner.restore(saved["state"])
             done = int(saved["done"][0])
         for number in range(done + 1, self.epochs + 1):
-            loss = learner.run(w)
+            loss = learner.run(w, threads)
             if journal is not None:
                 journal.save({"w": w, "done": np.array([number]), "state": learner.state()})
             yield Pass(number, loss + self.c2 * float(np.vdot(w, w)))

@@ -47,9 +47,24 @@ template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
 
 template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
     n_ = n;
-    const std::int64_t T = data_.length(n), begin = data_.begin(n), S = shape_.S(), Y = shape_.Y;
-    Real* scores = room(scores_, T * S);
-    gather(data_.ptr.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(T + 1)), data_.ids, w_, S, scores);
+    const std::int64_t T = data_.length(n), S = shape_.S();
+    const auto ptr = data_.ptr.subspan(static_cast<std::size_t>(data_.begin(n)), static_cast<std::size_t>(T + 1));
+    gather(ptr, data_.ids, w_, S, room(scores_, T * S));
+    score_rest();
+}
+
+template <class Real> void CrfOracle<Real>::score(std::int64_t n, const Real* first, const Real* second) {
+    n_ = n;
+    const std::int64_t cells = data_.length(n) * shape_.S();
+    Real* scores = room(scores_, cells);
+    for (std::int64_t k = 0; k < cells; ++k) scores[k] = first[k] + second[k];
+    score_rest();
+}
+
+// Scale, scores by hand, costs and bigrams.
+template <class Real> void CrfOracle<Real>::score_rest() {
+    const std::int64_t T = data_.length(n_), begin = data_.begin(n_), S = shape_.S(), Y = shape_.Y;
+    Real* scores = scores_.data();
     if (scale_ != 1)
         for (std::int64_t k = 0; k < T * S; ++k) scores[k] *= scale_;
     if (data_.offset)

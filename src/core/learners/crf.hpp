@@ -89,6 +89,7 @@ template <class Real> class CrfOracle {
 
     // Scores of sentence n. All below speak of the sentence scored last.
     void score(std::int64_t n);
+    void score(std::int64_t n, const Real* first, const Real* second); // of unary sums [T][S] made elsewhere, in two parts
     double log_z(CrfParts<Real>* expected);    // null: the value alone
     double gold(CrfParts<Real>* expected);     // the score of the gold labels (soft: its mean; partial: their log sum)
 
@@ -97,6 +98,7 @@ template <class Real> class CrfOracle {
     const Real* scores() const { return scores_.data(); }
 
   private:
+    void score_rest();
     double hard_gold(CrfParts<Real>* expected);
     double soft_gold(CrfParts<Real>* expected);
     double summed(CrfParts<Real>* expected, const std::uint8_t* allowed);

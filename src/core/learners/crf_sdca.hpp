@@ -15,10 +15,17 @@
 // the joint), B how far the step moves w. There is no rate to choose, and the penalty never needs a pass of its own.
 // At the first visit m_n is gold and K infinite: g is set, as SGD would. Shalev-Shwartz and Zhang 2013, "Stochastic dual
 // coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
+//
+// Sentences are visited one at a time: several under the same w overshoot where their tokens share features. Two threads
+// each gather and move the weights of half of the features, and share what lies between; the result is that of one.
 #pragma once
 
 #include "crf.hpp"
+#include "feature_halves.hpp"
+#include "partners.hpp"
 #include "random.hpp"
+
+#include <array>
 
 namespace chaffinch {
 
@@ -27,9 +34,6 @@ struct SdcaSettings {
     double factor = 2;        // for features that several tokens of a sentence share
     double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
     double still = 0.001;     // a token whose marginals change by less is left alone
-    // At most so many sentences are visited under the same w; they move it in their order. With more than one their steps
-    // add up where they share features, and dual ascent overshoots: with many features a token it does not converge.
-    std::int64_t block = 1;
     bool skip_quiet = true;   // sentences with little to change are visited less often, from the third pass on
     std::uint64_t seed = 1;
 };
@@ -44,13 +48,19 @@ struct SdcaPass {
     double gap() const { return loss + penalty > 0 ? moved / (loss + penalty) : 0; }
 };
 
+// What a step towards p would change: K and B of the formulas above.
+struct SdcaChange {
+    double K = 0, B = 0;
+};
+
 class CrfSdca {
   public:
     // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
     CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
 
     // One shuffled pass over the sentences; w [size] must be what the last pass left (zero before the first).
-    SdcaPass pass(float* w);
+    // threads: 1, or more (0: all cores) for two.
+    SdcaPass pass(float* w, std::size_t threads);
 
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
@@ -74,15 +84,23 @@ class CrfSdca {
     };
 
     void start_at_gold();
-    float visit(std::int64_t n, CrfParts<float>& expected);
+    void ascend(std::span<const std::int64_t> sentences, int first, int last, float* w);
+    void expect(std::int64_t n);
+    double share(double k_n) const;
+    float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); }   // [T][S]
+    float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }     // [Y][S]
 
     const CrfShape& shape_;
     const CrfData& data_;
     SdcaSettings settings_;
     const std::uint8_t* trainable_;
     CrfOracle<float> oracle_;
-    std::vector<CrfParts<float>> parts_; // [block]  d of the sentences of a block
-    std::vector<float> steps_;           // [block]  how far each moves w
+    std::array<FeatureHalf, 2> halves_{FeatureHalf(0), FeatureHalf(1)};
+    Partners partners_;
+    CrfParts<float> parts_; // p of the sentence, then d
+    SdcaChange change_;     // of its nodes
+    double pair_square_ = 0;
+    bool first_visit_ = false;
     AlignedVector<float> nodes_; // [T][S]     m by token
     AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
     std::vector<Memory> memory_; // [N]

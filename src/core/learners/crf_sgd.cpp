@@ -5,8 +5,16 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace chaffinch {
+
+namespace {
+
+constexpr std::int64_t blocks_in_a_run = 64;
+constexpr double least_scale = 1e-4; // w is made whole before its scale is smaller
+
+} // namespace
 
 // a -= b
 CHAFFINCH_HOT void subtract(std::int64_t n, const float* b, float* a) {
@@ -22,10 +30,11 @@ CHAFFINCH_HOT void rescale(std::int64_t n, float s, const std::uint8_t* trainabl
 }
 
 CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable)
-    : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
-      parts_(static_cast<std::size_t>(settings.block)),
-      order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
+    : shape_(shape), data_(data), settings_(settings), trainable_(trainable),
+      workers_{Worker(shape, data, 0), Worker(shape, data, 1)}, order_(static_cast<std::size_t>(data.N())),
+      random_(settings.seed) {
     settings_.block = data.block(settings.block);
+    parts_.resize(static_cast<std::size_t>(settings_.block));
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
 }
 
@@ -42,39 +51,82 @@ void CrfSgd::restore(std::span<const std::int64_t> s) {
     random_ = Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
 }
 
-double CrfSgd::epoch(float* w) {
+double CrfSgd::epoch(float* w, std::size_t threads) {
     shuffle(std::span(order_), random_);
-    const auto N = static_cast<double>(data_.N());
-    const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
-    double scale = 1, loss = 0;
-    for (std::int64_t from = 0; from < data_.N(); from += settings_.block) {
-        const std::int64_t to = std::min(data_.N(), from + settings_.block);
-        oracle_.weigh(w, static_cast<float>(scale));
-        for (std::int64_t i = from; i < to; ++i)
-            if (data_.length(order_[i]) > 0) loss += score(order_[i], parts_[i - from]);
-        for (std::int64_t i = from; i < to; ++i, ++met_) {
-            const std::int64_t n = order_[i];
-            if (data_.length(n) == 0) continue;
-            const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_) / steps);
-            scale *= 1 - eta * lambda;
-            const double step = -eta * static_cast<double>(data_.importance(n)) / scale;
-            add_parts(shape_, data_, n, parts_[i - from], static_cast<float>(step), trainable_, w);
+    losses_.assign(order_.size(), 0.0);
+    for (std::int64_t from = 0; from < data_.N();) {
+        const std::int64_t planned = plan(from);
+        while (from < planned) {
+            const std::int64_t to = std::min(planned, from + blocks_in_a_run * settings_.block);
+            partners_.run(
+                threads, [&](int k) { descend(from, to, k, k + 1, w); }, [&] { descend(from, to, 0, 2, w); });
+            from = to;
         }
-        if (scale < 1e-4) rescale(shape_.size(), static_cast<float>(scale), trainable_, w), scale = 1;
+        rescale(shape_.size(), scale_, trainable_, w);
     }
-    rescale(shape_.size(), static_cast<float>(scale), trainable_, w);
-    return loss;
+    return std::accumulate(losses_.begin(), losses_.end(), 0.0);
 }
 
-// parts = expected - gold of sentence n; its loss.
-double CrfSgd::score(std::int64_t n, CrfParts<float>& parts) {
+// Steps and scales of the sentences from `from` on, to the epoch's end or to where w has to be made whole in between.
+std::int64_t CrfSgd::plan(std::int64_t from) {
+    const auto N = static_cast<double>(data_.N());
+    const double lambda = 2 * settings_.c2 / N, sum = N * static_cast<double>(settings_.epochs);
+    double scale = 1;
+    steps_.resize(order_.size());
+    scales_.resize(order_.size());
+    std::int64_t i = from;
+    for (; i < data_.N(); ++i, ++met_) {
+        if ((i - from) % settings_.block == 0 && scale < least_scale) break;
+        const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_) / sum);
+        scales_[i] = static_cast<float>(scale);
+        if (data_.length(order_[i]) == 0) continue;
+        scale *= 1 - eta * lambda;
+        steps_[i] = static_cast<float>(-eta * static_cast<double>(data_.importance(order_[i])) / scale);
+    }
+    scale_ = static_cast<float>(scale);
+    return i;
+}
+
+// The planned sentences, block by block. This thread has the halves [first, last) of the features; where that is one, the
+// other thread has the other, and both share the sentences.
+void CrfSgd::descend(std::int64_t from, std::int64_t to, int first, int last, float* w) {
+    const bool shared = last - first == 1;
+    Worker& mine = workers_[first];
+    for (std::int64_t begin = from; begin < to; begin += settings_.block) {
+        const auto size = static_cast<std::size_t>(std::min(to - begin, settings_.block));
+        const auto block = std::span(order_).subspan(static_cast<std::size_t>(begin), size);
+        for (int h = first; h < last; ++h) {
+            workers_[h].half.take(data_, block);
+            workers_[h].half.score(w, shape_.S());
+        }
+        if (shared) partners_.wait();
+        mine.oracle.weigh(w, scales_[begin]);
+        for (std::size_t i = shared ? next_++ : 0; i < size; i = shared ? next_++ : i + 1)
+            losses_[begin + static_cast<std::int64_t>(i)] = loss(block[i], i, mine);
+        if (shared) partners_.wait();
+        if (first == 0) next_ = 0;
+        for (std::size_t i = 0; i < size; ++i) {
+            if (data_.length(block[i]) == 0) continue;
+            const float step = steps_[begin + static_cast<std::int64_t>(i)];
+            for (int h = first; h < last; ++h) workers_[h].half.add(i, parts_[i].nodes.data(), step, trainable_, w);
+            if (first == 0) add_chain(shape_, data_, block[i], parts_[i], step, trainable_, w);
+        }
+    }
+}
+
+// parts = expected - gold of sentence n, the i-th of its block; its loss.
+double CrfSgd::loss(std::int64_t n, std::size_t i, Worker& mine) {
     const std::int64_t T = data_.length(n);
-    oracle_.score(n);
-    const double loss = oracle_.log_z(&parts) - oracle_.gold(&gold_);
-    subtract(T * shape_.S(), gold_.nodes.data(), parts.nodes.data());
-    subtract(shape_.chain_size(), gold_.chain.data(), parts.chain.data());
+    if (T == 0) return 0;
+    CrfOracle<float>& oracle = mine.oracle;
+    const CrfParts<float>& gold = mine.gold;
+    CrfParts<float>& parts = parts_[i];
+    oracle.score(n, workers_[0].half.scores(i), workers_[1].half.scores(i));
+    const double loss = oracle.log_z(&parts) - oracle.gold(&mine.gold);
+    subtract(T * shape_.S(), gold.nodes.data(), parts.nodes.data());
+    subtract(shape_.chain_size(), gold.chain.data(), parts.chain.data());
     if (!shape_.observations.empty())
-        subtract((T - 1) * shape_.Y * shape_.Y, gold_.bigrams.data(), parts.bigrams.data());
+        subtract((T - 1) * shape_.Y * shape_.Y, gold.bigrams.data(), parts.bigrams.data());
     return static_cast<double>(data_.importance(n)) * loss;
 }
 

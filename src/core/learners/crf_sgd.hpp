@@ -8,10 +8,18 @@
 //
 // Sentences are taken in blocks: those of a block are all scored under the w that the block before left, and move w in
 // their order. A small block costs no convergence, and the chain's weights are made ready once for all of it.
+//
+// Two threads go through a block in three steps: each gathers what its half of the features adds to the scores; they share
+// the sentences; each moves the weights of its half. The result is that of one thread.
 #pragma once
 
 #include "crf.hpp"
+#include "feature_halves.hpp"
+#include "partners.hpp"
 #include "random.hpp"
+
+#include <array>
+#include <atomic>
 
 namespace chaffinch {
 
@@ -28,7 +36,8 @@ class CrfSgd {
     CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable);
 
     // One shuffled epoch; the sum of the losses met. w is whole again (scale 1) when it returns.
-    double epoch(float* w);
+    // threads: 1, or more (0: all cores) for two.
+    double epoch(float* w, std::size_t threads);
 
     // What a later run needs to go on exactly where this one is, besides w: the order, then sentences met and the
     // generator's state.
@@ -36,16 +45,29 @@ class CrfSgd {
     void restore(std::span<const std::int64_t> state);
 
   private:
-    double score(std::int64_t n, CrfParts<float>& parts);
+    struct Worker { // what belongs to one thread
+        Worker(const CrfShape& shape, const CrfData& data, int h) : half(h), oracle(shape, data) {}
+        FeatureHalf half;
+        CrfOracle<float> oracle;
+        CrfParts<float> gold;
+    };
+
+    std::int64_t plan(std::int64_t from);
+    void descend(std::int64_t from, std::int64_t to, int first, int last, float* w);
+    double loss(std::int64_t n, std::size_t i, Worker& mine);
 
     const CrfShape& shape_;
     const CrfData& data_;
     SgdSettings settings_;
     const std::uint8_t* trainable_;
-    CrfOracle<float> oracle_;
-    CrfParts<float> gold_;
+    std::array<Worker, 2> workers_;
+    Partners partners_;
+    std::atomic<std::size_t> next_{0};   // of the block's sentences
     std::vector<CrfParts<float>> parts_; // [block]  expected - gold
-    std::vector<std::int64_t> order_;
+    std::vector<std::int64_t> order_;    // [N]
+    std::vector<float> steps_, scales_;  // [N]      of the sentences in order; scales before each
+    std::vector<double> losses_;         // [N]
+    float scale_ = 1;                    // after the planned sentences
     Random random_;
     std::int64_t met_ = 0;
 };

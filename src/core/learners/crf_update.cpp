@@ -16,7 +16,6 @@ CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const 
     for (std::int64_t k = 0; k < n; ++k) to[k] += trainable[k] ? step * d[k] : 0.0f;
 }
 
-// add_rows for weights of which some are not trained. S: whole lanes.
 CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w) {
@@ -60,28 +59,22 @@ CHAFFINCH_HOT double squared_norm(std::int64_t n, const float* w) {
     return sum;
 }
 
-void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
+void add_chain(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
                const std::uint8_t* trainable, float* w) {
-    const std::int64_t begin = data.begin(n), T = data.length(n), S = shape.S(), chain = shape.pair(), YY = shape.Y * shape.Y;
-    const auto ptr = data.ptr.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(T + 1));
-    if (trainable) {
-        add_rows_where(ptr, data.ids, d.nodes.data(), step, S, trainable, w);
-        move_where(shape.chain_size(), d.chain.data(), step, trainable + chain, w + chain);
-    } else {
-        add_rows(ptr, data.ids, d.nodes.data(), step, S, w);
-        move(shape.chain_size(), d.chain.data(), step, w + chain);
-    }
+    const std::int64_t begin = data.begin(n), T = data.length(n), chain = shape.pair(), YY = shape.Y * shape.Y;
+    const auto add = [&](std::int64_t size, const float* from, std::int64_t at) {
+        if (trainable)
+            move_where(size, from, step, trainable + at, w + at);
+        else
+            move(size, from, step, w + at);
+    };
+    add(shape.chain_size(), d.chain.data(), chain);
     const auto L = static_cast<std::int64_t>(shape.observations.size());
     for (std::int64_t t = 1; t < T; ++t)
         for (std::int64_t l = 0; l < L; ++l) {
             const std::int64_t o = data.observed[(begin + t) * L + l];
             if (o < 0) continue;
-            const std::int64_t at = shape.bigrams(static_cast<std::size_t>(l)) + o * shape.bigram_stride();
-            const float* here = d.bigrams.data() + (t - 1) * YY;
-            if (trainable)
-                move_where(YY, here, step, trainable + at, w + at);
-            else
-                move(YY, here, step, w + at);
+            add(YY, d.bigrams.data() + (t - 1) * YY, shape.bigrams(static_cast<std::size_t>(l)) + o * shape.bigram_stride());
         }
 }
 

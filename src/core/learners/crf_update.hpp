@@ -5,8 +5,14 @@
 
 namespace chaffinch {
 
-// w += step * F_n(d): the scatter of parts d of sentence n. trainable [size]: 0 keeps a weight as it is; null: all move.
-void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
+// Weights of which some are not trained: trainable [size], 0 keeps a weight as it is; null: all move.
+
+// add_rows with such weights. S: whole lanes.
+void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
+                    std::int64_t S, const std::uint8_t* trainable, float* w);
+
+// w += step * d of sentence n, of the chain's block and of the bigram rows.
+void add_chain(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
                const std::uint8_t* trainable, float* w);
 
 // to[k] += step * d[k]

@@ -1,0 +1,51 @@
+#include "feature_halves.hpp"
+
+#include "crf_update.hpp"
+#include "score.hpp"
+
+namespace chaffinch {
+
+namespace {
+
+// Rows alternate between the halves in runs, which are whole cache lines whatever the stride.
+constexpr int run = 4; // 2^4 rows
+
+int half_of(std::int32_t f) { return f >> run & 1; }
+
+} // namespace
+
+void FeatureHalf::take(const CrfData& data, std::span<const std::int64_t> sentences) {
+    first_.assign(1, 0);
+    ptr_.assign(1, 0);
+    std::size_t n = 0;
+    for (const std::int64_t s : sentences) {
+        const std::int64_t begin = data.begin(s), end = begin + data.length(s);
+        ids_.resize(std::max(ids_.size(), n + static_cast<std::size_t>(data.ptr[end] - data.ptr[begin])));
+        for (std::int64_t t = begin; t < end; ++t) {
+            for (std::int64_t k = data.ptr[t]; k < data.ptr[t + 1]; ++k) {
+                ids_[n] = data.ids[k]; // kept if it is ours, else overwritten by the next
+                n += half_of(data.ids[k]) == half_;
+            }
+            ptr_.push_back(static_cast<std::int64_t>(n));
+        }
+        first_.push_back(static_cast<std::int64_t>(ptr_.size()) - 1);
+    }
+}
+
+void FeatureHalf::score(const float* w, std::int64_t S) {
+    S_ = S;
+    score_rows(ptr_, ids_, w, S, room(scores_, first_.back() * S));
+}
+
+void FeatureHalf::add(std::size_t i, const float* delta, float step, const std::uint8_t* trainable, float* w) const {
+    if (trainable)
+        add_rows_where(ptr(i), ids_, delta, step, S_, trainable, w);
+    else
+        add_rows(ptr(i), ids_, delta, step, S_, w);
+}
+
+std::span<const std::int64_t> FeatureHalf::ptr(std::size_t i) const {
+    return std::span(ptr_).subspan(static_cast<std::size_t>(first_[i]), static_cast<std::size_t>(first_[i + 1] - first_[i] + 1));
+}
+
+} // namespace chaffinch
