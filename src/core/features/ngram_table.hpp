@@ -3,16 +3,23 @@
 
 #include "ngrams.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
 namespace chaffinch {
 
-struct Occurrence {
-    std::uint32_t parent;   // then: which node of its partition this is, or ~0 if that is in too few documents
-    std::uint32_t symbol;
-    std::uint32_t position; // in its block
+// An n-gram: the node of all but its last symbol, and that.
+struct NGramKey {
+    std::uint32_t parent, symbol;
+    std::uint64_t hash;
 };
+
+inline NGramKey ngram_key(std::int32_t parent, std::int32_t symbol) {
+    const auto p = static_cast<std::uint32_t>(parent), s = static_cast<std::uint32_t>(symbol);
+    return {p, s, mix(p, s)};
+}
 
 struct Node {
     std::uint32_t parent, symbol;
@@ -22,37 +29,41 @@ struct Node {
 };
 
 // The distinct keys of one partition, in order of first sight; linear probing, at most half full.
-struct Partition {
+class NodeTable {
+  public:
     std::vector<Node> nodes;
-    std::vector<std::int32_t> slots = std::vector<std::int32_t>(64, -1);
 
-    void prefetch(const Occurrence& o) const {
-        __builtin_prefetch(&slots[mix(o.parent, o.symbol) & (slots.size() - 1)]);
-    }
+    // occurrences: how many keys will be asked for, of which half differ, more or less.
+    explicit NodeTable(std::size_t occurrences) : slots_(std::bit_ceil(std::max<std::size_t>(occurrences, 64)), -1) {}
 
-    std::uint32_t node_of(std::uint32_t parent, std::uint32_t symbol) {
-        const std::size_t mask = slots.size() - 1;
-        std::size_t i = mix(parent, symbol) & mask;
-        for (; slots[i] >= 0; i = (i + 1) & mask) {
-            const Node& node = nodes[static_cast<std::size_t>(slots[i])];
-            if (node.parent == parent && node.symbol == symbol) return static_cast<std::uint32_t>(slots[i]);
+    void prefetch(const NGramKey& key) const { __builtin_prefetch(&slots_[key.hash & (slots_.size() - 1)]); }
+
+    std::uint32_t node_of(const NGramKey& key) {
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t i = key.hash & mask;
+        for (; slots_[i] >= 0; i = (i + 1) & mask) {
+            const Node& node = nodes[static_cast<std::size_t>(slots_[i])];
+            if (node.parent == key.parent && node.symbol == key.symbol) return static_cast<std::uint32_t>(slots_[i]);
         }
         const auto id = static_cast<std::uint32_t>(nodes.size());
-        slots[i] = static_cast<std::int32_t>(id);
-        nodes.push_back({parent, symbol, 0, 0, ~0u, -1});
-        if (2 * nodes.size() > slots.size()) grow();
+        slots_[i] = static_cast<std::int32_t>(id);
+        nodes.push_back({key.parent, key.symbol, 0, 0, ~0u, -1});
+        if (2 * nodes.size() > slots_.size()) grow();
         return id;
     }
 
+  private:
     void grow() {
-        slots.assign(slots.size() * 2, -1);
-        const std::size_t mask = slots.size() - 1;
+        slots_.assign(slots_.size() * 2, -1);
+        const std::size_t mask = slots_.size() - 1;
         for (std::size_t id = 0; id < nodes.size(); ++id) {
             std::size_t i = mix(nodes[id].parent, nodes[id].symbol) & mask;
-            while (slots[i] >= 0) i = (i + 1) & mask;
-            slots[i] = static_cast<std::int32_t>(id);
+            while (slots_[i] >= 0) i = (i + 1) & mask;
+            slots_[i] = static_cast<std::int32_t>(id);
         }
     }
+
+    std::vector<std::int32_t> slots_; // [power of two] which node, or -1
 };
 
 } // namespace chaffinch

@@ -5,7 +5,10 @@
 #include "ngram_table.hpp"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <bit>
+#include <utility>
 
 namespace chaffinch {
 
@@ -13,25 +16,31 @@ namespace {
 
 // Occurrences are dealt into partitions by a hash of their key, so that each partition's table stays in cache
 // and partitions are counted side by side. How many there are depends on the input alone.
-constexpr int partition_bits = 8;
-// Partitions are dealt and counted in rounds, so that only some of the occurrences are in memory at a time.
-constexpr std::size_t rounds = 4;
+constexpr std::size_t most_partitions = 255;
+constexpr std::uint8_t nowhere = most_partitions;
 constexpr std::int64_t few_positions = 1 << 16;
-constexpr std::uint32_t dropped = ~0u;
-constexpr std::uint32_t ahead = 12; // occurrences between asking memory for a slot and reading it
+constexpr std::size_t ahead = 12, far_ahead = 48; // occurrences between asking memory for a slot, or a key, and reading it
 
 enum NodeFlag : std::uint8_t { all_stops = 1, opens_word = 2, is_feature = 4 };
 
-// One block's occurrences at one level, partition after partition, by position within each.
-struct Buckets {
-    std::vector<Occurrence> occurrences;
-    std::vector<std::size_t> bounds; // [partitions+1]
+// One block's occurrences at one level.
+struct Dealt {
+    std::vector<std::uint8_t> partition; // [positions] of the n-gram that starts here, or nowhere
+    std::vector<std::uint32_t> bounds;   // [partitions+1] into starts
+    std::vector<std::uint32_t> starts;   // position of each, partition after partition, rising in each; once counted:
+                                         // 1 + which of its partition's nodes it is, or 0 if that is in too few documents
 };
 
 // One block's features at one level: nodes, document after document, as often as they occur.
 struct LevelRows {
     std::vector<std::uint32_t> ptr; // [documents+1]
     std::vector<std::int32_t> nodes;
+};
+
+// The nodes kept of a level, partition after partition.
+struct NodeNumbers {
+    std::vector<std::uint32_t> bounds; // [partitions] how many come before each one's
+    std::vector<std::int32_t> nodes;   // [1+kept] the first stands for none: -1
 };
 
 class Counter {
@@ -52,7 +61,7 @@ class Counter {
             for (const std::uint32_t segment : std::span(blocks_[b].documents).subspan(1))
                 ends_[b].push_back(blocks_[b].segments[segment]);
         positions_ = base;
-        bits_ = positions_ < few_positions ? 0 : partition_bits;
+        P_ = positions_ < few_positions ? 1 : most_partitions;
     }
 
     CountedNGrams counted() {
@@ -73,7 +82,6 @@ class Counter {
     };
 
     std::size_t node_count() const { return flags_.size(); }
-    std::size_t partitions() const { return std::size_t{1} << bits_; }
 
     // Level 1 needs no table: a type is its own key. Blocks are counted side by side and added in order.
     void count_symbols() {
@@ -133,134 +141,151 @@ class Counter {
     }
 
     void level(std::int32_t n) {
-        std::vector<std::vector<std::int32_t>> at(B_);
-        for (std::size_t b = 0; b < B_; ++b) at[b].assign(blocks_[b].ids.size(), -1);
-        std::vector<std::vector<Node>> nodes; // [partitions] those kept
-        std::uint32_t kept = 0;
-        std::vector<Buckets> buckets(B_);
-        const std::size_t size = std::max<std::size_t>(1, partitions() / rounds);
-        for (std::size_t first = 0; first < partitions(); first += size) {
-            parallel_blocks(B_, threads_, [&](std::size_t b) { deal(n, b, first, size, buckets[b]); });
-            std::vector<Partition> parts(size);
-            parallel_blocks(size, threads_, [&](std::size_t p) { count(p, buckets, parts[p]); });
-            std::vector<std::uint32_t> numbers; // of the first node of each partition
-            for (Partition& part : parts) {
-                numbers.push_back(kept);
-                kept += static_cast<std::uint32_t>(part.nodes.size());
-                nodes.push_back(std::move(part.nodes));
-            }
-            parallel_blocks(B_, threads_, [&](std::size_t b) {
-                for (std::size_t p = 0; p < size; ++p)
-                    for (std::size_t k = buckets[b].bounds[p]; k < buckets[b].bounds[p + 1]; ++k) {
-                        const Occurrence& o = buckets[b].occurrences[k];
-                        if (o.parent != dropped) at[b][o.position] = static_cast<std::int32_t>(numbers[p] + o.parent);
-                    }
-            });
-        }
-        buckets.clear();
-        const std::vector<std::int32_t> numbers = keep(n, nodes);
+        std::vector<Dealt> dealt(B_);
+        parallel_blocks(B_, threads_, [&](std::size_t b) { dealt[b] = deal(n, b); });
+        std::vector<std::vector<Node>> nodes(P_); // those kept
+        parallel_blocks(P_, threads_, [&](std::size_t p) { nodes[p] = counted(n, p, dealt); });
+        const NodeNumbers numbers = keep(n, nodes);
+        nodes.clear();
         parallel_blocks(B_, threads_, [&](std::size_t b) {
-            for (std::int32_t& node : at[b])
-                if (node >= 0) node = numbers[static_cast<std::size_t>(node)];
+            std::vector<std::int32_t> at = nodes_at(std::exchange(dealt[b], {}), numbers);
             if (n > 2) between_[b].push_back(features_at(b, at_[b]));
-            at_[b] = std::move(at[b]);
+            at_[b] = std::move(at);
         });
     }
 
-    // Writes the key of every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in
-    // enough documents. Counts per partition first, so that the occurrences fit exactly; what belongs to another
-    // round goes to a last place that nobody reads, for a branch could not be guessed.
-    void deal(std::int32_t n, std::size_t b, std::size_t first, std::size_t size, Buckets& out) {
+    // The node of the n-gram's first n-1 symbols, by position.
+    const std::vector<std::int32_t>& before(std::int32_t n, std::size_t b) const { return n == 2 ? blocks_[b].ids : at_[b]; }
+
+    // Deals every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in enough documents. No branch
+    // depends on what could not be guessed.
+    Dealt deal(std::int32_t n, std::size_t b) const {
         const SymbolBlock& block = blocks_[b];
-        const std::vector<std::int32_t>& at = n == 2 ? block.ids : at_[b];
-        const auto each = [&](auto&& use) {
-            for (std::size_t s = 0; s + 1 < block.segments.size(); ++s) {
-                if (block.segments[s + 1] - block.segments[s] < static_cast<std::uint32_t>(n)) continue;
-                const std::uint32_t last = block.segments[s + 1] - static_cast<std::uint32_t>(n);
-                for (std::uint32_t i = block.segments[s]; i <= last; ++i) {
-                    if ((at[i] | at[i + 1]) < 0) continue;
-                    const auto parent = static_cast<std::uint32_t>(at[i]);
-                    const auto symbol = static_cast<std::uint32_t>(block.ids[i + static_cast<std::uint32_t>(n) - 1]);
-                    const std::size_t part = (mix(parent, symbol) >> (64 - partition_bits)) - first;
-                    use(bits_ == 0 ? 0 : std::min(part, size), Occurrence{parent, symbol, i});
-                }
+        const std::vector<std::int32_t>& at = before(n, b);
+        Dealt out;
+        out.partition.assign(at.size(), nowhere);
+        std::array<std::uint32_t, most_partitions + 2> next{};
+        for (std::size_t s = 0; s + 1 < block.segments.size(); ++s)
+            for (std::uint32_t i = block.segments[s]; i + static_cast<std::uint32_t>(n) <= block.segments[s + 1]; ++i) {
+                const std::uint64_t hash = ngram_key(at[i], block.ids[i + static_cast<std::uint32_t>(n) - 1]).hash;
+                const auto part = static_cast<std::uint8_t>((hash >> 32) * P_ >> 32);
+                out.partition[i] = (at[i] | at[i + 1]) < 0 ? nowhere : part;
+                ++next[std::size_t{out.partition[i]} + 1];
             }
-        };
-        std::vector<std::size_t> next(size + 2);
-        each([&](std::size_t part, const Occurrence&) { ++next[part + 1]; });
-        for (std::size_t p = 0; p < size; ++p) next[p + 1] += next[p];
-        out.bounds.assign(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(size) + 1);
-        out.occurrences.resize(out.bounds.back() + 1);
-        each([&](std::size_t part, const Occurrence& o) {
-            out.occurrences[next[part]] = o;
-            next[part] += part < size;
-        });
+        for (std::size_t p = 0; p < P_; ++p) next[p + 1] += next[p];
+        out.bounds.assign(next.begin(), next.begin() + static_cast<std::ptrdiff_t>(P_) + 1);
+        next[nowhere] = out.bounds.back(); // a last place that nobody reads
+        out.starts.resize(out.bounds.back() + 1);
+        for (std::uint32_t i = 0; i < out.partition.size(); ++i) {
+            std::uint32_t& to = next[out.partition[i]];
+            out.starts[to] = i;
+            to += out.partition[i] != nowhere;
+        }
+        return out;
     }
 
-    void count(std::size_t p, std::vector<Buckets>& buckets, Partition& part) const {
+    // They are all over the block: memory is asked for each long before it is read.
+    void gather_keys(std::int32_t n, std::size_t b, std::span<const std::uint32_t> starts, std::vector<NGramKey>& keys) const {
+        const std::int32_t *at = before(n, b).data(), *ids = blocks_[b].ids.data() + n - 1;
+        keys.resize(starts.size());
+        for (std::size_t k = 0; k < starts.size(); ++k) {
+            const std::uint32_t later = starts[std::min(k + far_ahead, starts.size() - 1)];
+            __builtin_prefetch(at + later);
+            if (n > 2) __builtin_prefetch(ids + later);
+            keys[k] = ngram_key(at[starts[k]], ids[starts[k]]);
+        }
+    }
+
+    // The n-grams of a partition that are in enough documents; most are not.
+    std::vector<Node> counted(std::int32_t n, std::size_t p, std::vector<Dealt>& dealt) const {
+        std::size_t total = 0;
+        for (const Dealt& block : dealt) total += block.bounds[p + 1] - block.bounds[p];
+        NodeTable table(total);
+        std::vector<NGramKey> keys;
         for (std::size_t b = 0; b < B_; ++b) {
-            Occurrence* bucket = buckets[b].occurrences.data() + buckets[b].bounds[p];
-            const std::size_t size = buckets[b].bounds[p + 1] - buckets[b].bounds[p];
+            const std::span<std::uint32_t> starts = within(dealt[b], p);
+            gather_keys(n, b, starts, keys);
             std::size_t d = 0;
-            for (std::uint32_t k = 0; k < size; ++k) {
-                if (k + ahead < size) part.prefetch(bucket[k + ahead]);
-                Occurrence& o = bucket[k];
-                while (ends_[b][d] <= o.position) ++d;
+            for (std::size_t k = 0; k < starts.size(); ++k) {
+                if (k + ahead < keys.size()) table.prefetch(keys[k + ahead]);
+                while (ends_[b][d] <= starts[k]) ++d;
                 const auto document = first_documents_[b] + static_cast<std::uint32_t>(d);
-                o.parent = part.node_of(o.parent, o.symbol);
-                Node& node = part.nodes[o.parent];
-                if (node.first < 0) node.first = bases_[b] + o.position;
+                const std::uint32_t id = table.node_of(keys[k]);
+                Node& node = table.nodes[id];
+                if (node.first < 0) node.first = bases_[b] + starts[k];
                 ++node.total;
                 node.documents += node.last_document != document;
                 node.last_document = document;
+                starts[k] = id;
             }
         }
-        drop_rare(p, buckets, part);
+        std::vector<std::uint32_t> to(table.nodes.size());
+        std::vector<Node> kept;
+        for (std::size_t id = 0; id < to.size(); ++id)
+            if (table.nodes[id].documents >= rule_.least) {
+                kept.push_back(table.nodes[id]);
+                to[id] = static_cast<std::uint32_t>(kept.size());
+            }
+        kept.shrink_to_fit();
+        for (Dealt& block : dealt)
+            for (std::uint32_t& id : within(block, p)) id = to[id];
+        return kept;
     }
 
-    // Most n-grams are in too few documents: forgotten at once, they do not add up over the partitions.
-    void drop_rare(std::size_t p, std::vector<Buckets>& buckets, Partition& part) const {
-        std::vector<std::uint32_t> to(part.nodes.size(), dropped);
-        std::uint32_t kept = 0;
-        for (std::size_t id = 0; id < to.size(); ++id)
-            if (part.nodes[id].documents >= rule_.least) {
-                to[id] = kept;
-                part.nodes[kept++] = part.nodes[id];
-            }
-        part.nodes = std::vector<Node>(part.nodes.begin(), part.nodes.begin() + kept);
-        part.slots = {};
-        for (Buckets& bucket : buckets)
-            for (std::size_t k = bucket.bounds[p]; k < bucket.bounds[p + 1]; ++k)
-                bucket.occurrences[k].parent = to[bucket.occurrences[k].parent];
+    static std::span<std::uint32_t> within(Dealt& dealt, std::size_t p) {
+        return std::span(dealt.starts).subspan(dealt.bounds[p], dealt.bounds[p + 1] - dealt.bounds[p]);
+    }
+
+    // The node at each position, or -1: what was dealt is taken up again in the same order.
+    std::vector<std::int32_t> nodes_at(Dealt&& dealt, const NodeNumbers& numbers) const {
+        std::vector<std::int32_t> at(dealt.partition.size());
+        std::array<std::uint32_t, most_partitions + 1> next{};
+        std::ranges::copy(dealt.bounds, next.begin());
+        next[nowhere] = dealt.bounds.back();
+        dealt.starts.back() = 0;
+        for (std::size_t i = 0; i < at.size(); ++i) {
+            const std::uint8_t p = dealt.partition[i];
+            const std::uint32_t id = dealt.starts[next[p]];
+            at[i] = numbers.nodes[id == 0 ? 0 : numbers.bounds[p] + id];
+            next[p] += p != nowhere;
+        }
+        return at;
     }
 
     // Numbers the nodes by first sight, which is the rank of their first position.
-    std::vector<std::int32_t> keep(std::int32_t n, const std::vector<std::vector<Node>>& nodes) {
-        std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
-        for (const std::vector<Node>& part : nodes)
-            for (const Node& node : part) firsts[node.first >> 6] |= std::uint64_t{1} << (node.first & 63);
-        std::vector<std::uint32_t> before(firsts.size());
+    NodeNumbers keep(std::int32_t n, const std::vector<std::vector<Node>>& nodes) {
+        NodeNumbers numbers;
         std::uint32_t kept = 0;
-        for (std::size_t w = 0; w < firsts.size(); ++w) {
-            before[w] = kept;
-            kept += static_cast<std::uint32_t>(std::popcount(firsts[w]));
+        for (const std::vector<Node>& part : nodes) {
+            numbers.bounds.push_back(kept);
+            kept += static_cast<std::uint32_t>(part.size());
         }
+        std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
+        parallel_blocks(P_, threads_, [&](std::size_t p) {
+            for (const Node& node : nodes[p])
+                std::atomic_ref(firsts[static_cast<std::size_t>(node.first >> 6)])
+                    .fetch_or(std::uint64_t{1} << (node.first & 63), std::memory_order_relaxed);
+        });
+        std::vector<std::uint32_t> before(firsts.size());
+        for (std::size_t w = 1; w < firsts.size(); ++w)
+            before[w] = before[w - 1] + static_cast<std::uint32_t>(std::popcount(firsts[w - 1]));
         const std::size_t base = node_count();
         flags_.resize(base + kept);
         totals_.resize(base + kept);
         documents_.resize(base + kept);
         out_.trie.parents.resize(base + kept - symbols_kept_);
         out_.trie.lasts.resize(base + kept - symbols_kept_);
-        std::vector<std::int32_t> numbers;
-        numbers.reserve(kept);
-        for (const std::vector<Node>& part : nodes)
-            for (const Node& node : part) {
+        numbers.nodes.assign(std::size_t{1} + kept, -1);
+        parallel_blocks(P_, threads_, [&](std::size_t p) {
+            std::size_t k = numbers.bounds[p];
+            for (const Node& node : nodes[p]) {
                 const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
                 const auto word = static_cast<std::size_t>(node.first >> 6);
                 const std::size_t id = base + before[word] + static_cast<std::size_t>(std::popcount(firsts[word] & below));
-                numbers.push_back(static_cast<std::int32_t>(id));
+                numbers.nodes[++k] = static_cast<std::int32_t>(id);
                 describe(n, id, node);
             }
+        });
         return numbers;
     }
 
@@ -347,7 +372,7 @@ class Counter {
     std::vector<SymbolBlock> blocks_;
     const NGramRule& rule_;
     const std::size_t threads_, B_;
-    int bits_ = 0;
+    std::size_t P_ = 1; // partitions
     std::int64_t positions_ = 0;
     std::size_t symbols_kept_ = 0;
     std::vector<std::int64_t> bases_;            // [B] position of each block's start in all blocks
