@@ -7,6 +7,10 @@
 #include <new>
 #include <vector>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 #if defined(__GNUC__)
 #define CHAFFINCH_INLINE [[gnu::always_inline]] inline // into each clone of a hot function
 #else
@@ -48,14 +52,26 @@ CHAFFINCH_INLINE float total(const Pack<float>& pack) {
 // The stride of a row of n values: n rounded up to whole lanes.
 constexpr std::int64_t padded(std::int64_t n) { return (n + lanes - 1) / lanes * lanes; }
 
+// Large tables lie on large pages where the system has them: a row anywhere in them is found without a walk through
+// the page table, and there are few pages to be made.
 template <class T> struct CacheLineAllocator {
     using value_type = T;
-    static constexpr std::align_val_t alignment{64};
+    static constexpr std::size_t line = 64, large_page = std::size_t{1} << 21;
     CacheLineAllocator() = default;
     template <class U> CacheLineAllocator(const CacheLineAllocator<U>&) {}
-    T* allocate(std::size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), alignment)); }
-    void deallocate(T* p, std::size_t) { ::operator delete(p, alignment); }
+    T* allocate(std::size_t n) {
+        void* p = ::operator new(n * sizeof(T), alignment(n));
+#ifdef MADV_HUGEPAGE
+        if (large(n)) madvise(p, n * sizeof(T) / large_page * large_page, MADV_HUGEPAGE); // advice: it may fail
+#endif
+        return static_cast<T*>(p);
+    }
+    void deallocate(T* p, std::size_t n) { ::operator delete(p, alignment(n)); }
     bool operator==(const CacheLineAllocator&) const { return true; }
+
+  private:
+    static bool large(std::size_t n) { return n * sizeof(T) >= 4 * large_page; }
+    static std::align_val_t alignment(std::size_t n) { return std::align_val_t{large(n) ? large_page : line}; }
 };
 
 template <class T> using AlignedVector = std::vector<T, CacheLineAllocator<T>>;
