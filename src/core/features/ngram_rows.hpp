@@ -44,14 +44,19 @@ template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads
     Rows out{{0}, {}, {}};
     std::size_t nnz = 0, counted = 0;
     for (const Rows& part : parts) nnz += part.ids.size(), counted += part.values.size();
-    if (nnz >= many_cells) give_back_memory(); // what the blocks were made of, before they are copied
     out.ids.reserve(nnz);
     out.values.reserve(counted);
+    std::size_t freed = nnz; // cells whose memory may go back: first what the blocks were made of, then they themselves
     for (Rows& part : parts) {
+        if (freed >= many_cells) {
+            give_back_memory();
+            freed = 0;
+        }
         const auto before = static_cast<std::int64_t>(out.ids.size());
         for (const std::int64_t end : part.ptr) out.ptr.push_back(end + before);
         out.ids.insert(out.ids.end(), part.ids.begin(), part.ids.end());
         out.values.insert(out.values.end(), part.values.begin(), part.values.end());
+        freed += part.ids.size();
         part = {};
     }
     return out;

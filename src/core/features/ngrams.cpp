@@ -339,6 +339,7 @@ class Counter {
             out_.totals.push_back(totals_[id]);
             out_.documents.push_back(static_cast<std::int32_t>(documents_[id]));
         }
+        flags_ = {}, totals_ = {}, documents_ = {};
     }
 
     Rows rows() {
@@ -347,6 +348,9 @@ class Counter {
             std::vector<std::int32_t> features, scratch;
             std::vector<std::int32_t> &ids = blocks_[b].ids, &at = at_[b];
             at.resize(ids.size(), -1);
+            std::size_t most = ids.size() + at.size();
+            for (const LevelRows& level : between_[b]) most += level.nodes.size();
+            out.ids.reserve(most); // memory that is not written takes no room
             std::uint32_t i = 0;
             for (std::size_t d = 0; d < ends_[b].size(); ++d) {
                 features.resize(2 * std::size_t{ends_[b][d] - i});
