@@ -128,6 +128,21 @@ def test_a_pruned_model_learns_the_training_data_and_is_the_same_after_saving(tm
     assert 1 <= model.model_.states(table, 1) <= 16 < len(model.classes_)
 
 
+def test_the_distribution_of_a_pruned_model_is_that_of_its_marginals_and_readings():
+    model = Tagger(Crf(prune=0.01, c2=1.0, passes=3), features=["w[-1..1]"], seed=1).fit(X, y)
+    found = model.distributions(X[:9])
+    for d, p, readings in zip(
+        found, model.predict_marginals(X[:9]), model.predict_kbest(X[:9], 3), strict=True
+    ):
+        np.testing.assert_allclose(d.marginals, p, atol=1e-5)
+        assert [labels for _, labels in d.kbest(len(readings))] == [labels for _, labels in readings]
+        best = d.best()
+        assert d.probability(best) == pytest.approx(np.exp(readings[0][0] - d.log_z), rel=1e-4)
+        assert d.probability(best) <= d.span_probability(0, 1, best[0]) + 1e-9 <= 1 + 2e-9
+        assert d.entropy >= -np.log(d.probability(best)) * d.probability(best)
+        assert all(d.probability(drawn) > 0 for drawn in d.sample(5, seed=1))
+
+
 def test_many_labels_are_pruned_unless_somebody_says_no():
     words = [[f"w{n}"] for n in range(120)]
     labels = [[f"L{n}"] for n in range(120)]

@@ -160,12 +160,7 @@ class Tagger(Kept[TaggingModel]):
         if isinstance(model, TwoPassModel):
             table = model.read(table, self.threads)
             model = model.second
-        if isinstance(model, PrunedChainModel):
-            raise ConfigError(
-                "this model tries few of its many labels at each token, and knows no distribution over all of them; "
-                "it has marginals and k-best readings. Train with prune=0 for the rest"
-            )
-        if not isinstance(model, ChainModel | BigramChainModel):
+        if not isinstance(model, ChainModel | BigramChainModel | PrunedChainModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
             )

@@ -17,8 +17,9 @@ from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
 
 SDCA_STATE = ("nodes", "pairs", "change", "loss", "order", "counts", "mean")
 
-# The first step size of SGD that suits features which are on or off, a few dozen a token.
+# The first step size of SGD that suits features which are on or off, up to so many a token; with more, it is smaller.
 RATE = 0.2
+FEATURES_AT_RATE = 40
 LEAST_RATE = 0.001
 CALIBRATION_PASSES = 3
 
@@ -192,6 +193,15 @@ class Lbfgs:
             small = small + 1 if fall < self.tolerance else 0
             if not moved or small == 2:
                 return
+
+
+def suited_rate(features_per_token: float) -> float:
+    """The first step size of SGD: a step moves a token's scores by the rate times its features.
+
+    >>> suited_rate(19), suited_rate(80)
+    (0.2, 0.1)
+    """
+    return RATE * min(1.0, FEATURES_AT_RATE / max(features_per_token, 1.0))
 
 
 def calibrated_rate(problem: CrfProblem, c2: float, rate: float, seed: int) -> float:

@@ -13,6 +13,7 @@ from chaffinch.errors import DataError
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.labels import LabelSet
+from chaffinch.model.pruned_chain import PrunedChainModel
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -140,9 +141,14 @@ class SentenceDistribution:
 
 
 def distributions(
-    model: ChainModel | BigramChainModel, table: TokenTable, threads: int
+    model: ChainModel | BigramChainModel | PrunedChainModel, table: TokenTable, threads: int
 ) -> Iterator[SentenceDistribution]:
-    """The distribution of each sentence of a table, in order."""
+    """The distribution of each sentence of a table, in order; that of a pruned chain is over the labels it tries."""
+    if isinstance(model, PrunedChainModel):
+        pruned = Chain(len(model.labels.inner))
+        for parts in model.potentials(table, threads):
+            yield SentenceDistribution(pruned, _double(parts), model.labels)
+        return
     w = model.weights
     chain = Chain(len(model.labels.inner), order=1 if w.triple is None else 2)
     if isinstance(model, BigramChainModel):

@@ -1,21 +1,28 @@
 """A chain of hundreds of labels as a tagger: weights of few labels a feature, few labels tried at a token."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import PrunedChain
+from chaffinch._core import PrunedChain, score_rows
 from chaffinch.errors import ModelFileError
 from chaffinch.model.encoders import Encoder
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.sentence_blocks import sentence_blocks
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.structures import Parts
 from chaffinch.text.table import TokenTable
 
 PRUNING = "pruning"
+
+# Potentials are made for so many tokens at a time.
+TOKENS = 1024
 
 
 @dataclass(frozen=True)
@@ -75,6 +82,20 @@ class PrunedChainModel:
         rows = self.encoder.rows(table, threads)
         p, _ = self._kernel.marginals(table.ptr, rows.ptr, rows.ids, threads)
         return self.labels.collapsed(p.reshape(-1, len(self.labels.inner)))
+
+    def potentials(self, table: TokenTable, threads: int) -> Iterator[Parts]:
+        """Those of each sentence; labels that are not tried at a token are minus infinity there."""
+        rows = self.encoder.rows(table, threads)
+        Y = len(self.labels.inner)
+        for a, b, bounds in sentence_blocks(table.ptr, TOKENS):
+            ptr, ids = rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]]
+            used, places = np.unique(ids, return_inverse=True)
+            unary = np.zeros((b - a, Y), np.float32)
+            score_rows(ptr, places.astype(np.int32), self.unary.of_rows(used).dense(Y), unary)
+            p, _ = self._kernel.marginals(bounds, ptr, ids, threads)
+            unary[p.reshape(-1, Y) == 0] = -np.inf
+            for begin, end in pairwise(bounds.tolist()):
+                yield Parts(unary=unary[begin:end], pair=self.pair, start=self.start, end=self.end)
 
     def states(self, table: TokenTable, threads: int) -> float:
         """How many labels are tried at a token, on the mean."""

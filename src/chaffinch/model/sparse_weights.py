@@ -60,6 +60,13 @@ class SparseWeights:
         w[rows, self.columns] = self.values.astype(np.float32) * np.float32(self.scale)
         return w
 
+    def of_rows(self, rows: NDArray[np.int32]) -> "SparseWeights":
+        """The rows of these numbers, in this order."""
+        counts = self.counts[rows]
+        ends = np.cumsum(self.counts, dtype=np.int64)[rows]
+        places = np.repeat(ends - np.cumsum(counts, dtype=np.int64), counts) + np.arange(int(counts.sum()))
+        return SparseWeights(counts, self.columns[places], self.values[places], self.scale)
+
     def arrays(self, name: str) -> dict[str, NDArray[np.generic]]:
         """The sections of a file, their names beginning with ``name``."""
         small = (

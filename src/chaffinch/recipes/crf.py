@@ -11,11 +11,13 @@ from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import (
     MOST_DUAL_BYTES,
+    RATE,
     Lbfgs,
     LikelihoodLearner,
     Sdca,
     Sgd,
     calibrated_rate,
+    suited_rate,
 )
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.bigram_chain import BigramChainModel
@@ -96,7 +98,11 @@ class Crf(TemplateFeatures):
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
     tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
-    rate: float = knob(0.2, "SGD: the first step size", low=0.0)
+    rate: float | None = knob(
+        None,
+        "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features",
+        low=0.0,
+    )
     calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     order: int = knob(1, "labels of history", low=1, high=2)
@@ -153,7 +159,7 @@ def train(task: TaggingTask, config: Crf) -> Trained:
 def train_once(task: TaggingTask, config: Crf) -> Trained:
     """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
     inner, encoder, rows = _read(task, config)
-    config = _settled(task, config, inner)
+    config = _settled(task, config, inner, len(rows.ids) / max(len(inner.y), 1))
     shape = Shape(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
@@ -209,7 +215,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         learner = replace(
             learner,
             rate=calibrated_rate(
-                sampled(rows, inner, shape, cost), few * (config.c2 or 0.0), config.rate, task.seed
+                sampled(rows, inner, shape, cost), few * (config.c2 or 0.0), learner.rate, task.seed
             ),
         )
     passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
@@ -237,7 +243,7 @@ def _pruned(
         problem,
         pruning,
         c2=C2 if config.c2 is None else config.c2,
-        rate=config.rate,
+        rate=RATE if config.rate is None else config.rate,
         epochs=config.passes or SGD_PASSES,
         seed=task.seed,
         all_pairs=config.states == "all",
@@ -320,7 +326,7 @@ def chosen_learner(
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
     goes_on:    training starts from weights that are not zero
     """
-    name, rate = config.optimiser, config.rate
+    name, rate = config.optimiser, RATE if config.rate is None else config.rate
     c2 = C2 if config.c2 is None else config.c2
     dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
     if name == "sdca" and not dual:
@@ -379,8 +385,9 @@ def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder,
     return inner.with_labels_of(start.labels), start.encoder, start.encoder.rows(task.table, task.threads)
 
 
-def _settled(task: TaggingTask, config: Crf, inner: InnerLabels) -> Crf:
-    """The config with a penalty and a margin that suit the labels, where it leaves them open.
+def _settled(task: TaggingTask, config: Crf, inner: InnerLabels, features_per_token: float) -> Crf:
+    """The config with a penalty and a margin that suit the labels, and a rate that suits the features, where it leaves
+    them open.
 
     Where labels are soft or partly unknown there is no margin.
     """
@@ -394,6 +401,7 @@ def _settled(task: TaggingTask, config: Crf, inner: InnerLabels) -> Crf:
         c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
         margin=margin,
         recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
+        rate=suited_rate(features_per_token) if config.rate is None else config.rate,
     )
 
 
