@@ -1,0 +1,116 @@
+"""What can be set of a CRF, and what is chosen where nothing is set."""
+
+from dataclasses import dataclass
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.likelihood import suited_rate
+from chaffinch.recipes.encoding import INSIDE, TemplateFeatures
+
+# The penalty, and what is asked of names besides; chosen on held-out parts of three corpora.
+C2 = 0.5
+NAMES_C2 = 2.0
+NAMES_MARGIN = 6.0
+NAMES_RECALL = 1.3
+
+OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crf(TemplateFeatures):
+    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
+
+    c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
+    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
+    margin: float | None = knob(
+        None,
+        "by how much a wrong label has to be worse (softmax margin); 0 is the plain likelihood, whose probabilities "
+        "are honest; auto: 6 where labels are names, else 0",
+        low=0.0,
+    )
+    recall: float | None = knob(
+        None,
+        "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
+        low=0.0,
+    )
+    optimiser: str = knob(
+        "auto",
+        "auto: dual coordinate ascent where it can, SGD where it cannot or there is a margin and much data, L-BFGS "
+        "where neither can; precise: dual ascent or L-BFGS, run to the optimum; fast: SGD",
+        choices=OPTIMISERS,
+    )
+    passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
+    tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
+    rate: float | None = knob(
+        None,
+        "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features",
+        low=0.0,
+    )
+    calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
+    patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
+    order: int = knob(1, "labels of history", low=1, high=2)
+    states: str = knob(
+        "all",
+        "which (feature, label) pairs have a weight: all, or those observed in training",
+        choices=("all", "observed"),
+    )
+    prune: float | None = knob(
+        None,
+        "labels that a token's own features give less than this share are not tried there; auto: 0.001 from 100 labels "
+        "on; 0: all labels are tried",
+        low=0.0,
+        high=1.0,
+    )
+    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    second_pass: bool = knob(
+        False, "a second model reads which label the first gave to most other uses of a word in its document"
+    )
+    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
+    class_weight: str | None = knob(
+        None, "how much sentences count, by the mean of their labels: balanced, or such as 'B-PER=3, O=0.5'"
+    )
+    unknown: str | None = knob(
+        None, "the label of tokens whose label is not known: all labels are summed over there"
+    )
+    fixed: str | None = knob(
+        None, "file of weights that are given, not trained: feature, label, weight, separated by tabs"
+    )
+    checkpoint: str | None = knob(
+        None, "file written after every pass; a run that finds one of its own goes on from there"
+    )
+    min_weight: float = knob(
+        0.005,
+        "weights that are smaller than this in the end become zero, features without weights go",
+        low=0.0,
+    )
+    bits: int | None = knob(
+        None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
+    )
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The knobs of a :class:`Crf` that may be left open, once labels and features are known."""
+
+    c2: float
+    margin: float
+    recall: float
+    rate: float
+
+
+def settled(config: Crf, *, names: bool, certain: bool, features_per_token: float) -> Settled:
+    """A penalty and a margin that suit the labels, and a step size that suits the features.
+
+    names:   labels are those of names
+    certain: labels are neither soft nor partly unknown; else there is no margin
+    """
+    if config.margin and not certain:
+        raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
+    names = names and certain
+    margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
+    return Settled(
+        c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
+        margin=margin,
+        recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
+        rate=suited_rate(features_per_token) if config.rate is None else config.rate,
+    )
