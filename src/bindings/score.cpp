@@ -1,27 +1,12 @@
 // Gather and scatter of weight rows.
 #include "areas.hpp"
-#include "arrays.hpp"
-#include "score.hpp"
+#include "checked_rows.hpp"
 
 #include <limits>
 
 namespace chaffinch::bindings {
 
 namespace {
-
-// Everything a kernel trusts of a CSR example: T rows, bounds within ids, ids below F.
-void check(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, std::size_t T, std::int64_t F) {
-    if (ptr.size() != T + 1) throw nb::value_error("ptr must have one bound more than there are rows");
-    std::int64_t last = ptr.data()[0];
-    if (last < 0) throw nb::value_error("ptr must not be negative");
-    for (const std::int64_t p : span(ptr)) {
-        if (p < last) throw nb::value_error("ptr must not decrease");
-        last = p;
-    }
-    if (last > static_cast<std::int64_t>(ids.size())) throw nb::value_error("ptr runs past ids");
-    if (!all_below(span(ids).subspan(ptr.data()[0], last - ptr.data()[0]), F))
-        throw nb::index_error("feature id out of range");
-}
 
 std::int64_t stride(const auto& rows, const auto& w) {
     if (rows.shape(1) != w.shape(1)) throw nb::value_error("rows and w must have the same stride");
@@ -36,7 +21,7 @@ void bind_score(nb::module_& m) {
     m.def(
         "score_rows",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> w, Out<float, 2> out) {
-            check(ptr, ids, out.shape(0), features(w));
+            check_rows(ptr, ids, out.shape(0), features(w));
             const std::int64_t S = stride(out, w);
             nb::gil_scoped_release released;
             score_rows(span(ptr), span(ids), w.data(), S, out.data());
@@ -46,7 +31,7 @@ void bind_score(nb::module_& m) {
     m.def(
         "add_rows",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> delta, float step, Out<float, 2> w) {
-            check(ptr, ids, delta.shape(0), features(w));
+            check_rows(ptr, ids, delta.shape(0), features(w));
             const std::int64_t S = stride(delta, w);
             nb::gil_scoped_release released;
             add_rows(span(ptr), span(ids), delta.data(), step, S, w.data());
@@ -56,7 +41,7 @@ void bind_score(nb::module_& m) {
     m.def(
         "squared_length",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> delta) {
-            check(ptr, ids, delta.shape(0), std::numeric_limits<std::int32_t>::max());
+            check_rows(ptr, ids, delta.shape(0), std::numeric_limits<std::int32_t>::max());
             const auto S = static_cast<std::int64_t>(delta.shape(1));
             nb::gil_scoped_release released;
             return squared_length(span(ptr), span(ids), delta.data(), S, S);

@@ -106,29 +106,36 @@ CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const flo
     if (x.bias != 0) add(w + x.F * S, x.bias);
 }
 
-} // namespace rows
+// How many packs are taken at once, as a type.
+template <int P> struct Packs {
+    static constexpr int count = P;
+};
 
-// s[0..S) of example n; S is a whole number of lanes.
-CHAFFINCH_INLINE void gather(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* s) {
+// `packs` for each stretch of columns [0, S) from y on, four packs at a time and then the rest.
+template <class Do> CHAFFINCH_INLINE void by_packs(std::int64_t S, const Do& packs) {
     std::int64_t y = 0;
-    for (; S - y >= 4 * lanes; y += 4 * lanes) rows::gather_packs<4>(x, n, w + y, S, s + y);
+    for (; S - y >= 4 * lanes; y += 4 * lanes) packs(Packs<4>{}, y);
     switch ((S - y) / lanes) {
-    case 3: rows::gather_packs<3>(x, n, w + y, S, s + y); break;
-    case 2: rows::gather_packs<2>(x, n, w + y, S, s + y); break;
-    case 1: rows::gather_packs<1>(x, n, w + y, S, s + y); break;
+    case 3: packs(Packs<3>{}, y); break;
+    case 2: packs(Packs<2>{}, y); break;
+    case 1: packs(Packs<1>{}, y); break;
     default: break;
     }
 }
 
+} // namespace rows
+
+// s[0..S) of example n; S is a whole number of lanes.
+CHAFFINCH_INLINE void gather(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* s) {
+    rows::by_packs(S, [&](auto packs, std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+        rows::gather_packs<packs.count>(x, n, w + y, S, s + y);
+    });
+}
+
 CHAFFINCH_INLINE void scatter(const Examples& x, std::int64_t n, const float* d, std::int64_t S, float* w) {
-    std::int64_t y = 0;
-    for (; S - y >= 4 * lanes; y += 4 * lanes) rows::scatter_packs<4>(x, n, d + y, S, w + y);
-    switch ((S - y) / lanes) {
-    case 3: rows::scatter_packs<3>(x, n, d + y, S, w + y); break;
-    case 2: rows::scatter_packs<2>(x, n, d + y, S, w + y); break;
-    case 1: rows::scatter_packs<1>(x, n, d + y, S, w + y); break;
-    default: break;
-    }
+    rows::by_packs(S, [&](auto packs, std::int64_t y) CHAFFINCH_INLINE_LAMBDA {
+        rows::scatter_packs<packs.count>(x, n, d + y, S, w + y);
+    });
 }
 
 } // namespace chaffinch

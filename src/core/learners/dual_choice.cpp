@@ -53,9 +53,8 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
 
 DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
                                      std::span<const float> C, std::int64_t Y, bool shrinking)
-    : x_(examples), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), Y_(Y), shrinking_(shrinking),
-      alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())),
-      w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {}
+    : DualSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), shrinking_(shrinking),
+      alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())) {}
 
 void DualCrammerSinger::wake() {
     std::ranges::fill(resting_, std::uint8_t{0});
@@ -159,72 +158,39 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
     }
 }
 
-DualObjective DualCrammerSinger::objective(std::size_t threads) const {
-    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
-        add_margins(begin, end, scores, y_.data(), C_.data(), Y_, alpha_.data(), sum);
-    };
-    return dual_objective(x_, w_.data(), S(), threads, d, losses);
+void DualCrammerSinger::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
+    add_margins(begin, end, scores, y_.data(), C_.data(), Y_, alpha_.data(), sum);
 }
 
 void DualCrammerSinger::forget(std::span<const std::int64_t> which) {
-    AlignedVector<float> d(static_cast<std::size_t>(S()));
-    for (const std::int64_t n : which) {
-        for (std::int64_t y = 0; y < S(); ++y) d[y] = -alpha_[n * S() + y];
-        scatter(x_.rows(), n, d.data(), S(), w_.data());
-        std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
-    }
+    take_out(which);
+    for (const std::int64_t n : which) std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
     wake();
-}
-
-void DualCrammerSinger::scores(std::span<const std::int64_t> which, float* out) const {
-    dual_scores(x_, w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, which, out);
-}
-
-void DualCrammerSinger::weights(float* w) const {
-    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
-}
-
-AlignedVector<float> DualCrammerSinger::release() {
-    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy_n(alpha_.data() + n * S(), S(), d); }
 
-DualObjective DualLogistic::objective(std::size_t threads) const {
-    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
-        for (std::int64_t n = begin; n < end; ++n, scores += S()) {
-            const float* q = q_.data() + n * S();
-            const float* m = m_.data() + n * S();
-            const double top = *std::max_element(scores, scores + Y_);
-            double total = 0, gold = 0, entropy = 0;
-            for (std::int64_t y = 0; y < Y_; ++y) {
-                total += std::exp(scores[y] - top);
-                gold += static_cast<double>(q[y]) * scores[y];
-                if (m[y] > 0) entropy -= static_cast<double>(m[y]) * std::log(static_cast<double>(m[y]));
-            }
-            sum.primal += C_[n] * (std::log(total) + top - gold);
-            sum.dual += C_[n] * entropy;
+void DualLogistic::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
+    for (std::int64_t n = begin; n < end; ++n, scores += S()) {
+        const float* q = q_.data() + n * S();
+        const float* m = m_.data() + n * S();
+        const double top = *std::max_element(scores, scores + Y_);
+        double total = 0, gold = 0, entropy = 0;
+        for (std::int64_t y = 0; y < Y_; ++y) {
+            total += std::exp(scores[y] - top);
+            gold += static_cast<double>(q[y]) * scores[y];
+            if (m[y] > 0) entropy -= static_cast<double>(m[y]) * std::log(static_cast<double>(m[y]));
         }
-    };
-    return dual_objective(x_, w_.data(), S(), threads, d, losses);
+        sum.primal += C_[n] * (std::log(total) + top - gold);
+        sum.dual += C_[n] * entropy;
+    }
 }
 
 DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
-    : x_(examples), C_(C.begin(), C.end()), norm_(norms(x_)), Y_(Y),
-      q_(static_cast<std::size_t>(examples.N() * padded(Y))),
-      w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {
+    : DualSolver(examples, Y), C_(C.begin(), C.end()), norm_(norms(x_)),
+      q_(static_cast<std::size_t>(examples.N() * padded(Y))) {
     for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, q_.data() + n * S());
     m_ = q_;
-}
-
-void DualLogistic::weights(float* w) const {
-    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
-}
-
-AlignedVector<float> DualLogistic::release() {
-    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualLogistic::coefficients(std::int64_t n, float* d) const {

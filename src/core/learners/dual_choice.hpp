@@ -4,22 +4,23 @@
 //
 //   Crammer-Singer   loss = max_y (s_y + [y != y_n]) - s_{y_n}
 //     w_y = sum_n a_ny x_n,   a_ny <= C_n [y = y_n],   sum_y a_ny = 0; the block is solved exactly
+//     dual = sum_n a_n(y_n) - |w|^2 / 2
 //     (Crammer and Singer 2001; Keerthi et al. 2008, "A sequential dual method", with LIBLINEAR's shrinking)
 //
 //   logistic         loss = log sum_y exp s_y - sum_y q_ny s_y,   q_n a distribution over the labels
 //     w_y = sum_n C_n (q_ny - m_ny) x_n,   m_n in the simplex; m_n moves towards softmax(s_n) by the exact line search
+//     dual = sum_n C_n entropy(m_n) - |w|^2 / 2
 //     (Shalev-Shwartz and Zhang 2013, "Stochastic dual coordinate ascent", option I along that direction)
 #pragma once
 
-#include "dual_objective.hpp"
-#include "examples.hpp"
+#include "dual_solver.hpp"
 
 #include <cstdint>
 #include <vector>
 
 namespace chaffinch {
 
-class DualCrammerSinger {
+class DualCrammerSinger : public DualSolver {
   public:
     DualCrammerSinger(const Examples& examples,
                       std::span<const std::int32_t> y, // [N]  the label of each example
@@ -33,33 +34,24 @@ class DualCrammerSinger {
     Pass pass(std::span<const std::int64_t> order);
     void wake();
 
-    //   dual = sum_n a_n(gold) - |w|^2 / 2
-    DualObjective objective(std::size_t threads) const;
-
     // The weights as if these examples had never been met.
     void forget(std::span<const std::int64_t> which);
-    void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
-    void weights(float* w) const;                                       // [F+1][S]
-    AlignedVector<float> release(); // the same; the solver is used up
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
-    std::int64_t S() const { return padded(Y_); }
 
   private:
-    void coefficients(std::int64_t n, float* d) const;
+    void coefficients(std::int64_t n, float* d) const override;
+    void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const override;
 
-    SharedRows x_;
     std::vector<std::int32_t> y_;
     std::vector<float> C_, norm_;
-    std::int64_t Y_;
     bool shrinking_;
     AlignedVector<float> alpha_;        // [N][S]
     std::vector<std::uint8_t> resting_; // [N]
-    AlignedVector<float> w_;            // [shared features + 1][S]
     float bound_ = 0;                   // last pass's largest violation
 };
 
-class DualLogistic {
+class DualLogistic : public DualSolver {
   public:
     DualLogistic(const Examples& examples,
                  std::span<const float> q, // [N][Y]  target distributions
@@ -69,22 +61,14 @@ class DualLogistic {
     // One pass in this order; returns the gap sum_n C_n (loss_n + its conjugate's share) met on the way.
     double pass(std::span<const std::int64_t> order);
 
-    //   primal = |w|^2 / 2 + sum_n C_n (log sum_y exp(s_y) - q_n.s),   dual = sum_n C_n entropy(m_n) - |w|^2 / 2
-    DualObjective objective(std::size_t threads) const;
-    void weights(float* w) const; // [F+1][S]
-    AlignedVector<float> release(); // the same; the solver is used up
-
     const float* alpha() const { return m_.data(); } // [N][S]  m
-    std::int64_t S() const { return padded(Y_); }
 
   private:
-    void coefficients(std::int64_t n, float* d) const;
+    void coefficients(std::int64_t n, float* d) const override;
+    void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const override;
 
-    SharedRows x_;
     std::vector<float> C_, norm_;
-    std::int64_t Y_;
     AlignedVector<float> m_, q_; // [N][S]
-    AlignedVector<float> w_;     // [shared features + 1][S]
 };
 
 } // namespace chaffinch

@@ -123,10 +123,9 @@ CHAFFINCH_HOT static void descend_three(const Stripe& s) { descend<3>(s); }
 DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label_ptr,
                    std::span<const std::int32_t> labels, std::span<const float> C, std::int64_t Y, MarginLoss loss,
                    bool shrinking)
-    : x_(examples), Y_(Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
+    : DualSolver(examples, Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
       label_ptr_(label_ptr.begin(), label_ptr.end()), labels_(labels.begin(), labels.end()) {
     const std::int64_t N = x_.N(), S = padded(Y);
-    w_.assign(static_cast<std::size_t>((x_.rows().F + 1) * S), 0.0f);
     alpha_.assign(static_cast<std::size_t>(N * S), 0.0f);
     signs_.assign(static_cast<std::size_t>(N * S), 0.0f);
     most_.assign(static_cast<std::size_t>(S), 0.0f);
@@ -201,14 +200,10 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
     }
 }
 
-DualObjective DualRest::objective(std::size_t threads) const {
+void DualRest::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
     const Margins margins{Y_,           loss_ != MarginLoss::squared, loss_ == MarginLoss::hinge, C_.data(), D_.data(),
                           alpha_.data(), label_ptr_.data(),            labels_.data()};
-    const auto d = [&](std::int64_t n, float* out) { coefficients(n, out); };
-    const auto losses = [&](std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) {
-        add_margins(begin, end, scores, margins, sum);
-    };
-    return dual_objective(x_, w_.data(), S(), threads, d, losses);
+    add_margins(begin, end, scores, margins, sum);
 }
 
 void DualRest::wake() {
@@ -223,26 +218,9 @@ void DualRest::wake() {
 }
 
 void DualRest::forget(std::span<const std::int64_t> which) {
-    AlignedVector<float> d(static_cast<std::size_t>(S()));
-    for (const std::int64_t n : which) {
-        coefficients(n, d.data());
-        for (float& one : d) one = -one;
-        scatter(x_.rows(), n, d.data(), S(), w_.data());
-        std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
-    }
+    take_out(which);
+    for (const std::int64_t n : which) std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
     wake();
-}
-
-void DualRest::scores(std::span<const std::int64_t> which, float* out) const {
-    dual_scores(x_, w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, which, out);
-}
-
-void DualRest::weights(float* w) const {
-    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
-}
-
-AlignedVector<float> DualRest::release() {
-    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualRest::coefficients(std::int64_t n, float* d) const {

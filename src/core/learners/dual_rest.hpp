@@ -8,13 +8,14 @@
 //
 //   w_y = sum_n a_ny t_ny x_n;   one step on a_ny:   G = t_ny w_y.x_n - 1 + D_n a_ny
 //                                                    a_ny := clipped(a_ny - G / (|x_n|^2 + D_n))
+//   dual = sum_n,y (a_ny - D_n a_ny^2 / 2) - sum_y |w_y|^2 / 2
 //
 // Hsieh et al. 2008, "A dual coordinate descent method for large-scale linear SVM", with shrinking of section 3.2 per
 // lane: a lane at its bound whose gradient lies beyond the last pass's largest violation rests until `wake`. A label's
 // weights depend on that label alone, so lanes may be shared out to threads in any way.
 #pragma once
 
-#include "dual_objective.hpp"
+#include "dual_solver.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -23,7 +24,7 @@ namespace chaffinch {
 
 enum class MarginLoss { hinge, squared_hinge, squared };
 
-class DualRest {
+class DualRest : public DualSolver {
   public:
     DualRest(const Examples& examples,
              std::span<const std::int64_t> label_ptr, // [N+1]  the labels of each example
@@ -35,26 +36,18 @@ class DualRest {
     // the duality gap met on the way: each example's share under the weights that it found.
     double pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation);
 
-    //   dual = sum_n,y (a_ny - D_n a_ny^2 / 2) - sum_y |w_y|^2 / 2
-    DualObjective objective(std::size_t threads) const;
-
     // Resting lanes are looked at again.
     void wake();
 
     // The weights as if these examples had never been met.
     void forget(std::span<const std::int64_t> which);
-    void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
-    void weights(float* w) const;                                       // [F+1][S]
-    AlignedVector<float> release(); // the same; the solver is used up
 
     const float* alpha() const { return alpha_.data(); } // [N][S]
-    std::int64_t S() const { return padded(Y_); }
 
   private:
-    void coefficients(std::int64_t n, float* d) const;
+    void coefficients(std::int64_t n, float* d) const override;
+    void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const override;
 
-    SharedRows x_;
-    std::int64_t Y_;
     MarginLoss loss_;
     bool shrinking_;
     std::vector<float> inverse_, D_, E_, C_; // [N]  1 / (|x|^2 + D); D; D + own; penalty
@@ -63,7 +56,6 @@ class DualRest {
     AlignedVector<float> alpha_, signs_; // [N][S]  signs: +1, -1, 0 in lanes that rest or are no label
     std::vector<std::uint8_t> asleep_;   // [stripes][N]  every lane of the stripe rests
     std::vector<float> most_, least_;    // [S]     last pass's bounds for shrinking
-    AlignedVector<float> w_;             // [shared features + 1][S]
 };
 
 } // namespace chaffinch

@@ -13,8 +13,10 @@
 
 #if defined(__GNUC__)
 #define CHAFFINCH_INLINE [[gnu::always_inline]] inline // into each clone of a hot function
+#define CHAFFINCH_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #define CHAFFINCH_INLINE inline
+#define CHAFFINCH_INLINE_LAMBDA
 #endif
 
 namespace chaffinch {

@@ -1,4 +1,4 @@
-#include "dual_objective.hpp"
+#include "dual_solver.hpp"
 
 #include "clones.hpp"
 #include "parallel.hpp"
@@ -43,9 +43,8 @@ CHAFFINCH_HOT static double score(const SharedRows& x, std::int64_t n, const flo
     return static_cast<double>(own * total(square));
 }
 
-DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S, std::size_t threads,
-                             const Coefficients& coefficients, const BlockObjective& losses) {
-    const std::int64_t N = x.N(), blocks = (N + block - 1) / block;
+DualObjective DualSolver::objective(std::size_t threads) const {
+    const std::int64_t N = x_.N(), blocks = (N + block - 1) / block;
     struct Sum {
         DualObjective examples;
         double length = 0; // of the weights of features that are one example's own
@@ -53,26 +52,42 @@ DualObjective dual_objective(const SharedRows& x, const float* w, std::int64_t S
     std::vector<Sum> sums(static_cast<std::size_t>(blocks));
     parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * block, end = std::min(N, begin + block);
-        AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S)), d(static_cast<std::size_t>(S));
+        AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S())), d(static_cast<std::size_t>(S()));
         for (std::int64_t n = begin; n < end; ++n) {
             coefficients(n, d.data());
-            sums[b].length += score(x, n, w, S, d.data(), scores.data() + (n - begin) * S);
+            sums[b].length += score(x_, n, w_.data(), S(), d.data(), scores.data() + (n - begin) * S());
         }
-        losses(begin, end, scores.data(), sums[b].examples);
+        add_losses(begin, end, scores.data(), sums[b].examples);
     });
-    double length = squares(w, (x.rows().F + 1) * S);
+    double length = squares(w_.data(), (x_.rows().F + 1) * S());
     for (const Sum& sum : sums) length += sum.length;
     DualObjective total{length / 2, -length / 2};
     for (const Sum& sum : sums) total.primal += sum.examples.primal, total.dual += sum.examples.dual;
     return total;
 }
 
-void dual_scores(const SharedRows& x, const float* w, std::int64_t S, const Coefficients& coefficients,
-                 std::span<const std::int64_t> which, float* scores) {
-    AlignedVector<float> d(static_cast<std::size_t>(S));
+void DualSolver::scores(std::span<const std::int64_t> which, float* out) const {
+    AlignedVector<float> d(static_cast<std::size_t>(S()));
     for (std::size_t i = 0; i < which.size(); ++i) {
         coefficients(which[i], d.data());
-        score(x, which[i], w, S, d.data(), scores + static_cast<std::int64_t>(i) * S);
+        score(x_, which[i], w_.data(), S(), d.data(), out + static_cast<std::int64_t>(i) * S());
+    }
+}
+
+void DualSolver::weights(float* w) const {
+    x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
+}
+
+AlignedVector<float> DualSolver::release() {
+    return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
+}
+
+void DualSolver::take_out(std::span<const std::int64_t> which) {
+    AlignedVector<float> d(static_cast<std::size_t>(S()));
+    for (const std::int64_t n : which) {
+        coefficients(n, d.data());
+        for (float& one : d) one = -one;
+        scatter(x_.rows(), n, d.data(), S(), w_.data());
     }
 }
 

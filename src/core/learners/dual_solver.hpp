@@ -1,0 +1,48 @@
+// What every dual solver keeps, and what it has reached: coefficients d_n of the examples and the weights they add up to.
+//
+//   w = sum_n d_n x_n,   primal = |w|^2 / 2 + sum_n losses,   dual = sum_n shares - |w|^2 / 2
+#pragma once
+
+#include "shared_rows.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace chaffinch {
+
+struct DualObjective {
+    double primal = 0, dual = 0; // the optimum of both lies between
+};
+
+class DualSolver {
+  public:
+    virtual ~DualSolver() = default;
+
+    DualObjective objective(std::size_t threads) const; // sums in blocks, in their order
+
+    void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
+    void weights(float* w) const;                                       // [F+1][S]
+    AlignedVector<float> release();                                     // the same; the solver is used up
+
+    std::int64_t S() const { return padded(Y_); }
+
+  protected:
+    DualSolver(const Examples& examples, std::int64_t Y)
+        : x_(examples), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {}
+
+    // d_n [S].
+    virtual void coefficients(std::int64_t n, float* d) const = 0;
+
+    // What the examples of a block add: given their scores [end - begin][S], their losses to `primal` and their
+    // variables' shares to `dual`.
+    virtual void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const = 0;
+
+    // -d_n x_n of these is added to the weights.
+    void take_out(std::span<const std::int64_t> which);
+
+    SharedRows x_;
+    std::int64_t Y_;
+    AlignedVector<float> w_; // [shared features + 1][S]
+};
+
+} // namespace chaffinch
