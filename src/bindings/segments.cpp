@@ -1,7 +1,14 @@
 // Semi-Markov chains.
 #include "areas.hpp"
 #include "arrays.hpp"
-#include "segments.hpp"
+#include "parallel.hpp"
+#include "score.hpp"
+#include "segment_scores.hpp"
+#include "segment_sgd.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
 
 namespace chaffinch::bindings {
 
@@ -16,6 +23,104 @@ SegmentScores scores(const In<double, 3>& segment, const In<double, 2>& pair, co
     return {static_cast<std::int64_t>(segment.shape(0)), static_cast<std::int64_t>(segment.shape(1)),
             static_cast<std::int64_t>(Y), span(segment), span(pair), span(start), span(end)};
 }
+
+// Sentences with the features of their tokens and spans, checked once.
+class BoundSegments {
+  public:
+    BoundSegments(In<std::int64_t> sentences, In<std::int64_t> token_ptr, In<std::int32_t> token_ids,
+                  In<std::int64_t> span_ptr, In<std::int32_t> span_ids, std::int64_t F, std::int64_t G,
+                  In<std::int32_t> longest)
+        : kept_(sentences, token_ptr, token_ids, span_ptr, span_ids), longest_(longest),
+          shape(F, G, longest.size() ? *std::max_element(longest.data(), longest.data() + longest.size()) : 0, span(longest)),
+          rows{span(sentences), span(token_ptr), span(span_ptr), span(token_ids), span(span_ids)} {
+        const auto rising = [](std::span<const std::int64_t> bounds, std::size_t end) {
+            return !bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds) &&
+                   bounds.back() == static_cast<std::int64_t>(end);
+        };
+        expect(shape.Y >= 1 && longest.data()[0] == 1, "segments of label 0 have length 1");
+        expect(*std::min_element(longest.data(), longest.data() + shape.Y) >= 1, "segments have a length");
+        expect(token_ptr.size() >= 1 && rising(rows.sentences, token_ptr.size() - 1), "sentences must bound the tokens");
+        expect(rising(rows.token_ptr, token_ids.size()) && rising(rows.span_ptr, span_ids.size()), "ptr must bound its ids");
+        expect(span_ptr.size() == (token_ptr.size() - 1) * static_cast<std::size_t>(shape.L) + 1, "a row for each span");
+        expect(all_below(rows.token_ids, F) && all_below(rows.span_ids, G), "a feature id is out of range");
+    }
+
+    std::int64_t N() const { return static_cast<std::int64_t>(rows.sentences.size()) - 1; }
+    template <class Array> auto weights(const Array& w) const {
+        expect(static_cast<std::int64_t>(w.size()) == shape.size(), "weights of another size");
+        return w.data();
+    }
+
+    // The best segmentations, end to end, and how many segments each sentence has.
+    auto best(const In<float>& w, std::size_t threads) const {
+        const float* weight = weights(w);
+        std::vector<std::vector<Segment>> found(static_cast<std::size_t>(N()));
+        {
+            nb::gil_scoped_release released;
+            parallel_blocks(found.size(), threads, [&](std::size_t n) {
+                thread_local SegmentWorkspace at;
+                std::vector<std::int64_t> bounds;
+                std::vector<double> scores;
+                score_segments(shape, rows, static_cast<std::int64_t>(n), weight, 1, nullptr, at);
+                if (at.view.T) best_segments(at.view, 1, found[n], bounds, scores);
+            });
+        }
+        std::vector<std::int32_t> flat;
+        std::vector<std::int64_t> counts;
+        for (const auto& one : found) {
+            for (const Segment& s : one) flat.insert(flat.end(), {s.start, s.length, s.label});
+            counts.push_back(static_cast<std::int64_t>(one.size()));
+        }
+        return nb::make_tuple(given(std::move(flat)), given(std::move(counts)));
+    }
+    // segment [T L Y], pair [Y Y], start [Y], end [Y] of sentence n
+    auto scores_of(const In<float>& w, std::int64_t n) const {
+        expect(n >= 0 && n < N(), "no such sentence");
+        SegmentWorkspace at;
+        score_segments(shape, rows, n, weights(w), 1, nullptr, at);
+        return nb::make_tuple(given(std::move(at.segment)), given(std::move(at.pair)), given(std::move(at.start)),
+                              given(std::move(at.end)));
+    }
+
+  private:
+    std::tuple<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>> kept_;
+    In<std::int32_t> longest_;
+
+  public:
+    SegmentShape shape;
+    SegmentRows rows;
+};
+
+class BoundSegmentSgd {
+  public:
+    BoundSegmentSgd(const BoundSegments& problem, In<std::int32_t, 2> gold, In<std::int64_t> gold_ptr,
+                    const SegmentSgdSettings& settings)
+        : problem_(problem), ptr_(gold_ptr.data(), gold_ptr.data() + gold_ptr.size()) {
+        expect(gold.shape(1) == 3, "a segment is start, length and label");
+        for (std::size_t k = 0; k < gold.shape(0); ++k)
+            gold_.push_back({gold.data()[3 * k], gold.data()[3 * k + 1], gold.data()[3 * k + 2]});
+        const auto& shape = problem.shape;
+        expect(static_cast<std::int64_t>(ptr_.size()) == problem.N() + 1 && ptr_.front() == 0 && std::ranges::is_sorted(ptr_) &&
+                   ptr_.back() == static_cast<std::int64_t>(gold_.size()),
+               "gold_ptr must bound the segments of each sentence");
+        for (std::int64_t n = 0; n < problem.N(); ++n) {
+            std::int64_t at = 0;
+            for (std::int64_t k = ptr_[n]; k < ptr_[n + 1]; at += gold_[k++].length)
+                expect(gold_[k].start == at && gold_[k].label >= 0 && gold_[k].label < shape.Y && gold_[k].length >= 1 &&
+                           gold_[k].length <= shape.longest[gold_[k].label],
+                       "a segment does not fit");
+            expect(at == problem.rows.sentences[n + 1] - problem.rows.sentences[n], "segments must cover their sentence");
+        }
+        sgd_.emplace(problem.shape, problem.rows, gold_, ptr_, settings);
+    }
+    double epoch(const Out<float>& w) { return sgd_->epoch(problem_.weights(w)); }
+
+  private:
+    const BoundSegments& problem_;
+    std::vector<Segment> gold_;
+    std::vector<std::int64_t> ptr_;
+    std::optional<SegmentSgd> sgd_;
+};
 
 } // namespace
 
@@ -52,6 +157,29 @@ void bind_segments(nb::module_& m) {
         nb::arg("segment").noconvert(), nb::arg("pair").noconvert(), nb::arg("start").noconvert(),
         nb::arg("end").noconvert(), nb::arg("segment_out").noconvert(), nb::arg("pair_out").noconvert(),
         nb::arg("start_out").noconvert(), nb::arg("end_out").noconvert(), "log Z, and the marginals of every part.");
+
+    using namespace nb::literals;
+    nb::class_<BoundSegments>(m, "SegmentProblem", "Sentences with features of tokens and of spans.")
+        .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int64_t>, In<std::int32_t>, std::int64_t,
+                      std::int64_t, In<std::int32_t>>(),
+             "sentences"_a.noconvert(), "token_ptr"_a.noconvert(), "token_ids"_a.noconvert(), "span_ptr"_a.noconvert(),
+             "span_ids"_a.noconvert(), "F"_a, "G"_a, "longest"_a.noconvert())
+        .def_prop_ro("size", [](const BoundSegments& p) { return p.shape.size(); }, "How many weights, padding included.")
+        .def("best", &BoundSegments::best, "w"_a.noconvert(), "threads"_a,
+             "(start, length, label) of all best segments end to end, and how many each sentence has.")
+        .def("scores", &BoundSegments::scores_of, "w"_a.noconvert(), "n"_a,
+             "The potentials of sentence n: segment, pair, start, end.");
+    nb::class_<BoundSegmentSgd>(m, "SegmentSgd", "Stochastic gradient descent on the likelihood of segmentations.")
+        .def(
+            "__init__",
+            [](BoundSegmentSgd* self, const BoundSegments& problem, In<std::int32_t, 2> gold, In<std::int64_t> gold_ptr,
+               double c2, double rate, std::int64_t epochs, float margin, float recall, std::uint64_t seed) {
+                new (self) BoundSegmentSgd(problem, gold, gold_ptr, {c2, rate, epochs, margin, recall, seed});
+            },
+            "problem"_a, "gold"_a.noconvert(), "gold_ptr"_a.noconvert(), "c2"_a, "rate"_a, "epochs"_a, "margin"_a,
+            "recall"_a, "seed"_a, nb::keep_alive<1, 2>())
+        .def("run", &BoundSegmentSgd::epoch, "w"_a.noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+             "One shuffled epoch; the sum of the losses met.");
 }
 
 } // namespace chaffinch::bindings

@@ -1,4 +1,4 @@
-"""Features of spans: what a run of tokens shows as a whole, and what its tokens show one by one, as 64-bit keys."""
+"""Features of spans: what a run of tokens shows as a whole, as 64-bit keys."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ Keys = NDArray[np.uint64]
 EDGE = np.uint64(0x51ED270B35A9D1CF)  # before the first and after the last token
 
 # Templates, each a number that is mixed into its keys.
-LENGTH, PHRASE, SHAPES, FIRST, LAST, BEFORE, AFTER, AROUND, ENDS, LISTED, LISTED_LENGTH = range(1, 12)
-WORD_IN, SHAPE_IN, SUFFIX_IN, PREFIX_IN, BEFORE_IN, AFTER_IN, EXTRA_IN = range(20, 27)
+LENGTH, PHRASE, SHAPES, AROUND, ENDS, LISTED, LISTED_LENGTH = range(1, 8)
 
 
 @dataclass(frozen=True)
@@ -30,12 +29,7 @@ class SpanRows:
     keys: Keys
 
 
-def span_features(
-    words: Sequence[Sequence[str]],
-    L: int,
-    gazetteers: Gazetteers | None = None,
-    extra: Sequence[Sequence[str]] | None = None,
-) -> SpanRows:
+def span_features(words: Sequence[Sequence[str]], L: int, gazetteers: Gazetteers | None = None) -> SpanRows:
     """The features of all spans of all sentences.
 
     >>> rows = span_features([["New", "York"]], 2)
@@ -48,22 +42,9 @@ def span_features(
     ends = np.repeat(ptr[1:], np.diff(ptr))
     starts = np.repeat(ptr[:-1], np.diff(ptr))
     place = np.arange(T)
-    word, shape, suffix, prefix = (
-        _by_type(flat, f) for f in (str.lower, word_shape, lambda w: w.lower()[-3:], lambda w: w.lower()[:3])
-    )
+    word, shape = _by_type(flat, str.lower), _by_type(flat, word_shape)
     before = np.where(place > starts, np.roll(word, 1), EDGE) if T else word
     after = np.where(place + 1 < ends, np.roll(word, -1), EDGE) if T else word
-    inside = {
-        WORD_IN: word,
-        SHAPE_IN: shape,
-        SUFFIX_IN: suffix,
-        PREFIX_IN: prefix,
-        BEFORE_IN: before,
-        AFTER_IN: after,
-    }
-    if extra is not None:
-        inside[EXTRA_IN] = _by_type(list(chain.from_iterable(extra)), str)
-    single = {number: mixed(number, keys) for number, keys in inside.items()}
     rows: list[NDArray[np.int64]] = []
     found: list[Keys] = []
     phrases, shapes = np.zeros(T, np.uint64), np.zeros(T, np.uint64)
@@ -77,16 +58,11 @@ def span_features(
             mixed(LENGTH, n),
             mixed(PHRASE, phrases[fits]),
             mixed(SHAPES, shapes[fits]),
-            mixed(FIRST, word[fits]),
-            mixed(LAST, word[end]),
-            mixed(BEFORE, before[fits]),
-            mixed(AFTER, after[end]),
             mixed(AROUND, before[fits], after[end]),
             mixed(ENDS, shape[fits], shape[end], n),
         ]
-        tokens = [keys[fits + k] for keys in single.values() for k in range(length)]
-        rows += [fits * L + length - 1] * (len(whole) + len(tokens))
-        found += whole + tokens
+        rows += [fits * L + length - 1] * len(whole)
+        found += whole
     if gazetteers is not None:
         hits, listed = _listed(words, ptr, L, gazetteers)
         rows += [hits, hits]

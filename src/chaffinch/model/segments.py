@@ -1,66 +1,115 @@
-"""A trained semi-Markov tagger: features of spans, weights for each type, segments put back into tags."""
+"""A trained semi-Markov tagger: features of tokens and of spans, their weights, segments put back into tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import _core
 from chaffinch.errors import ModelFileError
-from chaffinch.features.spans import SpanRows, span_features
+from chaffinch.features.spans import span_features
+from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
-from chaffinch.scorers import Example, Layout, Linear
-from chaffinch.structures.segments import Segmentation, Segments
+from chaffinch.structures import Parts
+from chaffinch.structures.segments import Segment, Segments
+from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
-from chaffinch.text.schemes import OUTSIDE, SCHEMES, Scheme, TokenSpan, tag_set, tags_of
+from chaffinch.text.schemes import IO, OUTSIDE, SCHEMES, Scheme, TokenSpan, tag_set, tags_of
 from chaffinch.text.schemes.table import spelled, tag
 from chaffinch.text.table import TokenTable
 
-BLOCKS = ("segment", "pair", "start", "end")
+PLACES = 4  # of a token in a segment: alone, first, inside, last
 
 
 @dataclass(frozen=True)
-class SpanEncoder:
-    """Sentences as examples: a row of feature ids for each span.
+class SpanIndex:
+    """The features of spans that have weights.
 
-    columns: the word's, and perhaps one more   keys: uint64 [F], ascending
+    keys: uint64 [G], ascending
     """
 
-    columns: tuple[str, ...]
-    L: int
     keys: NDArray[np.uint64]
     gazetteers: Gazetteers | None = None
 
-    @staticmethod
-    def found(table: TokenTable, columns: tuple[str, ...], L: int, gazetteers: Gazetteers | None) -> SpanRows:
-        """All features of all spans."""
-        extra = table.lists(columns[1]) if len(columns) > 1 else None
-        return span_features(table.lists(columns[0]), L, gazetteers, extra)
+    @classmethod
+    def fitted(
+        cls,
+        table: TokenTable,
+        L: int,
+        gold: NDArray[np.int64],
+        least: int,
+        gazetteers: Gazetteers | None,
+    ) -> "SpanIndex":
+        """Those that at least so many of the spans in rows ``gold`` have."""
+        rows = span_features(table.lists(WORD), L, gazetteers)
+        sizes = rows.ptr[gold + 1] - rows.ptr[gold]
+        within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        keys, counts = np.unique(rows.keys[np.repeat(rows.ptr[gold], sizes) + within], return_counts=True)
+        return cls(keys[counts >= least], gazetteers)
 
-    def examples(self, table: TokenTable, found: SpanRows | None = None) -> list[Example]:
-        """One example per sentence."""
-        rows = self.found(table, self.columns, self.L, self.gazetteers) if found is None else found
-        place = np.searchsorted(self.keys, rows.keys)
+    def rows(self, table: TokenTable, L: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Bounds [tokens * L + 1] and numbers of the known features of each span."""
+        found = span_features(table.lists(WORD), L, self.gazetteers)
+        place = np.searchsorted(self.keys, found.keys)
         place[place == len(self.keys)] = 0
-        known = self.keys[place] == rows.keys if len(self.keys) else np.zeros(len(place), bool)
-        ptr = np.concatenate([[0], np.cumsum(known)])[rows.ptr].astype(np.int64)
-        ids = place[known].astype(np.int32)
-        made = []
-        for a, b in zip((table.ptr[:-1] * self.L).tolist(), (table.ptr[1:] * self.L).tolist(), strict=True):
-            bounds = ptr[a : b + 1]
-            made.append(Example(bounds - bounds[0], ids[bounds[0] : bounds[-1]]))
-        return made
+        known = self.keys[place] == found.keys if len(self.keys) else np.zeros(len(place), bool)
+        ptr = np.concatenate([[0], np.cumsum(known)])[found.ptr].astype(np.int64)
+        return ptr, place[known].astype(np.int32)
+
+
+@dataclass(frozen=True)
+class SegmentWeights:
+    """Weights in one flat array, as the core reads it.
+
+    w: float32 [size]   F, G: features of tokens and of spans   longest: int32 [Y], of segments of each label
+    """
+
+    w: NDArray[np.float32]
+    F: int
+    G: int
+    longest: NDArray[np.int32]
+
+    @property
+    def L(self) -> int:
+        """The longest of all."""
+        return int(self.longest.max())
+
+    @cached_property
+    def structure(self) -> Segments:
+        """What they score."""
+        return Segments(len(self.longest), self.L, longest=tuple(self.longest.tolist()))
+
+    def blocks(self) -> dict[str, NDArray[np.float32]]:
+        """token [F, places], span [G, Y], pair [Y, Y], start [1, Y], end [1, Y]: views, without padding."""
+        Y = len(self.longest)
+        P = 1 + PLACES * (Y - 1)
+        found, at = {}, 0
+        for name, count, width in (
+            ("token", self.F, P),
+            ("span", self.G, Y),
+            ("pair", Y, Y),
+            ("start", 1, Y),
+            ("end", 1, Y),
+        ):
+            stride = _core.padded(width)
+            found[name] = self.w[at : at + count * stride].reshape(count, stride)[:, :width]
+            at += count * stride
+        return found
 
 
 @dataclass(frozen=True)
 class SegmentModel:
     """types: the label of each segment, the first for what is outside   scheme: how segments are spelled as tags."""
 
-    encoder: SpanEncoder
-    scorer: Linear
-    structure: Segments
+    encoder: TemplateEncoder
+    spans: SpanIndex
+    weights: SegmentWeights
     types: tuple[str, ...]
     scheme: Scheme
     labels: LabelSet
@@ -72,111 +121,132 @@ class SegmentModel:
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The tags of the best segmentation: int32 [tokens]."""
+        flat, counts = self._problem(table, threads).best(self.weights.w, threads)
+        rows, ends = flat.reshape(-1, 3).tolist(), np.cumsum(counts).tolist()
         found = [
-            self._tags(self.structure.argmax(self.scorer.potentials(x)), x.T // self.encoder.L)
-            for x in self.encoder.examples(table)
+            self._tags([Segment(t, t + length, y) for t, length, y in rows[a:b]], T)
+            for a, b, T in zip([0, *ends], ends, np.diff(table.ptr).tolist(), strict=False)
         ]
         return np.concatenate(found) if found else np.zeros(0, np.int32)
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
         """The k best segmentations of each sentence."""
+        structure = self.weights.structure
         return [
-            [
-                Reading(self._tags(y, x.T // self.encoder.L), score)
-                for score, y in self.structure.kbest(self.scorer.potentials(x), k)
-            ]
-            for x in self.encoder.examples(table)
+            [Reading(self._tags(y, T), score) for score, y in structure.kbest(potentials, k)]
+            for potentials, T in self._potentials(table, threads)
         ]
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(tag) of each token: the probabilities of the segments that give it."""
-        every = [self._marginals(x) for x in self.encoder.examples(table)]
+        every = [self._marginals(potentials, T) for potentials, T in self._potentials(table, threads)]
         return np.concatenate(every) if every else np.zeros((0, len(self.labels.outer)), np.float32)
-
-    def segmentations(self, table: TokenTable) -> list[list[TokenSpan]]:
-        """The spans of each sentence."""
-        found = (self.structure.argmax(self.scorer.potentials(x)) for x in self.encoder.examples(table))
-        return [self._spans(y) for y in found]
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        arrays = {name: self.scorer.block(name).copy() for name in BLOCKS}
-        strings: dict[str, list[str]] = {}
-        if self.encoder.gazetteers is not None:
-            for name, phrases in self.encoder.gazetteers.lists.items():
-                strings[f"phrases.{name}"] = [" ".join(phrase) for phrase in phrases]
-        details = {
-            "L": self.encoder.L,
-            "types": list(self.types),
-            "scheme": self.scheme.name,
-            "reads": list(self.columns),
-            "lists": [] if self.encoder.gazetteers is None else list(self.encoder.gazetteers.lists),
-        }
-        return Packed(details, {"keys": self.encoder.keys, **arrays}, strings)
+        encoder = self.encoder.packed()
+        arrays = {name: np.ascontiguousarray(block) for name, block in self.weights.blocks().items()}
+        strings = dict(encoder.strings)
+        lists = {} if self.spans.gazetteers is None else self.spans.gazetteers.lists
+        for name, phrases in lists.items():
+            strings[f"phrases.{name}"] = [" ".join(phrase) for phrase in phrases]
+        return Packed(
+            {**encoder.details, "types": list(self.types), "scheme": self.scheme.name, "lists": list(lists)},
+            {**encoder.arrays, "keys": self.spans.keys, "longest": self.weights.longest, **arrays},
+            strings,
+            templates=encoder.templates,
+            droppable=encoder.droppable,
+        )
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "SegmentModel":
         """The model of a file, every index checked."""
         details = file.header.details
-        L, scheme = details.get("L"), SCHEMES.get(str(details.get("scheme")))
-        types, reads, lists = (_texts(details.get(key)) for key in ("types", "reads", "lists"))
-        if not isinstance(L, int) or not 1 <= L <= 1000 or not 1 <= len(reads) <= 2:
-            raise ModelFileError(
-                f"{file.source}: its header does not say how long segments are and what they read"
-            )
+        encoder = TemplateEncoder.loaded(file)
+        scheme = SCHEMES.get(str(details.get("scheme")))
+        types, lists = (_texts(details.get(key)) for key in ("types", "lists"))
         if scheme is None or types[:1] != [OUTSIDE] or len(set(types)) != len(types):
             raise ModelFileError(f"{file.source}: its header does not describe segments")
-        need = Requirements(file, Y=len(types))
-        keys = need.array("keys", np.uint64, ("F",), ascending=True)
-        Y = len(types)
-        scorer = Linear(Layout.of({"segment": (len(keys), Y), "pair": (Y, Y), "start": (Y,), "end": (Y,)}))
-        for name, shape in (
-            ("segment", ("F", "Y")),
-            ("pair", ("Y", "Y")),
-            ("start", (1, "Y")),
-            ("end", (1, "Y")),
-        ):
-            scorer.block(name)[...] = need.array(name, np.float32, shape, finite=True)
+        F, Y = encoder.n_features, len(types)
+        need = Requirements(file, F=F, Y=Y)
+        keys = need.array("keys", np.uint64, ("G",), ascending=True)
+        longest = need.array("longest", np.int32, ("Y",), below=1001)
+        if longest[0] != 1 or longest.min() < 1:
+            raise ModelFileError(f"{file.source}: array 'longest' does not say how long segments are")
+        size = sum(
+            count * int(_core.padded(width))
+            for count, width in ((F, 1 + PLACES * (Y - 1)), (len(keys), Y), (Y + 2, Y))
+        )
+        weights = SegmentWeights(np.zeros(size, np.float32), F, len(keys), longest)
+        for name, block in weights.blocks().items():
+            block[...] = need.array(name, np.float32, block.shape, finite=True)
         phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in lists}
         outer = tuple(file.header.labels)
-        need.array("outer_of", np.int32, (len(outer),), below=len(outer))
-        need.nothing_else()
         gazetteers = Gazetteers.from_lists(phrases) if lists else None
-        encoder = SpanEncoder(tuple(reads), L, keys, gazetteers)
-        return cls(encoder, scorer, structure_of(Y, L), tuple(types), scheme, LabelSet.plain(outer))
+        return cls(encoder, SpanIndex(keys, gazetteers), weights, tuple(types), scheme, LabelSet.plain(outer))
 
-    def _spans(self, y: Segmentation) -> list[TokenSpan]:
-        return [TokenSpan(self.types[label], start, end) for start, end, label in y if label]
+    def _problem(self, table: TokenTable, threads: int) -> Any:
+        rows = self.encoder.rows(table, threads)
+        return sentences_of(self.spans, table, rows, self.weights.F, self.weights.longest)
 
-    def _tags(self, y: Segmentation, T: int) -> NDArray[np.int32]:
-        return self.labels.ids(tags_of(self._spans(y), T, self.scheme))
+    def _potentials(self, table: TokenTable, threads: int) -> list[tuple[Parts, int]]:
+        problem, Y, L = self._problem(table, threads), len(self.types), self.weights.L
+        found = []
+        for n, T in enumerate(np.diff(table.ptr).tolist()):
+            segment, pair, start, end = problem.scores(self.weights.w, n)
+            blocks = {
+                "segment": segment.reshape(T * L, Y),
+                "pair": pair.reshape(Y, Y),
+                "start": start,
+                "end": end,
+            }
+            found.append((Parts(**blocks), T))
+        return found
 
-    def _marginals(self, x: Example) -> NDArray[np.float32]:
-        L, T = self.encoder.L, x.T // self.encoder.L
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        return {label: i for i, label in enumerate(self.labels.outer)}
+
+    def _tags(self, y: Sequence[Segment], T: int) -> NDArray[np.int32]:
+        spans: list[TokenSpan] = []
+        for span in (TokenSpan(self.types[label], start, end) for start, end, label in y if label):
+            before = spans[-1] if spans else None
+            if self.scheme is IO and before and (before.label, before.end) == (span.label, span.start):
+                spans[-1] = TokenSpan(span.label, before.start, span.end)  # tags cannot tell them apart
+            else:
+                spans.append(span)
+        return self.labels.ids(tags_of(spans, T, self.scheme))
+
+    def _marginals(self, potentials: Parts, T: int) -> NDArray[np.float32]:
+        L = self.weights.L
         p = np.zeros((T, len(self.labels.outer)), np.float32)
         if not T:
             return p
-        found = self.structure.logsum(self.scorer.potentials(x))[1]["segment"].reshape(T, L, -1)
-        place = {label: i for i, label in enumerate(self.labels.outer)}
-        p[:, place[OUTSIDE]] = found[:, 0, 0]
+        found = self.weights.structure.logsum(potentials)[1]["segment"].reshape(T, L, -1)
+        p[:, self._place[OUTSIDE]] = found[:, 0, 0]
         for length in range(1, min(L, T) + 1):
             for offset in range(length):
                 letter = spelled(self.scheme, offset == 0, offset == length - 1, False, False)
                 for label, kind in enumerate(self.types[1:], 1):
                     inside = found[: T - length + 1, length - 1, label]
-                    p[offset : offset + len(inside), place[tag(letter, kind, self.scheme)]] += inside
+                    p[offset : offset + len(inside), self._place[tag(letter, kind, self.scheme)]] += inside
         return p
 
 
-def _texts(value: object) -> list[str]:
-    return list(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else []
-
-
-def structure_of(Y: int, L: int) -> Segments:
-    """Segments whose first label is for words outside, one at a time."""
-    return Segments(Y, L, longest=(1, *[L] * (Y - 1)))
+def sentences_of(
+    spans: SpanIndex, table: TokenTable, rows: FeatureRows, F: int, longest: NDArray[np.int32]
+) -> Any:
+    """The sentences of a table, with the features of their tokens and spans, for the core."""
+    span_ptr, span_ids = spans.rows(table, int(longest.max()))
+    return _core.SegmentProblem(
+        rows.sentences, rows.ptr, rows.ids, span_ptr, span_ids, F, len(spans.keys), longest
+    )
 
 
 def labels_of(types: Sequence[str], scheme: Scheme, seen: Sequence[str]) -> LabelSet:
     """Every tag that segments of these types may be spelled with."""
     return LabelSet.plain([*tag_set(list(types[1:]), scheme), *seen])
+
+
+def _texts(value: object) -> list[str]:
+    return list(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else []

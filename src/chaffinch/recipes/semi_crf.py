@@ -1,89 +1,99 @@
-"""The semi-Markov tagger: spans are the parts, so that features see whole phrases."""
+"""The semi-Markov tagger: spans are the parts, so that features see whole phrases as well as tokens."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.maximum_likelihood import MaximumLikelihood
-from chaffinch.learners.perceptron import Perceptron
-from chaffinch.learners.problem import Problem
-from chaffinch.model.segments import SegmentModel, SpanEncoder, labels_of, structure_of
+from chaffinch.model.segments import SegmentModel, SegmentWeights, SpanIndex, labels_of, sentences_of
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
-from chaffinch.recipes.encoding import phrase_files
+from chaffinch.recipes.crf import C2, NAMES_C2, NAMES_MARGIN, NAMES_RECALL
+from chaffinch.recipes.encoding import (
+    TemplateFeatures,
+    encoded,
+    inner_labels,
+    phrase_files,
+    suggested_preset,
+)
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.scorers import Layout, Linear
-from chaffinch.structures.segments import Segment, Segmentation
 from chaffinch.text.document import LABEL
 from chaffinch.text.gazetteers import Gazetteers
-from chaffinch.text.schemes import OUTSIDE, detect_column, spans
-
-LEARNERS = ("likelihood", "perceptron")
+from chaffinch.text.schemes import OUTSIDE, TokenSpan, detect_column, spans
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemiCrf:
+class SemiCrf(TemplateFeatures):
     """A conditional random field over segments: p(y|x) = exp(s(x, y)) / Z(x), y a cut into labelled spans.
 
+    Tokens have the features of the CRF, by their place in the segment; segments have features of their own.
     Sarawagi and Cohen 2004, "Semi-Markov conditional random fields for information extraction".
     """
 
-    learner: str = knob(
-        "likelihood", "conditional likelihood by L-BFGS, or the averaged perceptron", choices=LEARNERS
+    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
+    margin: float | None = knob(
+        None,
+        "by how much a token in a wrong place has to be worse; auto: 6 where labels are names, else 0",
+        low=0.0,
     )
-    l2: float = knob(2.0, "likelihood: L2 penalty", low=0.0)
-    steps: int = knob(40, "likelihood: most steps", low=1)
-    epochs: int = knob(10, "perceptron: passes over the training data", low=1)
+    recall: float | None = knob(
+        None,
+        "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
+        low=0.0,
+    )
+    passes: int = knob(5, "passes over the training data", low=1)
+    rate: float = knob(0.2, "the first step size", low=0.0)
     longest: int = knob(8, "longest span in tokens; longer ones are learnt in pieces", low=1)
-    min_count: int = knob(2, "leave rarer features out", low=1)
-    gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
+    span_count: int = knob(2, "features of whole spans seen on fewer are left out", low=1)
 
 
 def train(task: TaggingTask, config: SemiCrf) -> Trained:
-    """Encode spans, learn, keep the weights."""
+    """Encode tokens and spans, learn pass by pass."""
     column = task.table.columns[LABEL]
     scheme = detect_column(column, task.table.ptr)
     if scheme is None:
         raise ConfigError(
             "recipe semi-crf labels spans, and these labels are not those of a tag scheme; use crf"
         )
-    if task.features is not None:
-        raise ConfigError("recipe semi-crf has features of its own; leave the features out")
-    gold = [spans(tags, scheme) for tags in task.table.lists(LABEL)]
-    types = (OUTSIDE, *sorted({span.label for found in gold for span in found}))
-    L = min(config.longest, max((s.end - s.start for found in gold for s in found), default=1))
+    inner = inner_labels(task, "auto")
+    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
+    if encoder.features.label_templates:
+        raise ConfigError("recipe semi-crf has no templates with labels; leave those with y[-1] out")
+    found = [spans(tags, scheme) for tags in task.table.lists(LABEL)]
+    types = (OUTSIDE, *sorted({span.label for one in found for span in one}))
+    longest = _longest(found, types, config.longest)
+    gold, gold_ptr = _segments(found, np.diff(task.table.ptr).tolist(), types, longest)
     gazetteers = None if config.gazetteers is None else Gazetteers.read(phrase_files(config.gazetteers))
-    columns = task.columns[:2]
-    rows = SpanEncoder.found(task.table, columns, L, gazetteers)
-    keys, counts = np.unique(rows.keys, return_counts=True)
-    encoder = SpanEncoder(columns, L, keys[counts >= config.min_count], gazetteers)
-    Y = len(types)
-    place = {name: y for y, name in enumerate(types)}
-    lengths = np.diff(task.table.ptr).tolist()
-    answers = [
-        _segmented([(place[s.label], s.start, s.end) for s in found], T, L)
-        for found, T in zip(gold, lengths, strict=True)
-    ]
-    layout = Layout.of({"segment": (len(encoder.keys), Y), "pair": (Y, Y), "start": (Y,), "end": (Y,)})
-    examples = [(x, y) for x, y in zip(encoder.examples(task.table, rows), answers, strict=True) if y]
-    structure = structure_of(Y, L)
-    history: list[Progress] = []
-
-    def noted(progress: Progress) -> bool:
-        history.append(progress)
-        return task.on_epoch(progress)
-
-    learner: MaximumLikelihood | Perceptron = MaximumLikelihood(l2=config.l2, steps=config.steps)
-    if config.learner == "perceptron":
-        learner = Perceptron(epochs=config.epochs, seed=task.seed)
-    scorer = learner.fit(Problem(structure, Linear(layout), examples), noted)
-    return Trained(
-        SegmentModel(encoder, scorer, structure, types, scheme, labels_of(types, scheme, column.types)),
-        history,
+    L = int(longest.max())
+    named = _rows(gold, gold_ptr, task.table.ptr, L)
+    index = SpanIndex.fitted(task.table, L, named, config.span_count, gazetteers)
+    problem = sentences_of(index, task.table, rows, encoder.n_features, longest)
+    names = inner.names
+    margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
+    learner = _core.SegmentSgd(
+        problem,
+        gold,
+        gold_ptr,
+        c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
+        rate=config.rate,
+        epochs=config.passes,
+        margin=margin,
+        recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
+        seed=task.seed,
     )
+    w = np.zeros(problem.size, np.float32)
+    history: list[Progress] = []
+    for number in range(1, config.passes + 1):
+        history.append(Progress("pass", number, config.passes, {"objective": learner.run(w)}))
+        if not task.on_epoch(history[-1]):
+            break
+    weights = SegmentWeights(w, encoder.n_features, len(index.keys), longest)
+    labels = labels_of(types, scheme, column.types)
+    return Trained(SegmentModel(encoder, index, weights, types, scheme, labels), history)
 
 
 def load(file: ModelFile) -> SegmentModel:
@@ -91,15 +101,44 @@ def load(file: ModelFile) -> SegmentModel:
     return SegmentModel.loaded(file)
 
 
-def _segmented(found: Sequence[tuple[int, int, int]], T: int, L: int) -> Segmentation:
-    """Spans, in pieces where they are too long, and a segment of length 1 for every token outside."""
-    segments: list[Segment] = []
-    at = 0
-    for label, start, end in [*sorted(found, key=lambda s: s[1]), (0, T, T)]:
-        segments += (Segment(t, t + 1, 0) for t in range(at, start))
-        segments += (Segment(t, min(t + L, end), label) for t in range(start, end, L))
-        at = end
-    return tuple(segments)
+def _longest(found: Sequence[Sequence[TokenSpan]], types: Sequence[str], most: int) -> NDArray[np.int32]:
+    """How long segments of each type are, at most; words outside are segments of length 1."""
+    seen = dict.fromkeys(types, 1)
+    for one in found:
+        for span in one:
+            seen[span.label] = max(seen[span.label], min(most, span.end - span.start))
+    return np.array([seen[name] for name in types], np.int32)
+
+
+def _segments(
+    found: Sequence[Sequence[TokenSpan]],
+    lengths: Sequence[int],
+    types: Sequence[str],
+    longest: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Start, length and label of every segment, in pieces where a span is too long; and how many sentences have."""
+    place = {name: y for y, name in enumerate(types)}
+    rows: list[tuple[int, int, int]] = []
+    ptr = [0]
+    for one, T in zip(found, lengths, strict=True):
+        at = 0
+        for span in sorted(one, key=lambda s: s.start):
+            rows += ((t, 1, 0) for t in range(at, span.start))
+            L = int(longest[place[span.label]])
+            rows += ((t, min(L, span.end - t), place[span.label]) for t in range(span.start, span.end, L))
+            at = span.end
+        rows += ((t, 1, 0) for t in range(at, T))
+        ptr.append(len(rows))
+    return np.array(rows, np.int32).reshape(-1, 3), np.array(ptr, np.int64)
+
+
+def _rows(
+    gold: NDArray[np.int32], gold_ptr: NDArray[np.int64], ptr: NDArray[np.int64], L: int
+) -> NDArray[np.int64]:
+    """The rows of segments among all spans, those outside left out."""
+    first = np.repeat(ptr[:-1], np.diff(gold_ptr))
+    rows = (first + gold[:, 0]) * L + gold[:, 1] - 1
+    return np.asarray(rows[gold[:, 2] > 0])
 
 
 RECIPE = Recipe("semi-crf", "conditional random field over whole spans", SemiCrf, train, load)

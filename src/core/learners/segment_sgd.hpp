@@ -1,0 +1,47 @@
+// Stochastic gradient descent on the L2-penalised likelihood of segmentations; rate, shrinking and order as for the
+// chain (crf_sgd.hpp).
+//
+//   per sentence:   w <- (1 - eta lambda) w  -  eta F_n(expected - gold),     lambda = 2 c2 / N
+//
+// With a margin each token in a wrong place costs so much while learning (softmax margin, Gimpel and Smith 2010).
+#pragma once
+
+#include "random.hpp"
+#include "segment_scores.hpp"
+
+namespace chaffinch {
+
+struct SegmentSgdSettings {
+    double c2, rate;
+    std::int64_t epochs;
+    float margin, recall; // what a wrong place costs; how many times as much if it is outside and the right one is not
+    std::uint64_t seed;
+};
+
+class SegmentSgd {
+  public:
+    // gold: the segments of all sentences, those of sentence n from gold_ptr[n]; starts count from its first token.
+    SegmentSgd(const SegmentShape& shape, const SegmentRows& rows, std::span<const Segment> gold,
+               std::span<const std::int64_t> gold_ptr, const SegmentSgdSettings& settings);
+
+    // One shuffled epoch; the sum of the losses met. w [size] is whole again when it returns.
+    double epoch(float* w);
+
+  private:
+    double sentence(std::int64_t n, float scale, float step, float* w);
+
+    const SegmentShape& shape_;
+    const SegmentRows& rows_;
+    std::span<const Segment> gold_;
+    std::span<const std::int64_t> gold_ptr_;
+    SegmentSgdSettings settings_;
+    std::vector<std::int64_t> order_;
+    Random random_;
+    std::int64_t met_ = 0;
+
+    SegmentWorkspace at_;
+    AlignedVector<float> cost_, place_delta_, span_delta_; // [T][S], [T][S], [T L][Z]
+    std::vector<double> segment_, pair_, start_, end_;     // expected - gold
+};
+
+} // namespace chaffinch
