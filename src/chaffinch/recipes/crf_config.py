@@ -1,6 +1,7 @@
 """What can be set of a CRF, and what is chosen where nothing is set."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
@@ -88,9 +89,22 @@ class Crf(TemplateFeatures):
     )
 
 
+class Open(Protocol):
+    """The knobs that may be left open, of a :class:`Crf` and of its semi-Markov sister."""
+
+    @property
+    def c2(self) -> float | None: ...
+    @property
+    def margin(self) -> float | None: ...
+    @property
+    def recall(self) -> float | None: ...
+    @property
+    def rate(self) -> float | None: ...
+
+
 @dataclass(frozen=True)
 class Settled:
-    """The knobs of a :class:`Crf` that may be left open, once labels and features are known."""
+    """The same, once labels and features are known."""
 
     c2: float
     margin: float
@@ -98,7 +112,7 @@ class Settled:
     rate: float
 
 
-def settled(config: Crf, *, names: bool, certain: bool, features_per_token: float) -> Settled:
+def settled(config: Open, *, names: bool, certain: bool, features_per_token: float) -> Settled:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
     names:   labels are those of names

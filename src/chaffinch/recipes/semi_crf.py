@@ -12,7 +12,7 @@ from chaffinch.knobs import knob
 from chaffinch.model.segments import SegmentModel, SegmentWeights, SpanIndex, labels_of, sentences_of
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
-from chaffinch.recipes.crf import C2, NAMES_C2, NAMES_MARGIN, NAMES_RECALL
+from chaffinch.recipes.crf_config import settled
 from chaffinch.recipes.encoding import (
     TemplateFeatures,
     encoded,
@@ -46,7 +46,9 @@ class SemiCrf(TemplateFeatures):
         low=0.0,
     )
     passes: int = knob(5, "passes over the training data", low=1)
-    rate: float = knob(0.2, "the first step size", low=0.0)
+    rate: float | None = knob(
+        None, "the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
+    )
     longest: int = knob(8, "longest span in tokens; longer ones are learnt in pieces", low=1)
     span_count: int = knob(2, "features of whole spans seen on fewer are left out", low=1)
 
@@ -72,17 +74,17 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     named = _rows(gold, gold_ptr, task.table.ptr, L)
     index = SpanIndex.fitted(task.table, L, named, config.span_count, gazetteers)
     problem = sentences_of(index, task.table, rows, encoder.n_features, longest)
-    names = inner.names
-    margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
+    density = len(rows.ids) / max(rows.n_tokens, 1)
+    chosen = settled(config, names=inner.names, certain=True, features_per_token=density)
     learner = _core.SegmentSgd(
         problem,
         gold,
         gold_ptr,
-        c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
-        rate=config.rate,
+        c2=chosen.c2,
+        rate=chosen.rate,
         epochs=config.passes,
-        margin=margin,
-        recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
+        margin=chosen.margin,
+        recall=chosen.recall,
         seed=task.seed,
     )
     w = np.zeros(problem.size, np.float32)
