@@ -1,7 +1,6 @@
 """What can be set of a CRF, and what is chosen where nothing is set."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
@@ -18,10 +17,9 @@ OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crf(TemplateFeatures):
-    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
+class Likelihood(TemplateFeatures):
+    """What can be set of a penalised likelihood, whether of a chain or of segments."""
 
-    c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
     c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
     margin: float | None = knob(
         None,
@@ -34,6 +32,18 @@ class Crf(TemplateFeatures):
         "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
         low=0.0,
     )
+    rate: float | None = knob(
+        None,
+        "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features",
+        low=0.0,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crf(Likelihood):
+    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
+
+    c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
     optimiser: str = knob(
         "auto",
         "auto: dual coordinate ascent where it can, SGD where it cannot or there is a margin and much data, L-BFGS "
@@ -42,11 +52,6 @@ class Crf(TemplateFeatures):
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
     tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
-    rate: float | None = knob(
-        None,
-        "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features",
-        low=0.0,
-    )
     calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     order: int = knob(1, "labels of history", low=1, high=2)
@@ -89,22 +94,9 @@ class Crf(TemplateFeatures):
     )
 
 
-class Open(Protocol):
-    """The knobs that may be left open, of a :class:`Crf` and of its semi-Markov sister."""
-
-    @property
-    def c2(self) -> float | None: ...
-    @property
-    def margin(self) -> float | None: ...
-    @property
-    def recall(self) -> float | None: ...
-    @property
-    def rate(self) -> float | None: ...
-
-
 @dataclass(frozen=True)
 class Settled:
-    """The same, once labels and features are known."""
+    """The knobs of a :class:`Likelihood`, once labels and features are known."""
 
     c2: float
     margin: float
@@ -112,7 +104,7 @@ class Settled:
     rate: float
 
 
-def settled(config: Open, *, names: bool, certain: bool, features_per_token: float) -> Settled:
+def settled(config: Likelihood, *, names: bool, certain: bool, features_per_token: float) -> Settled:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
     names:   labels are those of names

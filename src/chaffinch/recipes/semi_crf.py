@@ -12,9 +12,8 @@ from chaffinch.knobs import knob
 from chaffinch.model.segments import SegmentModel, SegmentWeights, SpanIndex, labels_of, sentences_of
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
-from chaffinch.recipes.crf_config import settled
+from chaffinch.recipes.crf_config import Likelihood, settled
 from chaffinch.recipes.encoding import (
-    TemplateFeatures,
     encoded,
     inner_labels,
     phrase_files,
@@ -27,28 +26,14 @@ from chaffinch.text.schemes import OUTSIDE, TokenSpan, detect_column, spans
 
 
 @dataclass(frozen=True, kw_only=True)
-class SemiCrf(TemplateFeatures):
+class SemiCrf(Likelihood):
     """A conditional random field over segments: p(y|x) = exp(s(x, y)) / Z(x), y a cut into labelled spans.
 
     Tokens have the features of the CRF, by their place in the segment; segments have features of their own.
     Sarawagi and Cohen 2004, "Semi-Markov conditional random fields for information extraction".
     """
 
-    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
-    margin: float | None = knob(
-        None,
-        "by how much a token in a wrong place has to be worse; auto: 6 where labels are names, else 0",
-        low=0.0,
-    )
-    recall: float | None = knob(
-        None,
-        "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
-        low=0.0,
-    )
     passes: int = knob(5, "passes over the training data", low=1)
-    rate: float | None = knob(
-        None, "the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
-    )
     longest: int = knob(8, "longest span in tokens; longer ones are learnt in pieces", low=1)
     span_count: int = knob(2, "features of whole spans seen on fewer are left out", low=1)
 
