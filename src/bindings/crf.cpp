@@ -82,7 +82,7 @@ void bind_crf(nb::module_& m) {
         .def_ro("visited", &SdcaPass::visited)
         .def_prop_ro("gap", &SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
 
-    using Sdca = std::pair<Problem*, std::unique_ptr<CrfSdca>>;
+    using Sdca = std::pair<Problem*, CrfSdca>;
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
         .def(
             "__init__",
@@ -90,21 +90,18 @@ void bind_crf(nb::module_& m) {
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
                 SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
-                new (self) Sdca(&p, std::make_unique<CrfSdca>(p.shape, p.data, s, p.trainable()));
+                new (self) Sdca(&p, CrfSdca(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
             nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
         .def(
-            "run",
-            [](Sdca& self, const Out<float>& w, std::size_t threads) {
-                return self.second->pass(self.first->weights(w), threads);
-            },
-            nb::arg("w").noconvert(), nb::arg("threads") = 1, nb::call_guard<nb::gil_scoped_release>(),
+            "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
             "One shuffled pass; w must be what the last pass left, zeros before the first.")
         .def(
             "state",
             [](const Sdca& self) {
-                CrfSdca::State s = self.second->state();
+                CrfSdca::State s = self.second.state();
                 return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)), given(std::move(s.loss)),
                                   given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
@@ -119,7 +116,7 @@ void bind_crf(nb::module_& m) {
                 if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second->restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
+                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
             nb::arg("loss").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));

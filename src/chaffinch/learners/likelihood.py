@@ -103,7 +103,7 @@ class Sdca:
                 nodes, pairs, change, loss, order, counts, mean = (saved[name] for name in SDCA_STATE)
                 learner.restore(nodes, pairs, change, loss, order, counts, float(mean[0]))
         for number in range(done + 1, self.passes_at_most + 1):
-            met = learner.run(w, threads)
+            met = learner.run(w)
             if journal is not None:
                 nodes, pairs, change, loss, order, counts, average = learner.state()
                 state = (nodes, pairs, change, loss, order, counts, np.array([average]))

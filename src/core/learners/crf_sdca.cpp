@@ -7,13 +7,15 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <utility>
 
 namespace chaffinch {
 
 namespace {
 
-constexpr std::size_t sentences_in_a_run = 512;
+struct Change {
+    double K = 0, B = 0;
+};
+
 constexpr float least = 1e-7f; // probabilities are not read below this
 
 void prefetch(const float* from, std::int64_t n) {
@@ -23,9 +25,9 @@ void prefetch(const float* from, std::int64_t n) {
 } // namespace
 
 // fresh := d = fresh - m, zero rows where nothing moved by `still`; K and B of the nodes. T rows of S.
-CHAFFINCH_HOT SdcaChange node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const float* m,
-                                     float still, float* fresh) {
-    SdcaChange change;
+CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int64_t* ptr, const float* m, float still,
+                                 float* fresh) {
+    Change change;
     for (std::int64_t t = 0; t < T; ++t) {
         const float* __restrict stored = m + t * S;
         float* __restrict row = fresh + t * S;
@@ -131,7 +133,7 @@ void CrfSdca::start_at_gold() {
     }
 }
 
-SdcaPass CrfSdca::pass(float* w, std::size_t threads) {
+SdcaPass CrfSdca::pass(float* w) {
     shuffle(std::span(order_), random_);
     const bool skipping = settings_.skip_quiet && passes_ >= 2;
     std::vector<std::int64_t> visited;
@@ -141,10 +143,12 @@ SdcaPass CrfSdca::pass(float* w, std::size_t threads) {
         memory.skipped = static_cast<std::int8_t>(quiet ? memory.skipped + 1 : 0);
         if (!quiet && data_.length(n) > 0) visited.push_back(n);
     }
-    for (std::size_t from = 0; from < visited.size(); from += sentences_in_a_run) {
-        const auto some = std::span(visited).subspan(from, std::min(sentences_in_a_run, visited.size() - from));
-        partners_.run(
-            threads, [&](int k) { ascend(some, k, k + 1, w); }, [&] { ascend(some, 0, 2, w); });
+    for (const std::int64_t n : visited) {
+        prefetch(node_marginals(n), data_.length(n) * shape_.S());
+        prefetch(pair_marginals(n), shape_.Y * shape_.S());
+        oracle_.weigh(w);
+        const float step = visit(n);
+        if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
     }
     ++passes_;
     SdcaPass record;
@@ -160,61 +164,33 @@ SdcaPass CrfSdca::pass(float* w, std::size_t threads) {
     return record;
 }
 
-// Visits the sentences. Of two threads one has [first, last) = [0, 1): the first half of the features, the chain and its
-// marginals; the other has [1, 2): the second half and the marginals of the tokens. One alone has [0, 2), all of it.
-void CrfSdca::ascend(std::span<const std::int64_t> sentences, int first, int last, float* w) {
-    const bool has_chain = first == 0, has_nodes = last == 2;
-    const auto still = static_cast<float>(settings_.still);
-    const std::int64_t S = shape_.S();
-    const auto meet = [&] {
-        if (!(has_chain && has_nodes)) partners_.wait();
-    };
-    for (std::size_t v = 0; v < sentences.size(); ++v) {
-        const std::int64_t n = sentences[v], T = data_.length(n);
-        if (has_nodes) prefetch(node_marginals(n), T * S);
-        if (has_chain) prefetch(pair_marginals(n), shape_.Y * S);
-        for (int h = first; h < last; ++h) {
-            halves_[h].take(data_, sentences.subspan(v, 1));
-            halves_[h].score(w, S);
-        }
-        if (has_chain) oracle_.weigh(w);
-        meet();
-        if (has_chain) expect(n);
-        meet();
-        const auto k_n = static_cast<double>(data_.importance(n));
-        float* d = parts_.nodes.data();
-        if (has_nodes)
-            change_ = node_change(T, S, data_.ptr.data() + data_.begin(n), node_marginals(n), still, d);
-        if (has_chain) pair_square_ = pair_change(shape_.Y * S, pair_marginals(n), parts_.chain.data());
-        meet();
-        if (has_chain) memory_[n].change = static_cast<float>(std::max(0.0, change_.K * k_n));
-        if (!(change_.K > 0)) continue;
-        const double g = share(k_n);
-        const auto part = static_cast<float>(g), step = static_cast<float>(-g * k_n / (2 * settings_.c2));
-        if (has_nodes) move(T * S, d, part, node_marginals(n));
-        if (has_chain) {
-            move(shape_.Y * S, parts_.chain.data(), part, pair_marginals(n));
-            std::copy_n(d, S, parts_.chain.data() + (shape_.start() - shape_.pair()));
-            std::copy_n(d + (T - 1) * S, S, parts_.chain.data() + (shape_.end() - shape_.pair()));
-            add_chain(shape_, data_, n, parts_, step, trainable_, w);
-        }
-        for (int h = first; h < last; ++h) halves_[h].add(0, d, step, trainable_, w);
-    }
-}
+// parts = d, m_n += g d; the step by which d moves w, 0 if nothing moves.
+float CrfSdca::visit(std::int64_t n) {
+    const std::int64_t S = shape_.S(), T = data_.length(n);
+    const double k_n = static_cast<double>(data_.importance(n));
+    Memory& memory = memory_[n];
+    oracle_.score(n);
+    memory.loss = static_cast<float>(k_n * (oracle_.log_z(&parts_) - oracle_.gold(nullptr)));
 
-// parts = p, and the loss.
-void CrfSdca::expect(std::int64_t n) {
-    oracle_.score(n, halves_[0].scores(0), halves_[1].scores(0));
-    const double loss = oracle_.log_z(&parts_) - oracle_.gold(nullptr);
-    memory_[n].loss = static_cast<float>(static_cast<double>(data_.importance(n)) * loss);
-    first_visit_ = !std::exchange(memory_[n].met, true);
-}
+    float* m = node_marginals(n);
+    float* m_pairs = pair_marginals(n);
+    float* d = parts_.nodes.data();
+    float* d_pairs = parts_.chain.data();
+    Change change = node_change(T, S, data_.ptr.data() + data_.begin(n), m, static_cast<float>(settings_.still), d);
+    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs);
 
-// g, the share of the way from m to p.
-double CrfSdca::share(double k_n) const {
-    if (first_visit_) return std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
-    const double B = change_.B + pair_square_;
-    return change_.K / (change_.K + settings_.factor * k_n * B / (2 * settings_.c2));
+    double g = std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
+    if (memory.met) g = change.K / (change.K + settings_.factor * k_n * change.B / (2 * settings_.c2));
+    memory.met = true;
+    memory.change = static_cast<float>(std::max(0.0, change.K * k_n));
+    if (!(change.K > 0)) return 0;
+
+    const auto part = static_cast<float>(g);
+    move(T * S, d, part, m);
+    move(shape_.Y * S, d_pairs, part, m_pairs);
+    std::copy_n(d, S, d_pairs + (shape_.start() - shape_.pair()));
+    std::copy_n(d + (T - 1) * S, S, d_pairs + (shape_.end() - shape_.pair()));
+    return static_cast<float>(-g * k_n / (2 * settings_.c2));
 }
 
 } // namespace chaffinch

@@ -16,16 +16,11 @@
 // At the first visit m_n is gold and K infinite: g is set, as SGD would. Shalev-Shwartz and Zhang 2013, "Stochastic dual
 // coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
 //
-// Sentences are visited one at a time: several under the same w overshoot where their tokens share features. Two threads
-// each gather and move the weights of half of the features, and share what lies between; the result is that of one.
+// Sentences are visited one at a time: several under the same w overshoot where their tokens share features.
 #pragma once
 
 #include "crf.hpp"
-#include "feature_halves.hpp"
-#include "partners.hpp"
 #include "random.hpp"
-
-#include <array>
 
 namespace chaffinch {
 
@@ -48,19 +43,13 @@ struct SdcaPass {
     double gap() const { return loss + penalty > 0 ? moved / (loss + penalty) : 0; }
 };
 
-// What a step towards p would change: K and B of the formulas above.
-struct SdcaChange {
-    double K = 0, B = 0;
-};
-
 class CrfSdca {
   public:
     // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
     CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
 
     // One shuffled pass over the sentences; w [size] must be what the last pass left (zero before the first).
-    // threads: 1, or more (0: all cores) for two.
-    SdcaPass pass(float* w, std::size_t threads);
+    SdcaPass pass(float* w);
 
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
@@ -84,23 +73,16 @@ class CrfSdca {
     };
 
     void start_at_gold();
-    void ascend(std::span<const std::int64_t> sentences, int first, int last, float* w);
-    void expect(std::int64_t n);
-    double share(double k_n) const;
-    float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); }   // [T][S]
-    float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }     // [Y][S]
+    float visit(std::int64_t n);
+    float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
+    float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
 
     const CrfShape& shape_;
     const CrfData& data_;
     SdcaSettings settings_;
     const std::uint8_t* trainable_;
     CrfOracle<float> oracle_;
-    std::array<FeatureHalf, 2> halves_{FeatureHalf(0), FeatureHalf(1)};
-    Partners partners_;
-    CrfParts<float> parts_; // p of the sentence, then d
-    SdcaChange change_;     // of its nodes
-    double pair_square_ = 0;
-    bool first_visit_ = false;
+    CrfParts<float> parts_;      // d of the sentence
     AlignedVector<float> nodes_; // [T][S]     m by token
     AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
     std::vector<Memory> memory_; // [N]

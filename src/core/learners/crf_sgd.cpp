@@ -58,9 +58,11 @@ double CrfSgd::epoch(float* w, std::size_t threads) {
         const std::int64_t planned = plan(from);
         while (from < planned) {
             const std::int64_t to = std::min(planned, from + blocks_in_a_run * settings_.block);
+            std::array<std::int64_t, 2> reached{};
             partners_.run(
-                threads, [&](int k) { descend(from, to, k, k + 1, w); }, [&] { descend(from, to, 0, 2, w); });
-            from = to;
+                threads, [&](int k) { reached[k] = descend(from, to, k, k + 1, w); },
+                [&] { reached[0] = descend(from, to, 0, 2, w); });
+            from = reached[0];
         }
         rescale(shape_.size(), scale_, trainable_, w);
     }
@@ -87,31 +89,33 @@ std::int64_t CrfSgd::plan(std::int64_t from) {
     return i;
 }
 
-// The planned sentences, block by block. This thread has the halves [first, last) of the features; where that is one, the
-// other thread has the other, and both share the sentences.
-void CrfSgd::descend(std::int64_t from, std::int64_t to, int first, int last, float* w) {
+// The sentences of order [from, to), block by block; how far it came. This thread has the halves [first, last) of the
+// features; where that is one, the other thread has the other, and both share the sentences until they part.
+std::int64_t CrfSgd::descend(std::int64_t from, std::int64_t to, int first, int last, float* w) {
     const bool shared = last - first == 1;
     Worker& mine = workers_[first];
-    for (std::int64_t begin = from; begin < to; begin += settings_.block) {
-        const auto size = static_cast<std::size_t>(std::min(to - begin, settings_.block));
-        const auto block = std::span(order_).subspan(static_cast<std::size_t>(begin), size);
+    bool together = shared;
+    for (; from < to && together == shared; from = std::min(to, from + settings_.block)) {
+        const auto size = static_cast<std::size_t>(std::min(to - from, settings_.block));
+        const auto block = std::span(order_).subspan(static_cast<std::size_t>(from), size);
         for (int h = first; h < last; ++h) {
             workers_[h].half.take(data_, block);
             workers_[h].half.score(w, shape_.S());
         }
         if (shared) partners_.wait();
-        mine.oracle.weigh(w, scales_[begin]);
+        mine.oracle.weigh(w, scales_[from]);
         for (std::size_t i = shared ? next_++ : 0; i < size; i = shared ? next_++ : i + 1)
-            losses_[begin + static_cast<std::int64_t>(i)] = loss(block[i], i, mine);
-        if (shared) partners_.wait();
+            losses_[from + static_cast<std::int64_t>(i)] = loss(block[i], i, mine);
+        if (shared) together = partners_.wait();
         if (first == 0) next_ = 0;
         for (std::size_t i = 0; i < size; ++i) {
             if (data_.length(block[i]) == 0) continue;
-            const float step = steps_[begin + static_cast<std::int64_t>(i)];
+            const float step = steps_[from + static_cast<std::int64_t>(i)];
             for (int h = first; h < last; ++h) workers_[h].half.add(i, parts_[i].nodes.data(), step, trainable_, w);
             if (first == 0) add_chain(shape_, data_, block[i], parts_[i], step, trainable_, w);
         }
     }
+    return from;
 }
 
 // parts = expected - gold of sentence n, the i-th of its block; its loss.

@@ -53,7 +53,7 @@ class CrfSgd {
     };
 
     std::int64_t plan(std::int64_t from);
-    void descend(std::int64_t from, std::int64_t to, int first, int last, float* w);
+    std::int64_t descend(std::int64_t from, std::int64_t to, int first, int last, float* w);
     double loss(std::int64_t n, std::size_t i, Worker& mine);
 
     const CrfShape& shape_;

@@ -16,6 +16,7 @@ CHAFFINCH_HOT void move_where(std::int64_t n, const float* d, float step, const 
     for (std::int64_t k = 0; k < n; ++k) to[k] += trainable[k] ? step * d[k] : 0.0f;
 }
 
+// S: whole lanes.
 CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids,
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w) {
@@ -57,6 +58,21 @@ CHAFFINCH_HOT double squared_norm(std::int64_t n, const float* w) {
         for (const float s : lane) sum += static_cast<double>(s);
     }
     return sum;
+}
+
+void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
+              std::int64_t S, const std::uint8_t* trainable, float* w) {
+    if (trainable)
+        add_rows_where(ptr, ids, delta, step, S, trainable, w);
+    else
+        add_rows(ptr, ids, delta, step, S, w);
+}
+
+void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
+               const std::uint8_t* trainable, float* w) {
+    const auto begin = static_cast<std::size_t>(data.begin(n)), bounds = static_cast<std::size_t>(data.length(n)) + 1;
+    add_rows(data.ptr.subspan(begin, bounds), data.ids, d.nodes.data(), step, shape.S(), trainable, w);
+    add_chain(shape, data, n, d, step, trainable, w);
 }
 
 void add_chain(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,

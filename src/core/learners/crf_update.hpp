@@ -7,11 +7,15 @@ namespace chaffinch {
 
 // Weights of which some are not trained: trainable [size], 0 keeps a weight as it is; null: all move.
 
-// add_rows with such weights. S: whole lanes.
-void add_rows_where(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
-                    std::int64_t S, const std::uint8_t* trainable, float* w);
+// add_rows of score.hpp with such weights. S: whole lanes.
+void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* delta, float step,
+              std::int64_t S, const std::uint8_t* trainable, float* w);
 
-// w += step * d of sentence n, of the chain's block and of the bigram rows.
+// w += step * F_n(d): the scatter of parts d of sentence n.
+void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
+               const std::uint8_t* trainable, float* w);
+
+// The same of the chain's block and of the bigram rows alone.
 void add_chain(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
                const std::uint8_t* trainable, float* w);
 

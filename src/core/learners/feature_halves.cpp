@@ -38,10 +38,7 @@ void FeatureHalf::score(const float* w, std::int64_t S) {
 }
 
 void FeatureHalf::add(std::size_t i, const float* delta, float step, const std::uint8_t* trainable, float* w) const {
-    if (trainable)
-        add_rows_where(ptr(i), ids_, delta, step, S_, trainable, w);
-    else
-        add_rows(ptr(i), ids_, delta, step, S_, w);
+    add_rows(ptr(i), ids_, delta, step, S_, trainable, w);
 }
 
 std::span<const std::int64_t> FeatureHalf::ptr(std::size_t i) const {

@@ -25,7 +25,7 @@ class FeatureHalf {
     void score(const float* w, std::int64_t S); // what the half adds to the scores of all that was taken
     const float* scores(std::size_t i) const { return scores_.data() + first_[i] * S_; } // of sentence i [T][S]
 
-    // w += step * delta [T][S] at the tokens of sentence i. trainable: as for add_rows_where.
+    // w += step * delta [T][S] at the tokens of sentence i. trainable: as in crf_update.hpp.
     void add(std::size_t i, const float* delta, float step, const std::uint8_t* trainable, float* w) const;
 
   private:

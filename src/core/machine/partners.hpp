@@ -12,44 +12,45 @@ namespace chaffinch {
 class Partners {
   public:
     // both(0) and both(1) side by side. Or alone(): if `threads` is 1 (0: all cores), if there is one core, and for a
-    // while after one had to wait long for the other, as where other programs keep the cores busy. For work of some
-    // milliseconds that has the same result either way.
+    // while after one had to wait long for the other, as where other programs keep the cores busy.
     template <class Both, class Alone> void run(std::size_t threads, Both&& both, Alone&& alone) {
         if (threads == 1 || std::thread::hardware_concurrency() < 2) return alone();
         if (alone_ > 0) return --alone_, alone();
-        late_ = 0;
+        late_ = part_ = false;
         {
             std::jthread other([&] { both(1); });
             both(0);
         }
-        busy_ = late_ < often ? 0 : std::min(2 * busy_ + 4, 64);
+        busy_ = late_ ? std::min(2 * busy_ + 4, 64) : 0;
         alone_ = busy_;
     }
 
-    // In both(k): returns when the other has called it too; each then sees what the other wrote before. A thread waits
-    // awake, as it would take longer to wake up than a step takes.
-    void wait() {
+    // In both(k): returns when the other has called it too; each then sees what the other wrote before. False, to both:
+    // one had to wait long, and they had better part. A thread waits awake, as it would take longer to wake up than a
+    // step takes.
+    bool wait() {
         const unsigned round = round_.load(std::memory_order_acquire);
         if (there_.fetch_add(1, std::memory_order_acq_rel) == 1) {
+            part_ = late_;
             there_.store(0, std::memory_order_relaxed);
             round_.store(round + 1, std::memory_order_release);
-            return;
+            return !part_;
         }
         const auto since = std::chrono::steady_clock::now();
-        bool late = false;
+        bool long_since = false;
         for (int turns = 1; round_.load(std::memory_order_acquire) == round; ++turns) {
-            if (late)
+            if (long_since)
                 std::this_thread::yield(); // the other may need this core to get on
             else if (turns % 256 != 0)
                 pause();
-            else if (late = std::chrono::steady_clock::now() - since > patience; late)
-                ++late_;
+            else if (long_since = std::chrono::steady_clock::now() - since > patience; long_since)
+                late_ = true;
         }
+        return !part_;
     }
 
   private:
     static constexpr std::chrono::milliseconds patience{1}; // a thread that lost its core is away for longer
-    static constexpr int often = 2; // times late in one run
 
     static void pause() {
 #if defined(__x86_64__)
@@ -61,8 +62,9 @@ class Partners {
 
     alignas(64) std::atomic<unsigned> there_{0};
     alignas(64) std::atomic<unsigned> round_{0};
-    std::atomic<int> late_{0}; // waits that took long, in this run
-    int busy_ = 0, alone_ = 0; // how many runs are left to one thread: of the last time, still to come
+    std::atomic<bool> late_{false}; // a wait took long, in this run
+    bool part_ = false;             // late_ as of the last meeting, the same for both
+    int busy_ = 0, alone_ = 0;      // how many runs are left to one thread: of the last time, still to come
 };
 
 } // namespace chaffinch
