@@ -8,6 +8,7 @@
 #include "aligned.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -33,10 +34,17 @@ inline float highest(const float* p) {
 
 // The same with the first place where it stands.
 inline Top first_highest(const float* p) {
+    typedef float Four __attribute__((vector_size(16)));
+    typedef std::int32_t Marks __attribute__((vector_size(16)));
+    typedef std::uint64_t Halves __attribute__((vector_size(16)));
     const float top = highest(p);
-    std::int32_t place = 7;
-    for (std::int32_t i = 6; i >= 0; --i) place = p[i] == top ? i : place;
-    return {top, place};
+    Four a, b;
+    std::memcpy(&a, p, sizeof a);
+    std::memcpy(&b, p + 4, sizeof b);
+    const Marks here = ((a == top) & Marks{1, 2, 4, 8}) | ((b == top) & Marks{16, 32, 64, 128});
+    const auto halves = reinterpret_cast<Halves>(here);
+    const std::uint64_t both = halves[0] | halves[1];
+    return {top, std::countr_zero(static_cast<std::uint32_t>(both | (both >> 32) | 128))}; // the last if none equals it: NaN
 }
 
 class Agenda {

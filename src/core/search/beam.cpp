@@ -93,8 +93,9 @@ const std::int32_t* Beam::coded(const std::int32_t* labels, std::int64_t n) {
 
 void Beam::scores(std::int64_t t, const std::int32_t* here, float* out) {
     for (std::int64_t l = 0; l < context_.size(); ++l) rows_[l] = context_.find(l, observation(t, l), here);
+    static constexpr std::int64_t alone = 0;
     Choice best;
-    sum_rows(w_, rows_.data(), context_.size(), S_, features_.data() + t * S_, out, best);
+    sum_rows({&alone, 1}, w_, rows_.data(), context_.size(), S_, features_.data() + t * S_, out, &best);
 }
 
 Tally online_epoch(BeamSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order) {

@@ -99,7 +99,7 @@ class LabelContext {
                 right_ = std::max<std::int64_t>(right_, o);
                 const auto at = std::ranges::find(by_offset_, o, &Readers::offset);
                 Readers& readers = at == by_offset_.end() ? by_offset_.emplace_back(o, std::vector<Reader>()) : *at;
-                readers.templates.push_back({static_cast<std::int32_t>(l), power});
+                readers.templates.push_back({.number = static_cast<std::int32_t>(l), .stride = power});
                 if (templates_[l].column >= 0) observing_readers_.push_back({o, static_cast<std::int32_t>(l), power});
                 reads_.push_back({o, power});
                 power *= base();
@@ -112,6 +112,8 @@ class LabelContext {
             index_.emplace_back(power * static_cast<std::uint64_t>(templates_[l].observations), zero_);
         }
         for (const ContextIndex& index : index_) plain_.push_back(index.plain());
+        for (Readers& readers : by_offset_)
+            for (Reader& reader : readers.templates) reader.rows = plain_[reader.number];
     }
 
     // Does every key fit into 64 bits?
@@ -149,6 +151,7 @@ class LabelContext {
     struct Reader {
         std::int32_t number;
         std::uint64_t stride;
+        const std::int32_t* rows = nullptr; // by key where they are a plain array
     };
     struct Readers {
         std::int32_t offset;
@@ -186,9 +189,10 @@ class LabelContext {
     // The templates that observe something; the others see labels alone.
     std::span<const std::int32_t> observing() const { return observing_; }
 
-    // The key, or blind: most observations are rare, and no context of theirs has a row.
-    std::uint64_t key_in_use(std::int64_t l, std::int32_t observation, const std::int32_t* here) const {
-        return observation < 0 || !in_use_[l][observation] ? blind : key(l, observation, here);
+    // The key that begins with `labels`, or blind: most observations are rare, and no context of theirs has a row.
+    std::uint64_t key_in_use(std::int64_t l, std::int32_t observation, std::uint64_t labels) const {
+        if (observation < 0 || !in_use_[l][observation]) return blind;
+        return static_cast<std::uint64_t>(observation) * powers_[l] + labels;
     }
 
     // The row of such a key, until a row is made.

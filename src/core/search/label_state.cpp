@@ -61,21 +61,25 @@ CHAFFINCH_INLINE TopTwo sum_pack(const float* w, const std::int32_t* rows, std::
 
 } // namespace
 
-CHAFFINCH_HOT void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
-                            float* out, Choice& best) {
+CHAFFINCH_HOT void sum_rows(std::span<const std::int64_t> positions, const float* w, const std::int32_t* rows,
+                            std::int64_t L, std::int64_t S, const float* base, float* out, Choice* best) {
     if (S == lanes) {
-        const TopTwo top = sum_pack(w, rows, L, lanes, base, out);
-        best = {top.place, top.first, top.first - top.second};
+        for (const std::int64_t t : positions) {
+            const TopTwo top = sum_pack(w, rows + t * L, L, lanes, base + t * lanes, out + t * lanes);
+            best[t] = {top.place, top.first, top.first - top.second};
+        }
         return;
     }
-    std::int32_t label = 0;
-    float first = Agenda::never, second = Agenda::never;
-    for (std::int64_t at = 0; at < S; at += lanes) {
-        const TopTwo top = sum_pack(w + at, rows, L, S, base + at, out + at);
-        second = std::max({second, std::min(first, top.first), top.second});
-        if (top.first > first) first = top.first, label = static_cast<std::int32_t>(at) + top.place;
+    for (const std::int64_t t : positions) {
+        std::int32_t label = 0;
+        float first = Agenda::never, second = Agenda::never;
+        for (std::int64_t at = 0; at < S; at += lanes) {
+            const TopTwo top = sum_pack(w + at, rows + t * L, L, S, base + t * S + at, out + t * S + at);
+            second = std::max({second, std::min(first, top.first), top.second});
+            if (top.first > first) first = top.first, label = static_cast<std::int32_t>(at) + top.place;
+        }
+        best[t] = {label, first, first - second};
     }
-    best = {label, first, first - second};
 }
 
 void LabelState::open(const Observed& x, std::int64_t n) {
@@ -132,20 +136,22 @@ const LabelState::Opening& LabelState::opening(std::int64_t t) {
     return here;
 }
 
-// What the templates see at t: their keys.
+// What the templates see at t: their keys. At the first look the rows of those that see labels alone are known as well.
 void LabelState::see(std::int64_t t) {
     std::uint64_t* keys = keys_.data() + t * context_.size();
     const std::int32_t* observations = x_.observations + (from_ + t) * context_.columns();
-    const auto saw = [&](std::int64_t l) {
-        keys[l] = context_.key_in_use(l, context_.observed(l, observations), codes(t));
+    const auto saw = [&](std::int64_t l, std::uint64_t labels) {
+        keys[l] = context_.key_in_use(l, context_.observed(l, observations), labels);
     };
     if (!first_look_) {
-        for (std::int64_t l = 0; l < context_.size(); ++l) saw(l);
+        for (std::int64_t l = 0; l < context_.size(); ++l) saw(l, context_.key(l, 0, codes(t)));
         return;
     }
-    std::copy_n(opening(t).keys.data(), context_.size(), keys);
+    const Opening& start = opening(t);
+    std::copy_n(start.keys.data(), context_.size(), keys);
+    std::copy_n(start.found.data(), context_.size(), rows_.data() + t * context_.size());
     for (const std::int32_t l : context_.observing()) {
-        saw(l);
+        saw(l, keys[l]);
         context_.prefetch(l, keys[l]);
     }
 }
@@ -158,17 +164,15 @@ void LabelState::find(std::int64_t t) {
         rows[l] = context_.row(l, keys[l]);
         __builtin_prefetch(w_ + rows[l] * S_);
     };
-    if (!first_look_) {
+    if (first_look_)
+        for (const std::int32_t l : context_.observing()) found(l);
+    else
         for (std::int64_t l = 0; l < context_.size(); ++l) found(l);
-        return;
-    }
-    std::copy_n(opening(t).found.data(), context_.size(), rows);
-    for (const std::int32_t l : context_.observing()) found(l);
 }
 
 // The label y at t is new: the rows of all that read it are found before any branch depends on one of them.
 void LabelState::find_again(std::int64_t t, std::int32_t y) {
-    moved_.clear();
+    scored_.clear();
     const std::int64_t L = context_.size();
     const auto more = static_cast<std::uint64_t>(y - context_.undecided());
     for (const auto& [offset, readers] : context_.by_offset()) {
@@ -177,32 +181,40 @@ void LabelState::find_again(std::int64_t t, std::int32_t y) {
         std::uint64_t* keys = keys_.data() + p * L;
         std::int32_t* rows = rows_.data() + p * L;
         std::int32_t moved = 0; // contexts that training never had share one row
-        for (const auto& [l, stride] : readers) {
-            if (keys[l] == LabelContext::blind) continue;
-            keys[l] += more * stride;
-            const std::int32_t row = context_.find(l, keys[l]);
+        for (const auto& [l, stride, plain] : readers) {
+            std::uint64_t k = keys[l];
+            if (k == LabelContext::blind) continue;
+            keys[l] = k += more * stride;
+            const std::int32_t row = plain ? plain[k] : context_.index(l).find(k);
             __builtin_prefetch(w_ + row * S_);
             moved |= row ^ rows[l];
             rows[l] = row;
         }
-        if (moved) moved_.push_back(p);
+        if (moved) scored_.push_back(p);
     }
 }
 
 void LabelState::look(std::int64_t t) {
     see(t);
     find(t);
-    score(t);
+    score({&t, 1});
 }
 
-void LabelState::score(std::int64_t t) {
-    sum(t);
-    if (legal_.constrained()) legal_.mask(t, masks_.data() + t * S_);
+void LabelState::score(std::span<const std::int64_t> positions) {
+    sum(positions);
+    if (!legal_.constrained()) return;
+    for (const std::int64_t t : positions) restrict(t);
 }
 
-void LabelState::sum(std::int64_t t) {
-    const std::int64_t L = context_.size();
-    sum_rows(w_, rows_.data() + t * L, L, S_, features_.data() + t * S_, scores_.data() + t * S_, choices_[t]);
+// Sets their choices whatever is legal.
+void LabelState::sum(std::span<const std::int64_t> positions) {
+    sum_rows(positions, w_, rows_.data(), context_.size(), S_, features_.data(), scores_.data(), choices_.data());
+}
+
+// What is legal at t is found anew.
+void LabelState::restrict(std::int64_t t) {
+    legal_.mask(t, masks_.data() + t * S_);
+    choices_[t] = best_with_cost(t, -1);
 }
 
 Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {

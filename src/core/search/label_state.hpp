@@ -13,6 +13,7 @@
 #include "linear_chain.hpp"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace chaffinch {
@@ -63,20 +64,20 @@ class LabelState {
     // Every undecided position from its features on, as by `gather` and `look`. Contexts are met in any order and lie far
     // apart: each step asks for what the next will read.
     template <class Looked> void look_everywhere(const float* w, Looked&& looked) {
+        scored_.clear();
         for (std::int64_t t = 0; t < T_; ++t)
-            if (undecided(t)) see(t);
+            if (undecided(t)) see(t), scored_.push_back(t);
         gather_undecided(w);
-        for (std::int64_t t = 0; t < T_; ++t)
-            if (undecided(t)) find(t);
-        for (std::int64_t t = 0; t < T_; ++t)
-            if (undecided(t)) score(t), expect(t, choices_[t].label), looked(t);
+        for (const std::int64_t t : scored_) find(t);
+        score(scored_);
+        for (const std::int64_t t : scored_) expect(t, choices_[t].label), looked(t);
     }
 
     const float* scores(std::int64_t t) const { return scores_.data() + t * S_; } // [Y], then -inf up to S
     bool legal(std::int64_t t, std::int64_t y) const { return !legal_.constrained() || masks_[t * S_ + y] == 0; }
 
     // The best legal label and its margin; of equals the smallest.
-    Choice best(std::int64_t t) const { return legal_.constrained() ? best_with_cost(t, -1) : choices_[t]; }
+    const Choice& best(std::int64_t t) const { return choices_[t]; }
 
     // The best legal label if every label but gold scored one more; gold = -1: the best, with its margin.
     Choice best_with_cost(std::int64_t t, std::int32_t gold) const;
@@ -103,19 +104,15 @@ class LabelState {
         first_look_ = false;
         codes_[context_.left() + t] = y;
         find_again(t, y);
-        for (const std::int64_t p : moved_) {
-            sum(p);
-            if (!legal_.constrained()) changed(p);
+        sum(scored_);
+        if (legal_.constrained()) {
+            const LegalLabels::Range range = legal_.decide(t, y, false);
+            std::erase_if(scored_, [&](std::int64_t p) { return p >= range.first && p <= range.last; });
+            for (const std::int64_t p : scored_) choices_[p] = best_with_cost(p, -1);
+            for (std::int64_t p = range.first; p <= range.last; ++p)
+                if (undecided(p)) restrict(p), scored_.push_back(p);
         }
-        if (!legal_.constrained()) return;
-        const LegalLabels::Range range = legal_.decide(t, y, false);
-        for (std::int64_t p = range.first; p <= range.last; ++p) {
-            if (!undecided(p)) continue;
-            legal_.mask(p, masks_.data() + p * S_);
-            changed(p);
-        }
-        for (const std::int64_t p : moved_)
-            if (p < range.first || p > range.last) changed(p);
+        for (const std::int64_t p : scored_) changed(p);
     }
 
   private:
@@ -130,8 +127,9 @@ class LabelState {
     void see(std::int64_t t);
     void find(std::int64_t t);
     void find_again(std::int64_t t, std::int32_t y);
-    void score(std::int64_t t);
-    void sum(std::int64_t t);
+    void score(std::span<const std::int64_t> positions);
+    void sum(std::span<const std::int64_t> positions);
+    void restrict(std::int64_t t);
 
     // Most labels that look best now will be decided so: what their neighbours will then look up is asked for.
     void expect(std::int64_t t, std::int32_t y) const {
@@ -159,14 +157,19 @@ class LabelState {
     AlignedVector<float> features_;    // [T][S]
     AlignedVector<float> scores_;      // [T][S]
     AlignedVector<float> masks_;       // [T][S]
-    std::vector<Choice> choices_;      // [T] the best of the scores, whatever is legal
-    std::vector<std::int64_t> moved_;  // positions whose rows the last decision changed
+    std::vector<Choice> choices_;      // [T] the best of the scores
+    std::vector<std::int64_t> scored_; // positions whose scores are made again
 };
 
-// out[y] = base[y] + sum over i of w[rows[i]][y], in four sums that do not wait for one another:
+// For some positions: out[y] = base[y] + sum over i of w[rows[i]][y], in four sums that do not wait for one another:
 //   s_j = sum over i = j, j+4, j+8 ... (s_0 starts from base);   out = (s_0 + s_1) + (s_2 + s_3)
 // and the best of them.
-void sum_rows(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base, float* out,
-              Choice& best);
+void sum_rows(std::span<const std::int64_t> positions, // below T
+              const float* w,                          // [F][S]
+              const std::int32_t* rows,                // [T][L]
+              std::int64_t L, std::int64_t S,
+              const float* base, // [T][S]
+              float* out,        // [T][S]
+              Choice* best);     // [T]
 
 } // namespace chaffinch
