@@ -50,13 +50,15 @@ def scores(given: list[rival.Sentence], labels: list[list[str]]) -> dict[str, fl
     return {"token_accuracy": score_tags(gold, labels).token_accuracy}
 
 
+RIVAL = Contender(name="python-crfsuite", prepare=their_model, run=theirs, package="python-crfsuite")
+
 BENCHMARK = Benchmark(
     name="crf_tagging",
     question="CoNLL-2000 test, from lists of strings to labels: how fast?",
     input=columns,
     work=lambda given: (float(sum(map(len, given))), "tokens"),
     ours=Contender(name="chaffinch", prepare=model, run=ours),
-    rivals=(Contender(name="python-crfsuite", prepare=their_model, run=theirs, package="python-crfsuite"),),
+    rivals=(RIVAL,),
     scores=scores,
     bar=12.0,
     needs=(TRAIN, TEST),

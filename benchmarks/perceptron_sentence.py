@@ -10,7 +10,7 @@ from benchmarks import crf_tagging
 from benchmarks import crfsuite_rival as rival
 from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.crf_conll2000 import TEST, TRAIN
-from benchmarks.perceptron_tagging import lists
+from benchmarks.perceptron_tagging import lists, words_and_tags
 
 SHORTEST, LONGEST = 20, 25
 
@@ -25,8 +25,7 @@ def sentences(seed: int) -> list[rival.Sentence]:
 
 def at_work(given: list[rival.Sentence]) -> Any:
     ready = lists(1)(given)
-    others = [s for s in crf_tagging.columns(0) if not timed(s)]
-    ready[0].predict({"w": [[t[0] for t in s] for s in others], "pos": [[t[1] for t in s] for s in others]})
+    crf_tagging.ours((ready[0], *words_and_tags([s for s in crf_tagging.columns(0) if not timed(s)])))
     return ready
 
 
@@ -41,14 +40,7 @@ BENCHMARK = Benchmark(
     input=sentences,
     work=lambda given: (float(len(given)), "sentences"),
     ours=Contender(name="chaffinch", prepare=at_work, run=ours),
-    rivals=(
-        Contender(
-            name="python-crfsuite",
-            prepare=crf_tagging.their_model,
-            run=crf_tagging.theirs,
-            package="python-crfsuite",
-        ),
-    ),
+    rivals=(crf_tagging.RIVAL,),
     scores=crf_tagging.scores,
     bar=6.2,
     needs=(TRAIN, TEST),

@@ -22,9 +22,13 @@ def tagger(threads: int) -> Any:
 
 def lists(threads: int) -> Any:
     def prepared(given: list[rival.Sentence]) -> Any:
-        return tagger(threads), [[t[0] for t in s] for s in given], [[t[1] for t in s] for s in given]
+        return tagger(threads), *words_and_tags(given)
 
     return prepared
+
+
+def words_and_tags(given: list[rival.Sentence]) -> tuple[list[list[str]], list[list[str]]]:
+    return [[t[0] for t in s] for s in given], [[t[1] for t in s] for s in given]
 
 
 def benchmark(name: str, question: str, threads: int, bar: float, clock: str) -> Benchmark:
@@ -34,14 +38,7 @@ def benchmark(name: str, question: str, threads: int, bar: float, clock: str) ->
         input=crf_tagging.columns,
         work=lambda given: (float(sum(map(len, given))), "tokens"),
         ours=Contender(name="chaffinch", prepare=lists(threads), run=crf_tagging.ours),
-        rivals=(
-            Contender(
-                name="python-crfsuite",
-                prepare=crf_tagging.their_model,
-                run=crf_tagging.theirs,
-                package="python-crfsuite",
-            ),
-        ),
+        rivals=(crf_tagging.RIVAL,),
         scores=crf_tagging.scores,
         bar=bar,
         clock=clock,

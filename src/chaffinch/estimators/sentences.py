@@ -31,7 +31,7 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     else:
         given = _from_rows(X, columns)
     wanted = columns if needed is None else needed
-    if any(name not in given.columns for name in wanted):
+    if [name for name in wanted if name not in given.columns]:
         have = ", ".join(given.columns)
         raise DataError(f"expected the columns {', '.join(wanted)}; the input has {have}")
     return given

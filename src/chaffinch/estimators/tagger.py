@@ -251,8 +251,7 @@ def _length_difference(table: TokenTable, labels: TokenTable) -> str:
 
 
 def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[np.int64]) -> list[list[str]]:
-    names = labels.outer
-    flat = [names[i] for i in ids.tolist()]
+    flat = list(map(labels.outer.__getitem__, ids.tolist()))
     bounds = ptr.tolist()
     return [flat[a:b] for a, b in pairwise(bounds)]
 

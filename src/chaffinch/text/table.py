@@ -29,6 +29,9 @@ class Column:
         return [types[i] for i in self.ids.tolist()]
 
 
+_ROW_TYPES = frozenset((list, tuple))  # whose length is the number of tokens
+
+
 class ListColumns(Mapping[str, Column]):
     """Columns given as lists of strings; one becomes ids only when it is asked for.
 
@@ -106,7 +109,7 @@ class TokenTable:
         given = ListColumns(columns)
         lengths: list[int] | None = None
         for rows in given.lists.values():
-            here = list(map(len, rows)) if set(map(type, rows)) <= {list, tuple} else None
+            here = list(map(len, rows)) if _ROW_TYPES.issuperset(map(type, rows)) else None
             if here is None or (lengths is not None and here != lengths):
                 return cls.from_lists(columns)  # which says what is wrong
             lengths = here
