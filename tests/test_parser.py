@@ -8,7 +8,7 @@ import pytest
 
 from chaffinch import ConfigError, DataError, ModelFileError, Parser, load, samples
 from chaffinch.corpus.brackets import bracketed, nodes, parse
-from chaffinch.evaluate.trees import score_trees
+from chaffinch.evaluate.trees import brackets, score_trees
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.grammar import GrammarCounts
@@ -65,6 +65,37 @@ def test_the_k_best_trees_differ_and_fall(trained, treebank):
         assert scores == sorted(scores, reverse=True)
         assert len({bracketed(tree) for _, tree in found}) == len(found) <= 7
         assert all(words_of(tree) == words_of(found[0][1]) for _, tree in found)
+
+
+def test_chances_of_phrases_are_those_of_the_trees_that_have_them():
+    trees = [
+        "(S (NP (N a)) (VP (V b) (NP (N c))))",
+        "(S (NP (N a) (N b)) (VP (V c)))",
+        "(S (NP (N b)) (VP (V b) (NP (N a) (N c))))",
+    ]
+    parser = Parser(Pcfg(vertical=1, horizontal=99)).fit(trees)
+    sentence = ["a", "b", "c"]
+    parses = parser.predict_kbest([sentence], 1000)[0]
+    total = math.fsum(math.exp(score) for score, _ in parses)
+    expected: dict[tuple[str, int, int], float] = {}
+    for score, tree in parses:
+        for bracket in set(brackets(tree, [False] * 3)):
+            expected[bracket] = expected.get(bracket, 0) + math.exp(score) / total
+    (found,) = parser.predict_marginals([sentence], least=0.0001)
+    assert len(parses) > 1
+    assert {(c.label, c.start, c.end): round(c.p, 4) for c in found} == {
+        b: round(p, 4) for b, p in expected.items() if p >= 0.0001
+    }
+    assert [(c.start, -c.end) for c in found] == sorted((c.start, -c.end) for c in found)
+
+
+def test_likely_phrases_are_mostly_those_of_the_tree(trained, treebank):
+    X = [words_of(tree) for tree in treebank[1][:20]]
+    for words, tree, chances in zip(X, trained.predict(X), trained.predict_marginals(X), strict=True):
+        in_tree = set(brackets(tree, [False] * len(words)))
+        sure = {(c.label, c.start, c.end) for c in chances if c.p > 0.95}
+        assert all(0.01 <= c.p <= 1 for c in chances)
+        assert len(sure - in_tree) <= 1
 
 
 def test_threads_change_nothing(trained, treebank):
@@ -280,6 +311,12 @@ def test_the_command_line_trains_parses_and_evaluates(tmp_path, treebank, run: R
     assert len(lines) == 4
     assert lines[3] == ""
     assert parse(lines[0].split("\t")[1])
+    chances = run("predict", model, tmp_path / "raw.txt", "--marginals").out.splitlines()
+    assert chances[-1] == ""
+    assert [line.split("\t")[:2] for line in chances[:1]] == [["0", "3"]]
+    row = json.loads(run("predict", model, tmp_path / "raw.txt", "--marginals", "--json").out)
+    assert row["w"] == ["the", "fox", "slept"]
+    assert len(row["spans"]) == len(chances) - 1
     shown = run("inspect", model)
     assert "strongest children" in shown.out
 

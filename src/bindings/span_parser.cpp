@@ -14,6 +14,7 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -261,6 +262,28 @@ class BoundModel {
         return std::tuple(given(std::move(counts)), given(std::move(all_scores)), given(std::move(all_nodes)));
     }
 
+    // p(label at span) of all sentences: [spans][Y] end to end, zero where a sentence has no tree.
+    auto marginals(const Columns& columns, In<std::int64_t> bounds, const Masks& open_mask, std::size_t threads) const {
+        const auto rows = checked(columns, bounds);
+        expect(!open_mask || static_cast<std::int64_t>(open_mask->size()) == rows.back(), "open has the wrong size");
+        const std::int64_t Y = model.like.Y;
+        std::vector<float> out(static_cast<std::size_t>(rows.back() * Y));
+        {
+            nb::gil_scoped_release release;
+            each(rows.size() - 1, threads, [&](std::int64_t n) {
+                const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
+                if (T == 0) return;
+                const auto p = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
+                std::vector<float> found(static_cast<std::size_t>(Spans{T}.count() * p.stride)), pairs(static_cast<std::size_t>(Y * Y));
+                if (tree_logsum(p, {.span = found.data(), .left = pairs.data(), .right = pairs.data()}) == -std::numeric_limits<double>::infinity())
+                    return;
+                for (std::int64_t s = 0; s < Spans{T}.count(); ++s)
+                    std::copy_n(found.data() + s * p.stride, Y, out.data() + (rows[n] + s) * Y);
+            });
+        }
+        return given(std::move(out));
+    }
+
     SpanModel model;
 
   private:
@@ -311,7 +334,9 @@ void bind_span_parser(nb::module_& m) {
                std::size_t threads) { return given(model.open(columns, bounds, threshold, threads)); },
             "columns"_a, "bounds"_a.noconvert(), "threshold"_a, "threads"_a)
         .def("parse", &BoundModel::parse, "columns"_a, "bounds"_a.noconvert(), "open"_a.noconvert().none(), "k"_a,
-             "bracket_ptr"_a.noconvert(), "brackets"_a.noconvert(), "toll"_a, "threads"_a);
+             "bracket_ptr"_a.noconvert(), "brackets"_a.noconvert(), "toll"_a, "threads"_a)
+        .def("marginals", &BoundModel::marginals, "columns"_a, "bounds"_a.noconvert(), "open"_a.noconvert().none(), "threads"_a,
+             "How likely each label is at each span of each sentence: [spans][Y] end to end.");
 }
 
 } // namespace chaffinch::bindings

@@ -43,7 +43,10 @@ def command(
         int | None, typer.Option(help="Append the N-th best reading instead of the best.", min=1)
     ] = None,
     marginals: Annotated[
-        bool, typer.Option("--marginals", help="Put the label's probability before it.")
+        bool,
+        typer.Option(
+            "--marginals", help="Put the label's probability before it; trees: how likely phrases are."
+        ),
     ] = False,
     posterior: Annotated[
         bool,

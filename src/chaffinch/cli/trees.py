@@ -2,6 +2,7 @@
 
 import json as json_text
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from chaffinch.errors import DataError
 from chaffinch.estimators.parser import Parser
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.files import display_name, writing_text
+from chaffinch.model.parsing import SpanChance
 from chaffinch.model.pcfg import PcfgModel
 from chaffinch.model.span_parser import SpanParserModel
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
@@ -40,9 +42,15 @@ def train(asked: Training) -> None:
 
 
 def predict(parser: Parser, asked: Prediction) -> None:
-    """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line."""
+    """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line.
+
+    --marginals: a line of start, end, label and probability for each likely phrase, then an empty line.
+    """
     parser.threads = asked.threads
     sentences = sentences_in(asked.data)
+    if asked.marginals:
+        _write_chances(sentences, parser.predict_marginals(sentences), asked)
+        return
     with writing_text(asked.output) as out:
         if asked.kbest is None and asked.nth is None:
             for words, tree in zip(sentences, parser.predict(sentences), strict=True):
@@ -59,6 +67,19 @@ def predict(parser: Parser, asked: Prediction) -> None:
                 out.write(bracketed(shown[0][1]) + "\n")
             else:
                 out.writelines(f"{score:.6f}\t{bracketed(tree)}\n" for score, tree in shown)
+                out.write("\n")
+
+
+def _write_chances(
+    sentences: Sequence[Any], found: Sequence[Sequence[SpanChance]], asked: Prediction
+) -> None:
+    with writing_text(asked.output) as out:
+        for words, chances in zip(sentences, found, strict=True):
+            if asked.json:
+                row = {"w": _plain(words), "spans": [asdict(one) for one in chances]}
+                out.write(json_text.dumps(row, ensure_ascii=False) + "\n")
+            else:
+                out.writelines(f"{one.start}\t{one.end}\t{one.label}\t{one.p:.4f}\n" for one in chances)
                 out.write("\n")
 
 
@@ -96,7 +117,7 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=inspect,
-    takes=("kbest", "nth"),
+    takes=("kbest", "nth", "marginals"),
 )
 
 
@@ -141,10 +162,14 @@ def _leaves(tree: Tree) -> list[str]:
 
 
 def _record(words: Any, parses: Sequence[tuple[float | None, Tree]]) -> str:
-    plain = [word[0] if isinstance(word, tuple) else word for word in words]
     row = {
-        "w": plain,
+        "w": _plain(words),
         "trees": [bracketed(tree) for _, tree in parses],
         "scores": [score for score, _ in parses if score is not None],
     }
     return json_text.dumps(row, ensure_ascii=False)
+
+
+def _plain(words: Any) -> list[str]:
+    """Words without the parts of speech that may be given with them."""
+    return [word[0] if isinstance(word, tuple) else word for word in words]

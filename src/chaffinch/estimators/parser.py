@@ -8,7 +8,7 @@ from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.keeping import Kept
 from chaffinch.evaluate.trees import score_trees
-from chaffinch.model.parsing import Parse, ParsingModel, Sentence
+from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.parsing_task import ParsingTask
@@ -74,6 +74,10 @@ class Parser(Kept[ParsingModel]):
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
         return [[(parse.score, parse.tree) for parse in parses] for parses in self._parses(X, k)]
+
+    def predict_marginals(self, X: Words, *, least: float = 0.01) -> list[list[SpanChance]]:
+        """The phrases of each sentence that are at least so likely, summed over all trees; the longer first."""
+        return self._fitted().chances(sentences_of(X), least, self.threads)
 
     def brackets(self, X: Words) -> list[str]:
         """The trees as bracketed strings."""

@@ -31,6 +31,16 @@ class Parse:
     tree: Tree
 
 
+@dataclass(frozen=True)
+class SpanChance:
+    """How likely the words start .. end-1 are a phrase with this label."""
+
+    start: int
+    end: int
+    label: str
+    p: float
+
+
 class ParsingModel(Protocol):
     """A trained parser."""
 
@@ -41,6 +51,10 @@ class ParsingModel(Protocol):
 
     def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
         """The k best trees of each sentence, best first; k = 1: the tree that the model decides for."""
+        ...
+
+    def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
+        """The phrases of each sentence that are at least so likely, in order, the longer first."""
         ...
 
     def packed(self) -> Packed:

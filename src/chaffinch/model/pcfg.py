@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.learners.grammar import CountedGrammar
-from chaffinch.model.parsing import Parse, Sentence, distinct, flat_tree
+from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Derivation, Parts
-from chaffinch.structures.tree import as_bytes, blocked
+from chaffinch.structures.tree import as_bytes, blocked, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.word_signature import signature
 
@@ -125,6 +125,11 @@ class PcfgModel:
         with ThreadPoolExecutor(threads or None) as pool:
             return list(pool.map(lambda one: self._parses(one, k), sentences))
 
+    def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
+        """The phrases of each sentence that are at least so likely; none where the grammar has no derivation."""
+        with ThreadPoolExecutor(threads or None) as pool:
+            return list(pool.map(lambda one: self._chances(one, least), sentences))
+
     def potentials(self, sentence: Sentence) -> Parts:
         """The log-probabilities of all parts of a sentence."""
         leaf = self.lexicon.leaf(sentence.words, len(self.symbols.symbols))
@@ -210,6 +215,16 @@ class PcfgModel:
             best = potentials["leaf"].argmax(axis=1).tolist()
             tags = [labels(self.symbols.symbols[y])[-1] for y in best]
             return [Parse(-np.inf, flat_tree(sentence.words, sentence.tags or tags))]
+
+    def _chances(self, sentence: Sentence, least: float) -> list[SpanChance]:
+        potentials, T = self.potentials(sentence), len(sentence.words)
+        span = np.zeros((T * (T + 1) // 2, len(self.symbols.symbols)), np.float32)
+        try:
+            p = self.structure.logsum(Parts(**dict(potentials.items()), span=span))[1]
+        except DataError:
+            return []
+        p["span"][span_row(T, np.arange(T), np.arange(T) + 1)] = p["leaf"]
+        return self.symbols.chances(p["span"], T, least)
 
     def _parse(self, score: float, y: NDArray[np.int32], sentence: Sentence) -> Parse:
         return Parse(score, self.symbols.tree(y, sentence.words))

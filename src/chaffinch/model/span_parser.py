@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.model.parsing import Parse, Sentence, distinct, flat_tree
+from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed, TaggingModel
 from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers
 from chaffinch.model.tree_labels import TreeLabels
@@ -49,7 +49,7 @@ class SpanParserModel:
             return []
         tags = self.tags(sentences, threads)
         columns, bounds = self.columns([s.words for s in sentences], tags)
-        open_ = self.coarse.native.open(columns, bounds, self.prune, threads) if self.prune > 0 else None
+        open_ = self._open(columns, bounds, threads)
         if k == 1:
             return self._trees(
                 sentences, tags, columns, bounds, open_, 0 if self.toll is not None else 1, threads
@@ -57,6 +57,20 @@ class SpanParserModel:
         found = self._trees(sentences, tags, columns, bounds, open_, 2 * k, threads)
         every = zip(sentences, tags, found, strict=True)
         return [distinct(k, partial(self._again, one, tagged, first, k)) for one, tagged, first in every]
+
+    def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
+        """The phrases of each sentence that are at least so likely."""
+        if not sentences:
+            return []
+        columns, bounds = self.columns([s.words for s in sentences], self.tags(sentences, threads))
+        open_ = self._open(columns, bounds, threads)
+        p = self.fine.native.marginals(columns, bounds, open_, threads).reshape(-1, self.fine.tree.Y)
+        found, at = [], 0
+        for T in np.diff(bounds).tolist():
+            rows = T * (T + 1) // 2
+            found.append(self.symbols.chances(p[at : at + rows], T, least))
+            at += rows
+        return found
 
     def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:
         """The parts of speech of each sentence: those given, else the tagger's."""
@@ -105,8 +119,12 @@ class SpanParserModel:
         if n == 2 * k:
             return first
         columns, bounds = self.columns([sentence.words], [tags])
-        open_ = self.coarse.native.open(columns, bounds, self.prune, 1) if self.prune > 0 else None
+        open_ = self._open(columns, bounds, 1)
         return self._trees([sentence], [tags], columns, bounds, open_, n, 1)[0]
+
+    def _open(self, columns: Columns, bounds: NDArray[np.int64], threads: int) -> NDArray[np.uint8] | None:
+        """The spans that the small model leaves open; None: all."""
+        return self.coarse.native.open(columns, bounds, self.prune, threads) if self.prune > 0 else None
 
     def _trees(
         self,

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.model.parsing import SpanChance
 from chaffinch.text.binary_trees import is_part, labels
 from chaffinch.text.document import Tree
 
@@ -32,15 +33,38 @@ class TreeLabels:
     def brackets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The brackets that each symbol stands for, as CSR of numbers. A word's tag is none; the second NP of a chain
         is another than the first."""
-        names: dict[tuple[str, int], int] = {}
-        ptr, ids = [0], []
+        ptr = np.cumsum([0, *map(len, self._chains)], dtype=np.int64)
+        place = {name: n for n, name in enumerate(self._bracket_names)}
+        return ptr, np.array([place[name] for chain in self._chains for name in chain], np.int32)
+
+    def chances(self, p: NDArray[np.float32], T: int, least: float) -> list[SpanChance]:
+        """The brackets of p >= least. p: float32 [T(T+1)/2, symbols], how likely each symbol is at each span."""
+        ptr, ids = self.brackets
+        names = self._bracket_names
+        found = np.zeros((len(p), len(names)))
+        for y in np.flatnonzero(p.any(axis=0)):
+            found[:, ids[ptr[y] : ptr[y + 1]]] += p[:, y, None]
+        starts = np.repeat(np.arange(T), np.arange(T, 0, -1))
+        ends = np.concatenate([np.arange(t + 1, T + 1) for t in range(T)])
+        likely = [
+            SpanChance(int(starts[s]), int(ends[s]), names[b][0], float(min(found[s, b], 1.0)))
+            for s, b in zip(*np.nonzero(found >= least), strict=True)
+        ]
+        return sorted(likely, key=lambda one: (one.start, -one.end, -one.p))
+
+    @cached_property
+    def _chains(self) -> list[list[tuple[str, int]]]:
+        """The brackets of each symbol: the label, and how many of the same name stand above it in the chain."""
+        made = []
         for symbol, word in zip(self.symbols, self.of_words.tolist(), strict=True):
             chain = labels(symbol) if symbol and not is_part(symbol) else ()
             chain = chain[:-1] if self.tagged and word else chain
-            times = [chain[:n].count(label) for n, label in enumerate(chain)]
-            ids += [names.setdefault(pair, len(names)) for pair in zip(chain, times, strict=True)]
-            ptr.append(len(ids))
-        return np.array(ptr, np.int64), np.array(ids, np.int32)
+            made.append([(label, chain[:n].count(label)) for n, label in enumerate(chain)])
+        return made
+
+    @cached_property
+    def _bracket_names(self) -> list[tuple[str, int]]:
+        return list(dict.fromkeys(name for chain in self._chains for name in chain))
 
     def tree(self, nodes: NDArray[np.int32], words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
         """The tree that nodes [2T-1, 3] in preorder stand for; a label of -1 makes no bracket."""
