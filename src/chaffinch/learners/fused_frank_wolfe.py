@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.learners.margin import Objective
-from chaffinch.learners.online import mask_bytes
+from chaffinch.learners.online import chain_places
 from chaffinch.learners.problem import DenseExamples, MonomialExamples, Problem, SentenceExamples
 from chaffinch.scorers import FeatureScorer, Linear
 from chaffinch.scorers.monomials import MonomialScorer
@@ -81,7 +81,6 @@ class FusedChain(Fused):
         super().__init__(problem)
         chain, scorer = problem.structure, problem.scorer
         data: Any = problem.examples
-        layout = scorer.layout
         dense = isinstance(data, DenseExamples)
         self._native = _core.ChainFrankWolfe(
             data.sentences,
@@ -89,18 +88,10 @@ class FusedChain(Fused):
             None if dense else data.ids,
             data.rows if dense else None,
             data.y,
-            F=layout["unary"].rows,
-            Y=chain.Y,
-            pair=layout["pair"].offset,
-            start=layout["start"].offset,
-            end=layout["end"].offset,
-            cells=layout.size,
+            **chain_places(chain, scorer.layout),
             C=learner.C,
             average=learner.average,
             monomials=data.map.native if isinstance(data, MonomialExamples) else None,
-            transitions=mask_bytes(chain.transitions),
-            start_allowed=mask_bytes(chain.start),
-            end_allowed=mask_bytes(chain.end),
         )
 
     @staticmethod

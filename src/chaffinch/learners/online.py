@@ -17,7 +17,7 @@ from chaffinch.learners.problem import Problem, SentenceExamples
 from chaffinch.learners.tree_trainer import fits as fits_trees
 from chaffinch.learners.tree_trainer import trained_passes, tree_trainer
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.scorers import Linear
+from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain, Parts, Scorer, Tree, require
 
 
@@ -156,27 +156,29 @@ class FusedChain:
             data.ptr,
             data.ids,
             data.y,
-            F=layout["unary"].rows,
-            Y=chain.Y,
-            pair=layout["pair"].offset,
-            start=layout["start"].offset,
-            end=layout["end"].offset,
-            cells=layout.size,
+            **chain_places(chain, layout),
             rule=learner.rule,
             amount=learner.amount(),
             k=learner.answers(),
-            transitions=mask_bytes(chain.transitions),
-            start_allowed=mask_bytes(chain.start),
-            end_allowed=mask_bytes(chain.end),
         )
         for number in range(1, learner.epochs + 1):
             _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
             yield Epoch(number, wrong, lambda: Linear(layout, trainer.weights(learner.average)))
 
 
-def mask_bytes(mask: Any) -> Any:
-    """A mask as the core reads it; None stays None."""
-    return None if mask is None else np.ascontiguousarray(mask, np.uint8)
+def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:
+    """Where the weights of a chain lie and what it forbids, as the core's learners are told."""
+    masks = {"transitions": chain.transitions, "start_allowed": chain.start, "end_allowed": chain.end}
+    return {
+        "F": layout["unary"].rows,
+        "Y": chain.Y,
+        **{name: layout[name].offset for name in ("pair", "start", "end")},
+        "cells": layout.size,
+        **{
+            name: None if mask is None else np.ascontiguousarray(mask, np.uint8)
+            for name, mask in masks.items()
+        },
+    }
 
 
 class FusedTree:
