@@ -114,9 +114,9 @@ def scores(loss: str) -> Callable[[Given, Any], dict[str, float]]:
 
 
 def benchmark(
-    name: str, corpus: tuple[str, ...], label: str, loss: str, question: str, bar: float
+    name: str, corpus: tuple[str, ...], label: str, loss: str, question: str, bar: float, repeats: int = 3
 ) -> Benchmark:
-    """One corpus and one loss."""
+    """One corpus and one loss; runs of milliseconds want more rounds."""
     return Benchmark(
         name=name,
         question=question,
@@ -134,7 +134,7 @@ def benchmark(
         scores=scores(loss),
         bar=bar,
         needs=corpus[:1],
-        repeats=3,
+        repeats=repeats,
     )
 
 

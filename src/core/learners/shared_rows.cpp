@@ -8,27 +8,34 @@ namespace {
 
 constexpr std::int32_t often = 1 << 10; // features met this often need no finer order
 
+struct Shared {
+    std::int32_t features = 0; // met more than once
+    std::size_t alone = 0;     // features met once
+};
+
 // place[f]: where f stands among the features met more than once, by falling counts; -1 where it is met once or never.
-std::int32_t place_shared(const Examples& x, std::vector<std::int32_t>& place) {
+Shared place_shared(const Examples& x, std::vector<std::int32_t>& place) {
     place.assign(static_cast<std::size_t>(x.F), 0);
     for (const std::int32_t f : x.ids) ++place[f];
     std::vector<std::int32_t> start(often + 1);
-    for (const std::int32_t count : place)
+    Shared found;
+    for (const std::int32_t count : place) {
         if (count > 1) ++start[std::min(count, often) - 1]; // those above count - 1 come first
-    std::int32_t total = 0;
+        found.alone += count == 1;
+    }
     for (std::int32_t c = often; c-- > 0;) {
         const std::int32_t here = start[c];
-        start[c] = total;
-        total += here;
+        start[c] = found.features;
+        found.features += here;
     }
     for (std::int32_t& p : place) p = p > 1 ? start[std::min(p, often) - 1]++ : -1;
-    return total;
+    return found;
 }
 
 } // namespace
 
 SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
-    const std::int32_t F = place_shared(all, place_);
+    const auto [F, alone] = place_shared(all, place_);
     if (F == all.F) {
         place_ = {};
         for (std::int64_t n = 0; n < all.N(); ++n) norm_[n] = squared_norm(all, n);
@@ -36,8 +43,8 @@ SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::s
         return;
     }
     const bool ones = all.values.empty() && all.by_feature.empty();
-    const std::size_t cells = all.ids.size() + 1; // one to write to that is not kept
-    ids_.resize(cells), own_cells_.resize(cells), values_.resize(ones ? 0 : cells);
+    const std::size_t shared = all.ids.size() - alone;
+    ids_.resize(shared + 1), values_.resize(ones ? 0 : shared + 1), own_cells_.resize(alone + 1); // one is not kept
     ptr_.reserve(all.ptr.size()), own_ptr_.reserve(all.ptr.size());
     ptr_.push_back(0), own_ptr_.push_back(0);
     // Every cell is written to both sides, and kept on one: which one cannot be foretold.
@@ -50,17 +57,16 @@ SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::s
         for (std::int64_t k = all.ptr[n], end = all.ptr[n + 1]; k < end; ++k) {
             const std::int32_t f = all.ids[k], p = place_[f];
             const float v = values[k];
-            const bool alone = p < 0;
-            *id = p, id += !alone;
-            if (value) *value = v, value += !alone;
-            *own_cell = {f, v}, own_cell += alone;
+            const bool kept = p >= 0;
+            *id = p, id += kept;
+            if (value) *value = v, value += kept;
+            *own_cell = {f, v}, own_cell += !kept;
             square += v * v;
-            own += alone ? v * v : 0.0f;
+            own += kept ? 0.0f : v * v;
         }
         ptr_.push_back(id - ids_.data()), own_ptr_.push_back(own_cell - own_cells_.data());
         own_[n] = own, norm_[n] = square + all.bias * all.bias;
     }
-    const auto shared = static_cast<std::size_t>(ptr_.back());
     ids_.resize(shared), values_.resize(ones ? 0 : shared);
     rows_ = {ptr_, ids_, values_, F, all.bias};
 }
