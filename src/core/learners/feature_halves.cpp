@@ -3,6 +3,8 @@
 #include "crf_update.hpp"
 #include "score.hpp"
 
+#include <algorithm>
+
 namespace chaffinch {
 
 namespace {
