@@ -137,10 +137,9 @@ class GapWatch:
 
     def __init__(self, wanted: float | None) -> None:
         self.wanted, self.closed = wanted, False
-        self._left = self._primal = (
-            0.0  # the part of the met gap that was left at the last look; the objective then
-        )
-        self._looked = 0
+        self._left = 0.0  # the part of the met gap that was left at the last look
+        self._primal = 0.0  # the objective then
+        self._looked = 0  # the pass before it
 
     def due(self, epoch: int, met: float) -> bool:
         """Whether to look after this pass."""
