@@ -412,3 +412,18 @@ def test_the_memm_objective_is_local_and_its_gradient_is_its_derivative():
             )
             loss += np.logaddexp.reduce(s) - s[gold[t]]
     assert value == pytest.approx(loss + 0.5 * float(w @ w))
+
+
+def test_training_that_starts_from_a_model_is_that_of_partial_fit(tmp_path):
+    first = tmp_path / "first.chaff"
+    Tagger(Crf(), features=PLAIN, seed=1).fit(X[:5], y[:5]).save(first)
+    more = [["zork", *X[0]]], [["NEW", *y[0]]]
+    started = Tagger(Crf(start=str(first)), seed=1).fit(*more)
+    continued = chaffinch.load(first).partial_fit(*more)
+    assert "NEW" in started.classes_
+    assert started.predict(X) == continued.predict(X)
+    np.testing.assert_array_equal(started.model_.weights.unary, continued.model_.weights.unary)
+    hmm = tmp_path / "hmm.chaff"
+    Tagger("hmm").fit(X, y).save(hmm)
+    with pytest.raises(ConfigError, match=r"Crf\.start: .* recipe 'hmm', expected a crf"):
+        Tagger(Crf(start=str(hmm))).fit(X, y)

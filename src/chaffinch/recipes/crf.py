@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from chaffinch import modelfile
 from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
@@ -54,6 +55,8 @@ MOST_STATES = 16
 
 def train(task: TaggingTask, config: Crf) -> Trained:
     """One model, or two in a row."""
+    if config.start is not None and task.start is None:
+        task = replace(task, start=_model_of(config.start))
     if not config.second_pass:
         return train_once(task, config)
     if config.checkpoint is not None or task.start is not None or task.soft is not None:
@@ -226,6 +229,16 @@ def smaller(
     if not keep.all():
         encoder.features.prune(keep)
     return replace(weights, unary=unary)
+
+
+def _model_of(path: str) -> TaggingModel:
+    """The CRF that a file holds."""
+    file = modelfile.read(path)
+    if file.header.recipe != RECIPE.name:
+        raise ConfigError(
+            f"Crf.start: {path} holds a model of the recipe {file.header.recipe!r}, expected a crf"
+        )
+    return load(file)
 
 
 def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder, FeatureRows]:

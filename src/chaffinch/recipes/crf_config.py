@@ -81,6 +81,10 @@ class Crf(Likelihood):
     fixed: str | None = knob(
         None, "file of weights that are given, not trained: feature, label, weight, separated by tabs"
     )
+    start: str | None = knob(
+        None,
+        "model of a crf to go on from with further data: its features stay, labels that are new are added",
+    )
     checkpoint: str | None = knob(
         None, "file written after every pass; a run that finds one of its own goes on from there"
     )
