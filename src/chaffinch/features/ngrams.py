@@ -180,7 +180,8 @@ class TextVectorizer:
     def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
         """What a model file keeps: a header of plain values, arrays, and lists of strings."""
         fitted = self._ready()
-        settings = {k.name: getattr(self, k.name) for k in knobs(self)}
+        # Threads change nothing, so that a file does not depend on them.
+        settings = {k.name: getattr(self, k.name) for k in knobs(self)} | {"threads": 0}
         header = {"kind": "ngrams", "version": 1, "settings": settings, "columns": fitted.columns}
         arrays: Arrays = {}
         strings: Strings = {"stop_list": list(self.stop_list)}

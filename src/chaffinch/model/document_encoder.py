@@ -126,8 +126,6 @@ class DocumentEncoder:
         if self.union is None:
             return {"columns": self.columns}, {}, {}
         header, arrays, strings = self.union.state()
-        for part in header["parts"]:
-            part["settings"]["threads"] = 0  # which change nothing, so that the file does not depend on them
         facts = {
             "union": header,
             "scales": list(self.scales),

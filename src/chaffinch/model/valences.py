@@ -118,8 +118,6 @@ class Valences:
     def packed(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
         """What a model file keeps."""
         header, arrays, strings = FeatureUnion(self.parts).state()
-        for part in header["parts"]:
-            part["settings"]["threads"] = 0
         facts = {"union": header, "scales": list(self.scales), "scale": self.scale}
         arrays |= {"w": self.w.astype(np.float16)}
         strings |= {"kinds.words": list(self.kinds.kinds), "kinds.kinds": list(self.kinds.kinds.values())}
