@@ -116,3 +116,15 @@ def test_lines_of_text_come_back(tmp_path: Path) -> None:
     assert [d.text for d in corpus.read(tmp_path / "a.text")] == ["one day", "two"]
     with pytest.raises(DataError, match="line break"):
         corpus.write([Document("one\nday")], tmp_path / "b.text")
+
+
+@pytest.mark.parametrize(
+    "command", ["train MODEL -o OUT", "evaluate MODEL TEXT", "convert MODEL OUT --to jsonl"]
+)
+def test_a_model_in_place_of_a_corpus_is_called_a_model(
+    command: str, model: Path, tmp_path: Path, run: Runner
+) -> None:
+    places = {"MODEL": model, "OUT": tmp_path / "out", "TEXT": tmp_path / "train.jsonl"}
+    outcome = run(*(places.get(word, word) for word in command.split()))
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"chaffinch: {model}: is a model")

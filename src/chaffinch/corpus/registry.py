@@ -62,6 +62,9 @@ TABLES = {
     "hmm": hmm_layout.read_table,
 }
 
+# How a model file goes on after the length of its directory; it is given in place of a corpus now and then.
+MODEL_START = b'{"__metadata__":{"chaffinch":'
+
 # What decides between formats that share an extension, the rarest ability first.
 WEIGHTIEST = ("tree", "links", "spans", "labels", "columns")
 
@@ -121,6 +124,11 @@ def detect(path: str | Path) -> Format:
     start = head(path)
     if not start:
         raise empty_file(path)
+    if start[8:].startswith(MODEL_START):
+        raise DataError(
+            f"{display_name(path)}: is a model, and here a corpus is read; chaffinch predict {path} FILE -o OUT "
+            "labels one with it"
+        )
     name = Path(path).name.removesuffix(".gz")
     for chosen in [*candidates, *FORMATS.values()]:
         if chosen.looks_like is not None and chosen.looks_like(name, start):

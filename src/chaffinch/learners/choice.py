@@ -1,7 +1,6 @@
 """What learners of document classifiers are given: rows of weighted features and what each row is labelled."""
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,14 +119,6 @@ class ChoiceWeights:
     history: list[Progress] = field(default_factory=list)
     held: NDArray[np.int64] | None = None
     held_scores: NDArray[np.float32] | None = None
-
-
-class ChoiceLearner(Protocol):
-    """A frozen dataclass of knobs that solves a problem."""
-
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights."""
-        ...
 
 
 def padded(Y: int) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,14 +91,6 @@ class KernelMachine:
     support: NDArray[np.int64]
     link: str
     history: list[Progress] = field(default_factory=list)
-
-
-class KernelLearner(Protocol):
-    """A frozen dataclass of knobs that solves a problem."""
-
-    def fit(self, problem: KernelProblem) -> KernelMachine:
-        """The machine."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)
