@@ -314,3 +314,44 @@ def test_the_command_line_compares_shrinks_and_shows_steps(corpus, tmp_path, run
     refused = run("train", train, "-o", best, "--compare", "greedy")
     assert refused.code == 2
     assert "at least two recipes" in refused.err
+
+
+@pytest.mark.parametrize("config", [Greedy(epochs=2), EasiestFirstTagger(epochs=2)])
+def test_the_names_of_weights_add_up_to_the_scores_of_every_decision(corpus, config):
+    X, y = corpus
+    right = [] if isinstance(config, Greedy) else ["y[1]|w[0]", "y[-1]|y[1]"]
+    templates = ["w[0]", "w[-1]|w[0]", "y[-1]", "y[-2]|y[-1]|w[0]", *right]
+    model = Tagger(config, features=templates).fit(X, y).model_
+    w = np.concatenate([model.weights.unary, model.weights.context])
+    named = dict(zip(model.names(np.arange(len(w), dtype=np.int32)), w, strict=True))
+    assert len(named) == len(w)
+    inner = model.labels.inner
+    for words in X[:20]:
+        table = TokenTable.over_lists({"w": [words]})
+        steps = model.steps(table, 1)
+        for t in range(len(words)):
+            decided = {
+                u: inner[steps.labels[u]] for u in range(len(words)) if steps.order[u] < steps.order[t]
+            }
+
+            def label(offset, t=t, decided=decided, words=words):
+                at = t + offset
+                return "<s>" if at < 0 else "</s>" if at >= len(words) else decided.get(at, "?")
+
+            here, before = f"w[0]={words[t]}", words[t - 1] if t else "__BOS-1"
+            seen = [
+                here,
+                f"w[-1]={before}|{here}",
+                f"y[-1]={label(-1)}",
+                f"y[-2]={label(-2)}|y[-1]={label(-1)}|{here}",
+                *([f"y[1]={label(1)}|{here}", f"y[-1]={label(-1)}|y[1]={label(1)}"] if right else []),
+            ]
+            summed = sum(named.get(name, np.zeros(len(inner), np.float32)) for name in seen)
+            legal = np.isfinite(steps.scores[t])
+            np.testing.assert_allclose(summed[legal], steps.scores[t][legal], atol=1e-4)
+
+
+def test_inspect_shows_what_labels_around_a_word_count_for(corpus, tmp_path, run):  # noqa: F811
+    X, y = corpus
+    Tagger(Greedy(epochs=2), features=["w[0]", "y[-1]"]).fit(X, y).save(tmp_path / "m.chaff")
+    assert "y[-1]=B-ANI" in run("inspect", tmp_path / "m.chaff", "--label", "I-ANI").out

@@ -5,12 +5,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.found_spans import format_of_spans, scheme_of, write_spans
 from chaffinch.cli.steps import show_steps
-from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.tagger_contents import tagger_contents
+from chaffinch.cli.task import Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
 from chaffinch.cli.training_report import clock, keep_trained
@@ -21,8 +20,6 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
 from chaffinch.evaluate import score_tags
 from chaffinch.files import display_name, is_stream, writing_text
-from chaffinch.model.chain import ChainModel
-from chaffinch.model.polynomial_chain import PolynomialChainModel
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import spans
@@ -112,19 +109,6 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
             stream.write("\n")
 
 
-def inspect(tagger: Tagger, top: int, label: str | None) -> Contents:
-    """The strongest features of each label and, where the model is a chain, its transitions."""
-    model = tagger.model_
-    labels = model.labels.inner
-    if isinstance(model, PolynomialChainModel):
-        return Contents(labels, transitions=model.transitions())
-    if not isinstance(model, ChainModel):
-        return Contents(labels)
-    chosen = [y for y, name in enumerate(labels) if label is None or name == label]
-    rows = {labels[y]: _strongest(model, y, top) for y in chosen}
-    return Contents(labels, rows=rows, transitions=model.transitions())
-
-
 TASK = Task(
     plural="sentences",
     recipes=TAGGERS,
@@ -133,7 +117,7 @@ TASK = Task(
     estimator=Tagger,
     train=train,
     predict=predict,
-    inspect=inspect,
+    inspect=tagger_contents,
     takes=(
         "features",
         "label",
@@ -231,12 +215,3 @@ def _thoughts(tagger: Tagger, table: TokenTable, readings: list[list[list[str]]]
             ]
         found.append({**thought, "entropy": d.entropy})
     return found
-
-
-def _strongest(model: ChainModel, y: int, top: int) -> list[tuple[str, float]]:
-    """The features of greatest weight for a label, among those that are finite."""
-    unary = model.weights.unary[:, y]
-    column = np.where(np.isfinite(unary), unary, -np.inf)
-    order = np.argsort(-column, kind="stable")[:top]
-    names = model.encoder.names(order.astype(np.int32))
-    return [(name, float(column[f])) for name, f in zip(names, order.tolist(), strict=True)]

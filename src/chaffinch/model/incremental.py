@@ -14,6 +14,7 @@ from chaffinch.features.reduction import reduced
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.label_contexts import context_names
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
@@ -93,6 +94,18 @@ class IncrementalModel:
     def columns(self) -> tuple[str, ...]:
         """The encoder's."""
         return self.encoder.columns
+
+    def names(self, rows: NDArray[np.int32]) -> list[str]:
+        """What rows of weights stand for: features of the input, and behind them contexts of labels."""
+        F = len(self.weights.unary)
+        seen = rows[rows >= F] - F
+        contexts = iter(
+            context_names(
+                self.encoder, self.labels.inner, self.weights.template[seen], self.weights.key[seen]
+            )
+        )
+        features = iter(self.encoder.names(rows[rows < F]))
+        return [next(features if row < F else contexts) for row in rows.tolist()]
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The labels that the search decides on."""
