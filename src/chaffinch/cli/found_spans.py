@@ -1,6 +1,5 @@
 """What a tagger found, as spans of characters: sentences go back to the formats of annotation tools."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,8 +8,7 @@ from chaffinch.corpus.registry import with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.text.document import Document, Span
-from chaffinch.text.schemes import BILOU, BIO, BIOES, OUTSIDE, Scheme, TokenSpan, spans
-from chaffinch.text.schemes.table import parts
+from chaffinch.text.schemes import TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 
 
@@ -20,13 +18,6 @@ def format_of_spans(output: Path) -> Format | None:
         return None
     chosen = written_as(output, frozenset({"spans"})) if with_extension(output) else None
     return chosen if chosen is not None and "spans" in chosen.carries else None
-
-
-def scheme_of(labels: Sequence[str]) -> Scheme | None:
-    """The scheme in which a tagger's labels spell spans, if they do."""
-    if not any(label != OUTSIDE for label in labels):
-        return None
-    return next((s for s in (BIO, BIOES, BILOU) if all(parts(label, s) for label in labels)), None)
 
 
 def write_spans(

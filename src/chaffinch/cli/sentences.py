@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.cli.console import progress_bar
-from chaffinch.cli.found_spans import format_of_spans, scheme_of, write_spans
+from chaffinch.cli.found_spans import format_of_spans, write_spans
 from chaffinch.cli.steps import show_steps
 from chaffinch.cli.tagger_contents import tagger_contents
 from chaffinch.cli.task import Prediction, Task, Training
@@ -22,7 +22,7 @@ from chaffinch.evaluate import score_tags
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.schemes import spans
+from chaffinch.text.schemes import scheme_of, spans
 from chaffinch.text.table import TokenTable, concatenated
 
 # Stands in the place of readings that a sentence does not have.
@@ -80,15 +80,16 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
         return
     if asked.beside:
         raise ConfigError("--beside goes with --steps")
-    separator = " " if len(table.columns) == 1 else "\t"
+    format = None if asked.json else format_of_spans(asked.output)
+    if format is not None and (asked.kbest is not None or asked.nth is not None):
+        raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
     readings = _readings(tagger, table, asked)
-    if not asked.json and (format := format_of_spans(asked.output)) is not None:
-        if asked.kbest is not None or asked.nth is not None:
-            raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
+    if format is not None:
         given = documents or [Document.from_words(words) for words in table.lists(WORD)]
         best = [columns[0] for columns in readings]
         write_spans(tagger, table, given, best, asked.marginals, asked.output, format)
         return
+    separator = " " if len(table.columns) == 1 else "\t"
     shown = [table.lists(name) for name in table.columns]
     added = [list(column) for column in zip(*readings, strict=True)]
     thoughts = _thoughts(tagger, table, readings) if asked.probabilities else []

@@ -22,6 +22,7 @@ from chaffinch.text.schemes.table import (
     SCHEMES,
     Scheme,
     scheme_named,
+    scheme_of,
     tag_set,
 )
 
@@ -47,6 +48,7 @@ __all__ = [
     "repair",
     "repair_column",
     "scheme_named",
+    "scheme_of",
     "spans",
     "tag_set",
     "tags_of",

@@ -66,6 +66,17 @@ def scheme_named(name: str | Scheme) -> Scheme:
     return SCHEMES[known]
 
 
+def scheme_of(labels: Sequence[str]) -> Scheme | None:
+    """The scheme in which labels spell spans, whatever their order; None where they spell none.
+
+    >>> scheme_of(["O", "B-PER", "I-PER"]) is BIO, scheme_of(["NN", "VB"]), scheme_of(["O"])
+    (True, None, None)
+    """
+    if not any(label != OUTSIDE for label in labels):
+        return None
+    return next((s for s in (BIO, BIOES, BILOU) if all(parts(label, s) for label in labels)), None)
+
+
 def tag_set(types: Sequence[str], scheme: str | Scheme) -> list[str]:
     """Every tag of a scheme for these span types, O first.
 
