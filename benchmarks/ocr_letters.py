@@ -53,9 +53,19 @@ def crfsuite_input(given: tuple[Any, Any]) -> Any:
 
 def crfsuite_lbfgs(ready: Any) -> Any:
     """CRFsuite's L-BFGS with c2 = 1 and weights for all transitions, from lists of features to a tagger."""
+    return _crfsuite(ready, "lbfgs", {"c1": 0.0, "c2": 1.0})
+
+
+def crfsuite_perceptron(ready: Any) -> Any:
+    """CRFsuite's averaged perceptron as it comes, with weights for all transitions."""
+    return _crfsuite(ready, "ap", {})
+
+
+def _crfsuite(ready: Any, algorithm: str, settings: dict[str, float]) -> Any:
+    """A tagger from lists of features."""
     X, y, pycrfsuite = ready
-    trainer = pycrfsuite.Trainer(algorithm="lbfgs", verbose=False)
-    trainer.set_params({"c1": 0.0, "c2": 1.0, "feature.possible_transitions": True})
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+    trainer.set_params({**settings, "feature.possible_transitions": True})
     for word, labels in zip(X, y, strict=True):
         trainer.append(word, labels)
     with tempfile.TemporaryDirectory() as folder:

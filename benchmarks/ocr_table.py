@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from benchmarks import ocr_letters
 from benchmarks.kernel_svm import Letters, fit_ours
 from chaffinch.corpus import read
 from chaffinch.estimators import Tagger
@@ -95,12 +97,27 @@ def readers() -> Iterator[tuple[str, Callable[[TokenTable, TokenTable], Score]]]
             partial(by_recipe, reader),
         )
     yield RBF, by_rbf
+    for name, train in (
+        ("averaged perceptron", ocr_letters.crfsuite_perceptron),
+        ("L-BFGS", ocr_letters.crfsuite_lbfgs),
+    ):
+        yield f"*CRFsuite, {name}*", partial(by_crfsuite, train)
 
 
 def by_recipe(reader: Reader, train: TokenTable, test: TokenTable) -> Score:
     """A tagger's."""
     (found,) = read_by([reader], train, test)
     return 100 * found.letters, 100 * found.words, found.train_s, found.predict_s
+
+
+def by_crfsuite(fitted: Callable[[Any], Any], train: TokenTable, test: TokenTable) -> Score:
+    """The other package's, its lists of features made before the clock starts."""
+    ready = ocr_letters.crfsuite_input((train, test))
+    began = time.process_time()
+    tagger = fitted(ready)
+    trained = time.process_time()
+    found = ocr_letters.right((train, test), tagger)
+    return 100 * found["letters"], 100 * found["words"], trained - began, time.process_time() - trained
 
 
 def by_rbf(train: TokenTable, test: TokenTable) -> Score:
