@@ -14,12 +14,8 @@ from chaffinch.estimators.keeping import Kept
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
-from chaffinch.model.bigram_chain import BigramChainModel
-from chaffinch.model.chain import ChainModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
-from chaffinch.model.protocols import Packed
-from chaffinch.model.pruned_chain import PrunedChainModel
-from chaffinch.model.two_pass import TwoPassModel
+from chaffinch.model.protocols import LatticeModel, Packed
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.text.document import LABEL
@@ -157,10 +153,7 @@ class Tagger(Kept[TaggingModel]):
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """All that the model thinks possible, sentence by sentence: probabilities of labels, pairs, spans, samples."""
         model, table = self._fitted(), self._table(X)
-        if isinstance(model, TwoPassModel):
-            table = model.read(table, self.threads)
-            model = model.second
-        if not isinstance(model, ChainModel | BigramChainModel | PrunedChainModel):
+        if not isinstance(model, LatticeModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
             )

@@ -1,18 +1,21 @@
 """The linear chain as a tagger: feature rows, one table of weights per part, exact decoding."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import LinearChain
+from chaffinch._core import LinearChain, score_rows
 from chaffinch.errors import ModelFileError
 from chaffinch.model.encoders import Encoder
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
 SECOND_ORDER = ("triple", "first", "last")
@@ -94,6 +97,16 @@ class ChainModel:
         rows = self.encoder.rows(table, threads)
         p, _ = self._native().marginals(table.ptr, rows.ptr, rows.ids, threads)
         return self.labels.collapsed(p.reshape(-1, len(self.labels.inner)))
+
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """Unary potentials are the sums of the rows' weights; all others are the same for every sentence."""
+        w, rows = self.weights, self.encoder.rows(table, threads)
+        chain = Chain(len(self.labels.inner), order=1 if w.triple is None else 2)
+        unary = np.zeros((len(rows.ptr) - 1, chain.Y), np.float32)
+        score_rows(rows.ptr, rows.ids, w.unary, unary)
+        shared = {name: block for name, block in w.arrays().items() if name != "unary"}
+        for a, b in pairwise(table.ptr.tolist()):
+            yield chain, Parts(unary=unary[a:b], **shared)
 
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of label pairs [Y, Y]; second order: the log of the mean over the label before them."""

@@ -8,12 +8,9 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import score_rows
 from chaffinch.errors import DataError
-from chaffinch.model.bigram_chain import BigramChainModel
-from chaffinch.model.chain import ChainModel
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.pruned_chain import PrunedChainModel
+from chaffinch.model.protocols import LatticeModel
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -140,32 +137,10 @@ class SentenceDistribution:
         return [self.labels.outer[i] for i in self.labels.outer_of[y].tolist()]
 
 
-def distributions(
-    model: ChainModel | BigramChainModel | PrunedChainModel, table: TokenTable, threads: int
-) -> Iterator[SentenceDistribution]:
+def distributions(model: LatticeModel, table: TokenTable, threads: int) -> Iterator[SentenceDistribution]:
     """The distribution of each sentence of a table, in order; that of a pruned chain is over the labels it tries."""
-    if isinstance(model, PrunedChainModel):
-        pruned = Chain(len(model.labels.inner))
-        for parts in model.potentials(table, threads):
-            yield SentenceDistribution(pruned, _double(parts), model.labels)
-        return
-    w = model.weights
-    chain = Chain(len(model.labels.inner), order=1 if w.triple is None else 2)
-    if isinstance(model, BigramChainModel):
-        for parts, bounds in model.potentials(table, threads):
-            steps = 0
-            for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-                pairs = parts["pair"][steps : steps + max(b - a - 1, 0)]
-                steps += len(pairs)
-                one = Parts(unary=parts["unary"][a:b], pair=pairs, start=w.start, end=w.end)
-                yield SentenceDistribution(chain, _double(one), model.labels)
-        return
-    rows = model.encoder.rows(table, threads)
-    unary = np.zeros((len(rows.ptr) - 1, chain.Y), np.float32)
-    score_rows(rows.ptr, rows.ids, w.unary, unary)
-    shared = {name: block for name, block in w.arrays().items() if name != "unary"}
-    for a, b in zip(table.ptr[:-1].tolist(), table.ptr[1:].tolist(), strict=True):
-        yield SentenceDistribution(chain, _double(Parts(unary=unary[a:b], **shared)), model.labels)
+    for chain, parts in model.lattices(table, threads):
+        yield SentenceDistribution(chain, _double(parts), model.labels)
 
 
 def _double(parts: Parts) -> Parts:

@@ -1,6 +1,8 @@
 """A chain whose positions are scored through a polynomial kernel, in the primal: weights of products of features."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -53,6 +55,13 @@ class PolynomialChainModel:
             self._potentials(table, threads), table.ptr, threads=threads
         )
         return self.labels.collapsed(expected["unary"].astype(np.float32))
+
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """Unary potentials are the kernel's; all others are the same for every sentence."""
+        chain, parts = self._chain(), self._potentials(table, threads)
+        shared = {name: block for name, block in parts.items() if name != "unary"}
+        for a, b in pairwise(table.ptr.tolist()):
+            yield chain, Parts(unary=parts["unary"][a:b], **shared)
 
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of label pairs [Y, Y]."""

@@ -1,13 +1,14 @@
 """What an estimator asks of the model that it holds."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.labels import LabelSet
+from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
 
@@ -57,4 +58,18 @@ class TaggingModel(Protocol):
 
     def packed(self) -> Packed:
         """What a model file keeps."""
+        ...
+
+
+@runtime_checkable
+class LatticeModel(Protocol):
+    """A trained tagger that scores whole labellings: each sentence is a chain with potentials."""
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels."""
+        ...
+
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """The chain over inner labels and its potentials, sentence by sentence."""
         ...

@@ -16,7 +16,7 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sentence_blocks import sentence_blocks
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
-from chaffinch.structures import Parts
+from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
 PRUNING = "pruning"
@@ -83,10 +83,11 @@ class PrunedChainModel:
         p, _ = self._kernel.marginals(table.ptr, rows.ptr, rows.ids, threads)
         return self.labels.collapsed(p.reshape(-1, len(self.labels.inner)))
 
-    def potentials(self, table: TokenTable, threads: int) -> Iterator[Parts]:
-        """Those of each sentence; labels that are not tried at a token are minus infinity there."""
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """Labels that are not tried at a token have minus infinity there."""
         rows = self.encoder.rows(table, threads)
         Y = len(self.labels.inner)
+        chain = Chain(Y)
         for a, b, bounds in sentence_blocks(table.ptr, TOKENS):
             ptr, ids = rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]]
             used, places = np.unique(ids, return_inverse=True)
@@ -95,7 +96,7 @@ class PrunedChainModel:
             p, _ = self._kernel.marginals(bounds, ptr, ids, threads)
             unary[p.reshape(-1, Y) == 0] = -np.inf
             for begin, end in pairwise(bounds.tolist()):
-                yield Parts(unary=unary[begin:end], pair=self.pair, start=self.start, end=self.end)
+                yield chain, Parts(unary=unary[begin:end], pair=self.pair, start=self.start, end=self.end)
 
     def states(self, table: TokenTable, threads: int) -> float:
         """How many labels are tried at a token, on the mean."""

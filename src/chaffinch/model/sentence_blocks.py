@@ -1,6 +1,7 @@
 """Chains whose potentials differ from position to position: made and decoded a block of sentences at a time."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,6 +55,17 @@ class BlockwiseChain:
             for parts, bounds in self.potentials(table, threads)
         ]
         return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
+
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """A block has pairs of the tokens that follow another: one less than tokens for each sentence."""
+        chain = Chain(len(self.labels.inner))
+        for parts, bounds in self.potentials(table, threads):
+            shared = {name: block for name, block in parts.items() if name not in ("unary", "pair")}
+            step = 0
+            for a, b in pairwise(bounds.tolist()):
+                pair = parts["pair"][step : step + max(b - a - 1, 0)]
+                step += len(pair)
+                yield chain, Parts(unary=parts["unary"][a:b], pair=pair, **shared)
 
 
 def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:

@@ -1,16 +1,17 @@
 """Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
+from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.protocols import Packed, Reading, TaggingModel
+from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel
 from chaffinch.modelfile import ModelFile
+from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
 from chaffinch.text.schemes.table import BIO
 from chaffinch.text.schemes.table import parts as tag_parts
@@ -57,6 +58,12 @@ class TwoPassModel:
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """The second's."""
         return self.second.marginals(self.read(table, threads), threads)
+
+    def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
+        """The second's."""
+        if not isinstance(self.second, LatticeModel):
+            raise ConfigError("the second of the two models has no distribution over labellings")
+        return self.second.lattices(self.read(table, threads), threads)
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""
