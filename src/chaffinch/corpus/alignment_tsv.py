@@ -65,7 +65,7 @@ def read(
                 losses.add("links outside their sentences were left out", where, len(outside))
             kept.append(inside)
         d = Document.from_words(words)
-        d.links = Links(tuple(target), kept[0], kept[1])
+        d.links, d.line = Links(tuple(target), kept[0], kept[1]), number
         yield d
 
 

@@ -29,7 +29,7 @@ def document(
     ([Span(label='PER', start=0, end=3, score=None)], [], {'source': 'chat'})
     """
     text_key = text if text is not None else next((k for k in TEXT_KEYS if k in record), TEXT_KEYS[0])
-    made = Document(text=record.string(text_key), id=record.scalar("id"))
+    made = Document(text=record.string(text_key), id=record.scalar("id"), line=record.line)
     label_keys = (label,) if label is not None else LABEL_KEYS
     if label is not None and label not in record.value:
         raise DataError(

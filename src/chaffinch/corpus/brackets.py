@@ -36,12 +36,12 @@ def read(path: str | Path, *, strip: bool = False) -> Iterator[Document]:
 
     strip: take traces and function tags away, as parsers usually want (a tree of traces only is left out)
     """
-    for group, tree in _trees(path):
+    for line, group, tree in _trees(path):
         kept = stripped(tree) if strip else tree
         if kept is not None:
             words, labels = _leaves(kept)
             d = Document.from_words(words, pos=labels)
-            d.tree, d.group = kept, group
+            d.tree, d.group, d.line = kept, group, line
             yield d
 
 
@@ -201,23 +201,25 @@ class _Node:
         return Tree(self.atoms[0], tuple(self.children), word)
 
 
-def _trees(path: str | Path) -> Iterator[tuple[str | None, Tree]]:
-    """Each tree with the file that a table names for it."""
+def _trees(path: str | Path) -> Iterator[tuple[int, str | None, Tree]]:
+    """Each tree with the line on which it begins and the file that a table names for it."""
     name = display_name(path)
     builder = _Builder()
-    table = False
+    table, begun = False, 0
     for number, line in lines(path):
         where = f"{name}:{number}"
         if number == 1 and line == TABLE_HEADER:
             table = True
         elif not table:
+            begun = begun if builder.open else number
             for tree in builder.feed(line, where):
-                yield None, tree
+                yield begun, None, tree
+                begun = number
         elif line:
             cells = line.split("\t")
             if len(cells) != 2:
                 raise DataError(f"{where}: expected 2 columns as in the header, found {len(cells)}")
-            yield cells[0] or None, parse(cells[1], where)
+            yield number, cells[0] or None, parse(cells[1], where)
     builder.finish(name)
 
 

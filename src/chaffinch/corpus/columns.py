@@ -66,7 +66,7 @@ def documents(parsed: Iterable[Block], names: tuple[str, ...]) -> Iterator[Docum
             name: (types, ids.tolist()) for name, (types, ids) in zip(names, block.columns, strict=True)
         }
         words, word_ids = columns.pop(WORD)
-        bounds, groups = block.ptr.tolist(), block.groups.tolist()
+        bounds, groups, lines = block.ptr.tolist(), block.groups.tolist(), block.lines.tolist()
         for n, remarks in enumerate(block.remarks):
             start, end = bounds[n], bounds[n + 1]
             document = Document.from_words([words[i] for i in word_ids[start:end]])
@@ -76,7 +76,7 @@ def documents(parsed: Iterable[Block], names: tuple[str, ...]) -> Iterator[Docum
             if groups[n] != group:
                 group = groups[n]
                 group_name = _group_name(remarks) or str(group)
-            document.group = group_name or None
+            document.group, document.line = group_name or None, lines[n]
             yield document
 
 

@@ -121,7 +121,9 @@ class _Sentence:
         if label:
             columns[LABEL] = ["|".join(parts) for parts in zip(*(cells[name] for name in label), strict=True)]
         sentence_id = self.fields.pop("sent_id", None)
-        return Document(text, tokens, columns, id=sentence_id, group=group, fields=self.fields)
+        return Document(
+            text, tokens, columns, id=sentence_id, group=group, fields=self.fields, line=self.line
+        )
 
     def _words(self) -> tuple[list[tuple[str, ...]], list[Unit]]:
         """The cells of the words; the units of the text. Ranges and empty nodes go to the fields."""

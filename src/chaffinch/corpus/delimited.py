@@ -192,12 +192,13 @@ def _read(
     at_text, at_label = text_and_label(display_name(path), header, text, label)
     others = [(i, cell) for i, cell in enumerate(header) if i not in (at_text, at_label) and cell != "id"]
     at_id = header.index("id") if "id" in header else None
-    for _, row in table:
+    for number, row in table:
         yield Document(
             text=row[at_text],
             labels=[] if at_label is None else split_labels(row[at_label], separator),
             id=None if at_id is None else row[at_id] or None,
             fields={cell: row[i] for i, cell in others},
+            line=number,
         )
 
 

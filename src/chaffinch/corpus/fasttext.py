@@ -27,14 +27,14 @@ def read(path: str | Path, *, prefix: str = PREFIX) -> Iterator[Document]:
     if not prefix:
         raise ConfigError("the prefix of labels must not be empty")
     label = re.compile(rf"{re.escape(prefix)}(\S+)(?:[ \t]|$)")
-    for _, line in lines(path):
+    for number, line in lines(path):
         if not line.strip():
             continue
         labels, at = [], 0
         while match := label.match(line, at):
             labels.append(match[1])
             at = match.end()
-        yield Document(text=line[at:], labels=labels)
+        yield Document(text=line[at:], labels=labels, line=number)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, prefix: str = PREFIX) -> None:

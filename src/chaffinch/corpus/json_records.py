@@ -4,16 +4,18 @@ A line file is streamed; an array is a single JSON value and is loaded whole.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.whole import whole_decoded
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
+from chaffinch.text.document import Document
 
 # How much of an unexpected value a message shows.
 SHOWN = 60
@@ -21,7 +23,7 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object and where it stands (``posts.jsonl:12`` or ``tasks.json: item 3``).
+    """A JSON object and where it stands (``posts.jsonl:12`` or ``tasks.json: item 3``); its line if it has its own.
 
     >>> r = Record("posts.jsonl:12", {"text": "ok", "start": "4"})
     >>> r.string("text")
@@ -33,6 +35,7 @@ class Record:
 
     where: str
     value: dict[str, Any]
+    line: int | None = None
 
     def __contains__(self, key: str) -> bool:
         return self.value.get(key) is not None
@@ -134,6 +137,21 @@ def records(path: str | Path) -> Iterator[Record]:
             number += 1
 
 
+def documents(
+    found: Iterable[Record], made: Callable[[Record], Document | None], losses: Losses | None
+) -> Iterator[Document]:
+    """What is made of each record; None is none. A record that cannot be read is refused through the losses."""
+    tally = losses if losses is not None else Losses()
+    for record in found:
+        try:
+            d = made(record)
+        except DataError as fault:
+            tally.refuse(fault)
+            continue
+        if d is not None:
+            yield d
+
+
 def first_object(head: bytes) -> dict[str, Any]:
     """The object on the first line of a file that starts so; empty if there is none, or not all of it."""
     try:
@@ -161,7 +179,7 @@ def shown(value: Any) -> str:
 
 def _line_record(path: str | Path, number: int, line: str) -> Record:
     where = f"{display_name(path)}:{number}"
-    return _record(where, _parsed(where, line))
+    return _record(where, _parsed(where, line), number)
 
 
 def _array_records(path: str | Path, first_line: int, text: str) -> Iterator[Record]:
@@ -172,10 +190,10 @@ def _array_records(path: str | Path, first_line: int, text: str) -> Iterator[Rec
         yield _record(f"{name}: item {i}", item)
 
 
-def _record(where: str, value: Any) -> Record:
+def _record(where: str, value: Any, line: int | None = None) -> Record:
     if not isinstance(value, dict):
         raise DataError(f"{where}: expected a JSON object, found {shown(value)}")
-    return Record(where, value)
+    return Record(where, value, line)
 
 
 def _parsed(where: str, text: str, first_line: int | None = None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_field, compact, records, shown
+from chaffinch.corpus.json_records import Record, as_field, compact, documents, records, shown
 from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
@@ -47,15 +47,7 @@ def read(
     if offsets not in (CODE_POINTS, UTF_16):
         raise ConfigError(f"offsets must be {CODE_POINTS} or {UTF_16}, got {offsets!r}")
     tally = losses if losses is not None else Losses()
-    for task in records(path):
-        fields = task.record("data")
-        d = Document(text=fields.string(text), id=task.scalar("id"))
-        d.fields = {k: as_field(v) for k, v in fields.value.items() if k != text and v is not None}
-        chosen = _chosen(task, tally)
-        if chosen is not None:
-            for result in chosen.records("result"):
-                _annotate(d, result, offsets, tally)
-        yield d
+    return documents(records(path), lambda task: _document(task, text, offsets, tally), tally)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, model: str = "chaffinch") -> None:
@@ -69,6 +61,17 @@ def write(documents: Iterable[Document], path: str | Path, *, model: str = "chaf
             out.write(before + compact(_task(d, model)))
             before = ",\n"
         out.write("\n]\n" if before == ",\n" else "[]\n")
+
+
+def _document(task: Record, text: str, offsets: str, tally: Losses) -> Document:
+    fields = task.record("data")
+    d = Document(text=fields.string(text), id=task.scalar("id"), line=task.line)
+    d.fields = {k: as_field(v) for k, v in fields.value.items() if k != text and v is not None}
+    chosen = _chosen(task, tally)
+    if chosen is not None:
+        for result in chosen.records("result"):
+            _annotate(d, result, offsets, tally)
+    return d
 
 
 def _task(d: Document, model: str) -> dict[str, Any]:

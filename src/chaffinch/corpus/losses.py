@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chaffinch.errors import DataError
+
 
 @dataclass(slots=True)
 class Loss:
@@ -38,6 +40,10 @@ class Losses:
             self._kinds[what].count += count
         else:
             self._kinds[what] = Loss(what, count, first)
+
+    def refuse(self, fault: DataError) -> None:
+        """A record that cannot be read ends the reading; whoever can do without it goes on from here."""
+        raise fault
 
     def __iter__(self) -> Iterator[Loss]:
         return iter(self._kinds.values())

@@ -14,7 +14,7 @@ EXTENSIONS = (".txt", ".text")
 
 def read(path: str | Path) -> Iterator[Document]:
     """One document per line; blank lines are passed over."""
-    return (Document(text=line) for _, line in lines(path) if line.strip())
+    return (Document(text=line, line=number) for number, line in lines(path) if line.strip())
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

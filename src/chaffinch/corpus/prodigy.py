@@ -12,7 +12,15 @@ from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets, span, span_object
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_field, compact, first_object, line_records, shown
+from chaffinch.corpus.json_records import (
+    Record,
+    as_field,
+    compact,
+    documents,
+    first_object,
+    line_records,
+    shown,
+)
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.files import writing_text
@@ -25,16 +33,7 @@ OWN_KEYS = ("text", "tokens", "spans", "label", "accept", "options", "answer", "
 def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
     """The accepted tasks of a dataset as ``db-out`` prints it."""
     tally = losses if losses is not None else Losses()
-    for record in line_records(path):
-        answer = record.value.get("answer", "accept")
-        if answer not in ANSWERS:
-            raise DataError(
-                f"{record.where}: expected 'answer' to be one of {ANSWERS}, found {shown(answer)}"
-            )
-        if answer != "accept":
-            tally.add(f"tasks answered {answer} are no documents", record.where)
-            continue
-        yield _document(record, tally)
+    return documents(line_records(path), lambda record: _accepted(record, tally), tally)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[str] | None = None) -> None:
@@ -49,8 +48,18 @@ def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[
             out.write(compact(_task(d, options) | d.fields) + "\n")
 
 
+def _accepted(record: Record, tally: Losses) -> Document | None:
+    answer = record.value.get("answer", "accept")
+    if answer not in ANSWERS:
+        raise DataError(f"{record.where}: expected 'answer' to be one of {ANSWERS}, found {shown(answer)}")
+    if answer != "accept":
+        tally.add(f"tasks answered {answer} are no documents", record.where)
+        return None
+    return _document(record, tally)
+
+
 def _document(record: Record, tally: Losses) -> Document:
-    d = Document(text=record.string("text"), id=record.scalar("id"))
+    d = Document(text=record.string("text"), id=record.scalar("id"), line=record.line)
     for item in record.records("tokens"):
         word, start, end = item.string("text"), item.integer("start"), item.integer("end")
         check_offsets(item.where, start, end, d.text)

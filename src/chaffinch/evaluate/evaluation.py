@@ -125,6 +125,20 @@ def evaluate_files(
     """
     paths = [path for path in (gold, predicted, against) if path is not None]
     read = source(paths, format, options)
+    seen = _seen_scores(read, train) if train is not None and isinstance(read, TagSource) else None
+    return evaluated(read, convention=convention, scheme=scheme, confidence=confidence, seed=seed, seen=seen)
+
+
+def evaluated(
+    read: TagSource | DocumentSource,
+    *,
+    convention: str = AUTO,
+    scheme: str | None = None,
+    confidence: float = 95.0,
+    seed: int = 0,
+    seen: dict[str, float] | None = None,
+) -> Evaluation:
+    """The scores of the first output of a source; with a second, compared with it."""
     if isinstance(read, TagSource):
         scorer = TagScorer(read.labels, convention, scheme)
         scores: Scores = scorer.score(read.y, read.outputs[0], read.ptr)
@@ -141,7 +155,7 @@ def evaluate_files(
         confidence=confidence,
         seed=seed,
         comparison=compare(tallies[0], tallies[1], confidence, seed) if len(tallies) > 1 else None,
-        seen=_seen_scores(read, train) if train is not None and isinstance(read, TagSource) else None,
+        seen=seen,
         scorer=scorer,
     )
 

@@ -1,6 +1,6 @@
 """What is scored: a gold file and one or two outputs, checked to be about the same text."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.corpus import Format, detect, named, read, read_table
-from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import DataError
 from chaffinch.files import STDIO, display_name
@@ -213,14 +212,14 @@ def _check_same_documents(
 ) -> None:
     for n, (x, y) in enumerate(zip_longest(gold, other)):
         if x is None or y is None:
-            longer, shorter = (a, b) if y is None else (b, a)
-            raise DataError(
-                f"{_row(longer, n)}: item {n + 1} begins here, but {display_name(shorter)} ends after {n}"
-            )
+            longer, shorter = (_row(a, n, x), b) if y is None else (_row(b, n, y), a)
+            raise DataError(f"{longer}: item {n + 1} begins here, but {display_name(shorter)} ends after {n}")
         if task != TREES and x.text != y.text:
             at = next((i for i, (p, q) in enumerate(zip(x.text, y.text, strict=False)) if p != q), 0)
             shown = [repr(d.text[max(0, at - 10) : at + 20]) for d in (x, y)]
-            raise DataError(f"{_row(b, n)}: the text is not that of {_row(a, n)}: {shown[1]}, but {shown[0]}")
+            raise DataError(
+                f"{_row(b, n, y)}: the text is not that of {_row(a, n, x)}: {shown[1]}, but {shown[0]}"
+            )
 
 
 def _check_one_label(path: str | Path, documents: Sequence[Document], predicted: bool) -> None:
@@ -228,21 +227,10 @@ def _check_one_label(path: str | Path, documents: Sequence[Document], predicted:
         if predicted and PREDICTION in d.fields:
             continue
         if len(d.labels) != 1:
-            raise DataError(f"{_row(path, n)}: expected one label, found {len(d.labels)}")
+            raise DataError(f"{_row(path, n, d)}: expected one label, found {len(d.labels)}")
 
 
-def _row(path: str | Path, n: int) -> str:
+def _row(path: str | Path, n: int, d: Document | None) -> str:
     """``file:line`` where the format has a line or a row per item; else which item of the file."""
-    name = display_name(path)
-    if str(path) != STDIO:
-        kind = name.removesuffix(".gz").rpartition(".")[2].lower()
-        places: Iterator[int] = iter(())
-        if kind in ("csv", "tsv"):
-            places = (number for number, _ in rows(path, "," if kind == "csv" else "\t", kind == "csv"))
-            next(places, None)
-        elif kind in ("jsonl", "txt", "mrg", "trees"):
-            places = (number for number, line in lines(path) if line.strip())
-        for i, number in enumerate(places):
-            if i == n:
-                return f"{name}:{number}"
-    return f"{name}, item {n + 1}"
+    known = None if d is None else d.line
+    return f"{display_name(path)}, item {n + 1}" if known is None else f"{display_name(path)}:{known}"

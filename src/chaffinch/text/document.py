@@ -53,6 +53,7 @@ class Document:
     shares:  how much of each label it has, adding up to one, where that is not all or nothing; ``labels`` is the most
     group:   what larger document this one belongs to, for features that look beyond the sentence
     fields:  whatever else its row held, as strings
+    line:    where in its file it begins (its first token, in files of columns), from 1; no part of what it says
     """
 
     text: str
@@ -66,6 +67,7 @@ class Document:
     id: str | None = None
     group: str | None = None
     fields: dict[str, str] = field(default_factory=dict)
+    line: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
     def from_words(cls, words: list[str], **columns: list[str]) -> "Document":
