@@ -101,6 +101,22 @@ def test_the_solution_is_libsvms(kernel, Y, megabytes):
         assert (ours.scores(x).argmax(axis=1) == theirs.predict(x)).mean() > 0.98
 
 
+def test_pairs_of_labels_of_too_many_objects_ask_for_few_rows():
+    x = np.concatenate([np.arange(60.0), 100 + np.arange(60.0), 200 + np.arange(60.0)])
+    y = np.repeat(np.arange(3), 60).astype(np.int32)
+    asked = 0
+
+    def near(a, b):
+        nonlocal asked
+        asked += 1
+        return np.exp(-((a - b) ** 2) / 1e3)
+
+    small = 120 * 120 * 4 / 2**20  # two labels fit, three do not
+    machine = KernelSvm(C=1.0).fit(problem_of(list(x), y, FunctionKernel(near), megabytes=small))
+    assert asked < 3 * 120 * 121 / 2 / 4  # a quarter of what three whole matrices take
+    assert (machine.scorer.scores(list(x)).argmax(axis=1) == y).all()
+
+
 def test_shrinking_reaches_the_same_solution_on_a_larger_problem():
     x, y = blobs(1500, 2, spread=2.5)
     kernel = Rbf(gamma=0.1)

@@ -70,6 +70,8 @@ def test_any_number_of_threads_and_any_cut_of_the_rows_gives_the_same_bytes(kern
         one = kernel.gram(X, Y, threads=1)
         assert one.tobytes() == kernel.gram(X, Y, threads=3).tobytes()
         assert one[:9].tobytes() == kernel.gram(X[:9], Y, threads=2).tobytes()
+        left, right = kernel.prepared(X), kernel.prepared(Y)  # what is made of the right side is kept
+        assert one.tobytes() == b"".join(kernel.gram(left.taken([n]), right).tobytes() for n in range(130))
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)

@@ -7,6 +7,8 @@
 #include "score.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 
 namespace chaffinch::bindings {
 
@@ -16,7 +18,15 @@ DenseRows dense(const In<float, 2>& x) {
     return {x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1))};
 }
 
-// Sparse rows that were checked once.
+// Dense rows as the right side of blocks, packed once.
+struct PackedDense {
+    In<float, 2> values;
+    PackedRows rows;
+
+    PackedDense(In<float, 2> values_, bool apart) : values(std::move(values_)), rows(dense(values), apart) {}
+};
+
+// Sparse rows that were checked once, and indexed when they are first compared with.
 struct KernelRows {
     In<std::int64_t> ptr;
     In<std::int32_t> ids;
@@ -33,6 +43,15 @@ struct KernelRows {
         expect(F >= 0 && all_below(span(ids), F), "KernelRows: a feature is out of range");
         examples = {bounds, span(ids), span(values), F, 0.0f};
     }
+
+    const IndexedRows& indexed() {
+        std::call_once(once, [&] { index = std::make_unique<IndexedRows>(examples); });
+        return *index;
+    }
+
+  private:
+    std::once_flag once;
+    std::unique_ptr<IndexedRows> index;
 };
 
 template <class Array> void check_block(const Array& out, std::int64_t n, std::int64_t m) {
@@ -160,26 +179,28 @@ void bind_kernels(nb::module_& m) {
     nb::class_<VectorKernel>(m, "VectorKernel", "A function of the inner product.")
         .def(nb::init<VectorKernelKind, int, float, float>(), nb::arg("kind"), nb::arg("degree"), nb::arg("gamma"),
              nb::arg("offset"));
+    nb::class_<PackedDense>(m, "PackedRows", "Dense rows as the right side of blocks, packed once.")
+        .def(nb::init<In<float, 2>, bool>(), nb::arg("values").noconvert(), nb::arg("apart"));
     nb::class_<KernelRows>(m, "KernelRows", "Sparse rows, checked once.")
         .def(nb::init<In<std::int64_t>, In<std::int32_t>, In<float>, std::int64_t>(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("features"));
     m.def(
         "dense_gram",
-        [](const VectorKernel& kernel, In<float, 2> A, In<float, 2> B, std::size_t threads, Out<float, 2> out) {
-            expect(A.shape(1) == B.shape(1), "dense_gram: rows must be of one length");
-            check_block(out, dense(A).n, dense(B).n);
+        [](const VectorKernel& kernel, In<float, 2> A, const PackedDense& B, std::size_t threads, Out<float, 2> out) {
+            expect(A.shape(1) == B.values.shape(1), "dense_gram: rows must be of one length");
+            expect(B.rows.apart() == (kernel.kind == VectorKernelKind::rbf), "dense_gram: B is packed for another kernel");
+            check_block(out, dense(A).n, B.rows.rows().n);
             nb::gil_scoped_release released;
-            dense_gram(kernel, dense(A), dense(B), threads, out.data());
+            dense_gram(kernel, dense(A), B.rows, threads, out.data());
         },
-        nb::arg("kernel"), nb::arg("A").noconvert(), nb::arg("B").noconvert(), nb::arg("threads"),
-        nb::arg("out").noconvert());
+        nb::arg("kernel"), nb::arg("A").noconvert(), nb::arg("B"), nb::arg("threads"), nb::arg("out").noconvert());
     m.def(
         "sparse_gram",
-        [](const VectorKernel& kernel, const KernelRows& A, const KernelRows& B, std::size_t threads, Out<float, 2> out) {
+        [](const VectorKernel& kernel, const KernelRows& A, KernelRows& B, std::size_t threads, Out<float, 2> out) {
             expect(A.examples.F == B.examples.F, "sparse_gram: rows must be over the same features");
             check_block(out, A.examples.N(), B.examples.N());
             nb::gil_scoped_release released;
-            sparse_gram(kernel, A.examples, B.examples, threads, out.data());
+            sparse_gram(kernel, A.examples, B.indexed(), threads, out.data());
         },
         nb::arg("kernel"), nb::arg("A"), nb::arg("B"), nb::arg("threads"), nb::arg("out").noconvert());
     m.def(
@@ -199,13 +220,13 @@ void bind_kernels(nb::module_& m) {
         nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert());
     m.def(
         "sparse_expansion",
-        [](const VectorKernel& kernel, const KernelRows& A, const KernelRows& B, In<float, 2> w, std::size_t threads,
+        [](const VectorKernel& kernel, const KernelRows& A, KernelRows& B, In<float, 2> w, std::size_t threads,
            Out<float, 2> out) {
             expect(A.examples.F == B.examples.F, "sparse_expansion: rows must be over the same features");
             expect(static_cast<std::int64_t>(w.shape(0)) == B.examples.N(), "sparse_expansion: w must have a row for each of B's");
             check_block(out, A.examples.N(), static_cast<std::int64_t>(w.shape(1)));
             nb::gil_scoped_release released;
-            sparse_expansion(kernel, A.examples, B.examples, w.data(), static_cast<std::int64_t>(w.shape(1)), threads,
+            sparse_expansion(kernel, A.examples, B.indexed(), w.data(), static_cast<std::int64_t>(w.shape(1)), threads,
                              out.data());
         },
         nb::arg("kernel"), nb::arg("A"), nb::arg("B"), nb::arg("w").noconvert(), nb::arg("threads"),

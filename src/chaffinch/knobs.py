@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
@@ -76,7 +77,12 @@ class Panel(NamedTuple):
 
 def knobs(config: Any) -> list[Knob]:
     """The knobs of a config class or instance, in order of declaration."""
-    hints = get_type_hints(config if isinstance(config, type) else type(config))
+    return list(_declared(config if isinstance(config, type) else type(config)))
+
+
+@cache
+def _declared(config: type) -> tuple[Knob, ...]:
+    hints = get_type_hints(config)
     declared = []
     for f in dataclasses.fields(config):
         if "help" not in f.metadata:
@@ -84,7 +90,7 @@ def knobs(config: Any) -> list[Knob]:
         kind, optional = _unwrapped(hints[f.name])
         m = f.metadata
         declared.append(Knob(f.name, kind, optional, f.default, m["help"], m["low"], m["high"], m["choices"]))
-    return declared
+    return tuple(declared)
 
 
 def check(config: Any) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import DocumentRows
+from chaffinch._core import DocumentRows, KernelRows
 from chaffinch.errors import DataError
 
 MOST_COLUMNS = 2**31 - 1
@@ -55,6 +56,13 @@ class SparseRows:
         none = np.zeros(0, np.float32)
         values = none if self.values is None else self.values
         return DocumentRows(self.ptr, self.ids, values, self.columns, bias, *(self.factors or (none, none)))
+
+    @cached_property
+    def for_kernels(self) -> KernelRows:
+        """The rows as native kernels read them: checked once, and indexed once."""
+        rows = self.spelt_out()
+        values = np.zeros(0, np.float32) if rows.values is None else rows.values
+        return KernelRows(rows.ptr, rows.ids, values, rows.columns)
 
     def spelt_out(self) -> "SparseRows":
         """The same with values instead of factors."""

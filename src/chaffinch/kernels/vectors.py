@@ -1,6 +1,6 @@
 """Kernels of vectors: functions of an inner product, over dense rows and sparse rows alike."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ class DenseRows:
     """Vectors as a table: float32 [n, d], finite."""
 
     values: NDArray[np.float32]
+    _packed: dict[bool, _core.PackedRows] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -26,6 +27,12 @@ class DenseRows:
     def columns(self) -> int:
         """d."""
         return int(self.values.shape[1])
+
+    def packed(self, apart: bool) -> _core.PackedRows:
+        """The rows as others are compared with them, packed once: by inner products, or by how far apart they are."""
+        if apart not in self._packed:
+            self._packed[apart] = _core.PackedRows(self.values, apart)
+        return self._packed[apart]
 
     def taken(self, which: NDArray[np.integer[Any]]) -> "DenseRows":
         """Some of the rows, in the order named."""
@@ -55,6 +62,7 @@ class VectorKernel(Kernel):
     """A kernel of rows of numbers: a NumPy table, a SciPy sparse matrix, or :class:`SparseRows`."""
 
     of_vectors = True
+    apart = False  # whether it looks at |a - b|
 
     def native(self) -> _core.VectorKernel:
         """The kernel as the core knows it; every setting is checked."""
@@ -71,10 +79,9 @@ class VectorKernel(Kernel):
         native, (A, B) = self.native(), _alike(A, B)
         out = np.empty((len(A), len(B)), np.float32)
         if isinstance(A, DenseRows) and isinstance(B, DenseRows):
-            _core.dense_gram(native, A.values, B.values, threads, out)
+            _core.dense_gram(native, A.values, B.packed(self.apart), threads, out)
         elif isinstance(A, SparseRows) and isinstance(B, SparseRows):
-            rows = _rows(A)
-            _core.sparse_gram(native, rows, rows if A is B else _rows(B), threads, out)
+            _core.sparse_gram(native, A.for_kernels, B.for_kernels, threads, out)
         return out
 
     def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
@@ -84,7 +91,7 @@ class VectorKernel(Kernel):
             return self.grouped_expansion(a, b, np.array([0, len(b)]), w, threads=threads)[:, 0]
         narrow = np.ascontiguousarray(w, np.float32)
         out = np.empty((len(a), narrow.shape[1]), np.float32)
-        _core.sparse_expansion(self.native(), _rows(a), _rows(b), narrow, threads, out)
+        _core.sparse_expansion(self.native(), a.for_kernels, b.for_kernels, narrow, threads, out)
         return out
 
     def grouped_expansion(
@@ -155,6 +162,7 @@ class Rbf(VectorKernel):
     array([[1.   , 0.135]], dtype=float32)
     """
 
+    apart = True
     gamma: float | None = knob(
         None, "how narrow: 1 / (columns * variance) of the data if not given", low=1e-12
     )
@@ -208,12 +216,6 @@ def _alike(A: Vectors, B: Vectors) -> tuple[Vectors, Vectors]:
 
 def _spelt_out(rows: Vectors) -> DenseRows:
     return rows if isinstance(rows, DenseRows) else DenseRows(rows.dense())
-
-
-def _rows(rows: SparseRows) -> _core.KernelRows:
-    rows = rows.spelt_out()
-    values = np.zeros(0, np.float32) if rows.values is None else rows.values
-    return _core.KernelRows(rows.ptr, rows.ids, values, rows.columns)
 
 
 def _squares(rows: Vectors) -> NDArray[np.float64]:

@@ -130,9 +130,11 @@ class KernelSvm(MarginChoice):
         part = (
             problem if len(who) == problem.N and (who == np.arange(problem.N)).all() else problem.taken(who)
         )
-        rows = part.rows
         diagonal = part.kernel.diagonal(part.objects, threads=part.threads).astype(np.float64)
-        row: Callable[[int], NDArray[np.float32]] = rows.whole().__getitem__ if rows.fits else rows.row
+        # A part of what is too large as a whole is met once: few of its rows are ever asked for.
+        row: Callable[[int], NDArray[np.float32]] = (
+            part.rows.whole().__getitem__ if problem.rows.fits else part.rows.row
+        )
         smo = _core.Smo(row, diagonal, t, self._penalties(problem, who))
         done = 0
         while True:

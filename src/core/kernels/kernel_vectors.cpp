@@ -2,7 +2,6 @@
 
 #include "clones.hpp"
 #include "exp.hpp"
-#include "kernel_products.hpp"
 #include "parallel.hpp"
 
 #include <algorithm>
@@ -118,49 +117,30 @@ CHAFFINCH_HOT void shared_bits(const std::uint64_t* a, std::int64_t rows, const 
         }
 }
 
-// Inner products of the rows of A with pieces of B: by counting bits where both hold zeros and ones only, else in tiles.
+// The rows of A beside packed ones.
 class DenseProducts {
   public:
-    DenseProducts(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, std::vector<std::int64_t> cuts)
-        : A_(A), words_((A.d + 63) / 64), cuts_(std::move(cuts)) {
-        DenseRows b = B;
-        const bool apart = kernel.kind == VectorKernelKind::rbf;
-        if (zeros_and_ones(B) && zeros_and_ones(A)) {
-            a_bits_ = bits_of(A, words_), b_bits_ = bits_of(B, words_);
-        } else if (apart) {
-            const std::vector<float> middle = middle_of(B);
-            a_ = moved(A, middle), b_ = moved(B, middle);
-            A_.values = a_.data(), b.values = b_.data();
-        }
-        if (apart) a_norms = squared_norms(A_), b_norms = squared_norms(b);
-        if (a_bits_.empty())
-            for (std::size_t p = 0; p + 1 < cuts_.size(); ++p)
-                panels_.push_back(Panels::of_rows(b.values + cuts_[p] * b.d, cuts_[p + 1] - cuts_[p], b.d));
+    DenseProducts(const DenseRows& A, const PackedRows& B) : A_(A), B_(B) {
+        if (B.binary()) bits_ = bits_of(A, B.words());
+        if (!B.middle().empty()) moved_ = moved(A, B.middle()), A_.values = moved_.data();
+        if (B.apart()) norms_ = squared_norms(A_);
     }
-
-    std::int64_t columns(std::size_t piece) const { return cuts_[piece + 1] - cuts_[piece]; }
 
     // k(a_i, b_j) for rows [first, first + rows) and one piece.
     void kernel_block(const VectorKernel& kernel, std::int64_t first, std::int64_t rows, std::size_t piece, float* out,
                       std::int64_t stride) const {
-        if (a_bits_.empty())
-            multiply(A_.values + first * A_.d, A_.d, rows, panels_[piece], false, out, stride);
+        if (B_.binary())
+            shared_bits(bits_.data() + first * B_.words(), rows, B_.bits(piece), B_.columns(piece), B_.words(), out, stride);
         else
-            shared_bits(a_bits_.data() + first * words_, rows, b_bits_.data() + cuts_[piece] * words_, columns(piece), words_,
-                        out, stride);
-        const bool apart = !a_norms.empty();
-        apply(kernel, apart ? a_norms.data() + first : nullptr, apart ? b_norms.data() + cuts_[piece] : nullptr, rows,
-              columns(piece), stride, out);
+            multiply(A_.values + first * A_.d, A_.d, rows, B_.panels(piece), false, out, stride);
+        apply(kernel, B_.apart() ? norms_.data() + first : nullptr, B_.norms(piece), rows, B_.columns(piece), stride, out);
     }
 
   private:
     DenseRows A_;
-    std::int64_t words_;
-    std::vector<std::int64_t> cuts_; // [pieces+1]
-    std::vector<float> a_, b_;       // moved rows
-    std::vector<std::uint64_t> a_bits_, b_bits_;
-    std::vector<Panels> panels_;
-    std::vector<float> a_norms, b_norms;
+    const PackedRows& B_;
+    std::vector<float> moved_, norms_;
+    std::vector<std::uint64_t> bits_; // [A.n][words]
 };
 
 // Calls work(first, rows) for blocks of rows.
@@ -171,27 +151,8 @@ template <class Work> void over_blocks(std::int64_t n, std::size_t threads, Work
     });
 }
 
-// B by feature: who has it, with what value.
-struct Inverted {
-    std::vector<std::int64_t> ptr; // [F+1]
-    std::vector<std::int32_t> row; // [nnz]
-    std::vector<float> value;      // [nnz]
-
-    explicit Inverted(const Examples& B)
-        : ptr(static_cast<std::size_t>(B.F) + 2), row(B.ids.size()), value(B.ids.size()) {
-        for (const std::int32_t f : B.ids) ++ptr[static_cast<std::size_t>(f) + 2];
-        for (std::size_t f = 2; f < ptr.size(); ++f) ptr[f] += ptr[f - 1];
-        for (std::int64_t j = 0; j < B.N(); ++j)
-            for (std::int64_t k = B.ptr[j]; k < B.ptr[j + 1]; ++k) {
-                const auto to = static_cast<std::size_t>(ptr[static_cast<std::size_t>(B.ids[k]) + 1]++);
-                row[to] = static_cast<std::int32_t>(j), value[to] = B.value(j, k);
-            }
-        ptr.pop_back();
-    }
-};
-
-CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const Inverted& B, std::int64_t n, float* out) {
-    std::fill_n(out, n, 0.0f);
+CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const IndexedRows& B, float* out) {
+    std::fill_n(out, B.N(), 0.0f);
     for (std::int64_t k = A.ptr[i]; k < A.ptr[i + 1]; ++k) {
         const float v = A.value(i, k);
         const auto f = static_cast<std::size_t>(A.ids[k]);
@@ -201,10 +162,41 @@ CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const Inver
 
 } // namespace
 
-void dense_gram(const VectorKernel& kernel, const DenseRows& A, const DenseRows& B, std::size_t threads, float* out) {
-    const DenseProducts products(kernel, A, B, {0, B.n});
+PackedRows::PackedRows(const DenseRows& rows, bool apart, std::vector<std::int64_t> cuts, bool bits)
+    : rows_(rows), apart_(apart), binary_(bits && zeros_and_ones(rows)), cuts_(std::move(cuts)) {
+    DenseRows here = rows;
+    std::vector<float> origin;
+    if (binary_) {
+        bits_ = bits_of(rows, words());
+    } else if (apart) {
+        middle_ = middle_of(rows);
+        origin = moved(rows, middle_);
+        here.values = origin.data();
+    }
+    if (apart) norms_ = squared_norms(here);
+    if (binary_) return;
+    for (std::size_t p = 0; p + 1 < cuts_.size(); ++p)
+        panels_.push_back(Panels::of_rows(here.values + cuts_[p] * here.d, columns(p), here.d));
+}
+
+IndexedRows::IndexedRows(const Examples& rows)
+    : ptr(static_cast<std::size_t>(rows.F) + 2), row(rows.ids.size()), value(rows.ids.size()), norms(squared_norms(rows)) {
+    for (const std::int32_t f : rows.ids) ++ptr[static_cast<std::size_t>(f) + 2];
+    for (std::size_t f = 2; f < ptr.size(); ++f) ptr[f] += ptr[f - 1];
+    for (std::int64_t j = 0; j < rows.N(); ++j)
+        for (std::int64_t k = rows.ptr[j]; k < rows.ptr[j + 1]; ++k) {
+            const auto to = static_cast<std::size_t>(ptr[static_cast<std::size_t>(rows.ids[k]) + 1]++);
+            row[to] = static_cast<std::int32_t>(j), value[to] = rows.value(j, k);
+        }
+    ptr.pop_back();
+}
+
+void dense_gram(const VectorKernel& kernel, const DenseRows& A, const PackedRows& B, std::size_t threads, float* out) {
+    if (B.binary() && !zeros_and_ones(A)) return dense_gram(kernel, A, {B.rows(), B.apart(), B.cuts(), false}, threads, out);
+    const DenseProducts products(A, B);
+    const std::int64_t n = B.rows().n;
     over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
-        products.kernel_block(kernel, first, rows, 0, out + first * B.n, B.n);
+        products.kernel_block(kernel, first, rows, 0, out + first * n, n);
     });
 }
 
@@ -222,7 +214,8 @@ void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const Dense
     std::vector<Panels> weights;
     for (std::size_t p = 0; p < group.size(); ++p)
         weights.push_back(Panels::of_columns(w + cuts[p] * C, cuts[p + 1] - cuts[p], C));
-    const DenseProducts products(kernel, A, B, std::move(cuts));
+    const PackedRows packed(B, kernel.kind == VectorKernelKind::rbf, std::move(cuts), zeros_and_ones(A));
+    const DenseProducts products(A, packed);
     over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
         AlignedVector<float> K(static_cast<std::size_t>(rows * block_columns));
         float* to = out + first * G * C;
@@ -234,24 +227,22 @@ void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const Dense
     });
 }
 
-void sparse_gram(const VectorKernel& kernel, const Examples& A, const Examples& B, std::size_t threads, float* out) {
-    const Inverted index(B);
-    const std::vector<float> a = squared_norms(A), b = squared_norms(B);
+void sparse_gram(const VectorKernel& kernel, const Examples& A, const IndexedRows& B, std::size_t threads, float* out) {
+    const std::vector<float> norms = squared_norms(A);
     over_blocks(A.N(), threads, [&](std::int64_t first, std::int64_t rows) {
-        for (std::int64_t i = first; i < first + rows; ++i) inner_products(A, i, index, B.N(), out + i * B.N());
-        apply(kernel, a.data() + first, b.data(), rows, B.N(), B.N(), out + first * B.N());
+        for (std::int64_t i = first; i < first + rows; ++i) inner_products(A, i, B, out + i * B.N());
+        apply(kernel, norms.data() + first, B.norms.data(), rows, B.N(), B.N(), out + first * B.N());
     });
 }
 
-void sparse_expansion(const VectorKernel& kernel, const Examples& A, const Examples& B, const float* w, std::int64_t C,
+void sparse_expansion(const VectorKernel& kernel, const Examples& A, const IndexedRows& B, const float* w, std::int64_t C,
                       std::size_t threads, float* out) {
-    const Inverted index(B);
     const Panels weights = Panels::of_columns(w, B.N(), C);
-    const std::vector<float> a = squared_norms(A), b = squared_norms(B);
+    const std::vector<float> norms = squared_norms(A);
     over_blocks(A.N(), threads, [&](std::int64_t first, std::int64_t rows) {
         AlignedVector<float> K(static_cast<std::size_t>(rows * B.N()));
-        for (std::int64_t i = 0; i < rows; ++i) inner_products(A, first + i, index, B.N(), K.data() + i * B.N());
-        apply(kernel, a.data() + first, b.data(), rows, B.N(), B.N(), K.data());
+        for (std::int64_t i = 0; i < rows; ++i) inner_products(A, first + i, B, K.data() + i * B.N());
+        apply(kernel, norms.data() + first, B.norms.data(), rows, B.N(), B.N(), K.data());
         multiply(K.data(), B.N(), rows, weights, false, out + first * C, C);
     });
 }
