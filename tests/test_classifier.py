@@ -121,6 +121,12 @@ def test_numbers_beside_the_text_are_features_too():
         classifier.predict(texts)
 
 
+@pytest.mark.parametrize("weight", [np.inf, np.nan, -1.0, 1e300])
+def test_class_weights_that_are_no_weights_are_refused(weight):
+    with pytest.raises(ConfigError, match="finite and not negative"):
+        Classifier("logistic", class_weight={"a": weight}).fit(["x", "y"], ["a", "b"])
+
+
 def test_class_weights_move_decisions_towards_the_heavier_class():
     texts = ["x a"] * 9 + ["x b"]
     y = ["many"] * 9 + ["few"]

@@ -204,7 +204,7 @@ def test_hashed_features_get_their_names_back_on_demand(run: Runner, tmp_path): 
     assert {one["feature"] for one in named["top"]["+"]} == {"fine", "fine tea"}
 
 
-@pytest.mark.parametrize("written", ["spam", "spam=x", "=2", "spam=-1"])
+@pytest.mark.parametrize("written", ["spam", "spam=x", "=2", "spam=-1", "spam=inf", "spam=nan"])
 def test_class_weights_that_make_no_sense_are_refused(written):
     with pytest.raises(ConfigError, match="class_weight must be"):
         label_weights(written)

@@ -177,8 +177,11 @@ def test_class_weights_move_the_decision():
     assert tagger(c2=0.01, class_weight="B=5").fit(texts, labels).predict([["u"]]) == [["B"]]
     even = tagger(c2=0.01, class_weight="balanced", optimiser="precise").fit(texts, labels)
     assert even.predict_marginals([["u"]])[0][0, 0] == pytest.approx(0.5, abs=0.02)
-    with pytest.raises(ConfigError, match="class_weight"):
-        tagger(class_weight="C=2").fit(texts, labels)
+    for senseless in ("C=2", "A=inf", "A=nan", "A=-1"):
+        with pytest.raises(ConfigError, match="class_weight"):
+            tagger(class_weight=senseless).fit(texts, labels)
+    with pytest.raises(DataError, match="finite and greater than 0, got inf"):
+        tagger().fit(texts, labels, sample_weight=[1.0] * 9 + [np.inf])
 
 
 def test_a_margin_makes_the_model_surer_and_a_dearer_miss_finds_more_names():
@@ -220,6 +223,12 @@ def test_a_weight_given_by_hand_is_kept(tmp_path):
     assert tagger(fixed=str(path)).fit(X, y).predict([["dog"]]) == [["VB"]]
     path.write_text("w[0]=unicorn\tVB\t50\n")
     with pytest.raises(DataError, match=r"fixed.tsv:1: training has no feature 'w\[0\]=unicorn'"):
+        tagger(fixed=str(path)).fit(X, y)
+    path.write_text("w[0]=dog\tVB\tnan\n")
+    with pytest.raises(DataError, match=r"fixed.tsv:1: expected a number, found 'nan'"):
+        tagger(fixed=str(path)).fit(X, y)
+    path.write_bytes(b"w[0]=dog\tVB\t1\n\xff\tVB\t1\n")
+    with pytest.raises(DataError, match=r"fixed.tsv:2: not UTF-8"):
         tagger(fixed=str(path)).fit(X, y)
 
 

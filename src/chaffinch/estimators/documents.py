@@ -133,7 +133,11 @@ def importance_of(
                 by_class[found[0]] = float(value)
     else:
         raise ConfigError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    return (weight * by_class[labels.ids]).astype(np.float32)
+    with np.errstate(over="ignore"):
+        importance = (weight * by_class[labels.ids]).astype(np.float32)
+    if not np.isfinite(importance).all() or (importance < 0).any():
+        raise ConfigError("class weights must be finite and not negative")
+    return importance
 
 
 def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:

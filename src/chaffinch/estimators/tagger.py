@@ -231,8 +231,9 @@ def _weights(sample_weight: Sequence[float] | None, table: TokenTable) -> NDArra
     weights = np.asarray(sample_weight, np.float32)
     if weights.shape != (table.n_sentences,):
         raise DataError(f"sample_weight has {weights.size} weights, X has {table.n_sentences} sentences")
-    if not (weights > 0).all():
-        raise DataError(f"sample_weight must be greater than 0, got {weights.min():g}")
+    wrong = ~((weights > 0) & np.isfinite(weights))
+    if wrong.any():
+        raise DataError(f"sample_weight must be finite and greater than 0, got {weights[wrong][0]:g}")
     return weights
 
 

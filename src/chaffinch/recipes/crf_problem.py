@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from math import inf, isfinite, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem, padded
+from chaffinch.corpus.lines import lines, shown
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.files import display_name, reading
+from chaffinch.files import display_name
 from chaffinch.model import LabelSet
 from chaffinch.model.chain import ChainWeights
 from chaffinch.model.template_encoder import TemplateEncoder
@@ -127,15 +128,13 @@ class FixedWeights:
         for i, o in enumerate(labels.outer_of.tolist()):
             inner.setdefault(labels.outer[o], []).append(i)
         found: list[tuple[int, int, float]] = []
-        with reading(path) as stream:
-            lines = stream.read().decode("utf-8").splitlines()
-        for number, line in enumerate(lines, 1):
+        for number, line in lines(path):
             if not line.strip():
                 continue
-            where = f"{display_name(Path(path))}:{number}"
+            where = f"{display_name(path)}:{number}"
             fields = line.split("\t")
             if len(fields) != 3:
-                raise DataError(f"{where}: expected a feature, a label and a weight, found {line[:60]!r}")
+                raise DataError(f"{where}: expected a feature, a label and a weight, found {shown(line)}")
             feature, label, text = fields
             if feature not in ids:
                 raise DataError(f"{where}: training has no feature {feature!r}")
@@ -144,7 +143,9 @@ class FixedWeights:
             try:
                 value = float(text)
             except ValueError:
-                raise DataError(f"{where}: expected a number, found {text!r}") from None
+                value = nan
+            if not isfinite(value):
+                raise DataError(f"{where}: expected a number, found {shown(text)}")
             found += [(ids[feature], i, value) for i in inner[label]]
         features, places, values = zip(*found, strict=True) if found else ((), (), ())
         return cls(np.array(features, np.int64), np.array(places, np.int64), np.array(values, np.float32))
@@ -182,7 +183,7 @@ def sentence_weights(
                 value = float(text)
             except ValueError:
                 value = -1.0
-            if not sign or name not in labels.outer or not value > 0:
+            if not sign or name not in labels.outer or not 0 < value < inf:
                 raise ConfigError(
                     f"class_weight must be 'balanced' or a list such as '{labels.outer[0]}=2', got {part.strip()!r}"
                 )

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from chaffinch.errors import ConfigError
@@ -43,7 +44,7 @@ def label_weights(written: str) -> str | dict[str, float]:
             found[name] = float(number)
         except ValueError:
             equals = ""
-        if not equals or not name or not found[name] >= 0:
+        if not equals or not name or not 0 <= found[name] < inf:
             raise ConfigError(
                 f"class_weight must be 'balanced' or a list such as 'spam=2,ham=0.5', got {piece.strip()!r}"
             )
