@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "Train a model and write it to one file.",
     "predict": "Label the sentences or documents of a file.",
     "evaluate": "Score an output against gold: tags, labels, spans, trees or links.",
+    "compare": "Show what a new model fixed and broke, and refuse a regression.",
     "rerank": "Choose among the k best answers of a model by features of whole answers.",
     "inspect": "Show what a model holds.",
     "convert": "Convert a corpus to another format, and say what is lost.",

@@ -17,6 +17,7 @@ from chaffinch.evaluate import score_documents, score_label_sets
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knob, knobs
+from chaffinch.lab.input_columns import number_columns
 from chaffinch.lab.parts import Texts
 from chaffinch.lab.parts import targets as lab_targets
 from chaffinch.lab.tasks import Classification
@@ -57,9 +58,9 @@ def train(asked: Training) -> None:
     config = TASK.configured(asked.recipe, asked.settings)
     classifier = _classifier(asked, config)
     columns = {k.name: asked.settings.get(k.name) for k in knobs(DocumentColumns)}
-    numbers = {name: _numbers(documents, columns["numbers"]) for name, documents in parts.items()}
+    numbers = {name: number_columns(documents, columns["numbers"]) for name, documents in parts.items()}
     targets = {name: lab_targets(documents, name) for name, documents in parts.items()}
-    weight = None if columns["weight"] is None else _numbers(parts["train"], columns["weight"])
+    weight = None if columns["weight"] is None else number_columns(parts["train"], columns["weight"])
     texts = {name: [d.text for d in documents] for name, documents in parts.items()}
     dev = (texts["dev"], targets["dev"], numbers["dev"]) if asked.stop_on_dev else None
     with progress_bar() as listener, clock() as took:
@@ -94,7 +95,7 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
     if not texts:
         raise DataError(f"{display_name(data)}: has no document")
     union = classifier.model_.encoder.union
-    numbers = _numbers(documents, ",".join(union.beside_names) if union else None)
+    numbers = number_columns(documents, ",".join(union.beside_names) if union else None)
     p, labels = classifier.answers(texts, numbers)
     given = [one if isinstance(one, list) else [str(one)] for one in labels]
     sure = [f"{row.max():.4f}" for row in p]
@@ -208,28 +209,6 @@ def _options(path: Path, **told: str | None) -> dict[str, Any]:
                 f"{display_name(path)}: format {detect(path).name} has no option --{name.replace('_', '-')}"
             )
     return wanted
-
-
-def _numbers(documents: list[Document], names: str | None) -> dict[str, list[float]] | None:
-    """Columns of numbers by name; each must be there and hold numbers."""
-    if not names:
-        return None
-    found: dict[str, list[float]] = {}
-    for name in [piece.strip() for piece in names.split(",")]:
-        cells = []
-        for n, d in enumerate(documents):
-            if name not in d.fields:
-                raise DataError(
-                    f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
-                )
-            try:
-                cells.append(float(d.fields[name]))
-            except ValueError:
-                raise DataError(
-                    f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
-                ) from None
-        found[name] = cells
-    return found
 
 
 def _scores(classifier: Classifier, documents: list[Document], numbers: Any) -> dict[str, float]:

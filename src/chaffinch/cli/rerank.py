@@ -13,7 +13,6 @@ from chaffinch.cli import rerank_trees
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.training_report import clock
-from chaffinch.cli.trees import sentences_in
 from chaffinch.corpus import read_table
 from chaffinch.corpus.candidate_lists import FileList, read_lists
 from chaffinch.errors import ConfigError, DataError
@@ -23,6 +22,7 @@ from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate.tag_gains import tag_gain
 from chaffinch.files import STDIO, writing_text
 from chaffinch.knobs import Panel, knobs
+from chaffinch.lab.input_columns import words_to_parse
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_parts import CONSENSUS, KERNEL, NAMED, TAGS, TREES
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
@@ -169,7 +169,7 @@ def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbes
         return
     model = _base(base, threads)
     if isinstance(model, Parser):
-        rerank_trees.write_chosen(model, sentences_in(data), output, reranker, kbest)
+        rerank_trees.write_chosen(model, words_to_parse(data), output, reranker, kbest)
         return
     table = read_table(data)
     found = reranker.predict(tag_lists(model, table, kbest))

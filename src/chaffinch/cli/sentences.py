@@ -18,6 +18,7 @@ from chaffinch.corpus.registry import TABLES
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
+from chaffinch.estimators.sentences import input_names
 from chaffinch.evaluate import score_tags
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
@@ -156,8 +157,7 @@ def _input(path: Path, tagger: Tagger) -> tuple[TokenTable, list[Document]]:
     documents: list[Document] = []
     if chosen in ("columns", "hmm"):
         read_as = read_table(path, format="columns", label="")
-        found = len(read_as.columns)
-        names = [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
+        names = input_names(known, len(read_as.columns))
         table = TokenTable(
             read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
         )

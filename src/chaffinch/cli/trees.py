@@ -9,12 +9,13 @@ from typing import Any
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Prediction, Task, Training
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read, read_table
+from chaffinch.corpus import detect, read
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.errors import DataError
 from chaffinch.estimators.parser import Parser
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.files import display_name, writing_text
+from chaffinch.lab.input_columns import words_to_parse
 from chaffinch.model.parsing import SpanChance
 from chaffinch.model.pcfg import PcfgModel
 from chaffinch.model.span_parser import SpanParserModel
@@ -47,7 +48,7 @@ def predict(parser: Parser, asked: Prediction) -> None:
     --marginals: a line of start, end, label and probability for each likely phrase, then an empty line.
     """
     parser.threads = asked.threads
-    sentences = sentences_in(asked.data)
+    sentences = words_to_parse(asked.data)
     if asked.marginals:
         _write_chances(sentences, parser.predict_marginals(sentences), asked)
         return
@@ -126,25 +127,6 @@ def _trees(path: Path) -> list[Tree]:
     if not found:
         raise DataError(f"{display_name(path)}: has no tree")
     return found
-
-
-def sentences_in(path: Path) -> list[Any]:
-    """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech."""
-    chosen = detect(path)
-    if "tree" in chosen.carries:
-        return [d.words() for d in read(path, strip=True)]
-    table = (
-        read_table(path, format="columns", label="")
-        if chosen.name in ("columns", "hmm")
-        else read_table(path)
-    )
-    names = [name for name in ("w", "pos", "xpos") if name in table.columns] or list(table.columns)[:1]
-    if chosen.name in ("columns", "hmm"):
-        names = list(table.columns)[:2]
-    columns = [table.lists(name) for name in names[:2]]
-    if len(columns) == 1:
-        return columns[0]
-    return [list(zip(words, tags, strict=True)) for words, tags in zip(*columns, strict=True)]
 
 
 def _scores(parser: Parser, trees: list[Tree]) -> dict[str, float]:

@@ -51,6 +51,15 @@ def column_names(X: Sentences) -> list[str]:
     return [WORD, *(f"x{i}" for i in range(1, width))]
 
 
+def input_names(known: Sequence[str], found: int) -> list[str]:
+    """What the columns of an input without labels are called: as in training, and what follows has numbers.
+
+    >>> input_names(("w", "pos"), 3)
+    ['w', 'pos', 'input3']
+    """
+    return [*known[:found], *(f"input{i}" for i in range(len(known) + 1, found + 1))]
+
+
 def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable:
     first = next((t for s in X for t in s), "")
     if isinstance(first, str):

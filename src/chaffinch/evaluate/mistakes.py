@@ -45,13 +45,20 @@ class Mistake:
     @property
     def name(self) -> str:
         """What happened, in words."""
-        if self.gold == NONE:
-            return f"{self.predicted} where there is none"
-        if self.predicted == NONE:
-            return f"{self.gold} missed"
-        if self.gold == self.predicted:
-            return f"{self.gold} with other bounds"
-        return f"{self.gold} taken for {self.predicted}"
+        return mistake_name(self.gold, self.predicted)
+
+
+def mistake_name(gold: str, predicted: str) -> str:
+    """What a mistake is called: of two types, or of one and none.
+
+    >>> mistake_name("PER", "LOC"), mistake_name(NONE, "PER"), mistake_name("PER", "PER")
+    ('PER taken for LOC', 'PER where there is none', 'PER with other bounds')
+    """
+    if gold == NONE:
+        return f"{predicted} where there is none"
+    if predicted == NONE:
+        return f"{gold} missed"
+    return f"{gold} with other bounds" if gold == predicted else f"{gold} taken for {predicted}"
 
 
 def mistakes(
@@ -63,7 +70,7 @@ def mistakes(
     shown: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for i, (n, gold, predicted) in enumerate(readings):
         length = int(source.ptr[n + 1] - source.ptr[n])
-        for a, b, exact in _paired(gold, predicted):
+        for a, b, exact in paired(gold, predicted):
             pairs[a, b] += 1
             if not exact:
                 shown[a, b].append((length, i))
@@ -114,7 +121,7 @@ def _token_readings(source: TagSource) -> Iterator[tuple[int, Reading, Reading]]
         yield n, gold, predicted
 
 
-def _paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]:
+def paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]:
     """Each gold span with the predicted one that shares most words, and whether that is the same span.
 
     Predicted spans that share no word with a gold one follow, paired with none.
@@ -137,10 +144,11 @@ def _paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]
 
 
 def _example(source: TagSource, n: int, gold: Reading, predicted: Reading) -> Example:
-    return Example(n, source.sentence(n), _marked(gold, predicted), _marked(predicted, gold))
+    return Example(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
 
 
-def _marked(reading: Reading, other: Reading) -> list[Marked]:
+def marked(reading: Reading, other: Reading) -> list[Marked]:
+    """The spans of one reading, judged by the other."""
     bounds = {(b, e) for _, b, e in other}
     marked = []
     for kind, begin, end in reading:

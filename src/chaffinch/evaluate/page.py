@@ -164,10 +164,11 @@ def _errors(found: Sequence[Mistake]) -> Iterable[Html]:
 def _readings(example: Example) -> Iterable[Html]:
     for side, marks in (("gold", example.gold), ("predicted", example.predicted)):
         yield tag("div", side, class_="side")
-        yield tag("div", _highlighted(example.words, marks))
+        yield tag("div", highlighted(example.words, marks))
 
 
-def _highlighted(words: Sequence[str], marks: Sequence[Marked]) -> Html:
+def highlighted(words: Sequence[str], marks: Sequence[Marked]) -> Html:
+    """A sentence with its spans in colour."""
     starts = {mark.begin: mark for mark in marks}
     pieces: list[object] = []
     t = 0

@@ -1,0 +1,178 @@
+"""chaffinch compare."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from chaffinch.cli import console
+from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.intervals import Comparison
+from chaffinch.evaluate.wording import description, title_of
+from chaffinch.files import display_name, writing_text
+from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
+from chaffinch.lab.model_difference import KINDS, Change, ModelDifference, compare_models
+from chaffinch.lab.regression import verdict
+
+EXAMPLES = """
+chaffinch compare old.chaff new.chaff test.conll
+chaffinch compare old.chaff new.chaff test.csv --label topic --html changes.html
+chaffinch compare old.chaff new.chaff test.conll --any --tolerance 0.002    (no to any loss beyond 0.2 points)
+chaffinch compare old.chaff new.chaff test.conll --fail-below 0.93 --json
+chaffinch compare old.chaff new.chaff letters.txt             (no right answers: what changed)
+chaffinch compare yesterday.conll new.chaff test.conll        (the old answers from a file)
+"""
+
+NO = 1  # the exit code of the answer "no"
+EACH = 3  # rows shown of one confusion
+SHOWN_CLASSES = 12
+LONGEST_TEXT = 160
+
+
+def command(
+    old: Annotated[Path, typer.Argument(help="The model in use, or a file of its answers.")],
+    new: Annotated[Path, typer.Argument(help="The model that is to replace it, or a file of its answers.")],
+    data: Annotated[Path, typer.Argument(help="Rows to ask both about, with right answers or without.")],
+    score: Annotated[
+        str | None,
+        typer.Option(help="Score that decides, by its key in --json; else the task's first.", metavar="KEY"),
+    ] = None,
+    tolerance: Annotated[float, typer.Option(help="How much the score may fall.", min=0.0)] = 0.0,
+    point: Annotated[
+        bool, typer.Option("--any", help="Any fall beyond the tolerance is a no, not only a sure one.")
+    ] = False,
+    fail_below: Annotated[
+        float | None, typer.Option(help="A new score below this is a no, whatever the old one was.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the right labels.")] = None,
+    text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
+    label_separator: Annotated[
+        str | None, typer.Option(help="Documents: what separates several labels in one cell.")
+    ] = None,
+    top: Annotated[int, typer.Option(help="Rows to list of each kind.", min=0)] = 10,
+    interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.", min=0)] = 0,
+    threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write a report with every changed row.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Compare two models on the same rows: what the new one fixed, what it broke, and whether it may ship.
+
+    Exit code 1 if the new model is significantly worse (--any: if it is worse at all), 0 if not.
+    """
+    difference = compare_models(
+        old,
+        new,
+        data,
+        label=label,
+        text=text,
+        label_separator=label_separator,
+        confidence=interval,
+        seed=seed,
+        threads=threads,
+    )
+    judged = None
+    if difference.evaluation is not None:
+        judged = verdict(
+            difference.evaluation, score=score, tolerance=tolerance, point=point, fail_below=fail_below
+        )
+    if html is not None:
+        with writing_text(html) as stream:
+            stream.write(difference_page(difference, judged, max(top, 100)).render())
+    if json:
+        found = difference.as_dict(top)
+        if judged is not None:
+            found["verdict"] = {
+                "regression": judged.regression,
+                "score": judged.score,
+                "sentence": judged.sentence,
+            }
+        console.print_json(found)
+    else:
+        _print(difference, top)
+        if judged is not None:
+            console.out.print()
+            console.out.print(judged.sentence, markup=False, soft_wrap=True)
+        if html is not None:
+            console.err.print(f"Report: {display_name(html)}")
+    if judged is not None and judged.regression:
+        raise typer.Exit(NO)
+
+
+def _print(difference: ModelDifference, top: int) -> None:
+    out = console.out
+    _print_sides(difference)
+    for note in difference.notes():
+        out.print(note, markup=False, soft_wrap=True)
+    if difference.evaluation is not None:
+        _print_scores(difference.evaluation)
+    counts = {kind: len(difference.of_kind(kind)) for kind in KINDS}
+    told = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n) or "no answer changed"
+    out.print()
+    out.print(f"[bold]{difference.rows:,} rows: {told}[/bold]")
+    for kind in KINDS:
+        groups = difference.grouped(kind, EACH, top)
+        if groups:
+            out.print()
+            out.print(f"[bold]{HEADINGS[kind]}[/bold]")
+        for name, count, changes in groups:
+            out.print(f"{name} ({count:,})", markup=False)
+            for change in changes:
+                _print_change(difference, change)
+
+
+def _print_sides(difference: ModelDifference) -> None:
+    shown = Table(
+        "", "file", "recipe", "labels", "bytes", f"{difference.sheet.unit}/s", box=None, pad_edge=False
+    )
+    for column in shown.columns[3:]:
+        column.justify = "right"
+    for which, side in (("old", difference.old), ("new", difference.new)):
+        numbers = (
+            len(side.labels) or None,
+            side.model_bytes,
+            None if side.speed is None else round(side.speed),
+        )
+        cells = ("" if n is None else f"{n:,}" for n in numbers)
+        shown.add_row(which, side.name, side.recipe or "answers", *cells)
+    console.out.print(shown)
+
+
+def _print_scores(evaluation: Evaluation) -> None:
+    comparison = evaluation.comparison or {}
+    rows = [(title_of(key), comparison[key]) for key in evaluation.headline]
+    console.out.print()
+    console.out.print(f"[bold]{description(evaluation)}[/bold]")
+    console.out.print(_score_table("score", rows, evaluation.confidence))
+    classes = list(class_rows(evaluation))
+    if classes:
+        largest = sorted(classes, key=lambda row: -abs(row[1].difference))[:SHOWN_CLASSES]
+        kept = sorted(largest, key=lambda row: row[1].difference)
+        console.out.print()
+        console.out.print(_score_table("F1 of", kept, evaluation.confidence))
+
+
+def _score_table(heading: str, rows: list[tuple[str, Comparison]], confidence: float) -> Table:
+    shown = Table(heading, "old", "new", "change", f"{confidence:g}% interval", box=None, pad_edge=False)
+    for column in shown.columns[1:4]:
+        column.justify = "right"
+    for name, c in rows:
+        bounds = f"{c.low:+.4f} to {c.high:+.4f}"
+        shown.add_row(name, f"{c.other:.4f}", f"{c.ours:.4f}", f"{c.difference:+.4f}", bounds)
+    return shown
+
+
+def _print_change(difference: ModelDifference, change: Change) -> None:
+    text = " ".join(change.text.split())
+    if len(text) > LONGEST_TEXT:
+        text = text[: LONGEST_TEXT - 3] + "..."
+    console.out.print(f"  {change.where}  {text}", markup=False, soft_wrap=True)
+    sides = {"gold": change.gold, "old": change.old, "new": change.new}
+    known = {name: reading for name, reading in sides.items() if reading is not None}
+    for name, reading in known.items():
+        others = [other for other_name, other in known.items() if other_name != name]
+        pieces = [difference.sheet.piece(change.row, piece) for piece in differing(reading, others)]
+        console.out.print(f"      {name:<4} {', '.join(pieces) or '-'}", markup=False, soft_wrap=True)

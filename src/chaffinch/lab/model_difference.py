@@ -1,0 +1,324 @@
+"""What a retraining changed: two models on one corpus, scores side by side, rows fixed and rows broken."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.registry import MODEL_START
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Aligner, Classifier, Parser, Tagger, load
+from chaffinch.evaluate.evaluation import Evaluation, evaluated
+from chaffinch.evaluate.mistakes import NONE, Reading, mistake_name
+from chaffinch.evaluate.sources import LINKS, TREES, TagSource, source
+from chaffinch.files import display_name, head
+from chaffinch.lab.sheets import Confusion, LabelSheet, LinkSheet, QuestionSheet, TagSheet, TreeSheet, place
+
+# How a row's answer changed; without right answers there is only the last.
+FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
+KINDS = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
+
+ENOUGH_SECONDS = 0.2  # of answering, for a speed worth telling
+MOST_RUNS = 5
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two that are compared: a model, or a file of answers.
+
+    labels: that it can give   model_bytes: of the file   speed: tokens, documents ... per CPU second
+    """
+
+    name: str
+    recipe: str | None = None
+    labels: tuple[str, ...] = ()
+    model_bytes: int | None = None
+    speed: float | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """A row to which the two answer differently.
+
+    gold, old, new: the pieces of the answers; gold is None where nobody knows
+    gone, come:     mistakes that the old answer has and the new one has not, and the other way round; where
+                    nobody knows what is right, ``come`` says what the new answer has for what the old had
+    """
+
+    row: int
+    where: str
+    kind: str
+    text: str
+    gold: Reading | None
+    old: Reading
+    new: Reading
+    gone: Counter[str]
+    come: Counter[str]
+    answers: dict[str, Any] = field(repr=False)
+
+    @property
+    def confusions(self) -> Counter[str]:
+        """The mistakes that it is listed under."""
+        return self.gone if self.kind == FIXED else self.come or self.gone
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        found = {"row": self.row + 1, "where": self.where, "kind": self.kind, "text": self.text}
+        return found | self.answers | {"gone": dict(self.gone), "come": dict(self.come)}
+
+
+@dataclass(frozen=True)
+class ModelDifference:
+    """Two models on one corpus; ``evaluation`` scores the new one against the old, where there is a gold."""
+
+    sheet: QuestionSheet = field(repr=False)
+    old: Side
+    new: Side
+    changes: list[Change]
+    evaluation: Evaluation | None = field(repr=False)
+
+    @property
+    def rows(self) -> int:
+        """How many sentences, documents, pairs there are."""
+        return len(self.sheet.documents)
+
+    def of_kind(self, kind: str) -> list[Change]:
+        """The rows that changed in one way: those with the most frequent confusion first, short ones before long."""
+        chosen = [c for c in self.changes if c.kind == kind]
+        times = Counter[str]()
+        for c in chosen:
+            times.update(c.confusions)
+        return sorted(
+            chosen, key=lambda c: (-times[leading(c, times)], leading(c, times), len(c.text), c.row)
+        )
+
+    def grouped(self, kind: str, each: int, most: int) -> list[tuple[str, int, list[Change]]]:
+        """Of one kind, each confusion with its rows: how many, and the first ``each``; ``most`` rows in all."""
+        times = Counter[str]()
+        ordered = self.of_kind(kind)
+        for c in ordered:
+            times.update(c.confusions)
+        groups: dict[str, list[Change]] = {}
+        for c in ordered:
+            groups.setdefault(leading(c, times), []).append(c)
+        found, left = [], most
+        for name, changes in groups.items():
+            shown = changes[: min(each, left)]
+            left -= len(shown)
+            if shown:
+                found.append((name, len(changes), shown))
+        return found
+
+    def confusions(self) -> list[tuple[str, int, int]]:
+        """Every mistake that became rarer or more frequent: name, times gone, times come; the largest first."""
+        gone, come = Counter[str](), Counter[str]()
+        for c in self.changes:
+            gone.update(c.gone)
+            come.update(c.come)
+        names = sorted(gone | come, key=lambda name: (-(gone[name] + come[name]), name))
+        return [(name, gone[name], come[name]) for name in names]
+
+    def notes(self) -> list[str]:
+        """What the two do not have in common, in sentences."""
+        found = []
+        if self.old.recipe and self.new.recipe and self.old.recipe != self.new.recipe:
+            found.append(
+                f"The recipe of the old model is {self.old.recipe}, that of the new one {self.new.recipe}."
+            )
+        if self.old.labels and self.new.labels:
+            for side, other in ((self.old, self.new), (self.new, self.old)):
+                only = sorted(set(side.labels) - set(other.labels))
+                if only:
+                    which = "old" if side is self.old else "new"
+                    found.append(f"Labels of the {which} model only: {', '.join(only)}.")
+        if self.evaluation is None:
+            found.append("The data has no right answers, so changes are listed and not judged.")
+        return found
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Everything, ready for JSON; ``top`` rows of each kind, or all."""
+        found: dict[str, Any] = {
+            "data": display_name(self.sheet.path),
+            "old": asdict(self.old),
+            "new": asdict(self.new),
+            "rows": self.rows,
+            "unit": self.sheet.unit,
+            "changes": {kind: len(self.of_kind(kind)) for kind in KINDS if self._possible(kind)},
+            "notes": self.notes(),
+        }
+        if self.evaluation is not None and self.evaluation.comparison is not None:
+            scores = {}
+            for key, c in self.evaluation.comparison.items():
+                known = asdict(c)
+                scores[key] = {"new": known.pop("ours"), "old": known.pop("other"), **known}
+            found["task"] = self.evaluation.task
+            found["scores"] = scores
+        found["confusions"] = [{"what": n, "gone": g, "come": c} for n, g, c in self.confusions()]
+        found["listed"] = [c.as_dict() for kind in KINDS for c in self.of_kind(kind)[:top]]
+        return found
+
+    def _possible(self, kind: str) -> bool:
+        return (kind == CHANGED) == (self.evaluation is None)
+
+
+def leading(change: Change, times: Counter[str]) -> str:
+    """The confusion that a row is listed under: the one that most rows have."""
+    return max(sorted(change.confusions), key=lambda name: times[name], default="")
+
+
+def compare_models(
+    old: str | Path,
+    new: str | Path,
+    data: str | Path,
+    *,
+    label: str | None = None,
+    text: str | None = None,
+    label_separator: str | None = None,
+    confidence: float = 95.0,
+    seed: int = 0,
+    threads: int = 0,
+) -> ModelDifference:
+    """Ask both models about every row of a corpus and say what changed.
+
+    old, new: model files of one kind; either may be a file of answers as ``chaffinch predict`` writes it
+    label, text, label_separator: where in the data they are, if not where they usually are
+
+    >>> from tempfile import mkdtemp
+    >>> folder = Path(mkdtemp())
+    >>> X, y = [["two", "eggs"], ["one", "lemon"]], [["QTY", "NAME"], ["QTY", "NAME"]]
+    >>> Tagger("hmm").fit(X, [["QTY", "QTY"], y[1]]).save(folder / "old.chaff")
+    >>> Tagger("hmm").fit(X, y).save(folder / "new.chaff")
+    >>> _ = (folder / "test.conll").write_text("two QTY\\neggs NAME\\n\\n")
+    >>> found = compare_models(folder / "old.chaff", folder / "new.chaff", folder / "test.conll")
+    >>> [(c.kind, dict(c.gone)) for c in found.changes]
+    [('fixed', {'NAME taken for QTY': 1})]
+    """
+    paths, data = [Path(old), Path(new)], Path(data)
+    models = [load(path) if _is_model(path) else None for path in paths]
+    for model in models:
+        if model is not None:
+            model.threads = threads
+    known = [model for model in models if model is not None]
+    told = {"label": label, "text": text, "label_separator": label_separator}
+    files = {
+        path: source([data, path], None, {k: v for k, v in told.items() if v is not None})
+        for path, model in zip(paths, models, strict=True)
+        if model is None
+    }
+    sheet = _sheet(known, data, told, list(files.values()))
+    answers = [
+        sheet.ask(model) if model is not None else sheet.in_source(files[path])
+        for path, model in zip(paths, models, strict=True)
+    ]
+    speeds = _speeds(sheet, models)
+    sides = [_side(p, m, s) for p, m, s in zip(paths, models, speeds, strict=True)]
+    evaluation = None
+    if sheet.labelled:
+        names = (display_name(data), sides[1].name, sides[0].name)
+        evaluation = evaluated(sheet.source(names, answers[::-1]), confidence=confidence, seed=seed)
+    return ModelDifference(sheet, sides[0], sides[1], _changes(sheet, *answers), evaluation)
+
+
+def _changes(sheet: QuestionSheet, old: Sequence[Any], new: Sequence[Any]) -> list[Change]:
+    rows = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
+    outputs = [old, new, sheet.gold] if sheet.labelled else [old, new]
+    readings = sheet.readings(outputs, rows)
+    found = []
+    for i, n in enumerate(rows):
+        before, after = readings[0][i], readings[1][i]
+        if before == after:
+            continue
+        gold = readings[2][i] if sheet.labelled else None
+        gone, come, kind = Counter[str](), _named(sheet.mistakes(n, before, after), _change_name), CHANGED
+        if gold is not None:
+            was, now = (_named(sheet.mistakes(n, gold, x), mistake_name) for x in (before, after))
+            gone, come = was - now, now - was
+            if not was and not now:
+                continue
+            kind = BOTH_WRONG if was and now else FIXED if was else BROKEN
+        d = sheet.documents[n]
+        plain = {"old": sheet.plain(old[n]), "new": sheet.plain(new[n])}
+        if gold is not None:
+            plain = {"gold": sheet.plain(sheet.gold[n]), **plain}
+        where = place(sheet.path, n, d)
+        found.append(Change(n, where, kind, d.text, gold, before, after, gone, come, plain))
+    return found
+
+
+def _named(found: Counter[Confusion], name: Callable[[str, str], str]) -> Counter[str]:
+    return Counter({name(*pair): times for pair, times in found.items()})
+
+
+def _change_name(old: str, new: str) -> str:
+    """What became of an answer, where nobody knows which is right."""
+    if old == NONE:
+        return f"{new} newly found"
+    if new == NONE:
+        return f"{old} no longer found"
+    return f"{old} with other bounds" if old == new else f"{old} became {new}"
+
+
+def _sheet(
+    models: Sequence[Any], data: Path, told: dict[str, str | None], files: Sequence[Any]
+) -> QuestionSheet:
+    """The sheet for models of this kind, or for the kind of thing that files of answers hold."""
+    kinds = {type(model) for model in models}
+    if len(kinds) > 1:
+        names = " and ".join(f"a {type(model).__name__.lower()}" for model in models)
+        raise ConfigError(f"the models are of two kinds, {names}; their answers cannot be compared")
+    makers: dict[type, Callable[[], QuestionSheet]] = {
+        Tagger: lambda: TagSheet(data, models, told["label"]),
+        Classifier: lambda: LabelSheet(data, models, **told),
+        Parser: lambda: TreeSheet(data),
+        Aligner: lambda: LinkSheet(data),
+    }
+    kind = kinds.pop() if kinds else _kind_of(files[0])
+    if kind not in makers:
+        raise ConfigError(
+            f"a {kind.__name__.lower()} works on the lists of another model, which compare does not make; "
+            "chaffinch evaluate --against compares two outputs"
+        )
+    if kind is not Classifier:
+        for name in ("text", "label_separator", *(["label"] if kind is not Tagger else [])):
+            if told[name] is not None:
+                raise ConfigError(f"--{name.replace('_', '-')} does not go with a {kind.__name__.lower()}")
+    for found in files:
+        if _kind_of(found) is not kind:
+            raise DataError(f"{found.names[1]}: does not hold the answers of a {kind.__name__.lower()}")
+    return makers[kind]()
+
+
+def _kind_of(found: Any) -> type:
+    if isinstance(found, TagSource):
+        return Tagger
+    return {TREES: Parser, LINKS: Aligner}.get(found.task, Classifier)
+
+
+def _is_model(path: Path) -> bool:
+    return head(path)[8:].startswith(MODEL_START)
+
+
+def _side(path: Path, model: Any, speed: float | None) -> Side:
+    if model is None:
+        return Side(display_name(path))
+    labels = getattr(model, "classes_", getattr(model, "labels_", ()))
+    recipe = model.recipes.by_config(model.config_).name
+    return Side(display_name(path), recipe, tuple(map(str, labels)), path.stat().st_size, speed)
+
+
+def _speeds(sheet: QuestionSheet, models: Sequence[Any]) -> list[float | None]:
+    """Units per CPU second at best, in turns; a model that takes long is asked once more only."""
+    best: list[float | None] = [None] * len(models)
+    spent = [0.0] * len(models)
+    for _ in range(MOST_RUNS):
+        for i, model in enumerate(models):
+            if model is None or spent[i] >= ENOUGH_SECONDS:
+                continue
+            start = time.process_time()
+            sheet.ask(model)
+            took = max(time.process_time() - start, 1e-9)
+            spent[i] += took
+            best[i] = max(best[i] or 0.0, sheet.units / took)
+    return best
