@@ -114,9 +114,16 @@ def scores(loss: str) -> Callable[[Given, Any], dict[str, float]]:
 
 
 def benchmark(
-    name: str, corpus: tuple[str, ...], label: str, loss: str, question: str, bar: float, repeats: int = 3
+    name: str,
+    corpus: tuple[str, ...],
+    label: str,
+    loss: str,
+    question: str,
+    bar: float,
+    repeats: int = 3,
+    fresh: bool = True,
 ) -> Benchmark:
-    """One corpus and one loss; runs of milliseconds want more rounds."""
+    """One corpus and one loss; runs of milliseconds want many rounds, in one process."""
     return Benchmark(
         name=name,
         question=question,
@@ -134,6 +141,7 @@ def benchmark(
         scores=scores(loss),
         bar=bar,
         needs=corpus[:1],
+        fresh=fresh,
         repeats=repeats,
     )
 

@@ -112,17 +112,19 @@ def test_objectives_are_the_same_on_any_number_of_threads():
     assert solver.objective(1) == solver.objective(3)
 
 
-def test_the_watch_looks_when_the_gap_should_be_about_to_close():
+@pytest.mark.parametrize(("fall", "overstated"), [(0.2, 1.0), (0.9, 1.0), (0.9, 5.0)])
+def test_the_watch_looks_seldom_and_finds_the_gap_soon_after_it_closed(fall, overstated):
     watch = GapWatch(1e-3)
     looks = []
     for epoch in range(1, 200):
-        if watch.due(epoch, 2 * 0.9**epoch):
+        if watch.due(epoch, overstated * fall ** (epoch - 1)):  # what the pass before had left
             looks.append(epoch)
-            watch.seen(epoch, 2 * 0.9**epoch, 1.0, 1.0 - 0.9**epoch)
+            watch.seen(epoch, 1.0, 1.0 - fall**epoch)
         if watch.closed:
             break
-    assert 0.9 ** looks[-1] <= 1e-3
-    assert len(looks) < 10
+    first = next(epoch for epoch in range(1, 200) if fall**epoch <= 1e-3)
+    assert first <= looks[-1] <= (first + 1 if overstated == 1.0 else 2 * first)
+    assert len(looks) <= 5
 
 
 def test_texts_are_learnt_to_a_gap_on_request():

@@ -16,8 +16,9 @@ from chaffinch.progress import Progress
 EPOCHS = 20
 MOST_EPOCHS = 10_000
 MOST_LATE = 1000
-FIRST_LOOK = 3
-GROWTH = 1.6  # of the part of a met gap that is left, from the first look to the last: later passes move less
+LATEST_LOOK = 12  # the pass after which the gap is looked at for the first time, whatever is expected of it
+FIRST_MET = 2.0  # the gap met by the first pass, as a multiple of the primal objective at the optimum: 1.5 to 2 in texts
+TINY = 1e-30
 LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 
 Order = NDArray[np.int64]
@@ -78,7 +79,7 @@ def descended(
     """Passes in ever new order until one misses optimality by less than the tolerance everywhere, or the gap is closed.
 
     resting: whether the solver lets variables rest; the last pass is one in which none did. A gap that is small enough
-    needs no more proof. It costs about half a pass to know it, so it is looked at when it should be about to close.
+    needs no more proof. It costs about half a pass to know it, so it is looked at when it should be closed.
     """
     late = _late(problem) if unmet.late and stop.most > 1 else np.zeros(0, dtype=np.int64)
     is_late = np.zeros(problem.N, dtype=np.bool_)
@@ -93,8 +94,8 @@ def descended(
         order = np.asarray(_core.permutation(problem.N, problem.seed + epoch - 1), dtype=np.int64)
         met = run(np.ascontiguousarray(order[~is_late[order]]) if waiting else order)
         scores = {"missed": met.missed}
-        if not waiting and watch.due(epoch, met.gap):
-            scores |= watch.seen(epoch, met.gap, *solver.objective(problem.threads))
+        if watch.due(epoch, met.gap) and not waiting:
+            scores |= watch.seen(epoch, *solver.objective(problem.threads))
         history.append(Progress("training", epoch, stop.most, scores))
         shown = replace(history[-1], model=partial(weights_of, problem, solver, bias, link))
         if not problem.on_epoch(shown) or watch.closed:
@@ -115,7 +116,7 @@ def descended(
                 fresh = True
     last = history[-1]
     if stop.certified and "gap" not in last.scores:
-        looked = watch.seen(last.done, 0.0, *solver.objective(problem.threads))
+        looked = watch.seen(last.done, *solver.objective(problem.threads))
         history[-1] = replace(last, scores={**last.scores, **looked})
     if unmet.folds:
         made = weights_of(problem, solver, bias, link)
@@ -129,33 +130,33 @@ def descended(
 
 
 class GapWatch:
-    """When to look at the gap next: where the gap met by a pass says that it is closed, and never much later.
+    """When to look at the gap next: where it should be closed, and never much later.
 
-    A pass meets each example's share of the gap under the weights of that moment. What is left after the pass is about
-    the same part of it from one pass to the next.
+    A pass meets each example's share of the gap under the weights of that moment, in all about the gap that the pass
+    before had left. So what this pass leaves is what the next one would meet: less by the factor by which this one met
+    less than the one before.
     """
 
     def __init__(self, wanted: float | None) -> None:
         self.wanted, self.closed = wanted, False
-        self._left = 0.0  # the part of the met gap that was left at the last look
-        self._primal = 0.0  # the objective then
-        self._looked = 0  # the pass before it
+        self._met = 0.0  # by the last pass
+        self._primal = 0.0  # the objective at the last look, a guess before
+        self._looked = 0  # the pass before the last look
 
     def due(self, epoch: int, met: float) -> bool:
-        """Whether to look after this pass."""
-        if self.wanted is None or epoch < FIRST_LOOK:
+        """Whether to look after this pass, which met this gap; asked once for each pass."""
+        before, self._met = self._met, met
+        self._primal = self._primal or met / FIRST_MET
+        if self.wanted is None or epoch == 1:
             return False
-        caution = GROWTH if self._looked == FIRST_LOOK else 1.0
-        return epoch >= 4 * self._looked or caution * self._left * met <= self.wanted * self._primal
+        left = met * min(1.0, met / max(before, TINY))
+        return epoch >= (2 * self._looked or LATEST_LOOK) or left <= self.wanted * self._primal
 
-    def seen(self, epoch: int, met: float, primal: float, dual: float) -> dict[str, float]:
-        """What was found; the next look is settled by it."""
-        gap = max(primal - dual, 0.0)
-        left = gap / max(met, 1e-30)
-        self._left = np.sqrt(left * self._left) if self._left else left  # one pass may be off by a factor
+    def seen(self, epoch: int, primal: float, dual: float) -> dict[str, float]:
+        """What was found."""
         self._primal, self._looked = abs(primal), epoch
         if self.wanted is not None:
-            self.closed = gap <= self.wanted * max(abs(primal), 1e-30)
+            self.closed = primal - dual <= self.wanted * max(abs(primal), TINY)
         return {"primal": primal, "dual": dual, "gap": primal - dual}
 
 
