@@ -17,7 +17,7 @@ EPOCHS = 20
 MOST_EPOCHS = 10_000
 MOST_LATE = 1000
 LATEST_LOOK = 12  # the pass after which the gap is looked at for the first time, whatever is expected of it
-FIRST_MET = 2.0  # the gap met by the first pass, as a multiple of the primal objective at the optimum: 1.5 to 2 in texts
+FIRST_MET = 2.0  # what the first pass meets, as a multiple of the objective at the optimum: 1.5 to 2 in texts
 TINY = 1e-30
 LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 
