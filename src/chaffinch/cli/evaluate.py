@@ -19,6 +19,7 @@ chaffinch evaluate dev.conll out.conll
 chaffinch evaluate out.conll                 (last two columns: gold, prediction)
 chaffinch evaluate dev.out dev.pred --convention hmm-project
 chaffinch evaluate dev.conll new.conll --against old.conll --html report.html
+chaffinch evaluate gold.conllu tagged.conllu --label xpos
 chaffinch evaluate gold.csv predicted.csv --json
 chaffinch evaluate labelled.csv --label-separator "|"    (several labels, a column 'prediction')
 """
@@ -44,6 +45,12 @@ def command(
     format: Annotated[
         str | None, typer.Option("--format", help=f"Format of the files: {', '.join(FORMATS)}; else seen.")
     ] = None,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            "--label", help="The column that is scored, if not the usual one: xpos, deprel, stars ..."
+        ),
+    ] = None,
     label_separator: Annotated[
         str | None,
         typer.Option("--label-separator", help="Documents: what separates several labels in one cell."),
@@ -60,6 +67,7 @@ def command(
     ] = None,
 ) -> None:
     """Score an output: tags, document labels, spans, parse trees or word links, as the data says."""
+    told = {"label": label, "label_separator": label_separator}
     evaluation = evaluate_files(
         gold,
         predicted,
@@ -70,7 +78,7 @@ def command(
         confidence=interval,
         seed=seed,
         train=train,
-        **({} if label_separator is None else {"label_separator": label_separator}),
+        **{name: value for name, value in told.items() if value is not None},
     )
     if html is not None:
         with writing_text(html) as out:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaffinch.corpus import Format, write
-from chaffinch.corpus.registry import with_extension, written_as
+from chaffinch.corpus.registry import TABLES, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.text.document import Document, Span
@@ -13,11 +13,20 @@ from chaffinch.text.table import TokenTable
 
 
 def format_of_spans(output: Path) -> Format | None:
-    """The format that the output's name asks for, if it is one that holds spans and no columns."""
-    if any("columns" in suggested.carries for suggested in with_extension(output)):
+    """The format that the output's name asks for, if it is one that holds spans; None for columns.
+
+    A name of neither is refused: what was written there could not be read again.
+    """
+    suggested = with_extension(output)
+    if not suggested or any(format.name in TABLES for format in suggested):
         return None
-    chosen = written_as(output, frozenset({"spans"})) if with_extension(output) else None
-    return chosen if chosen is not None and "spans" in chosen.carries else None
+    chosen = written_as(output, frozenset({"spans"}))
+    if "spans" not in chosen.carries:
+        raise ConfigError(
+            f"{output}: by its name of the format {chosen.name}, which holds no tags; name a file of columns "
+            "(tagged.conll), of CoNLL-U (tagged.conllu) or of spans (found.jsonl)"
+        )
+    return chosen
 
 
 def write_spans(

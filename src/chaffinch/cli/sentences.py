@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.cli.console import progress_bar
+from chaffinch.cli.found_conllu import conllu_documents, is_conllu, write_conllu
 from chaffinch.cli.found_spans import format_of_spans, write_spans
 from chaffinch.cli.steps import show_steps
 from chaffinch.cli.tagger_contents import tagger_contents
@@ -13,8 +14,8 @@ from chaffinch.cli.task import Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read, read_table
-from chaffinch.corpus.registry import TABLES
+from chaffinch.corpus import conllu, detect, read, read_table
+from chaffinch.corpus.conllu import learned
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
@@ -74,7 +75,8 @@ def train(asked: Training) -> None:
 def predict(tagger: Tagger, asked: Prediction) -> None:
     """Write the sentences back with the prediction as the last column, or as spans where the output holds spans."""
     tagger.threads = asked.threads
-    table, documents = _input(asked.data, tagger)
+    as_conllu = is_conllu(asked.output) and not (asked.json or asked.steps)
+    table, documents = _input(asked.data, tagger, whole=as_conllu)
     if asked.steps:
         others = [load(path) for path in asked.beside or []]
         show_steps([tagger, *others], table, asked.output, display_name(asked.data))
@@ -84,11 +86,20 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
     format = None if asked.json else format_of_spans(asked.output)
     if format is not None and (asked.kbest is not None or asked.nth is not None):
         raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
+    if as_conllu and asked.kbest is not None:
+        raise ConfigError(
+            f"--kbest gives columns, and {asked.output} has the ten of CoNLL-U; name a .conll file"
+        )
     readings = _readings(tagger, table, asked)
     if format is not None:
         given = documents or [Document.from_words(words) for words in table.lists(WORD)]
         best = [columns[0] for columns in readings]
         write_spans(tagger, table, given, best, asked.marginals, asked.output, format)
+        return
+    if as_conllu:
+        best = [columns[0] for columns in readings]
+        sure = _sureness(tagger, table, best) if asked.marginals else None
+        write_conllu(documents or conllu_documents(table), learned(tagger.columns_), best, sure, asked.output)
         return
     separator = " " if len(table.columns) == 1 else "\t"
     shown = [table.lists(name) for name in table.columns]
@@ -148,8 +159,10 @@ def _scores(tagger: Tagger, table: TokenTable) -> dict[str, float]:
     return {k: v for k, v in score_tags(gold, tagger.predict(table)).as_dict().items() if k in SHOWN}
 
 
-def _input(path: Path, tagger: Tagger) -> tuple[TokenTable, list[Document]]:
+def _input(path: Path, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
     """The sentences to tag, and the documents that they were if they came as texts.
+
+    whole: with everything that CoNLL-U keeps beside its columns, as documents
 
     A column file has the columns of the training data, or the first of them; what follows is kept.
     """
@@ -161,8 +174,11 @@ def _input(path: Path, tagger: Tagger) -> tuple[TokenTable, list[Document]]:
         table = TokenTable(
             read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
         )
-    elif chosen in TABLES:
-        table = read_table(path)
+    elif chosen == conllu.FORMAT.name and not whole:
+        table = read_table(path, label=learned(known))
+    elif chosen == conllu.FORMAT.name:
+        documents = list(read(path, label=""))
+        table = TokenTable.from_documents(documents)
     else:
         documents = as_sentences(read(path), path)
         table = TokenTable.from_documents(documents)

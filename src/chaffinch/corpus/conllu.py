@@ -1,7 +1,7 @@
 """CoNLL-U: ten columns, multi-word tokens, empty nodes, and comments that carry the text and its ids."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,7 +72,7 @@ def read_table(path: str | Path, **settings: Any) -> TokenTable:
     """The words of the whole file as a token table: ``w``, some columns (TABLE_COLUMNS unless named), ``y``."""
     options: ConlluOptions = configured(ConlluOptions, settings, "conllu")
     names = _kept(options, TABLE_COLUMNS)
-    label = _label_columns(options.label)
+    label = label_columns(options.label)
     taken = list(dict.fromkeys(["form", *names, *label]))
     with reading(path) as stream:
         rules = _rules([CELLS.index(name) + 1 for name in taken], number_rows=True)
@@ -82,6 +82,28 @@ def read_table(path: str | Path, **settings: Any) -> TokenTable:
     if label:
         columns[LABEL] = found[label[0]] if len(label) == 1 else _joined(found[label[0]], found[label[1]])
     return TokenTable(block.ptr, columns, block.groups if block.groups[-1] else None)
+
+
+def label_columns(label: str) -> tuple[str, ...]:
+    """The column that a label names, the two of ``upos|feats``, or none."""
+    if label in ("", *CELLS):
+        return (label,) if label else ()
+    if label in COMBINED:
+        return COMBINED[label]
+    raise ConfigError(f"CoNLL-U has no column {label!r}; it has {', '.join([*CELLS, *COMBINED])}")
+
+
+def learned(columns: Sequence[str]) -> str:
+    """The label that a table with these columns was read with, as :func:`read_table` names them.
+
+    >>> learned(["w", "lemma", "upos", "feats", "deprel", "y"]), learned(["w", "y"])
+    ('xpos', 'upos')
+    """
+    missing = tuple(name for name in TABLE_COLUMNS if name not in columns)
+    combined = next((label for label, pair in COMBINED.items() if missing == pair), None)
+    return combined or next(
+        name for name in ("upos", "xpos", *TABLE_COLUMNS, *CELLS[1:]) if name not in columns
+    )
 
 
 def looks_like(_name: str, head: bytes) -> bool:
@@ -117,7 +139,7 @@ class _Sentence:
             )
         cells = dict(zip(CELLS, zip(*words, strict=True), strict=True))
         columns = {name: list(cells[name]) for name in names}
-        label = _label_columns(options.label)
+        label = label_columns(options.label)
         if label:
             columns[LABEL] = ["|".join(parts) for parts in zip(*(cells[name] for name in label), strict=True)]
         sentence_id = self.fields.pop("sent_id", None)
@@ -182,16 +204,8 @@ def _kept(options: ConlluOptions, default: tuple[str, ...]) -> tuple[str, ...]:
     for name in names:
         if name not in CELLS and name not in (WORD, LABEL):
             raise ConfigError(f"CoNLL-U has no column {name!r}; it has {', '.join(CELLS)}")
-    label = _label_columns(options.label)
+    label = label_columns(options.label)
     return tuple(name for name in names if name not in (WORD, LABEL, "form", *label))
-
-
-def _label_columns(label: str) -> tuple[str, ...]:
-    if label in ("", *CELLS):
-        return (label,) if label else ()
-    if label in COMBINED:
-        return COMBINED[label]
-    raise ConfigError(f"CoNLL-U has no column {label!r}; it has {', '.join([*CELLS, *COMBINED])}")
 
 
 def _joined(a: Column, b: Column) -> Column:

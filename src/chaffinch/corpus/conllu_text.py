@@ -11,6 +11,7 @@ CELLS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "mi
 FORM, MISC = CELLS.index("form"), CELLS.index("misc")
 # Labels that join two columns.
 COMBINED = {"upos|feats": ("upos", "feats"), "xpos|feats": ("xpos", "feats")}
+NOTHING = "_"
 
 RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
@@ -23,6 +24,19 @@ class Unit:
     form: str
     words: list[str]
     space_after: bool
+
+
+def labelled(names: Sequence[str], y: Sequence[str]) -> dict[str, list[str]]:
+    """Labels in the column or the two columns that they are of.
+
+    >>> labelled(("upos", "feats"), ["NOUN|Number=Sing", "X"])
+    {'upos': ['NOUN', 'X'], 'feats': ['Number=Sing', '_']}
+    """
+    if len(names) == 1:
+        return {names[0]: list(y)}
+    first, second = names
+    parts = [label.partition("|") for label in y]
+    return {first: [a for a, _, _ in parts], second: [b or NOTHING for _, _, b in parts]}
 
 
 def space_after(misc: str) -> bool:

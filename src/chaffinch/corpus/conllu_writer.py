@@ -11,8 +11,10 @@ from chaffinch.corpus.conllu_text import (
     EMPTY_NODE,
     FORM,
     MISC,
+    NOTHING,
     RANGE,
     Unit,
+    labelled,
     placed,
     space_after,
 )
@@ -22,7 +24,6 @@ from chaffinch.files import writing
 from chaffinch.text.document import LABEL, Document
 
 _RESERVED = ("sent_id", "text", "newdoc", "newdoc id")
-_NOTHING = "_"
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
@@ -48,6 +49,19 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
                 if any(sign in line for sign in "\n\r\0"):
                     raise DataError(f"sentence {number}: a line end or a NUL inside a line: {shown(line)}")
             stream.write(encoded("\n".join(lines) + "\n\n", number))
+
+
+def misc(document: Document) -> list[str]:
+    """The last column: the document's own, else SpaceAfter=No where the next token follows at once.
+
+    >>> from chaffinch.text.document import Token
+    >>> misc(Document("no.", [Token("no", 0, 2), Token(".", 2, 3)]))
+    ['SpaceAfter=No', '_']
+    """
+    if "misc" in document.columns:
+        return document.columns["misc"]
+    joined = [a.end == b.start for a, b in itertools.pairwise(document.tokens)]
+    return ["SpaceAfter=No" if j else NOTHING for j in [*joined, False]] if document.tokens else []
 
 
 class _Unfit(Exception):
@@ -103,19 +117,15 @@ def _columns(document: Document) -> dict[str, list[str]]:
             raise _Unfit(f": column {name!r} has {len(columns[name])} cells for {T} tokens")
     if y is not None:
         _place_labels(columns, y)
-    if "misc" not in columns:
-        tokens = document.tokens
-        joined = [a.end == b.start for a, b in itertools.pairwise(tokens)]
-        columns["misc"] = ["SpaceAfter=No" if j else _NOTHING for j in [*joined, False]]
-    return {name: columns.get(name, [_NOTHING] * T) for name in CELLS}
+    columns["misc"] = misc(document)
+    return {name: columns.get(name, [NOTHING] * T) for name in CELLS}
 
 
 def _place_labels(columns: dict[str, list[str]], y: list[str]) -> None:
     """Into the column or the two columns that are missing."""
     missing = tuple(name for name in CELLS if name not in columns)
     if missing in COMBINED.values() and all("|" in label for label in y):
-        for name, part in zip(missing, zip(*(label.split("|", 1) for label in y), strict=True), strict=True):
-            columns[name] = list(part)
+        columns |= labelled(missing, y)
         return
     for name in ("upos", "xpos", *CELLS[:-1]):
         if name in missing:

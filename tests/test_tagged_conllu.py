@@ -1,0 +1,122 @@
+"""A tagger's answer as CoNLL-U: ten columns, the labels where it learned them, and all else as it was."""
+
+from pathlib import Path
+
+import pytest
+
+from chaffinch import corpus
+from commandline import Runner, run
+
+__all__ = ["run"]
+
+SENTENCE = """# sent_id = {n}
+# source = letters
+# text = She doesn't see {noun}.
+1	She	she	PRON	PRP	Case=Nom	4	nsubj	_	_
+2-3	doesn't	_	_	_	_	_	_	_	_
+2	does	do	AUX	VBZ	Tense=Pres	4	aux	_	_
+3	n't	not	PART	RB	_	4	advmod	_	_
+4	see	see	VERB	VB	_	0	root	_	Mark=1
+5	{noun}	{noun}	NOUN	NNS	Number=Plur	4	obj	_	SpaceAfter=No
+6	.	.	PUNCT	.	_	4	punct	_	_
+
+"""
+FIELDS = {"upos": [3], "xpos": [4], "deprel": [7], "upos|feats": [3, 5]}
+
+
+@pytest.fixture
+def gold(tmp_path: Path) -> Path:
+    path = tmp_path / "gold.conllu"
+    nouns = ("owls", "cats", "dogs", "jays")
+    path.write_text("".join(SENTENCE.format(n=n, noun=noun) for n, noun in enumerate(nouns * 4)))
+    return path
+
+
+def trained(run: Runner, gold: Path, label: str) -> Path:
+    model = gold.with_suffix(".chaff")
+    outcome = run("train", gold, "-o", model, "--recipe", "hmm", "--label", label)
+    assert outcome.code == 0, outcome.err
+    return model
+
+
+def blanked(text: str, fields: list[int]) -> str:
+    """The same words with nothing known in some fields."""
+    rows = [line.split("\t") for line in text.split("\n")]
+    for row in rows:
+        if len(row) == 10 and row[0].isdecimal():
+            for i in fields:
+                row[i] = "_"
+    return "\n".join("\t".join(row) for row in rows)
+
+
+@pytest.mark.parametrize("label", FIELDS)
+def test_the_labels_stand_in_the_column_that_was_learned_and_all_else_is_untouched(
+    label: str, gold: Path, run: Runner
+) -> None:
+    model, new, out = trained(run, gold, label), gold.with_name("new.conllu"), gold.with_name("out.conllu")
+    new.write_text(blanked(gold.read_text(), FIELDS[label]))
+    assert run("predict", model, new, "-o", out).code == 0
+    assert out.read_text() == gold.read_text()
+    scored = run("evaluate", gold, out, "--label", label)
+    assert scored.code == 0, scored.err
+    assert "1.0000" in scored.out
+
+
+def test_the_round_trip_closes_through_convert_and_from_a_pipe(gold: Path, run: Runner) -> None:
+    model, out, columns = (
+        trained(run, gold, "xpos"),
+        gold.with_name("out.conllu"),
+        gold.with_name("out.conll"),
+    )
+    assert run("predict", model, "-", "-o", out, stdin=gold.read_bytes()).code == 0
+    assert run("convert", out, columns, "--label", "xpos", "--columns", "lemma").code == 0
+    assert next(d.columns["y"] for d in corpus.read(columns)) == ["PRP", "VBZ", "RB", "VB", "NNS", "."]
+
+
+def test_the_last_column_of_a_column_file_is_what_was_learned_beside_its_gold(
+    gold: Path, run: Runner
+) -> None:
+    model, out = trained(run, gold, "xpos"), gold.with_name("out.conll")
+    assert run("predict", model, gold, "-o", out).code == 0
+    assert all(
+        line.split("\t")[-2:] in (["VB", "VB"], []) for line in out.read_text().split("\n") if "see" in line
+    )
+    assert "1.0000" in run("evaluate", out).out
+
+
+def test_texts_become_sentences_with_their_spaces_and_sureness_goes_to_the_last_column(
+    gold: Path, run: Runner
+) -> None:
+    model, out = trained(run, gold, "upos"), gold.with_name("out.conllu")
+    gold.with_name("new.txt").write_text("She see owls.\n")
+    assert run("predict", model, gold.with_name("new.txt"), "--marginals", "-o", out).code == 0
+    (read,) = corpus.read(out)
+    assert (read.text, read.columns["y"]) == ("She see owls.", ["PRON", "VERB", "NOUN", "PUNCT"])
+    assert read.columns["misc"][2].startswith("SpaceAfter=No|Probability=")
+    assert 0 < float(read.columns["misc"][0].removeprefix("Probability=")) <= 1
+
+
+def test_sentences_in_columns_keep_what_conllu_has_a_place_for(tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "a.conll").write_text("the\tDT\tB-NP\nowl\tNN\tI-NP\nsings\tVB\tO\n\n" * 9)
+    run("train", tmp_path / "a.conll", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
+    outcome = run("predict", tmp_path / "m.chaff", tmp_path / "a.conll", "-o", tmp_path / "b.conllu")
+    assert outcome.code == 0, outcome.err
+    row = (tmp_path / "b.conllu").read_text().split("\n")[2].split("\t")
+    assert row == ["2", "owl", "_", "I-NP", "NN", "_", "_", "_", "_", "_"]
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.npz", "out.mrg", "out.ft"])
+def test_a_name_under_which_tags_could_not_be_read_again_is_refused(
+    name: str, gold: Path, run: Runner
+) -> None:
+    model, out = trained(run, gold, "upos"), gold.with_name(name)
+    outcome = run("predict", model, gold, "-o", out)
+    assert outcome.code == 2
+    assert "holds no tags; name a file of columns" in outcome.err
+    assert not out.exists()
+
+
+def test_several_readings_do_not_fit_ten_columns(gold: Path, run: Runner) -> None:
+    outcome = run("predict", trained(run, gold, "upos"), gold, "--kbest", 2, "-o", gold.with_name("o.conllu"))
+    assert outcome.code == 2
+    assert "--kbest gives columns" in outcome.err
