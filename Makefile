@@ -6,10 +6,10 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint docs bench lock clean
+.PHONY: help tour test lint sanitize docs bench lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-6s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chaffinch needs Python 3.11 or newer")'
@@ -45,6 +45,21 @@ lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+# A second environment sees the packages of the first and has a module of its own, built with the sanitizers.
+SANITIZED := build/sanitize
+$(SANITIZED)/.built: $(NATIVE) | $(VENV)/.test
+	test -x $(SANITIZED)/venv/bin/python || $(BIN)/python -m venv $(SANITIZED)/venv
+	cd $(SANITIZED)/venv/lib/python3*/site-packages && (cd "$(CURDIR)/$(VENV)/lib/"python3*/site-packages && pwd) > first.pth
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(SANITIZED)/venv/bin/python -m pip --disable-pip-version-check install --quiet \
+	  --no-build-isolation --no-deps --config-settings=build-dir=$(SANITIZED)/objects \
+	  --config-settings=cmake.define.CHAFFINCH_SANITIZE=ON -e .
+	@touch $@
+
+sanitize: $(SANITIZED)/.built ## the tests with every C++ access and every arithmetic step checked (ONLY=tests/test_chain.py)
+	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	  $(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider $(or $(ONLY),tests)
 
 docs: $(VENV)/.test $(VENV)/.built ## write docs/settings.md from the code, run the docs' examples, render to docs/_build
 	$(BIN)/python docs/build.py

@@ -3,7 +3,7 @@
 // baseline already has vectors (NEON) and the attribute is empty.
 #pragma once
 
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__) && !defined(CHAFFINCH_ONE_CLONE)
 #define CHAFFINCH_HOT __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define CHAFFINCH_HOT
