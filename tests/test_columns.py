@@ -43,6 +43,11 @@ def kind(c: str) -> str:
     return "d" if c.isdigit() else "x" if c.isalpha() else c
 
 
+def bit(word: str, k: int) -> str | None:
+    digit = word[k // 4 : k // 4 + 1]
+    return "1" if digit and digit in "0123456789abcdef" and int(digit, 16) >> (3 - k % 4) & 1 else None
+
+
 NAIVE = {
     "lower": str.lower,
     "longshape": lambda w: "".join(map(kind, w)),
@@ -56,10 +61,13 @@ NAIVE = {
     ),
     "hyphen": lambda w: "yes" if "-" in w[1:-1] else None,
     "fold": lambda w: re.sub(r"[0-9]+", "0", w.lower()),
+    "bit0": lambda w: bit(w, 0),
+    "bit7": lambda w: bit(w, 7),
+    "bit1001": lambda w: bit(w, 1001),
 }
 TEXT = st.text(
     st.one_of(
-        st.sampled_from("aAbBzZ09-.',ßéÉΣσŽǅ½٣中"),
+        st.sampled_from("aAbBzZ0789-.',ßéÉΣσŽǅ½٣中"),
         st.characters(min_codepoint=1, max_codepoint=sys.maxunicode, exclude_categories=("Cs",)),
     ),
     min_size=1,
@@ -72,6 +80,22 @@ TEXT = st.text(
 @pytest.mark.parametrize("name", NAIVE)
 def test_native_columns_say_what_python_says(name, words):
     assert values(name, [words]) == [[NAIVE[name](w) for w in words]]
+
+
+def test_the_bits_of_a_picture_are_columns():
+    picture = "f0" * 150  # 1,200 bits
+    for k, seen in (
+        (0, "1"),
+        (3, "1"),
+        (4, None),
+        (7, None),
+        (8, "1"),
+        (1195, "1"),
+        (1196, None),
+        (1200, None),
+    ):
+        assert values(f"bit{k}", [[picture]]) == [[seen]]
+    assert values("bit0", [["7", "8", "A", "a"]]) == [[None, "1", None, "1"]]
 
 
 def test_capitalisation_classes_name_what_is_in_the_word():

@@ -31,6 +31,7 @@ const std::map<std::string_view, WordFunction> word_functions{
     {"fold", WordFunction::fold},
     {"length", WordFunction::length},
     {"punctuation", WordFunction::punctuation},
+    {"bit", WordFunction::bit},
     {"preposition", WordFunction::preposition},
     {"cluster", WordFunction::cluster},
     {"external", WordFunction::external},

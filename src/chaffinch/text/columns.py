@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
-
 from chaffinch.errors import ConfigError
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
 from chaffinch.text.stems import stems
@@ -30,10 +28,13 @@ NATIVE_NUMBERED = {
     "prefix": ("prefix", "its first N code points; no value if it has fewer"),
     "suffix": ("suffix", "its last N code points; no value if it has fewer"),
     "cluster": ("cluster", "the first N bits of its cluster's path; plain `cluster` is the whole path"),
+    "bit": (
+        "bit",
+        "1 where bit N is set in a picture of hexadecimal digits, from the left and 0; else no value",
+    ),
 }
 
-_NUMBERED = re.compile(r"(prefix|suffix|cluster)(\d+)")
-_BIT = re.compile(r"bit(\d{1,4})")  # of a word that is a picture in hexadecimal digits
+_NUMBERED = re.compile(r"(prefix|suffix|cluster|bit)(\d{1,4})")
 _registered: dict[str, WordFunction] = {}
 _registered_sentence: dict[str, SentenceFunction] = {}
 
@@ -105,7 +106,7 @@ def native_column(name: str) -> NativeColumn | None:
     if name == "cluster":
         return NativeColumn("cluster")
     numbered = _NUMBERED.fullmatch(name)
-    if numbered and 0 < int(numbered.group(2)) < 1000:
+    if numbered and (numbered.group(1) == "bit" or 0 < int(numbered.group(2)) < 1000):
         return NativeColumn(NATIVE_NUMBERED[numbered.group(1)][0], int(numbered.group(2)))
     return None
 
@@ -116,15 +117,13 @@ def words_column(name: str, language: str = "english") -> WordsFunction | None:
         return lambda words: stems([word.lower() for word in words], "stem", language)
     if name == "lemma":
         return lambda words: stems(words, "lemma", language)
-    if (bit := _BIT.fullmatch(name)) is not None:
-        return lambda words: _bits(words, int(bit.group(1)))
     function = _registered.get(name)
     return None if function is None else lambda words: [function(word) for word in words]
 
 
 def known_columns() -> list[str]:
     """The names of all functions of a word, for messages."""
-    numbered = [f"{name}N" for name in (*NATIVE_NUMBERED, "bit")]
+    numbered = [f"{name}N" for name in NATIVE_NUMBERED]
     return [*NATIVE, *numbered, "stem", "lemma", *_registered, *_registered_sentence]
 
 
@@ -147,29 +146,11 @@ def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFuncti
     return lambda words: [value(word) for word in words]
 
 
-def _bits(words: list[str], k: int) -> list[str | None]:
-    """Bit k of each word read as hexadecimal digits, from the left: "1", or no value where it is 0 or not there.
-
-    >>> _bits(["80", "01", "7f", "?"], 0)
-    ['1', None, None, None]
-    """
-    at, mask = k // 4, 8 >> k % 4
-    if words and len(words[0]) > at and "".join(words).isascii() and len({len(w) for w in words}) == 1:
-        digits = np.frombuffer("".join(words).encode(), np.uint8).reshape(len(words), -1)[:, at]
-    else:
-        digits = np.array([ord(w[at]) if at < len(w) and w[at] < "g" else 48 for w in words], np.uint8)
-    value = np.full(256, None, object)
-    for digit in "0123456789abcdef":
-        value[ord(digit)] = "1" if int(digit, 16) & mask else None
-    listed: list[str | None] = value[digits].tolist()
-    return listed
-
-
 def _check_name(name: str) -> None:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", name):
         raise ConfigError(f"{name!r} cannot name a column: letters, digits, _ . : and - only")
     built_in = name in ("w", "y", "bias", "any", "stem", "lemma", *SENTENCE_COLUMNS)
-    if built_in or native_column(name) is not None or name.startswith("gaz") or _BIT.fullmatch(name):
+    if built_in or native_column(name) is not None or name.startswith("gaz"):
         raise ConfigError(f"{name!r} is the name of a built-in column; choose another")
 
 

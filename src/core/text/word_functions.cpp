@@ -120,6 +120,14 @@ bool Word::value(WordFunction function, std::int32_t parameter, std::string &out
         if (!(traits() & is_punctuation)) return false;
         out = lower_;
         return true;
+    case WordFunction::bit: {
+        if (wanted / 4 >= n) return false;
+        const char c = text_[starts_[wanted / 4]];
+        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
+        if ((digit & (8 >> wanted % 4)) == 0) return false;
+        out.assign(1, '1');
+        return true;
+    }
     case WordFunction::preposition:
     case WordFunction::cluster:
     case WordFunction::external:

@@ -24,6 +24,7 @@ enum class WordFunction : std::uint8_t {
     length,      // code points, in buckets
     punctuation, // lower-cased, of punctuation only
     preposition, // lower-cased, of prepositions only
+    bit,         // "1" where bit `parameter` of a word of hexadecimal digits is set, from the left
     cluster,     // the first `parameter` bits of its cluster's path (0: all of them)
     external,    // computed elsewhere
 };
