@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from chaffinch.errors import ConfigError
 
+LARGEST = {int: 2**31 - 1, float: 1e30}  # what the core's numbers hold, with room for a product
 NONE = "none"  # in files and flags, that an optional setting has no value
 
 
@@ -109,6 +110,8 @@ def check_value(where: str, k: Knob, value: Any) -> None:
         raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
     if isinstance(value, float) and math.isnan(value):
         raise ConfigError(f"{where} must be a number, got {value!r}")
+    if (most := LARGEST.get(k.type)) is not None and not -most <= value <= most:
+        raise ConfigError(f"{where} must lie between {-most:g} and {most:g}, got {value!r}")
     if k.choices is not None and value not in k.choices:
         raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
     if k.low is not None and not value >= k.low:

@@ -41,7 +41,7 @@ class ChoiceSgd:
     schedule: str = knob("fixed", "how the rate goes on", choices=SCHEDULES)
     decay: float = knob(1.0, "decaying: the rate is e / (1 + decay * epochs so far)", low=0.0)
     batch: int = knob(500, "documents of a batch", low=1)
-    iterations: int = knob(1, "times that a batch is gone through before the next", low=1)
+    iterations: int = knob(1, "times that a batch is gone through before the next", low=1, high=1000)
     minibatch: bool = knob(False, "one step per batch, along its mean gradient")
     adaptive: bool = knob(False, "AdaGrad: each weight's rate by its past gradients")
     average: bool = knob(False, "return the mean of the weights over all steps")

@@ -213,7 +213,7 @@ def _left_out_words(counts: Matrix, lower: Matrix, k: float) -> float:
     often = totals >= 2
     c, n = counts[often], totals[often][:, None]
     p = (np.maximum(c - 1, 0) + k * lower[often]) / (n - 1 + k)
-    return float((c * np.log(np.where(c > 0, p, 1.0))).sum())
+    return float((c * np.log(np.where(c > 0, np.maximum(p, 1e-300), 1.0))).sum())
 
 
 def _log(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,7 +36,7 @@ class IncrementalTagger(OnlineTagger):
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
     window: int = knob(
-        3, "labels looked at on a side; templates with y[...] of your own take their place", low=0
+        3, "labels looked at on a side; templates with y[...] of your own take their place", low=0, high=20
     )
     legal: str = knob(
         "scheme",
@@ -91,7 +91,7 @@ class BeamTagger(IncrementalTagger):
     """From left to right with several beginnings kept."""
 
     rule: str = knob("perceptron", "how weights move on a mistake", choices=RULES)
-    width: int = knob(8, "beginnings kept", low=1)
+    width: int = knob(8, "beginnings kept", low=1, high=10_000)
     violation: str = knob(
         "max", "learn from the worst beginning, or from where gold falls out", choices=("max", "early")
     )

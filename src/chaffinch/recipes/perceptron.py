@@ -43,7 +43,7 @@ class MiraTagger(OnlineTagger):
         "mira", "mira, passive-aggressive, or with a variance for each weight", choices=RULES[1:]
     )
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
-    k: int = knob(1, "mira: best labellings considered at a time", low=1)
+    k: int = knob(1, "mira: best labellings considered at a time", low=1, high=1000)
     r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
