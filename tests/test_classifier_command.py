@@ -86,3 +86,28 @@ def test_a_flag_of_another_task_is_refused(run: Runner, corpus, tmp_path):  # no
     run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
     done = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "--kbest", "2")
     assert (done.code, done.err) == (2, "chaffinch: --kbest does not go with documents\n")
+
+
+def test_texts_without_labels_come_back_without_a_column_of_labels(run: Runner, corpus, tmp_path):  # noqa: F811
+    run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
+    outcome = run("predict", tmp_path / "m.chaff", "-", stdin=b"so good\nso bad\n")
+    assert outcome.out.split("\n")[0] == "text,prediction,confidence"
+
+
+@pytest.mark.parametrize("name", ["out.csv", "out.tsv", "out.jsonl", "out.parquet", "out.csv.gz"])
+@pytest.mark.parametrize("given", ["new.csv", "new.jsonl"])
+def test_the_output_has_the_format_of_its_name_and_is_scored(name, given, run: Runner, corpus, tmp_path):  # noqa: F811
+    run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
+    assert run("convert", corpus / "train.csv", tmp_path / given).code == 0
+    outcome = run("predict", tmp_path / "m.chaff", tmp_path / given, "-o", tmp_path / name)
+    assert outcome.code == 0, outcome.err
+    scored = run("evaluate", tmp_path / name, "--json")
+    assert scored.code == 0, scored.err
+    assert run("evaluate", corpus / "train.csv", tmp_path / name).code == 0
+
+
+def test_a_name_with_no_place_for_predictions_is_refused(run: Runner, corpus, tmp_path):  # noqa: F811
+    run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
+    outcome = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "-o", tmp_path / "out.conll")
+    assert outcome.code == 2
+    assert "has no place for predictions; name a .csv" in outcome.err

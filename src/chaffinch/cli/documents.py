@@ -11,6 +11,7 @@ from chaffinch.cli.task import Contents, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
+from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate import score_documents, score_label_sets
@@ -29,6 +30,9 @@ TEXT_KNOBS = {k.name for k in knobs(TextVectorizer)} - {"seed", "threads"}
 OPTION_KNOBS = {k.name for k in knobs(DocumentOptions)}
 # Predictions of several labels are joined so in a cell.
 SEPARATOR = "|"
+# The formats with a place for whatever a row holds; those of them that are lines of text, that are separated cells.
+WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
+ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +94,7 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
             raise ConfigError("--threshold is for models that give several labels; this one gives one each")
         classifier.model_ = replace(classifier.model_, threshold=asked.threshold)
     format = detect(data).name  # before reading, since a pipe is gone afterwards
+    written = format if asked.json else _format_of_answers(asked.output, format)
     documents = list(read(data, **_options(data, text=asked.text)))
     texts = [d.text for d in documents]
     if not texts:
@@ -112,7 +117,11 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
         return
     for document, names, confidence in zip(documents, given, sure, strict=True):
         document.fields |= {"prediction": SEPARATOR.join(map(str, names)), "confidence": confidence}
-    write(documents, asked.output, format=format if format in ("csv", "tsv", "jsonl") else "csv")
+    options: dict[str, Any] = {}
+    if written in DELIMITED:
+        options["labelled"] = any(d.labels for d in documents)
+        options["label_separator"] = SEPARATOR if any(len(d.labels) > 1 for d in documents) else None
+    write(documents, asked.output, format=written, **options)
 
 
 def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:
@@ -196,6 +205,23 @@ def _labelled(path: Path, asked: Training) -> Iterator[Document]:
                 f"{display_name(path)}: document {n + 1} has no label; name its column with --label"
             )
         yield document
+
+
+def _format_of_answers(output: Path, of_input: str) -> str:
+    """How documents with predictions are written: as the output's name says, else as they came, else as CSV.
+
+    A format that cannot carry the predictions is refused.
+    """
+    suggested = [format.name for format in with_extension(output)]
+    if not suggested:
+        return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
+    fit = [name for name in (of_input, *WITH_FIELDS) if name in WITH_FIELDS and name in suggested]
+    if not fit:
+        raise ConfigError(
+            f"{output}: by its name of the format {suggested[-1]}, which has no place for predictions; "
+            "name a .csv, .tsv, .jsonl or .parquet file"
+        )
+    return fit[0]
 
 
 def _options(path: Path, **told: str | None) -> dict[str, Any]:

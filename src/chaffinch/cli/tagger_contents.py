@@ -8,13 +8,17 @@ from numpy.typing import NDArray
 
 from chaffinch.cli.task import Contents
 from chaffinch.estimators import Tagger
+from chaffinch.features.spans import span_names
 from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.memm import MemmModel
+from chaffinch.model.pruned_chain import PrunedChainModel
+from chaffinch.model.segments import SegmentModel
 from chaffinch.model.two_pass import TwoPassModel
 
 Names = Callable[[NDArray[np.int32]], list[str]]
+Strongest = list[tuple[str, float]]
 
 
 def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
@@ -22,26 +26,50 @@ def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
     model: Any = tagger.model_
     if isinstance(model, TwoPassModel):
         model = model.second
-    labels = model.labels.inner
-    weights, names = _weights(model)
+    labels = model.types if isinstance(model, SegmentModel) else model.labels.inner
+    found = _by_label(model)
     chosen = [y for y, name in enumerate(labels) if label is None or name == label]
-    rows = {labels[y]: _strongest(weights[:, y], top, names) for y in chosen} if len(weights) else {}
+    rows = {} if found is None else {labels[y]: found(y, top) for y in chosen}
     transitions = model.transitions() if hasattr(model, "transitions") else None
     return Contents(labels, rows=rows, transitions=transitions)
 
 
-def _weights(model: Any) -> tuple[NDArray[np.float32], Names]:
-    """A row for each feature [rows, Y] and what rows are called; none where features have no weights of their own."""
+def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
+    """The strongest features of label y, so many of them; None where features have no weights of their own."""
     match model:
         case ChainModel() | BigramChainModel() | MemmModel():
-            return model.weights.unary, model.encoder.names
+            return lambda y, top: _strongest(model.weights.unary[:, y], top, model.encoder.names)
         case IncrementalModel():
-            return np.concatenate([model.weights.unary, model.weights.context]), model.names
+            both = np.concatenate([model.weights.unary, model.weights.context])
+            return lambda y, top: _strongest(both[:, y], top, model.names)
+        case PrunedChainModel():
+            return lambda y, top: _of_few_labels(model, y, top)
+        case SegmentModel():
+            return lambda y, top: _of_segments(model, y, top)
         case _:
-            return np.zeros((0, len(model.labels.inner)), np.float32), lambda _: []
+            return None
 
 
-def _strongest(weights: NDArray[np.float32], top: int, names: Names) -> list[tuple[str, float]]:
+def _of_few_labels(model: PrunedChainModel, y: int, top: int) -> Strongest:
+    rows, weights = model.unary.column(y)
+    return _strongest(weights, top, lambda ids: model.encoder.names(rows[ids]))
+
+
+def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:
+    """Features of tokens with their place in segments of label y, and those of whole segments that have names."""
+    found = [
+        (f"{name}{place}", w)
+        for place, weights in model.weights.places(y).items()
+        for name, w in _strongest(weights, top, model.encoder.names)
+    ]
+    named = span_names(model.weights.L, model.spans.gazetteers)
+    known = [(g, named[key]) for g, key in enumerate(model.spans.keys.tolist()) if key in named]
+    of_spans = model.weights.blocks()["span"][:, y]
+    found += [(name, float(of_spans[g])) for g, name in known]
+    return sorted(found, key=lambda pair: -pair[1])[:top]
+
+
+def _strongest(weights: NDArray[np.float32], top: int, names: Names) -> Strongest:
     """The greatest weights of one label, among those that are finite."""
     column = np.where(np.isfinite(weights), weights, -np.inf)
     order = np.argsort(-column, kind="stable")[:top]

@@ -65,13 +65,15 @@ def write_csv(
     *,
     fields: Sequence[str] | None = None,
     label_separator: str | None = None,
+    labelled: bool = True,
 ) -> None:
     """Rows ``label,text`` and further columns.
 
-    fields: names of the further columns (``id`` or fields); by default what the first document has
+    fields:   names of the further columns (``id`` or fields); by default what the first document has
+    labelled: whether there is a column of labels
     """
     with writing_text(path) as out:
-        for row in _rows(documents, fields, label_separator):
+        for row in _rows(documents, fields, label_separator, labelled):
             out.write(",".join(map(_quoted, row)) + "\n")
 
 
@@ -81,10 +83,11 @@ def write_tsv(
     *,
     fields: Sequence[str] | None = None,
     label_separator: str | None = None,
+    labelled: bool = True,
 ) -> None:
     """As :func:`write_csv`, separated by tabs; a tab or a line break in a cell is refused."""
     with writing_text(path) as out:
-        for number, row in enumerate(_rows(documents, fields, label_separator)):
+        for number, row in enumerate(_rows(documents, fields, label_separator, labelled)):
             for cell in row:
                 if any(c in cell for c in "\t\n\r"):
                     raise DataError(f"document {number}: a tab or line break does not fit in TSV; write CSV")
@@ -225,13 +228,13 @@ def _check_header(name: str, header: list[str]) -> None:
 
 
 def _rows(
-    documents: Iterable[Document], fields: Sequence[str] | None, separator: str | None
+    documents: Iterable[Document], fields: Sequence[str] | None, separator: str | None, labelled: bool
 ) -> Iterator[list[str]]:
     """The header, then one row per document."""
     iterator = iter(documents)
     first = next(iterator, None)
     names = list(fields) if fields is not None else ([] if first is None else own_names(first))
-    own = ["label", "text"]
+    own = [*(["label"] if labelled else []), "text"]
     for name in names:
         if name in own:
             raise DataError(
@@ -245,7 +248,8 @@ def _rows(
                 f"document {number} has a field {unknown!r} that the header lacks: {', '.join(names)}"
             )
         cells = d.fields | {"id": d.id or ""}
-        yield [joined_labels(number, d.labels, separator), d.text, *(cells.get(name, "") for name in names)]
+        label = [joined_labels(number, d.labels, separator)] if labelled else []
+        yield [*label, d.text, *(cells.get(name, "") for name in names)]
 
 
 def _quoted(cell: str) -> str:

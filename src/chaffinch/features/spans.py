@@ -73,6 +73,18 @@ def span_features(words: Sequence[Sequence[str]], L: int, gazetteers: Gazetteers
     return SpanRows(bounds.astype(np.int64), keys[order])
 
 
+def span_names(L: int, gazetteers: Gazetteers | None = None) -> dict[int, str]:
+    """What the keys stand for that can be told without a text: lengths, and lists that spans are on."""
+    lengths = np.arange(1, L + 1, dtype=np.uint64)
+    named = {
+        key: f"length={n}" for n, key in zip(lengths.tolist(), mixed(LENGTH, lengths).tolist(), strict=True)
+    }
+    lists = [] if gazetteers is None else list(gazetteers.lists)
+    keys = np.asarray(_core.string_keys(lists), np.uint64)
+    named |= {key: f"list={name}" for name, key in zip(lists, mixed(LISTED, keys).tolist(), strict=True)}
+    return named
+
+
 def mixed(number: int, *seen: Keys) -> Keys:
     """Keys of a template and what it saw."""
     h = np.full(len(seen[0]), number + 1, np.uint64) * np.uint64(0x9E3779B97F4A7C15)

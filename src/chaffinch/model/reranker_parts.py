@@ -43,21 +43,20 @@ def unpacked_features(
     need: Requirements, details: Mapping[str, Any], function: FeatureFunction
 ) -> CandidateFeatures:
     """The features of a file, every index checked; ``function`` is the one that names came from."""
-    match details.get("features"):
-        case "tags":
-            return TagCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
-        case "trees":
-            return TreeCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
-        case "consensus":
-            scale = need.array("scale", np.float64, ("F",), finite=True)
-            if not (scale > 0).all():
-                raise need.fault("has a feature whose scale is not above 0")
-            grammar = HeadGrammar.unpacked(need) if details.get("grammar") else None
-            return TreeConsensus(grammar=grammar, scale=scale)
-        case "named":
-            return NamedCandidates(function, names=list(need.strings("names", "F", distinct=True)))
-        case kind:
-            raise need.fault(f"has features of the unknown kind {kind!r}")
+    kind = details.get("features")
+    if kind == TAGS:
+        return TagCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
+    if kind == TREES:
+        return TreeCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
+    if kind == CONSENSUS:
+        scale = need.array("scale", np.float64, ("F",), finite=True)
+        if not (scale > 0).all():
+            raise need.fault("has a feature whose scale is not above 0")
+        grammar = HeadGrammar.unpacked(need) if details.get("grammar") else None
+        return TreeConsensus(grammar=grammar, scale=scale)
+    if kind == NAMED:
+        return NamedCandidates(function, names=list(need.strings("names", "F", distinct=True)))
+    raise need.fault(f"has features of the unknown kind {kind!r}")
 
 
 def packed_kernel(dual: Dual, support: Sequence[Any], base: float) -> Packed:

@@ -24,7 +24,7 @@ from chaffinch.text.schemes import IO, OUTSIDE, SCHEMES, Scheme, TokenSpan, tag_
 from chaffinch.text.schemes.table import spelled, tag
 from chaffinch.text.table import TokenTable
 
-PLACES = 4  # of a token in a segment: alone, first, inside, last
+PLACES = ("alone", "first", "inside", "last")  # of a token in a segment
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class SegmentWeights:
     def blocks(self) -> dict[str, NDArray[np.float32]]:
         """token [F, places], span [G, Y], pair [Y, Y], start [1, Y], end [1, Y]: views, without padding."""
         Y = len(self.longest)
-        P = 1 + PLACES * (Y - 1)
+        P = 1 + len(PLACES) * (Y - 1)
         found, at = {}, 0
         for name, count, width in (
             ("token", self.F, P),
@@ -101,6 +101,14 @@ class SegmentWeights:
             found[name] = self.w[at : at + count * stride].reshape(count, stride)[:, :width]
             at += count * stride
         return found
+
+    def places(self, y: int) -> dict[str, NDArray[np.float32]]:
+        """What tokens count for in segments of label y, by their place, which is written behind a feature's name."""
+        token = self.blocks()["token"]
+        if y == 0:
+            return {"": token[:, 0]}
+        first = 1 + len(PLACES) * (y - 1)
+        return {f" ({place})": token[:, first + i] for i, place in enumerate(PLACES)}
 
 
 @dataclass(frozen=True)
@@ -142,6 +150,10 @@ class SegmentModel:
         every = [self._marginals(potentials, T) for potentials, T in self._potentials(table, threads)]
         return np.concatenate(every) if every else np.zeros((0, len(self.labels.outer)), np.float32)
 
+    def transitions(self) -> NDArray[np.float64]:
+        """Potentials of pairs of segments [types, types]."""
+        return self.weights.blocks()["pair"].astype(np.float64)
+
     def packed(self) -> Packed:
         """What a model file keeps."""
         encoder = self.encoder.packed()
@@ -175,7 +187,7 @@ class SegmentModel:
             raise ModelFileError(f"{file.source}: array 'longest' does not say how long segments are")
         size = sum(
             count * int(_core.padded(width))
-            for count, width in ((F, 1 + PLACES * (Y - 1)), (len(keys), Y), (Y + 2, Y))
+            for count, width in ((F, 1 + len(PLACES) * (Y - 1)), (len(keys), Y), (Y + 2, Y))
         )
         weights = SegmentWeights(np.zeros(size, np.float32), F, len(keys), longest)
         for name, block in weights.blocks().items():

@@ -60,6 +60,12 @@ class SparseWeights:
         w[rows, self.columns] = self.values.astype(np.float32) * np.float32(self.scale)
         return w
 
+    def column(self, y: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Rows with a weight in column y, and the weights."""
+        here = np.flatnonzero(self.columns == y)
+        rows = np.searchsorted(np.cumsum(self.counts, dtype=np.int64), here, side="right")
+        return rows.astype(np.int32), self.values[here].astype(np.float32) * np.float32(self.scale)
+
     def of_rows(self, rows: NDArray[np.int32]) -> "SparseWeights":
         """The rows of these numbers, in this order."""
         counts = self.counts[rows]
