@@ -21,6 +21,7 @@ COMMANDS = {
     "rerank": "Choose among the k best answers of a model by features of whole answers.",
     "inspect": "Show what a model holds.",
     "convert": "Convert a corpus to another format, and say what is lost.",
+    "doctor": "Look for faults in a corpus before a model learns them.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "cluster": "Learn word clusters from plain text.",
     "tune": "Find settings on held-out data, and write them as a preset.",

@@ -78,7 +78,7 @@ def convert(
     if Path(target).exists() and not is_stream(target) and not force:
         raise ConfigError(f"{target}: is there already; --force replaces it")
     losses = Losses()
-    read_as = named(from_format) if from_format is not None else _source_format(source, reading)
+    read_as = named(from_format) if from_format is not None else source_format(source, reading)
     if label_separator is not None and _takes(read_as.read, "label_separator"):
         reading["label_separator"] = label_separator
     _check_options(read_as, reading)
@@ -105,7 +105,7 @@ def convert(
     return Conversion(read_as.name, write_as.name, written, list(losses))
 
 
-def _source_format(source: str | Path, reading: dict[str, Any]) -> Format:
+def source_format(source: str | Path, reading: dict[str, Any]) -> Format:
     """The detected format; a column named for the text says that rows of tabs are documents."""
     if "text" in reading and TSV in with_extension(source):
         return TSV

@@ -25,14 +25,14 @@ class Sample:
     task:      what is learnt from it
     formats:   the endings of the files that it is written to
     sizes:     how many documents each split has unless another number is asked for
-    documents: ``documents(n, seed, split)`` gives those of a split
+    documents: ``documents(n, seed, split, careful)`` gives those of a split
     """
 
     about: str
     task: str
     formats: tuple[str, ...]
     sizes: dict[str, int]
-    documents: Callable[[int, int, str], list[Document]]
+    documents: Callable[[int, int, str, bool], list[Document]]
 
     @property
     def splits(self) -> tuple[str, ...]:
@@ -40,8 +40,8 @@ class Sample:
         return tuple(self.sizes)
 
 
-def _letter_documents(n: int, seed: int, split: str) -> list[Document]:
-    return letters(n, seed, split)[0]
+def _letter_documents(n: int, seed: int, split: str, careful: bool) -> list[Document]:
+    return letters(n, seed, split, careful)[0]
 
 
 def _sizes(train: int, other: int) -> dict[str, int]:
@@ -115,10 +115,13 @@ SAMPLES: dict[str, Sample] = {
 }
 
 
-def load(name: str, split: str = "train", *, seed: int = SEED, n: int | None = None) -> list[Document]:
+def load(
+    name: str, split: str = "train", *, seed: int = SEED, n: int | None = None, careful: bool = False
+) -> list[Document]:
     """The first ``n`` documents of a split of a sample, or as many as it usually has.
 
-    The same seed gives the same documents on every machine; a larger ``n`` only adds to them.
+    The same seed gives the same documents on every machine; a larger ``n`` only adds to them. Their annotator slips
+    now and then; ``careful`` gives the same texts with every label as it should be.
 
     >>> load("reviews", "test", n=1) == load("reviews", "test", n=2)[:1]
     True
@@ -131,7 +134,7 @@ def load(name: str, split: str = "train", *, seed: int = SEED, n: int | None = N
         raise ConfigError(f"sample {name!r} has no split {split!r}; it has {', '.join(chosen.splits)}")
     if n is not None and n < 0:
         raise ConfigError(f"the number of documents must be >= 0, got {n}")
-    return chosen.documents(chosen.sizes[split] if n is None else n, seed, split)
+    return chosen.documents(chosen.sizes[split] if n is None else n, seed, split, careful)
 
 
 def preview(name: str, n: int = 3) -> list[Document]:

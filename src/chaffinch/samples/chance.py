@@ -1,6 +1,6 @@
 """Chance: our own stream of random choices, so that a seed means the same samples everywhere, forever."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 SPLITS = ("train", "dev", "test")
@@ -21,7 +21,8 @@ class Chance:
     False
     """
 
-    def __init__(self, seed: int, *names: str) -> None:
+    def __init__(self, seed: int, *names: str, careful: bool = False) -> None:
+        self.careful = careful
         self._state = seed & _MASK
         for name in names:
             self._state = self.next() ^ _fingerprint(name)
@@ -45,6 +46,16 @@ class Chance:
     def happens(self, probability: float) -> bool:
         """True this often."""
         return (self.next() >> 11) * 2.0**-53 < probability
+
+    def slip(self, probability: float, right: _T, wrong: Callable[[], _T]) -> _T:
+        """What an annotator writes, this often something wrong; a careful one draws the same and writes what is right.
+
+        So the same seed gives the same texts either way, and the two tell which labels are slips.
+        """
+        if not self.happens(probability):
+            return right
+        drawn = wrong()
+        return right if self.careful else drawn
 
     def pick(self, items: Sequence[_T]) -> _T:
         """One of the items, all equally likely."""

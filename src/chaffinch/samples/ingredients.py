@@ -1,5 +1,7 @@
 """Ingredient lines: quantity, unit, size, name, preparation, comment, purpose and punctuation."""
 
+from functools import partial
+
 from chaffinch.samples import pantry
 from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
@@ -24,7 +26,9 @@ MISTAKEN_TAG = {"NN": "JJ", "JJ": "NN", "VBN": "VBD", "NNS": "VBZ", "CD": "NN", 
 Word = tuple[str, str, str]  # the word, its part of speech, its label
 
 
-def ingredients(n: int = 3000, seed: int = SEED, split: str = "train") -> list[Document]:
+def ingredients(
+    n: int = 3000, seed: int = SEED, split: str = "train", careful: bool = False
+) -> list[Document]:
     """``n`` ingredient lines with labels in column ``y`` and parts of speech in column ``pos``.
 
     The same word takes different labels by its place: a clove of garlic and four cloves, a can and what you
@@ -34,7 +38,7 @@ def ingredients(n: int = 3000, seed: int = SEED, split: str = "train") -> list[D
     >>> sorted(line.columns), len(line.columns["y"]) == len(line.tokens)
     (['pos', 'y'], True)
     """
-    kitchen = _Kitchen(Chance(seed, "ingredients", split), split)
+    kitchen = _Kitchen(Chance(seed, "ingredients", split, careful=careful), split)
     return [kitchen.document() for _ in range(n)]
 
 
@@ -79,7 +83,7 @@ class _Kitchen:
             spelling = misspelt(word, self.chance) if slips else word
             words.append(spelling.capitalize() if i == 0 and self.chance.happens(0.5) else spelling)
             tags.append(MISTAKEN_TAG.get(tag, tag) if self.chance.happens(MISTAGGED) else tag)
-            labels.append(CONFUSED.get(label, label) if self.chance.happens(MISLABELLED) else label)
+            labels.append(self.chance.slip(MISLABELLED, label, partial(_confused, label)))
         return Document.from_words(words, pos=tags, y=labels)
 
     # The lines.
@@ -296,3 +300,7 @@ def _plural(name: str) -> str:
     if name in pantry.PLURALS:
         return pantry.PLURALS[name]
     return name + ("es" if name.endswith(("ch", "sh", "ss", "x")) else "s")
+
+
+def _confused(label: str) -> str:
+    return CONFUSED.get(label, label)

@@ -1,6 +1,6 @@
 """Words as rows of noisy letter images, 16 by 8, each word written by one hand."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +53,7 @@ _LEANING = ((1, -1), (4, 0), (1, 1))  # how often to the left, not at all, to th
 
 
 def letters(
-    n: int = 1500, seed: int = SEED, split: str = "train"
+    n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False
 ) -> tuple[list[Document], Pixels, NDArray[np.int64]]:
     """``n`` words: the documents, the images of all their letters, and the bounds of each word among them.
 
@@ -65,13 +65,13 @@ def letters(
     >>> pixels.shape == (bounds[-1], 128), len(documents), len(bounds)
     (True, 2, 3)
     """
-    chance = Chance(seed, "letters", split)
+    chance = Chance(seed, "letters", split, careful=careful)
     words = vocabulary(VOCABULARY, split)
     documents, images, bounds = [], [], [0]
     for _ in range(n):
         word = chance.pick(words)
         written = _written(word, chance)
-        read = [LOOKALIKES.get(c, c) if chance.happens(MISREAD) else c for c in word]
+        read = [chance.slip(MISREAD, c, partial(_lookalike, c)) for c in word]
         tokens = [np.packbits(image).tobytes().hex() for image in written]
         documents.append(Document.from_words(tokens, y=read))
         images += written
@@ -131,3 +131,7 @@ def _drawn() -> dict[str, Pixels]:
         tall = np.repeat(ink, 2, axis=0)
         drawn[letter] = np.pad(tall, ((0, 0), (1, 2)))
     return drawn
+
+
+def _lookalike(label: str) -> str:
+    return LOOKALIKES.get(label, label)

@@ -62,7 +62,7 @@ IDIOMS = {
 PARTICLES = {"and": "e", "but": "ma", "because": "kar", "while": "dum"}
 
 
-def pairs(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
+def pairs(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` English sentences, each with its Pipit translation and the word links (``Document.links``).
 
     >>> one = pairs(1)[0]
@@ -71,7 +71,7 @@ def pairs(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Documen
     >>> translation("cat"), translation("garden")
     ('nukuda', 'dago')
     """
-    chance = Chance(seed, "pairs", split)
+    chance = Chance(seed, "pairs", split, careful=careful)
     words = {
         "being": vocabulary(BEINGS, split),
         "thing": vocabulary(THINGS, split),
@@ -114,9 +114,12 @@ class _Translator:
         sure, possible = set(), set()
         for j, word in enumerate(pipit):
             for i in word.sure:
-                if not self.chance.happens(MISLINKED):
+                said = self.chance.slip(
+                    MISLINKED, "sure", lambda: "possible" if self.chance.happens(0.7) else "nothing"
+                )
+                if said == "sure":
                     sure.add((i, j))
-                elif self.chance.happens(0.7):
+                elif said == "possible":
                     possible.add((i, j))
             possible.update((i, j) for i in word.possible)
         english = [misspelt(w, self.chance) if self.chance.happens(MISSPELT) else w for w in self.english]

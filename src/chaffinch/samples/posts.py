@@ -1,5 +1,7 @@
 """Short posts: who is spoken of, and whether well, badly or neither, often told at the far end of it."""
 
+from functools import partial
+
 from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
@@ -80,7 +82,7 @@ Entity = tuple[list[str], str]  # its words, its sentiment
 Piece = str | Entity
 
 
-def posts(n: int = 2500, seed: int = SEED, split: str = "train") -> list[Document]:
+def posts(n: int = 2500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` posts with the entities and how they are spoken of as B-/I-/O tags in column ``y``.
 
     What tells the sentiment may stand at the other end of the post, be negated, or be meant ironically.
@@ -88,7 +90,7 @@ def posts(n: int = 2500, seed: int = SEED, split: str = "train") -> list[Documen
     >>> sorted({tag for post in posts(300) for tag in post.columns["y"]})
     ['B-negative', 'B-neutral', 'B-positive', 'I-negative', 'I-neutral', 'I-positive', 'O']
     """
-    pen = _Pen(Chance(seed, "posts", split), split)
+    pen = _Pen(Chance(seed, "posts", split, careful=careful), split)
     return [pen.document() for _ in range(n)]
 
 
@@ -129,8 +131,8 @@ class _Pen:
                     tags.append("O")
             else:
                 name, sentiment = piece
-                if self.chance.happens(MISJUDGED):
-                    sentiment = self.chance.pick(("positive", "neutral", "negative"))
+                heard = partial(self.chance.pick, ("positive", "neutral", "negative"))
+                sentiment = self.chance.slip(MISJUDGED, sentiment, heard)
                 words += name
                 tags += [f"{'I' if i else 'B'}-{sentiment}" for i in range(len(name))]
         return Document.from_words(words, y=tags)

@@ -1,5 +1,7 @@
 """Questions with the kind of answer they want: six coarse types, each with finer ones."""
 
+from functools import partial
+
 from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
@@ -124,14 +126,14 @@ _VOWELS = frozenset("aeiouAEIO")
 _KINDS = [({"SHORT:long": 2, "SHORT:letters": 1}.get(fine, 5), fine) for fine in FINE]
 
 
-def questions(n: int = 2000, seed: int = SEED, split: str = "train") -> list[Document]:
+def questions(n: int = 2000, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` questions; the label is the coarse type, the field ``fine`` holds the finer one.
 
     >>> one = questions(1)[0]
     >>> one.labels[0] in LABELS, one.fields["fine"] in FINE
     (True, True)
     """
-    asker = _Asker(Chance(seed, "questions", split), split)
+    asker = _Asker(Chance(seed, "questions", split, careful=careful), split)
     return [asker.document() for _ in range(n)]
 
 
@@ -152,8 +154,7 @@ class _Asker:
             asked = f"{asked[:-1]}{self.chance.pick(self.tails)} {asked[-1]}"
         words = _articles(asked.split())
         text = " ".join(misspelt(w, self.chance) if self.chance.happens(MISSPELT) else w for w in words)
-        if self.chance.happens(MISTYPED):
-            fine = self.chance.pick(FINE)
+        fine = self.chance.slip(MISTYPED, fine, partial(self.chance.pick, FINE))
         return Document(text=text, labels=[fine.partition(":")[0]], fields={"fine": fine})
 
     def blanks(self) -> dict[str, str]:

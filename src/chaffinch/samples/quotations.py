@@ -11,7 +11,7 @@ WORDS = phrases("""
     on, thirsty ground, until, evening, brings, starlings, home, past, crooked chimneys, towards, their reeds""")
 
 
-def quotations(n: int = 300, seed: int = SEED, split: str = "train") -> list[Document]:
+def quotations(n: int = 300, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` sentences; column ``y`` says whether a word is quoted (``IN``) or not (``OUT``); marks are ``MARK``.
 
     The words tell nothing. What follows a mark depends on what stood before it, and no neighbouring label says so.
@@ -20,7 +20,7 @@ def quotations(n: int = 300, seed: int = SEED, split: str = "train") -> list[Doc
     >>> set(d.columns["y"]) <= {"IN", "OUT", "MARK"}
     True
     """
-    chance = Chance(seed, "quotations", split)
+    chance = Chance(seed, "quotations", split, careful=careful)
     phrases_met = vocabulary(WORDS, split)
     documents = []
     for _ in range(n):

@@ -68,14 +68,14 @@ VERDICTS = {
 }
 
 
-def reviews(n: int = 3000, seed: int = SEED, split: str = "train") -> list[Document]:
+def reviews(n: int = 3000, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` reviews; the label is the grade, ``0`` (dreadful) to ``4`` (wonderful).
 
     >>> one = reviews(1)[0]
     >>> one.labels[0] in LABELS, one.text.endswith(".")
     (True, True)
     """
-    critic = _Critic(Chance(seed, "reviews", split), split)
+    critic = _Critic(Chance(seed, "reviews", split, careful=careful), split)
     return [critic.document() for _ in range(n)]
 
 
@@ -102,9 +102,8 @@ class _Critic:
             sentences.append(self.chance.pick(VERDICTS[grade]))
         words = [*" . ".join(sentences).split(), "."]
         text = " ".join(misspelt(w, self.chance) if self.chance.happens(MISSPELT) else w for w in words)
-        if self.chance.happens(MISGRADED):
-            grade = min(4, max(0, grade + self.chance.pick((-1, 1))))
-        return Document(text=text, labels=[str(grade)])
+        given = self.chance.slip(MISGRADED, grade, lambda: min(4, max(0, grade + self.chance.pick((-1, 1)))))
+        return Document(text=text, labels=[str(given)])
 
     def opinion(self, grade: int) -> str:
         """A sentence that leaves the reader with this grade."""

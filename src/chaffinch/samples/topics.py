@@ -1,5 +1,7 @@
 """Topic documents: club notices of several paragraphs, with misleading headers and quotes from elsewhere."""
 
+from functools import partial
+
 from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
@@ -141,7 +143,7 @@ PEOPLE = phrases("""
     Margaret, Olu, Piet, Anneke, Bashir, Rosalind, Tomos, Wen, Greta, Idris, Frances, Yusuf, Kaja, Bertie""")
 
 
-def topics(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
+def topics(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` documents of several paragraphs over twenty topics; the label is the topic.
 
     Neighbouring topics share words, the subject line may be left over from another thread, and what is quoted
@@ -153,7 +155,7 @@ def topics(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Docume
     >>> one.labels[0] in LABELS, one.text.count("\\n\\n") >= 2
     (True, True)
     """
-    post = _Post(Chance(seed, "topics", split), split)
+    post = _Post(Chance(seed, "topics", split, careful=careful), split)
     return [post.document() for _ in range(n)]
 
 
@@ -183,7 +185,7 @@ class _Post:
             blocks.append(
                 f"-- \n{self.chance.pick(PEOPLE)}, {self.chance.pick(('secretary', 'treasurer', 'member'))}"
             )
-        filed = self.chance.pick(self.sisters[topic]) if self.chance.happens(MISFILED) else topic
+        filed = self.chance.slip(MISFILED, topic, partial(self.chance.pick, self.sisters[topic]))
         return Document(text="\n\n".join(blocks), labels=[filed])
 
     def header(self, topic: str) -> str:

@@ -1,5 +1,8 @@
 """Parse trees from a grammar in which words, not categories, decide where a phrase attaches."""
 
+import operator
+from functools import partial
+
 from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.text.document import Document, Tree
 
@@ -68,7 +71,7 @@ FRUIT = phrases("apples, pears, plums, nuts, cherries, figs, grapes, peaches, ap
 CUTLERY = phrases("a spoon, a napkin, a candle, a knife, a pair of gloves, a letter, a straw hat")
 
 
-def trees(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Document]:
+def trees(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` sentences with their trees (``Document.tree``) and parts of speech in column ``pos``.
 
     Someone ate the pizza with a fork, someone ate the pizza with olives; watched the boy with a telescope
@@ -78,7 +81,7 @@ def trees(n: int = 1500, seed: int = SEED, split: str = "train") -> list[Documen
     >>> one.tree.label, len(one.columns["pos"]) == len(one.tokens)
     ('S', True)
     """
-    grammar = _Grammar(Chance(seed, "trees", split), split)
+    grammar = _Grammar(Chance(seed, "trees", split, careful=careful), split)
     return [grammar.document() for _ in range(n)]
 
 
@@ -146,8 +149,7 @@ class _Grammar:
         fruit, and_ = _phrase(self.a(FRUIT)), Tree("CC", word=self.chance.pick(("and", "and", "or")))
         low = self.chance.happens(0.5)
         other = self.a(FRUIT) if low else self.a(CUTLERY)
-        if self.chance.happens(MISPARSED):
-            low = not low
+        low = self.chance.slip(MISPARSED, low, partial(operator.not_, low))
         if low:
             filled = _pp("of", Tree("NP", (fruit, and_, _phrase(other))))
             return Tree("VP", (verb, Tree("NP", (dish, filled))))
@@ -196,8 +198,7 @@ class _Grammar:
         animal, person = self.noun_phrase(self.a(ANIMALS)), self.noun_phrase(self.a(PEOPLE))
         low = self.chance.happens(0.5)
         verb = self.a(SPOKE) if low else self.a(CRIED)
-        if self.chance.happens(MISPARSED):
-            low = not low
+        low = self.chance.slip(MISPARSED, low, partial(operator.not_, low))
         who = Tree("WHNP", (Tree("WDT", word="that"),))
         did = Tree("S", (Tree("VP", (Tree("VBD", word=verb),)),))
         clause = Tree("SBAR", (who, did))
@@ -214,8 +215,7 @@ class _Grammar:
 
     def attached(self, verb: Tree, thing: Tree, phrase: Tree, high: bool) -> Tree:
         """The phrase under the verb (high) or under the noun."""
-        if self.chance.happens(MISPARSED):
-            high = not high
+        high = self.chance.slip(MISPARSED, high, partial(operator.not_, high))
         return Tree("VP", (verb, thing, phrase)) if high else Tree("VP", (verb, Tree("NP", (thing, phrase))))
 
     def a(self, words: tuple[str, ...]) -> str:

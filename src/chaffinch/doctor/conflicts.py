@@ -1,0 +1,158 @@
+"""Label conflicts: the same text, the same words in the same surroundings, or the same name, labelled differently."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from chaffinch.doctor.corpus_file import CorpusFile, annotation, is_annotated
+from chaffinch.doctor.duplicates import normalised
+from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import spans
+
+CHECK = "conflicts"
+
+WINDOW = 2  # words on each side that make the same surroundings
+OFTEN, SELDOM = 5, 0.1  # a name of this many spans, of which this share at most has another type
+EDGE = ""  # beyond the ends of a sentence
+
+
+def conflicts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Rows that contradict others; the rarer the label among its equals, the worse."""
+    yield from _texts(files)
+    yield from _surroundings(files)
+    yield from _names(files)
+
+
+def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Whole texts with more than one annotation."""
+    rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            if is_annotated(d) and d.text.strip():
+                rows[normalised(d.text)].append((f, n))
+    for places in rows.values():
+        if len(places) < 2:
+            continue
+        seen = [annotation(files[f].documents[n]) for f, n in places]
+        times = Counter(seen)
+        if len(times) < 2:
+            continue
+        usual = times.most_common(1)[0][0]
+        g, m = places[seen.index(usual)]
+        other = files[g].documents[m]
+        for (f, n), one in zip(places, seen, strict=True):
+            if one == usual:
+                continue
+            d = files[f].documents[n]
+            where, often = (
+                files[g].place(m),
+                f"{times[usual]} of {len(places)} times" if times[usual] > 1 else "once",
+            )
+            if d.columns.get(LABEL) and len(d.tokens) != len(other.tokens):
+                continue  # the same letters, cut into other words
+            what = f"{_difference(d, other)} at {where} ({often}): {quoted(d.text)}"
+            severity = ERROR if d.text == other.text else WARNING
+            yield files[f].finding(
+                CHECK,
+                severity,
+                n,
+                what,
+                "decide for one",
+                token=_first_difference(d, other),
+                weight=times[usual] / times[one],
+            )
+
+
+def _surroundings(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Tokens with the same words around them and another tag; rows that are equal as a whole are told of above."""
+    tags: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    places: dict[tuple[str, ...], list[tuple[int, int, int]]] = defaultdict(list)
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            if LABEL not in d.columns:
+                continue
+            for t, key in enumerate(_windows(d)):
+                tags[key][d.columns[LABEL][t]] += 1
+                places[key].append((f, n, t))
+    for key, counted in tags.items():
+        if len(counted) < 2 or (key[0] == EDGE and key[-1] == EDGE):
+            continue
+        (usual, most), (_, second) = counted.most_common(2)
+        if most == second:
+            continue
+        for f, n, t in places[key]:
+            d = files[f].documents[n]
+            given = d.columns[LABEL][t]
+            if given == usual:
+                continue
+            around = " ".join(word for word in key if word != EDGE)
+            what = f"{d.tokens[t].text!r} is {given} in {around!r}, else {usual} ({most} of {counted.total()} times)"
+            yield files[f].finding(
+                CHECK, WARNING, n, what, f"{usual}?", token=t, weight=most / counted[given] - 1e3
+            )
+
+
+def _names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Spans of the same words that nearly always have another type."""
+    found: dict[str, list[tuple[str, int, int, int]]] = defaultdict(list)
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            for label, words, t in _labelled_words(file, d):
+                found[normalised(words)].append((label, f, n, t))
+    for words, cases in found.items():
+        counted = Counter(label for label, *_ in cases)
+        usual, most = counted.most_common(1)[0]
+        if len(counted) < 2 or most < OFTEN:
+            continue
+        for label, f, n, t in cases:
+            if label != usual and counted[label] <= SELDOM * len(cases):
+                what = f"{words!r} is {label} here, else {usual} ({most} of {len(cases)} times)"
+                yield files[f].finding(
+                    CHECK, HINT, n, what, f"{usual}?", token=t, weight=most / counted[label]
+                )
+
+
+def _labelled_words(file: CorpusFile, d: Document) -> Iterator[tuple[str, str, int]]:
+    """Type, words and first token of every span."""
+    if d.spans:
+        for s in d.spans:
+            yield s.label, d.text[s.start : s.end], 0
+    elif file.scheme is not None and LABEL in d.columns:
+        for label, start, end in spans(d.columns[LABEL], file.scheme):
+            yield label, d.text[d.tokens[start].start : d.tokens[end - 1].end], start
+
+
+def _windows(d: Document) -> Iterator[tuple[str, ...]]:
+    """The words around each token, itself in the middle."""
+    words = [EDGE] * WINDOW + [token.text for token in d.tokens] + [EDGE] * WINDOW
+    for t in range(len(d.tokens)):
+        yield tuple(words[t : t + 2 * WINDOW + 1])
+
+
+def _first_difference(d: Document, other: Document) -> int:
+    both = zip(d.columns.get(LABEL, []), other.columns.get(LABEL, []), strict=False)
+    return next((t for t, (a, b) in enumerate(both) if a != b), 0)
+
+
+def _difference(d: Document, other: Document) -> str:
+    """What the two say that is not the same, d first."""
+    if d.columns.get(LABEL) != other.columns.get(LABEL):
+        t = _first_difference(d, other)
+        a, b = (x.columns.get(LABEL, [""])[t] for x in (d, other))
+        return f"{d.tokens[t].text!r} is {a} here, {b}"
+    if sorted(d.labels) != sorted(other.labels):
+        return f"labelled {_listed(d.labels)} here, {_listed(other.labels)}"
+    if d.spans != other.spans:
+        mine, theirs = ({(s.label, d.text[s.start : s.end]) for s in x.spans} for x in (d, other))
+        only = [_spoken(sorted(a - b)) for a, b in pairwise((mine, theirs, mine))]
+        return f"{only[0]} here, {only[1]}"
+    return "another tree here than" if d.tree is not None else "other links here than"
+
+
+def _spoken(pairs: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{text!r} is {label}" for label, text in pairs) or "no such span"
+
+
+def _listed(labels: list[str]) -> str:
+    return " and ".join(sorted(labels)) or "nothing"

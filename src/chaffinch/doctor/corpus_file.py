@@ -1,0 +1,158 @@
+"""A corpus file under examination: its documents, where each stands, and what its reader would not take."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from chaffinch.corpus.brackets import bracketed
+from chaffinch.corpus.conversion import source_format
+from chaffinch.corpus.losses import Losses
+from chaffinch.doctor.finding import ERROR, HINT, Finding
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import display_name
+from chaffinch.knobs import knobs
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import Scheme, scheme_of
+from chaffinch.text.table import Column, TokenTable
+from chaffinch.text.tokens import tokenised
+
+READING = "reading"  # the check that readers do
+
+# Formats in which a sentence's tokens stand on lines that follow each other.
+TOKEN_LINES = ("columns", "hmm")
+
+# What readers pass over although it is wrong, and not merely nothing that they carry.
+WRONG = ("links outside their sentences were left out",)
+
+
+@dataclass(frozen=True)
+class CorpusFile:
+    """One file.
+
+    refused: what its reader could not take, or left behind
+    """
+
+    path: Path
+    format: str
+    documents: list[Document]
+    refused: list[Finding] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """What findings call it."""
+        return display_name(self.path)
+
+    @property
+    def has_tags(self) -> bool:
+        """Whether its tokens have tags to learn."""
+        return any(LABEL in d.columns for d in self.documents)
+
+    @cached_property
+    def tags(self) -> TokenTable:
+        """The tags of all documents, as the column ``y``."""
+        return TokenTable.from_lists({LABEL: [d.columns.get(LABEL, []) for d in self.documents]})
+
+    @cached_property
+    def scheme(self) -> Scheme | None:
+        """The scheme of the tags, going by the tags that occur; None where they spell no spans."""
+        return scheme_of(self.tag_column.types) if self.has_tags else None
+
+    @property
+    def tag_column(self) -> Column:
+        """The tags alone."""
+        return self.tags.columns[LABEL]
+
+    def finding(
+        self,
+        check: str,
+        severity: str,
+        n: int,
+        what: str,
+        suggestion: str = "",
+        *,
+        token: int = 0,
+        weight: float = 0.0,
+    ) -> Finding:
+        """A finding about document n (from 0), at one of its tokens where these have lines of their own."""
+        line = self.documents[n].line
+        if line is not None and self.format in TOKEN_LINES:
+            line += token
+        return Finding(
+            check=check,
+            severity=severity,
+            file=self.name,
+            what=what,
+            suggestion=suggestion,
+            line=line,
+            row=n + 1,
+            weight=weight,
+        )
+
+    def place(self, n: int) -> str:
+        """Where document n stands."""
+        return self.finding("", "", n, "").where
+
+
+def corpus_file(path: str | Path, told: Mapping[str, str | None] | None = None) -> CorpusFile:
+    """Read a file; records that cannot be read are findings, and the others are read nevertheless.
+
+    told: options of the reader (``label``, ``text``, ``label_separator``); refused where it has no such option
+    """
+    path = Path(path)
+    wanted: dict[str, Any] = {k: v for k, v in (told or {}).items() if v is not None}
+    chosen = source_format(path, wanted)
+    known = set() if chosen.options is None else {k.name for k in knobs(chosen.options)}
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"{path}: format {chosen.name} has no option --{name.replace('_', '-')}")
+    losses = _Noted(display_name(path))
+    if "out_of_range" in known:
+        wanted["out_of_range"] = "drop"
+    if "losses" in inspect.signature(chosen.read).parameters:
+        wanted["losses"] = losses
+    documents = [tokenised(d) if d.spans else d for d in chosen.read(path, **wanted)]
+    if not documents and not losses.findings:
+        raise DataError(f"{display_name(path)}: has no document")
+    return CorpusFile(path, chosen.name, documents, losses.findings)
+
+
+def annotation(d: Document) -> tuple[Any, ...]:
+    """All that a document is labelled with, fit to be compared."""
+    tree = None if d.tree is None else bracketed(d.tree)
+    links = None if d.links is None else (d.links.target, d.links.sure, d.links.possible)
+    spans = tuple(sorted((s.start, s.end, s.label) for s in d.spans))
+    return tuple(d.columns.get(LABEL, ())), spans, tuple(sorted(d.labels)), tree, links
+
+
+def is_annotated(d: Document) -> bool:
+    """Whether it has anything to learn from."""
+    return bool(LABEL in d.columns or d.spans or d.labels or d.tree is not None or d.links is not None)
+
+
+class _Noted(Losses):
+    """Losses that remember every place, and go on after a record that is refused."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.file = file
+        self.findings: list[Finding] = []
+
+    def add(self, what: str, first: str = "", count: int = 1) -> None:
+        """Remember a loss."""
+        if count > 0:
+            severity = ERROR if what in WRONG else HINT
+            self._note(severity, first, what if count == 1 else f"{what}: {count}")
+
+    def refuse(self, fault: DataError) -> None:
+        """Remember a record that cannot be read."""
+        where, _, what = str(fault).partition(": ")
+        self._note(ERROR, where, what)
+
+    def _note(self, severity: str, where: str, what: str) -> None:
+        """``file:12`` has a line; ``file: item 3`` keeps its item in the text."""
+        _, _, number = where.rpartition(":")
+        line = int(number) if number.isdecimal() else None
+        self.findings.append(Finding(check=READING, severity=severity, file=self.file, what=what, line=line))

@@ -1,0 +1,50 @@
+"""Duplicates: the same text twice in a file, and in two files of which one is to be held out."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.finding import ERROR, HINT, Finding, quoted
+
+CHECK = "duplicates"
+
+# Lines of fewer words repeat themselves without anybody's doing: "1 onion", "Thank you ."
+LONG = 8
+
+
+def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Every row whose text, case and spaces aside, an earlier row has.
+
+    In another file it is an error from eight words on: what a model was trained on says nothing about new text.
+    """
+    first: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by text, its first row in each file
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            key = normalised(d.text)
+            if not key:
+                continue
+            met = first[key]
+            if met:
+                g, m = met[0]
+                leak = g < f
+                same = (
+                    "the same text as"
+                    if files[g].documents[m].text == d.text
+                    else "case and spaces aside, the text of"
+                )
+                words = len(key.split())
+                what = f"{same} {files[g].place(m)}: {quoted(d.text)}"
+                severity = ERROR if leak and words >= LONG else HINT
+                advice = "take it out of one of the two files" if severity == ERROR else ""
+                yield file.finding(CHECK, severity, n, what, advice, weight=words + 1e6 * leak)
+            if not met or met[-1][0] != f:
+                met.append((f, n))
+
+
+def normalised(text: str) -> str:
+    """A text without case and with single spaces.
+
+    >>> normalised("Two  Eggs ")
+    'two eggs'
+    """
+    return " ".join(text.casefold().split())

@@ -1,0 +1,143 @@
+"""An examination: every check over every file, its findings in order of urgency."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaffinch.doctor import (
+    characters,
+    conflicts,
+    corpus_file,
+    duplicates,
+    label_errors,
+    label_names,
+    span_bounds,
+    tag_schemes,
+)
+from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
+from chaffinch.errors import ConfigError
+from chaffinch.progress import Listener, keep_going
+
+CheckFiles = Callable[[Sequence[CorpusFile]], Iterable[Finding]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One row of the table of checks: its name, what it looks for, and how; None: by held-out models."""
+
+    name: str
+    about: str
+    find: CheckFiles | None
+
+
+def _refused(files: Sequence[CorpusFile]) -> Iterable[Finding]:
+    return (finding for file in files for finding in file.refused)
+
+
+CHECKS = (
+    Check(corpus_file.READING, "records that cannot be read, offsets outside the text", _refused),
+    Check(characters.CHECK, "empty texts, odd characters, far longer than the rest", characters.characters),
+    Check(duplicates.CHECK, "the same text twice, in one file or in two", duplicates.duplicates),
+    Check(conflicts.CHECK, "the same text or words labelled differently", conflicts.conflicts),
+    Check(tag_schemes.CHECK, "tags where they cannot stand, mixed schemes", tag_schemes.tag_schemes),
+    Check(label_names.CHECK, "rare labels, unseen in training, look-alikes", label_names.label_names),
+    Check(span_bounds.CHECK, "spans with spaces, within words, overlapping", span_bounds.span_bounds),
+    Check(label_errors.CHECK, "labels that models of the other rows doubt", None),
+)
+NAMES = tuple(check.name for check in CHECKS)
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What was found in the files.
+
+    checked: the names of the checks that were made
+    """
+
+    files: list[CorpusFile] = field(repr=False)
+    findings: list[Finding]
+    checked: tuple[str, ...]
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def faulty(self) -> bool:
+        """Whether there is an error, which is more than a warning or a hint."""
+        return any(f.severity == ERROR for f in self.findings)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether there is an error or a warning."""
+        return any(f.severity in (ERROR, WARNING) for f in self.findings)
+
+    def of(self, check: str) -> list[Finding]:
+        """The findings of one check: errors before warnings before hints, the worst of each first."""
+        chosen = [f for f in self.findings if f.check == check]
+        return sorted(chosen, key=lambda f: (SEVERITIES.index(f.severity), -f.weight))
+
+    def counts(self, check: str) -> dict[str, int]:
+        """How many findings of each severity a check made."""
+        found = [f.severity for f in self.findings if f.check == check]
+        return {severity: found.count(severity) for severity in SEVERITIES}
+
+    def as_dict(self, top: int | None = None) -> dict[str, Any]:
+        """Everything, ready for JSON; ``top`` findings of each check, or all."""
+        return {
+            "files": [
+                {"file": file.name, "format": file.format, "rows": len(file.documents)} for file in self.files
+            ],
+            "faulty": self.faulty,
+            "checks": {name: self.counts(name) for name in self.checked},
+            "findings": [f.as_dict() for name in self.checked for f in self.of(name)[:top]],
+            "notes": self.notes,
+        }
+
+
+def examine(
+    paths: Sequence[str | Path],
+    *,
+    checks: Sequence[str] | None = None,
+    quick: bool = False,
+    sure: float = label_errors.SURE,
+    label: str | None = None,
+    text: str | None = None,
+    label_separator: str | None = None,
+    seed: int = 0,
+    threads: int = 0,
+    on_fold: Listener = keep_going,
+) -> Examination:
+    """Examine the files of one corpus; the first is what is trained on, the others are held out.
+
+    checks: names of the checks to make; by default all   quick: all but the one that trains models
+    sure:   how sure held-out models must be that a label is wrong
+
+    >>> from tempfile import mkdtemp
+    >>> path = Path(mkdtemp()) / "tags.conll"
+    >>> _ = path.write_text("Ann B-PER\\nLee I-PER\\n\\nto O\\nOslo I-LOC\\n\\n")
+    >>> for finding in examine([path], quick=True).of("tag scheme"):
+    ...     print(finding.line, finding.what, finding.suggestion)
+    5 'Oslo': the tag 'I-LOC' must continue a span of its type, but follows 'O' B-LOC?
+    """
+    for name in checks or ():
+        if name not in NAMES:
+            raise ConfigError(f"there is no check {name!r}; there are {', '.join(NAMES)}")
+    told = {"label": label, "text": text, "label_separator": label_separator}
+    files = [corpus_file.corpus_file(path, told) for path in paths]
+    wanted = [c for c in CHECKS if (checks is None or c.name in checks) and not (quick and c.find is None)]
+    findings: list[Finding] = []
+    notes: list[str] = []
+    for check in wanted:
+        if check.find is not None:
+            findings += check.find(files)
+            continue
+        if label_errors.judged_part(files)[0] is None:
+            notes.append(
+                "Labels were not judged by held-out models: that takes tags, or one label per text, on "
+                f"{label_errors.FEWEST_ROWS} rows or more."
+            )
+        else:
+            findings += label_errors.label_errors(
+                files, sure=sure, seed=seed, threads=threads, on_fold=on_fold
+            )
+    return Examination(files, findings, tuple(check.name for check in wanted), notes)

@@ -1,0 +1,88 @@
+"""Labels as names: those that hardly occur, those that training never shows, those that look alike."""
+
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from chaffinch.corpus.brackets import nodes, plain_label
+from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding
+from chaffinch.doctor.tag_schemes import spells_spans
+from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import OUTSIDE
+
+CHECK = "labels"
+
+RARE = 2  # times at most
+
+
+def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Rare labels, labels of later files that the first has not, and names that differ in case or spelling only."""
+    counts = [Counter[str]() for _ in files]
+    first: dict[str, tuple[int, int, int]] = {}
+    first_in: list[dict[str, tuple[int, int]]] = [{} for _ in files]
+    for f, file in enumerate(files):
+        typed = file.has_tags and spells_spans(file.tag_column)
+        for n, d in enumerate(file.documents):
+            for t, label in _labels(d, typed):
+                counts[f][label] += 1
+                first.setdefault(label, (f, n, t))
+                first_in[f].setdefault(label, (n, t))
+    total = Counter[str]()
+    for one in counts:
+        total.update(one)
+    alike = _look_alikes(total)
+    for label, usual in alike.items():
+        f, n, t = first[label]
+        what = f"the label {label!r} ({total[label]} times, first here) looks like {usual!r} ({total[usual]} times)"
+        yield files[f].finding(CHECK, ERROR, n, what, f"{usual}?", token=t, weight=total[usual])
+    for f, file in enumerate(files[1:], 1):
+        for label, (n, t) in first_in[f].items():
+            if counts[0] and not counts[0][label] and label not in alike:
+                what = f"the label {label!r} ({counts[f][label]} times, first here) never occurs in {files[0].name}"
+                yield file.finding(CHECK, WARNING, n, what, token=t, weight=counts[f][label])
+    for label, times in total.items():
+        f, n, t = first[label]
+        if times <= RARE and label not in alike:
+            what = f"the label {label!r} occurs {'once' if times == 1 else 'twice'}: too few to learn from"
+            yield files[f].finding(CHECK, HINT, n, what, token=t, weight=-times)
+
+
+def _labels(d: Document, typed: bool) -> Iterator[tuple[int, str]]:
+    """Token and label of all that is labelled; of tags that spell spans the types, once per span."""
+    for t, tag in enumerate(d.columns.get(LABEL, [])):
+        letter, dash, kind = tag.partition("-")
+        if not typed:
+            yield t, tag
+        elif tag != OUTSIDE and (not dash or letter in ("B", "S", "U") or _begins(d.columns[LABEL], t)):
+            yield t, kind if dash else tag
+    for s in d.spans:
+        yield 0, s.label
+    for label in d.labels:
+        yield 0, label
+    if d.tree is not None:
+        for node in nodes(d.tree):
+            yield 0, plain_label(node.label)
+
+
+def _begins(tags: list[str], t: int) -> bool:
+    """Whether a span begins here that has no letter for beginnings."""
+    kind = tags[t].partition("-")[2]
+    return t == 0 or tags[t - 1].partition("-")[2] != kind
+
+
+def _look_alikes(total: Counter[str]) -> dict[str, str]:
+    """Each label to the most frequent one that is spelled the same but for case, width, spaces, dashes."""
+    groups: dict[str, list[str]] = defaultdict(list)
+    for label in total:
+        groups[_folded(label)].append(label)
+    found: dict[str, str] = {}
+    for group in groups.values():
+        usual = max(group, key=lambda label: total[label])
+        found |= {label: usual for label in group if label != usual}
+    return found
+
+
+def _folded(label: str) -> str:
+    plain = unicodedata.normalize("NFKC", label).casefold().strip()
+    return plain.replace("_", "-").replace(" ", "-") if plain.strip("_- ") else plain

@@ -1,0 +1,125 @@
+"""Tag schemes: tags that cannot stand where they stand, tags of no scheme, files in two schemes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.finding import ERROR, Finding
+from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import OUTSIDE, SCHEMES, Scheme, detect_column, repair_column, validate_column
+from chaffinch.text.table import Column
+
+CHECK = "tag scheme"
+
+_SPAN_TAG = re.compile(r"[BIESLU]-.+")
+MOSTLY = 0.5  # of the tagged tokens have tags that spell spans, or these are labels of another kind
+
+
+def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Every tag that the scheme of its file does not allow; and files that are in another scheme than the first."""
+    schemes: dict[str, Scheme] = {}
+    for file in files:
+        if not file.has_tags or not spells_spans(file.tag_column):
+            continue
+        ptr = file.tags.ptr
+        stray = _strays(file.tag_column)
+        column = _without(file.tag_column, stray)
+        scheme = _in_scheme_of_others(column, ptr, schemes) or detect_column(column, ptr)
+        yield from _stray_tags(file, stray)
+        if scheme is None:
+            yield _mixture(file, column)
+            continue
+        schemes.setdefault(scheme.name, scheme)
+        yield from _illegal_tags(file, column, scheme)
+        first = next(iter(schemes))
+        if scheme.name != first:
+            yield Finding(
+                check=CHECK,
+                severity=ERROR,
+                file=file.name,
+                what=f"spells its spans in {scheme}, {files[0].name} in {first}",
+                suggestion=f"chaffinch convert {file.name} OUT --scheme {first}",
+                weight=1e6,
+            )
+
+
+def spells_spans(column: Column) -> bool:
+    """Whether most tagged tokens have a tag such as B-PER."""
+    counts = np.bincount(column.ids, minlength=len(column.types)).tolist()
+    inside = sum(n for tag, n in zip(column.types, counts, strict=True) if tag != OUTSIDE)
+    like = sum(n for tag, n in zip(column.types, counts, strict=True) if _SPAN_TAG.fullmatch(tag))
+    return like > MOSTLY * inside
+
+
+def _strays(column: Column) -> set[str]:
+    """Tags that have not even the form of a scheme's."""
+    return {tag for tag in column.types if tag != OUTSIDE and not _SPAN_TAG.fullmatch(tag)}
+
+
+def _without(column: Column, stray: set[str]) -> Column:
+    """The column with strays read as outside, so that the rest can be judged."""
+    kept = list(dict.fromkeys(OUTSIDE if tag in stray else tag for tag in column.types))
+    index = {tag: i for i, tag in enumerate(kept)}
+    renumbered = [index[OUTSIDE if tag in stray else tag] for tag in column.types]
+    return Column(kept, np.array(renumbered, dtype=np.int32)[column.ids])
+
+
+def _in_scheme_of_others(column: Column, ptr: np.ndarray, schemes: dict[str, Scheme]) -> Scheme | None:
+    """A scheme met before in which these tags have no fault: few tags may fit several."""
+    return next((s for s in schemes.values() if not validate_column(column, ptr, s)), None)
+
+
+def _stray_tags(file: CorpusFile, stray: set[str]) -> Iterator[Finding]:
+    if not stray:
+        return
+    for n, d in enumerate(file.documents):
+        for t, tag in enumerate(d.columns.get(LABEL, [])):
+            if tag in stray:
+                known = {y.partition("-")[2] for y in file.tag_column.types}
+                advice = (
+                    f"B-{tag} or I-{tag}?"
+                    if tag in known
+                    else f"{OUTSIDE}, or a letter with a type, such as B-PER"
+                )
+                yield file.finding(
+                    CHECK,
+                    ERROR,
+                    n,
+                    f"{d.tokens[t].text!r} has the tag {tag!r}, which is no tag of a span",
+                    advice,
+                    token=t,
+                )
+
+
+def _illegal_tags(file: CorpusFile, column: Column, scheme: Scheme) -> Iterator[Finding]:
+    faults = validate_column(column, file.tags.ptr, scheme)
+    if not faults:
+        return
+    repaired = repair_column(column, file.tags.ptr, scheme)
+    for fault in faults:
+        at = int(file.tags.ptr[fault.sentence]) + fault.token
+        mended = repaired.types[repaired.ids[at]]
+        word = file.documents[fault.sentence].tokens[fault.token].text
+        yield file.finding(
+            CHECK,
+            ERROR,
+            fault.sentence,
+            f"{word!r}: the tag {fault.tag!r} {fault.why}",
+            f"{mended}?" if mended != fault.tag else "",
+            token=fault.token,
+        )
+
+
+def _mixture(file: CorpusFile, column: Column) -> Finding:
+    letters = Counter(tag.partition("-")[0] for tag in column.types if tag != OUTSIDE)
+    return Finding(
+        check=CHECK,
+        severity=ERROR,
+        file=file.name,
+        what=f"mixes tag schemes: no one of {', '.join(SCHEMES)} has the letters {', '.join(sorted(letters))}",
+        suggestion="find the tags with the rarest letter and spell them as the others",
+        weight=1e6,
+    )
