@@ -71,7 +71,7 @@ def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:
 
 def _strongest(weights: NDArray[np.float32], top: int, names: Names) -> Strongest:
     """The greatest weights of one label, among those that are finite."""
-    column = np.where(np.isfinite(weights), weights, -np.inf)
-    order = np.argsort(-column, kind="stable")[:top]
+    finite = np.flatnonzero(np.isfinite(weights))
+    order = finite[np.argsort(-weights[finite], kind="stable")[:top]]
     named = zip(names(order.astype(np.int32)), order.tolist(), strict=True)
-    return [(name, float(column[f])) for name, f in named]
+    return [(name, float(weights[f])) for name, f in named]
