@@ -20,6 +20,7 @@ COMMANDS = {
     "compare": "Show what a new model fixed and broke, and refuse a regression.",
     "rerank": "Choose among the k best answers of a model by features of whole answers.",
     "inspect": "Show what a model holds.",
+    "explain": "Say why a model gave an answer, and not another.",
     "convert": "Convert a corpus to another format, and say what is lost.",
     "doctor": "Look for faults in a corpus before a model learns them.",
     "samples": "List the embedded samples, look into one, or write it to files.",

@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from chaffinch.cli.console import err, progress_bar
-from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
 from chaffinch.corpus.losses import Losses
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import score_alignments
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knobs
 from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER
 from chaffinch.text.document import Document, Links
+from chaffinch.trust.explanation import Explanation
 
 SHOWN = ("aer", "link.precision", "link.recall", "link.f1")
 TITLE = "strongest features"
@@ -82,6 +83,14 @@ def holds_pairs(path: Path) -> bool:
     return "links" in detect(path).carries
 
 
+def explain(aligner: Aligner, asked: Explaining) -> list[Explanation]:
+    """Why words were linked; --against 2-3 asks about the second word and the third."""
+    if asked.data is None:
+        raise DataError("an aligner reads pairs of sentences: give a file of them")
+    link = None if asked.against is None else _link(asked.against)
+    return [aligner.explain(_words(d), link=link) for d in asked.chosen(_pairs(asked.data))]
+
+
 TASK = Task(
     plural="sentence pairs",
     recipes=ALIGNERS,
@@ -91,6 +100,7 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=inspect,
+    explain=explain,
     takes=("kbest",),
 )
 
@@ -119,6 +129,14 @@ def _links(document: Document) -> Links:
 
 def _words(document: Document) -> tuple[list[str], list[str]]:
     return document.words(), list(_links(document).target)
+
+
+def _link(text: str) -> tuple[int, int]:
+    """A link as people write it, counted from 1."""
+    places = text.split("-")
+    if len(places) != 2 or not all(p.isdigit() and int(p) > 0 for p in places):
+        raise ConfigError(f"--against: expected a link such as 2-3, got {text!r}")
+    return int(places[0]) - 1, int(places[1]) - 1
 
 
 def _scores(aligner: Aligner, documents: list[Document]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.cli.console import progress_bar
-from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
@@ -25,6 +25,7 @@ from chaffinch.lab.tasks import Classification
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
 from chaffinch.recipes.document_options import DocumentOptions
 from chaffinch.text.document import Document
+from chaffinch.trust.explanation import Explanation
 
 TEXT_KNOBS = {k.name for k in knobs(TextVectorizer)} - {"seed", "threads"}
 OPTION_KNOBS = {k.name for k in knobs(DocumentOptions)}
@@ -132,6 +133,21 @@ def inspect(classifier: Classifier, top: int, label: str | None) -> Contents:
     return Contents(labels, title, rows)
 
 
+def explain(classifier: Classifier, asked: Explaining) -> list[Explanation]:
+    """Why each document got its label."""
+    classifier.threads = asked.threads
+    if asked.data is None:
+        documents = [Document(text=asked.words or "")]
+    else:
+        documents = list(read(asked.data, **_options(asked.data, text=asked.text)))
+    union = classifier.model_.encoder.union
+    found = []
+    for document in asked.chosen(documents):
+        numbers = number_columns([document], ",".join(union.beside_names) if union else None)
+        found.append(classifier.explain(document.text, against=asked.against, beside=numbers))
+    return found
+
+
 def name_features(classifier: Classifier, path: Path) -> None:
     """Find what hashed features stand for in the documents of a file."""
     classifier.model_.encoder.learn_hashed_names([d.text for d in read(path)])
@@ -146,6 +162,7 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=inspect,
+    explain=explain,
     takes=(
         "features",
         "label",

@@ -10,7 +10,7 @@ from chaffinch.cli.found_conllu import conllu_documents, is_conllu, write_conllu
 from chaffinch.cli.found_spans import format_of_spans, write_spans
 from chaffinch.cli.steps import show_steps
 from chaffinch.cli.tagger_contents import tagger_contents
-from chaffinch.cli.task import Prediction, Task, Training
+from chaffinch.cli.task import Explaining, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
 from chaffinch.cli.training_report import clock, keep_trained
@@ -26,6 +26,7 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import scheme_of, spans
 from chaffinch.text.table import TokenTable, concatenated
+from chaffinch.trust.explanation import Explanation
 
 # Stands in the place of readings that a sentence does not have.
 NO_LABEL = "_"
@@ -122,6 +123,22 @@ def predict(tagger: Tagger, asked: Prediction) -> None:
             stream.write("\n")
 
 
+def explain(tagger: Tagger, asked: Explaining) -> list[Explanation]:
+    """Why each token of a sentence got its label."""
+    tagger.threads = asked.threads
+    if asked.data is not None:
+        table, _ = _input(asked.data, tagger, whole=False)
+    else:
+        if tagger.model_.columns != (WORD,):
+            raise DataError(
+                f"the model reads the columns {', '.join(tagger.model_.columns)}, and a text has words alone: "
+                "give a file of columns, or '-'"
+            )
+        table = TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
+    which = asked.chosen(range(table.n_sentences))
+    return tagger.explanations(table, token=asked.token, against=asked.against, which=which)
+
+
 TASK = Task(
     plural="sentences",
     recipes=TAGGERS,
@@ -131,6 +148,8 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=tagger_contents,
+    explain=explain,
+    explains=("token",),
     takes=(
         "features",
         "label",

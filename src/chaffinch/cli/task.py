@@ -1,19 +1,23 @@
 """A task on the command line: what a file is read as, how a model is trained on it, how the model answers.
 
-``train``, ``predict`` and ``inspect`` know no task by name; each is a row of the table in ``tasks.py``.
+``train``, ``predict``, ``inspect`` and ``explain`` know no task by name; each is a row of the table in ``tasks.py``.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.files import display_name
 from chaffinch.knobs import Panel, knobs
 from chaffinch.recipes import Recipes
+from chaffinch.trust.explanation import Explanation
+
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,37 @@ class Prediction:
     threads: int = 0
 
 
+@dataclass(frozen=True, kw_only=True)
+class Explaining:
+    """What ``chaffinch explain`` was asked for: a file, or words as they were typed.
+
+    number: of the sentence or document, from 1; None: all   token: from 0
+    """
+
+    data: Path | None = None
+    words: str | None = None
+    number: int | None = None
+    token: int | None = None
+    against: str | None = None
+    text: str | None = None
+    threads: int = 0
+
+    @property
+    def source(self) -> str:
+        """What messages call the input."""
+        return "the text" if self.data is None else display_name(self.data)
+
+    def chosen(self, items: Sequence[Item]) -> list[Item]:
+        """All, or the one that was asked for."""
+        if not items:
+            raise DataError(f"{self.source}: there is nothing to explain")
+        if self.number is None:
+            return list(items)
+        if self.number > len(items):
+            raise DataError(f"{self.source}: there is no number {self.number} among {len(items)}")
+        return [items[self.number - 1]]
+
+
 @dataclass(frozen=True)
 class Contents:
     """What ``chaffinch inspect`` shows of a model.
@@ -83,6 +118,8 @@ class Task:
     takes:     the flags of Training and Prediction that it understands beside those that all do
     estimator: the class of its trained models
     knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under after the plural
+    explain:   why it gave an answer
+    explains:  the flags of Explaining that it understands beside those that all do
     name_features: finds names of hashed features in a file, before ``inspect``; None where there are none
     """
 
@@ -94,7 +131,9 @@ class Task:
     train: Callable[[Training], None]
     predict: Callable[[Any, Prediction], None]
     inspect: Callable[[Any, int, str | None], Contents]
+    explain: Callable[[Any, Explaining], list[Explanation]]
     takes: Collection[str] = ()
+    explains: Collection[str] = ()
     knobs: tuple[tuple[str, type], ...] = ()
     name_features: Callable[[Any, Path], None] | None = None
 

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.cli.console import progress_bar
-from chaffinch.cli.task import Contents, Prediction, Task, Training
+from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
-from chaffinch.errors import DataError
+from chaffinch.corpus.sentences import as_sentences
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.parser import Parser
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.files import display_name, writing_text
@@ -20,7 +21,8 @@ from chaffinch.model.parsing import SpanChance
 from chaffinch.model.pcfg import PcfgModel
 from chaffinch.model.span_parser import SpanParserModel
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
-from chaffinch.text.document import Tree
+from chaffinch.text.document import Document, Tree
+from chaffinch.trust.explanation import Explanation
 
 
 def holds_trees(path: Path) -> bool:
@@ -109,6 +111,17 @@ def inspect(parser: Parser, top: int, label: str | None) -> Contents:
     return Contents(parser.labels_, title, kept)
 
 
+def explain(parser: Parser, asked: Explaining) -> list[Explanation]:
+    """Why each sentence got its tree."""
+    parser.threads = asked.threads
+    if asked.against is not None:
+        raise ConfigError("--against does not go with trees: a tree is compared with the runner-up")
+    if asked.data is not None:
+        return [parser.explain(words) for words in asked.chosen(words_to_parse(asked.data))]
+    cut = as_sentences([Document(text=asked.words or "")], asked.source)
+    return [parser.explain(document.words()) for document in asked.chosen(cut)]
+
+
 TASK = Task(
     plural="trees",
     recipes=PARSERS,
@@ -118,6 +131,7 @@ TASK = Task(
     train=train,
     predict=predict,
     inspect=inspect,
+    explain=explain,
     takes=("kbest", "nth", "marginals"),
 )
 

@@ -13,6 +13,7 @@ from chaffinch.model.associations import Pair
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER, AlignmentTask
 from chaffinch.structures.matching import Link, Links
+from chaffinch.trust.explanation import Explanation
 
 
 class Aligner(Kept[AlignerModel]):
@@ -75,6 +76,22 @@ class Aligner(Kept[AlignerModel]):
     def predict_kbest(self, X: Sequence[Pair], k: int) -> list[list[tuple[float, Links]]]:
         """The k best sets of links of each pair with their scores, best first."""
         return self._fitted().kbest(X, k)
+
+    def explain(self, pair: Pair, *, link: Link | None = None) -> Explanation:
+        """Why the words of a pair were linked: named numbers that add up to the model's scores.
+
+        link: the link in question, found or not, as places counted from 0; None: each that was found
+
+        >>> pairs = [(["the", "house"], ["la", "maison"]), (["the", "book"], ["le", "livre"])] * 3
+        >>> aligner = Aligner().fit(pairs, [{(0, 0), (1, 1)}] * 6)
+        >>> [(one.subject, one.answer) for one in aligner.explain(pairs[0], link=(1, 1)).decisions]
+        [('house 2-2 maison', 'linked')]
+        """
+        _check([pair])
+        decisions = tuple(self._fitted().evidence(pair, link))
+        source = f"{' '.join(pair[0])} | {' '.join(pair[1])}"
+        answer = " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(self.predict([pair])[0]))
+        return Explanation(ALIGNERS.by_config(self.config_).name, source, (), answer, decisions)
 
     def score(
         self,

@@ -23,11 +23,15 @@ from chaffinch.estimators.keeping import Kept
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
+from chaffinch.model.choice_evidence import DOCUMENT
+from chaffinch.model.evidence import Question
+from chaffinch.model.objects import shown
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
 from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.trust.explanation import Explanation
 
 # Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
 MERGED_UP_TO = 100_000
@@ -164,6 +168,28 @@ class Classifier(Kept[Any]):
         model = self._fitted()
         s = self._scores(X, beside).astype(np.float64)
         return s[:, 1] - s[:, 0] if s.shape[1] == 2 and not model.several else s
+
+    def explain(self, document: Any, *, against: Any = None, beside: Any = None) -> Explanation:
+        """Why a document got its label: named numbers that add up to the model's scores.
+
+        against: the label that was not given ("why B and not A"); None: the best other one. Where documents may have
+                 several labels, the label in question
+        beside:  the numbers that come with the text, as for ``predict``
+
+        >>> classifier = Classifier("nb").fit(["good tea", "awful tea"], ["+", "-"])
+        >>> classifier.explain("awful cake").decisions[0].ranked()[0].name
+        'awful'
+        """
+        model = self._fitted()
+        X = self._documents([document])
+        decisions = tuple(
+            model.evidence(
+                X, beside, Question(against=None if against is None else str(against)), self.threads
+            )
+        )
+        source = document if isinstance(document, str) else shown(document)
+        answer = ", ".join(str(one.answer) for one in decisions if one.subject == DOCUMENT)
+        return Explanation(CLASSIFIERS.by_config(self.config_).name, source, (), answer, decisions)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, beside: Any = None) -> float:
         """The share of documents labelled right; of those with several labels, entirely right."""
@@ -321,15 +347,21 @@ class Classifier(Kept[Any]):
 
     def _scores(self, X: Any, beside: Any) -> NDArray[np.float32]:
         model = self._fitted()
-        if model.encoder.reads == "objects":
-            return model.scores(objects_of(X), beside, self.threads)
-        if model.encoder.reads == "numbers":
+        beside = None if model.encoder.reads == "numbers" else beside
+        return model.scores(self._documents(X), beside, self.threads)
+
+    def _documents(self, X: Any) -> Any:
+        """Documents as the encoder reads them."""
+        encoder = self._fitted().encoder
+        if encoder.reads == "objects":
+            return objects_of(X)
+        if encoder.reads == "numbers":
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")
-            return model.scores(numbers_of(X, model.encoder.columns), None, self.threads)
+            return numbers_of(X, encoder.columns)
         if not is_text(X) and len(X) > 0:
             raise DataError("this classifier was trained on texts: give a list of strings")
-        return model.scores(texts_of(X), beside, self.threads)
+        return texts_of(X)
 
 
 def _not_fitted() -> Exception:

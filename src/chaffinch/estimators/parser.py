@@ -13,6 +13,7 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.parsing_task import ParsingTask
 from chaffinch.text.document import Document, Tree
+from chaffinch.trust.explanation import Explanation
 
 Trees = Sequence[Tree | str | Document]
 Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
@@ -78,6 +79,19 @@ class Parser(Kept[ParsingModel]):
     def predict_marginals(self, X: Words, *, least: float = 0.01) -> list[list[SpanChance]]:
         """The phrases of each sentence that are at least so likely, summed over all trees; the longer first."""
         return self._fitted().chances(sentences_of(X), least, self.threads)
+
+    def explain(self, words: Sequence[Any]) -> Explanation:
+        """Why a sentence got its tree and not the runner-up: named numbers that add up to the model's scores.
+
+        >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
+        >>> why = Parser("pcfg").fit(trees).explain(["a", "fox", "eats"]).decisions[0]
+        >>> why.answer
+        '(S (NP (DT a) (NN fox)) (VP (VBZ eats)))'
+        """
+        (sentence,) = sentences_of([words])
+        decisions = tuple(self._fitted().evidence(sentence, self.threads))
+        recipe, shown = PARSERS.by_config(self.config_).name, tuple(sentence.words)
+        return Explanation(recipe, " ".join(shown), shown, self.brackets([words])[0], decisions)
 
     def brackets(self, X: Words) -> list[str]:
         """The trees as bracketed strings."""

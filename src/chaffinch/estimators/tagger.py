@@ -1,7 +1,7 @@
 """The tagger: labels for the tokens of sentences, by any recipe, with scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -15,11 +15,13 @@ from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
+from chaffinch.model.evidence import Question
 from chaffinch.model.protocols import LatticeModel, Packed
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
-from chaffinch.text.document import LABEL
+from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explanation import Explanation
 
 
 class Tagger(Kept[TaggingModel]):
@@ -158,6 +160,41 @@ class Tagger(Kept[TaggingModel]):
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
             )
         return list(distributions(model, table, self.threads))
+
+    def explain(
+        self, sentence: Sequence[Any], *, token: int | None = None, against: str | None = None
+    ) -> Explanation:
+        """Why the tokens of one sentence got their labels: named numbers that add up to the model's scores.
+
+        token:   which token, counted from 0; None: each
+        against: the label that was not given ("why B and not A"); None: the best other one
+
+        >>> tagger = Tagger("hmm").fit([["a", "dog"], ["a", "cat"], ["dogs"]], [["D", "N"], ["D", "N"], ["N"]])
+        >>> why = tagger.explain(["a", "dog"], token=0).decisions[0]
+        >>> why.answer, why.rival, round(sum(c.difference for c in why.contributions) - why.margin, 6)
+        ('D', 'N', 0.0)
+        """
+        return self.explanations([sentence], token=token, against=against)[0]
+
+    def explanations(
+        self,
+        X: Sentences,
+        *,
+        token: int | None = None,
+        against: str | None = None,
+        which: Iterable[int] | None = None,
+    ) -> list[Explanation]:
+        """The same for each sentence, or ``which`` of them, read with the others around it."""
+        model, table = self._fitted(), self._table(X)
+        recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
+        every, predicted = table.lists(WORD), self.predict(table)
+        found = []
+        for n in range(len(every)) if which is None else which:
+            words, labels = every[n], predicted[n]
+            answer = " ".join(f"{word}/{label}" for word, label in zip(words, labels, strict=True))
+            decisions = tuple(model.evidence(table, n, question, self.threads))
+            found.append(Explanation(recipe, " ".join(words), tuple(words), answer, decisions))
+        return found
 
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
         """The share of tokens labelled right."""

@@ -85,6 +85,32 @@ def span_names(L: int, gazetteers: Gazetteers | None = None) -> dict[int, str]:
     return named
 
 
+def names_of_span(
+    words: Sequence[str], start: int, length: int, gazetteers: Gazetteers | None = None
+) -> list[str]:
+    """What the features of one span of a sentence are called, in the order in which ``span_features`` gives them.
+
+    >>> names_of_span(["in", "New", "York"], 1, 2)
+    ['length=2', 'phrase=new york', 'shapes=Xx Xx', 'around=in _ </s>', 'ends=Xx Xx, length=2']
+    """
+    end = start + length
+    lower, shapes = [w.lower() for w in words], [word_shape(w) for w in words[start:end]]
+    before, after = lower[start - 1] if start else "<s>", lower[end] if end < len(words) else "</s>"
+    found = [
+        f"length={length}",
+        f"phrase={' '.join(lower[start:end])}",
+        f"shapes={' '.join(shapes)}",
+        f"around={before} _ {after}",
+        f"ends={shapes[0]} {shapes[-1]}, length={length}",
+    ]
+    if gazetteers is None:
+        return found
+    seen = tuple(lower[start:end] if gazetteers.fold else words[start:end])
+    names = list(gazetteers.lists)
+    on = [names[k] for k in _phrases(gazetteers).get(seen, ())]
+    return [*found, *(f"on list {name}" for name in on), *(f"on list {name}, length={length}" for name in on)]
+
+
 def mixed(number: int, *seen: Keys) -> Keys:
     """Keys of a template and what it saw."""
     h = np.full(len(seen[0]), number + 1, np.uint64) * np.uint64(0x9E3779B97F4A7C15)

@@ -28,6 +28,16 @@ class View:
         """It is the text itself."""
         return self.opening == 0 and self.bits == 0 and not self.head
 
+    @property
+    def title(self) -> str:
+        """What stands before the names of its n-grams.
+
+        >>> View().title, View(opening=2).title
+        ('', 'opening ')
+        """
+        kinds = {"head ": self.head, "opening ": self.opening, "clusters ": self.bits}
+        return "".join(name for name, used in kinds.items() if used)
+
     def of(self, texts: list[str], clusters: Clusters | None) -> list[str]:
         """The texts as seen."""
         if self.whole:

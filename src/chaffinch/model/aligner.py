@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
+from chaffinch.model.alignment_evidence import PairScores, alignment_evidence
 from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair, stem
+from chaffinch.model.evidence import Evidence
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.scorers import FeatureScorer
 from chaffinch.structures.fertile import FertileMatching
-from chaffinch.structures.matching import Links, Matching
+from chaffinch.structures.matching import Link, Links, Matching
 
 VIEWS: Mapping[str, Callable[[str], str]] = {"words": str.lower, "stems": stem}
 
@@ -40,6 +42,11 @@ class AlignerModel:
         """How much better each link is than leaving both words alone [n, m]."""
         p = self.scorer.potentials(self.features(pair))
         return np.asarray(p["edge"] - p["source"][:, None] - p["target"][None, :])
+
+    def evidence(self, pair: Pair, link: Link | None) -> list[Evidence]:
+        """Why words were linked: features of links and of lone words. link: one to ask about; None: all found."""
+        x = PairScores(pair, self.features(pair), self.scorer.w, self.feature_names(), self.structure, _plain)
+        return alignment_evidence(x, link)
 
     def feature_names(self) -> list[str]:
         """The names of the features, in the order of their weights."""

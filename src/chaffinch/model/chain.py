@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.encoders import Encoder
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.encoders import Encoder, token_features
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
+from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 SECOND_ORDER = ("triple", "first", "last")
@@ -118,6 +121,22 @@ class ChainModel:
             divide="ignore"
         ):  # a pair that nothing may precede is as impossible as its -inf says
             return pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Features, and pairs and triples of labels."""
+        found = token_features(self.encoder, table, n, threads)
+        weights = [self.weights.unary[ids].astype(np.float64) for ids in found.ids]
+        blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
+        sentence = ChainSentence(
+            Chain(len(self.labels.inner), order=1 if self.weights.triple is None else 2),
+            self.labels,
+            table.lists(WORD)[n],
+            weights,
+            found.names,
+            lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+            chain_terms(self.labels.inner, blocks, len(weights)),
+        )
+        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
+from chaffinch.model.choice_evidence import choice_evidence, several_evidence
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.lanes import with_lanes
 from chaffinch.model.protocols import Packed
 from chaffinch.model.quantised import full_scales, restored, short_scales
@@ -65,6 +67,27 @@ class ClassifierModel:
     def given(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
         """Which labels are given, where documents may have several: bool [N, Y]."""
         return np.asarray(self.probabilities(scores) >= self.threshold)
+
+    def evidence(self, X: Any, beside: Any, question: Question, threads: int) -> list[Evidence]:
+        """Features and intercepts, of the one document in X."""
+        rows = self.encoder.rows(X, beside, threads)
+        scores = self.scores_of_rows(rows, threads)
+        weights = self.w[:, : len(self.classes)]
+        shown = (
+            self.encoder.names_of(rows.ids, X),
+            rows.weights(),
+            weights[rows.ids],
+            weights[-1],
+            scores[0],
+            self.probabilities(scores)[0],
+            [str(label) for label in self.classes.tolist()],
+            question,
+        )
+        if not self.several:
+            return [choice_evidence(*shown)]
+        with np.errstate(divide="ignore"):
+            odds = np.log(self.threshold) - np.log1p(-self.threshold)
+        return several_evidence(*shown, bar=float(odds * self.temperature))
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The features that weigh most for each label, with their weights, and what those are called."""

@@ -114,6 +114,36 @@ class DocumentEncoder:
         valences = 0 if self.valences is None else self.valences.columns
         return self.union.names() + [f"valence[{i}]" for i in range(valences)]
 
+    def names_of(self, ids: NDArray[np.int32], texts: list[str]) -> list[str]:
+        """The names of some columns, each with what it was taken of; hashed ones are found in the texts themselves.
+
+        >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1, hash_bits=4)], [1.0])
+        >>> rows = encoder.fitted_rows(["no tea"], None, None)
+        >>> sorted(encoder.names_of(rows.ids, ["no tea"]))
+        ['no', 'tea']
+        """
+        if self.union is None:
+            return [f"x{i}" for i in ids.tolist()]
+        bounds = self.union.offsets()
+        found: dict[int, str] = {}
+        for k, (part, view) in enumerate(zip(self.union.parts, self.views, strict=True)):
+            here = ids[(ids >= bounds[k]) & (ids < bounds[k + 1])]
+            if not len(here):
+                continue
+            prefix = view.title + ("" if part.unit == "word" else "characters ")
+            if part.hash_bits:
+                seen = part.hashed_names(view.of(texts, self.clusters))
+                found |= {
+                    i: " / ".join(seen.get(i - bounds[k], [f"#{i - bounds[k]}"])) for i in here.tolist()
+                }
+            else:
+                names = part.names()
+                found |= {i: names[i - bounds[k]] for i in here.tolist()}
+            if prefix:
+                found |= {i: f"{prefix}{found[i]!r}" for i in here.tolist()}
+        behind = self.names()[bounds[len(self.union.parts)] :] if len(found) < len(set(ids.tolist())) else []
+        return [found[i] if i in found else behind[i - bounds[len(self.union.parts)]] for i in ids.tolist()]
+
     def learn_hashed_names(self, texts: list[str]) -> None:
         """Look in texts for what hashed features stand for, each kind in its view of them."""
         if self.union is not None:

@@ -1,6 +1,7 @@
 """Encoders: from a token table to rows of feature ids, one row per token."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -52,6 +53,35 @@ class Encoder(Protocol):
     def packed(self) -> Packed:
         """What a model file keeps."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class TokenFeatures:
+    """The features of one sentence's tokens.
+
+    tokens: where they are in the table   rows: all rows of the table
+    """
+
+    encoder: Encoder
+    rows: Rows
+    tokens: slice
+
+    @property
+    def ids(self) -> list[NDArray[np.int32]]:
+        """Of each token."""
+        bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
+        return [self.rows.ids[a:b] for a, b in pairwise(bounds)]
+
+    def names(self, t: int, places: NDArray[np.int64]) -> list[str]:
+        """What the features of token t at these places are called."""
+        first = int(self.rows.ptr[self.tokens.start + t])
+        return self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
+
+
+def token_features(encoder: Encoder, table: TokenTable, n: int, threads: int) -> TokenFeatures:
+    """Those of sentence n of a table."""
+    a, b = int(table.ptr[n]), int(table.ptr[n + 1])
+    return TokenFeatures(encoder, encoder.rows(table, threads), slice(a, b))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Greedy, easiest-first and beam taggers: one choice after the other, with the labels decided so far as context."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -14,6 +15,8 @@ from chaffinch.features.reduction import reduced
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.incremental_evidence import StepScores, TokenRows, path_evidence, step_evidence
 from chaffinch.model.label_contexts import context_names
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -23,6 +26,7 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of
+from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
@@ -150,6 +154,86 @@ class IncrementalModel:
         labels, order, scores, p = self._tagged(table, threads, details=True)
         Y = len(self.labels.inner)
         return Steps(labels, order, scores.reshape(-1, Y), p.reshape(-1, Y))
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Features, and contexts of labels that were decided before."""
+        rows = self.encoder.rows(table, threads)
+        a, b = int(table.ptr[n]), int(table.ptr[n + 1])
+        known = self.dictionary.known(table)
+        x = TokenRows(
+            [rows.ids[i:j] for i, j in pairwise(rows.ptr[a : b + 1].tolist())],
+            self._observations(rows)[a:b],
+            None if known is None else known[a:b],
+        )
+        words = table.lists(WORD)[n]
+        if not words:
+            return []
+        if isinstance(self.search, Beam):
+            return path_evidence(self, x, words, question)
+        labels, order, scores, p = self._run(x, details=True)
+        Y = len(self.labels.inner)
+        steps = StepScores(order, labels, scores.reshape(-1, Y), self.labels.collapsed(p.reshape(-1, Y)))
+        return step_evidence(self, x, words, steps, question)
+
+    def unary_rows(self, ids: NDArray[np.int32]) -> tuple[list[str], NDArray[np.float64]]:
+        """Names and weights [n, Y] of features."""
+        ids = np.ascontiguousarray(ids)
+        return self.encoder.names(ids), self.weights.unary[ids].astype(np.float64)
+
+    def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
+        """The contexts that have weights, given the labels decided so far (-1: not yet)."""
+        Y, T, found = len(self.labels.inner), len(x.ids), []
+        for l, (offsets, _, column) in enumerate(native_templates(self.encoder)):
+            seen = int(x.observations[t, column]) if column >= 0 else 0
+            if seen < 0:
+                continue
+            key = 0
+            for offset in reversed(offsets):
+                at = t + offset
+                code = Y if at < 0 else Y + 1 if at >= T else decided[at] if decided[at] >= 0 else Y + 2
+                key = key * (Y + 3) + code
+            row = self._contexts.get((l, seen * (Y + 3) ** len(offsets) + key))
+            found += [] if row is None else [row]
+        return found
+
+    def context_weights(self, rows: Sequence[int]) -> tuple[list[str], NDArray[np.float64]]:
+        """Names and weights [n, Y] of contexts."""
+        chosen = np.array(rows, np.int64)
+        template, key = self.weights.template[chosen], self.weights.key[chosen]
+        names = context_names(self.encoder, self.labels.inner, template, key)
+        return names, self.weights.context[chosen].astype(np.float64)
+
+    def searched(self, x: TokenRows, k: int) -> list[tuple[float, NDArray[np.int32]]]:
+        """The k best labellings that the search finds, inner labels; one where it keeps one."""
+        if not isinstance(self.search, Beam):
+            return [(0.0, self._run(x, details=False)[0])]
+        labels, scores, found = self._run(x, k=k)
+        paths = labels.reshape(k, len(x.ids))
+        return [(float(scores[i]), paths[i]) for i in range(int(found[0]))]
+
+    @cached_property
+    def _contexts(self) -> dict[tuple[int, int], int]:
+        """The row of each context, by its template and key."""
+        every = zip(self.weights.template.tolist(), self.weights.key.tolist(), strict=True)
+        return {context: row for row, context in enumerate(every)}
+
+    def _run(self, x: TokenRows, *, details: bool = False, k: int = 1) -> Any:
+        """The search on one sentence."""
+        ptr = np.cumsum([0, *map(len, x.ids)], dtype=np.int64)
+        ids = np.ascontiguousarray(np.concatenate(x.ids), np.int32)
+        given = (np.array([0, len(x.ids)], np.int64), ptr, ids, np.ascontiguousarray(x.observations))
+        if isinstance(self.search, Beam):
+            width = max(k, self.search.width)
+            return self._native().beam(*given, width=width, k=k, threads=1, known=x.known)
+        return self._native().tag(
+            *given,
+            direction=self.search.kind,
+            ease=self.search.ease if isinstance(self.search, EasiestFirst) else "score",
+            temperature=self.temperature,
+            details=details,
+            threads=1,
+            known=x.known,
+        )
 
     def with_temperature(self, temperature: float) -> "IncrementalModel":
         """The same model with its confidence calibrated."""

@@ -1,6 +1,6 @@
 """A trained kernel machine: an encoder or objects as they are, support examples, and how scores are read."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +11,16 @@ from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import DenseRows, Kernel
 from chaffinch.kernels.description import described, restored
+from chaffinch.model.choice_evidence import DOCUMENT, rival_label
 from chaffinch.model.classifier import KINDS, kind_of, softmax
 from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.model.evidence import CONSTANT, EXAMPLE, Contribution, Evidence, Question
 from chaffinch.model.objects import read_back, shown, written
 from chaffinch.model.protocols import Packed
 from chaffinch.scorers.dual import Dual
 from chaffinch.scorers.neighbours import Neighbours
 from chaffinch.scorers.pairwise import Pairwise
+from chaffinch.scorers.shares import Share
 from chaffinch.scorers.voted import Voted
 
 LINKS = ("softmax", "shares")
@@ -83,15 +86,55 @@ class KernelModel:
             return np.asarray(scores, np.float64)
         return softmax(np.asarray(scores, np.float64) / self.temperature)
 
+    def evidence(self, X: Any, beside: Any, question: Question, threads: int) -> list[Evidence]:
+        """Support examples, votes or neighbours, for the one object in X."""
+        x = kernel_objects(self.encoder.rows(X, beside, threads), self.dense)
+        scores = np.asarray(self.scorer.scores(x, threads))
+        labels = [str(label) for label in self.classes.tolist()]
+        question.checked(labels)
+        given = int(scores[0].argmax())
+        rival = rival_label(scores[0], given, labels, question.against)
+        if rival is None:
+            raise ConfigError(f"this model knows one label, {labels[0]}: there is nothing to tell it from")
+        p = self.probabilities(scores)[0]
+        names = self.encoder.names()
+        found = []
+        for n, (what, score, other, shares) in enumerate(
+            self.scorer.shares(x, given, rival, labels, threads)
+        ):
+            contributions = [self._contribution(share, names) for share in shares]
+            found.append(
+                Evidence(
+                    subject=DOCUMENT if n == 0 else what,
+                    answer=labels[given],
+                    score=score,
+                    contributions=tuple(c for c in contributions if c.weight or c.rival),
+                    rival=labels[rival],
+                    rival_score=other,
+                    probability=float(p[given]) if n == 0 else None,
+                    rival_probability=float(p[rival]) if n == 0 else None,
+                    note="" if n else f"What adds up are {what}.",
+                )
+            )
+        return found
+
+    def _contribution(self, share: Share, names: Sequence[str]) -> Contribution:
+        if share.example is None:
+            return Contribution(share.name, share.weight, share.rival, share.value, CONSTANT)
+        name = f"{share.name} {self._shown(share.example, names)}".strip()
+        return Contribution(name, share.weight, share.rival, share.value, EXAMPLE)
+
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The support vectors that weigh most for each label, with their coefficients."""
         rows = {}
-        coefficients = coefficients_of(self.scorer)
+        coefficients, names = coefficients_of(self.scorer), self.encoder.names()
         for y, name in enumerate(self.classes.tolist()):
             if label is None or str(name) == label:
                 order = np.argsort(-coefficients[:, y], kind="stable")[:top].tolist()
                 rows[str(name)] = [
-                    (self._shown(n), float(coefficients[n, y])) for n in order if coefficients[n, y] > 0
+                    (self._shown(n, names), float(coefficients[n, y]))
+                    for n in order
+                    if coefficients[n, y] > 0
                 ]
         return f"support vectors ({len(coefficients)})", rows
 
@@ -158,13 +201,13 @@ class KernelModel:
             raise ModelFileError("the kernel machine is damaged: it has no usable link or temperature")
         return cls(encoder, kernel, scorer, support, classes, link, temperature, dense)
 
-    def _shown(self, n: int) -> str:
+    def _shown(self, n: int, names: Sequence[str]) -> str:
+        """A support example in a few words; names: of all features, where it is a row of them."""
         if not isinstance(self.support, SparseRows):
             return f"#{n + 1} {shown(self.support[n])}"
-        names = self.encoder.names()
         row = self.support.taken(np.array([n]))
         order = np.argsort(-np.abs(row.weights()), kind="stable")[:6]
-        return f"#{n + 1} " + " ".join(names[f] for f in row.ids[order].tolist())
+        return f"#{n + 1} " + " ".join(dict.fromkeys(names[f] for f in row.ids[order].tolist()))
 
 
 def kernel_objects(rows: Any, dense: bool) -> Any:

@@ -1,19 +1,31 @@
 """The maximum-entropy Markov model: one softmax per position, given the label before."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.chain_evidence import (
+    START,
+    ChainSentence,
+    Kept,
+    chain_evidence,
+    chain_terms,
+    kept_sums,
+)
+from chaffinch.model.encoders import token_features
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
 from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.structures import Parts
+from chaffinch.structures import Chain, Parts
+from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 # Cells [tokens, Y, Y] of log-probabilities that are made at a time.
@@ -47,6 +59,32 @@ class MemmModel(BlockwiseChain):
             pair = _log_softmax(scores[a:b][inside][:, None, :] + w.pair)
             yield Parts(unary=unary, pair=pair, end=w.end), bounds
 
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
+        found = token_features(self.encoder, table, n, threads)
+        w, names = self.weights, self.labels.inner
+        weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
+        start, pair, end = (block.astype(np.float64) for block in (w.start, w.pair, w.end))
+
+        def potentials(kept: Kept) -> Parts:
+            scores = kept_sums(weights, kept)
+            unary = np.zeros_like(scores)
+            unary[:1] = _log_softmax(scores[:1] + start)
+            return Parts(unary=unary, pair=_log_softmax(scores[1:, None, :] + pair), end=end)
+
+        sums = np.array([block.sum(axis=0) for block in weights]).reshape(-1, len(names))
+        labels = chain_terms(names, {"start": start, "pair": pair, "end": end}, len(weights))
+
+        def terms(y: Sequence[int], t: int) -> dict[str, float]:
+            row = start if t == 0 else pair[y[t - 1]]
+            after = START if t == 0 else names[y[t - 1]]
+            return labels(y, t) | {f"normaliser after {after}": -_log_sum(sums[t] + row)}
+
+        chain = Chain(len(names))
+        words = table.lists(WORD)[n]
+        sentence = ChainSentence(chain, self.labels, words, weights, found.names, potentials, terms)
+        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
+
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
         return ChainModel(self.encoder, self.weights, self.labels).packed()
@@ -58,7 +96,12 @@ class MemmModel(BlockwiseChain):
         return cls(encoder, chain.weights, chain.labels)
 
 
-def _log_softmax(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+def _log_sum(scores: NDArray[np.float64]) -> float:
+    """log of the sum of exp(scores)."""
+    return float(np.logaddexp.reduce(scores))
+
+
+def _log_softmax(scores: NDArray[Any]) -> NDArray[Any]:
     """Along the last axis; a row in which nothing is allowed stays so."""
     top = np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min)
     shifted = scores - top

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from chaffinch.errors import DataError
+from chaffinch.model.evidence import Evidence
 from chaffinch.model.protocols import Packed
 from chaffinch.text.document import Tree
 
@@ -55,6 +56,10 @@ class ParsingModel(Protocol):
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
         """The phrases of each sentence that are at least so likely, in order, the longer first."""
+        ...
+
+    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
+        """Why it chose its tree and not the runner-up: named contributions that add up to their scores."""
         ...
 
     def packed(self) -> Packed:

@@ -3,19 +3,29 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.learners.grammar import CountedGrammar
+from chaffinch.model.evidence import Evidence
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed
+from chaffinch.model.tree_evidence import (
+    DERIVATION,
+    READINGS,
+    TREE,
+    Terms,
+    bracket_evidence,
+    derivation_evidence,
+    phrase,
+)
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Derivation, Parts
-from chaffinch.structures.tree import as_bytes, blocked, span_row
+from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.word_signature import signature
 
@@ -129,6 +139,48 @@ class PcfgModel:
         """The phrases of each sentence that are at least so likely; none where the grammar has no derivation."""
         with ThreadPoolExecutor(threads or None) as pool:
             return list(pool.map(lambda one: self._chances(one, least), sentences))
+
+    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
+        """Expected brackets where these decide, and rules and words with their log-probabilities."""
+        potentials = self.potentials(sentence)
+        (chosen,) = self._parses(sentence, 1)
+        try:
+            found = self.structure.kbest(potentials, 2 * READINGS)
+        except DataError:
+            raise DataError(
+                "the grammar has no tree for this sentence, so there is nothing to explain"
+            ) from None
+        readings = [
+            (s, self._parse(s, y, sentence).tree, partial(self._terms, y, potentials, sentence.words))
+            for s, y in found
+        ]
+        derived = derivation_evidence(readings, chosen.tree, TREE if self.toll is None else DERIVATION)
+        if self.toll is None:
+            return [] if derived is None else [derived]
+        trees = list(dict.fromkeys(tree for _, tree, _ in readings))
+        expected = bracket_evidence(chosen.tree, trees, self._chances(sentence, 0.0), self.toll)
+        return [expected] if derived is None else [expected, derived]
+
+    def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> Terms:
+        """The rules and words of a derivation, each with its log-probability."""
+        names = [symbol.replace("(", "") for symbol in self.symbols.symbols]
+        placed_y, parent, _ = placed(len(words), len(names), y)
+        children: dict[int, list[int]] = {}
+        for n, above in enumerate(parent.tolist()):
+            children.setdefault(above, []).append(n)
+        number = {tuple(rule): r for r, rule in enumerate(self.structure.rules.tolist())}
+        found = {f"the whole is {names[placed_y[0, 2]]}": (float(potentials["top"][placed_y[0, 2]]), 0)}
+        for n, (start, end, a) in enumerate(placed_y.tolist()):
+            here = phrase(words, start, end)
+            if end - start == 1:
+                found[f"{names[a]}: {here}"] = float(potentials["leaf"][start, a]), start
+                continue
+            b, c = (int(placed_y[child, 2]) for child in children[n])
+            rule = float(self.weights[number[a, b, c]])
+            found[
+                f"{names[a]} → {names[b]} {names[c]} over {here}, from {placed_y[children[n][1], 0] + 1}"
+            ] = rule, start
+        return found
 
     def potentials(self, sentence: Sentence) -> Parts:
         """The log-probabilities of all parts of a sentence."""

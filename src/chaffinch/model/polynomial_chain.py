@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
 from chaffinch.model.encoders import Encoder, Rows
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.modelfile import ModelFile
 from chaffinch.scorers import Layout
 from chaffinch.scorers.monomials import Monomials
 from chaffinch.structures import Chain, Parts
+from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 KERNELS = {1: "linear", 2: "quadratic", 3: "cubic"}
@@ -62,6 +65,30 @@ class PolynomialChainModel:
         shared = {name: block for name, block in parts.items() if name != "unary"}
         for a, b in pairwise(table.ptr.tolist()):
             yield chain, Parts(unary=parts["unary"][a:b], **shared)
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Products of features, and pairs of labels. A feature is in many products, so none can be left out alone."""
+        ptr, ids = rising(self.encoder.rows(table, threads), self.encoder.n_features)
+        bounds, products = self.map.expanded(ptr, ids)
+        a, b = int(table.ptr[n]), int(table.ptr[n + 1])
+        rows = [products[i:j] for i, j in pairwise(bounds[a : b + 1].tolist())]
+        weights = [self.weights.unary[r].astype(np.float64) for r in rows]
+        blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
+        sentence = ChainSentence(
+            Chain(len(self.labels.inner)),
+            self.labels,
+            table.lists(WORD)[n],
+            weights,
+            lambda t, places: [self._product_name(m) for m in rows[t][places].tolist()],
+            lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+            chain_terms(self.labels.inner, blocks, len(weights)),
+            fixed=True,
+        )
+        return chain_evidence(sentence, self.decode(table, threads)[a:b], question)
+
+    def _product_name(self, monomial: int) -> str:
+        parts = self.map.features_of(monomial)
+        return " & ".join(self.encoder.names(np.array(parts, np.int32))) if parts else "constant"
 
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of label pairs [Y, Y]."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
@@ -54,6 +55,10 @@ class TaggingModel(Protocol):
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(y_t|x) of each token: float32 [tokens, labels]."""
+        ...
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Why the tokens of sentence n got their labels: named contributions that add up to the model's scores."""
         ...
 
     def packed(self) -> Packed:

@@ -10,13 +10,16 @@ from numpy.typing import NDArray
 
 from chaffinch._core import PrunedChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.encoders import Encoder
+from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.encoders import Encoder, token_features
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sentence_blocks import sentence_blocks
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
+from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 PRUNING = "pruning"
@@ -97,6 +100,35 @@ class PrunedChainModel:
             unary[p.reshape(-1, Y) == 0] = -np.inf
             for begin, end in pairwise(bounds.tolist()):
                 yield chain, Parts(unary=unary[begin:end], pair=self.pair, start=self.start, end=self.end)
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """As a chain's, over the labels that are tried."""
+        found, Y = token_features(self.encoder, table, n, threads), len(self.labels.inner)
+        every = found.ids
+        weights = [self.unary.of_rows(ids).dense(Y).astype(np.float64) for ids in every]
+        blocks = {
+            name: block.astype(np.float64)
+            for name, block in (("start", self.start), ("end", self.end), ("pair", self.pair))
+        }
+        bounds = np.array([0, len(weights)], np.int64)
+
+        def tried(kept: Kept) -> Parts:
+            unary = kept_sums(weights, kept)
+            left = [ids[mask] for ids, mask in zip(every, kept, strict=True)]
+            ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
+            p, _ = self._kernel.marginals(bounds, ptr, np.concatenate(left), 1)
+            unary[p.reshape(-1, Y) == 0] = -np.inf
+            return Parts(unary=unary, **blocks)
+
+        def whole() -> Parts:
+            return Parts(unary=np.stack([w.sum(axis=0) for w in weights]), **blocks)
+
+        labels = chain_terms(self.labels.inner, blocks, len(weights))
+        words = table.lists(WORD)[n]
+        sentence = ChainSentence(
+            Chain(Y), self.labels, words, weights, found.names, tried, labels, whole=whole
+        )
+        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
 
     def states(self, table: TokenTable, threads: int) -> float:
         """How many labels are tried at a token, on the mean."""

@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ModelFileError
-from chaffinch.features.spans import span_features
+from chaffinch.features.spans import names_of_span, span_features
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model.encoders import token_features
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.segment_evidence import SegmentSentence, segment_evidence
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Parts
@@ -61,6 +64,21 @@ class SpanIndex:
         known = self.keys[place] == found.keys if len(self.keys) else np.zeros(len(place), bool)
         ptr = np.concatenate([[0], np.cumsum(known)])[found.ptr].astype(np.int64)
         return ptr, place[known].astype(np.int32)
+
+    def named(
+        self, words: Sequence[str], L: int, w: NDArray[np.float64]
+    ) -> dict[int, tuple[list[str], NDArray[np.float64]]]:
+        """The known features of one sentence's spans: row t L + length - 1 -> their names and rows of w."""
+        found = span_features([words], L, self.gazetteers)
+        named = {}
+        for row in np.flatnonzero(np.diff(found.ptr)).tolist():
+            keys = found.keys[found.ptr[row] : found.ptr[row + 1]]
+            places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
+            known = np.flatnonzero(self.keys[places] == keys) if len(self.keys) else np.zeros(0, np.int64)
+            if len(known):
+                names = names_of_span(words, row // L, row % L + 1, self.gazetteers)
+                named[row] = [names[k] for k in known.tolist()], w[places[known]]
+        return named
 
 
 @dataclass(frozen=True)
@@ -153,6 +171,36 @@ class SegmentModel:
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of pairs of segments [types, types]."""
         return self.weights.blocks()["pair"].astype(np.float64)
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """Features of tokens by their place, features of spans, and neighbouring segments."""
+        features = token_features(self.encoder, table, n, threads)
+        words = table.lists(WORD)[n]
+        blocks = {name: block.astype(np.float64) for name, block in self.weights.blocks().items()}
+
+        def tag_of(segment: Segment, t: int) -> str:
+            if segment.label == 0:
+                return OUTSIDE
+            letter = spelled(self.scheme, t == segment.start, t == segment.end - 1, False, False)
+            return tag(letter, self.types[segment.label], self.scheme)
+
+        sentence = SegmentSentence(
+            structure=self.weights.structure,
+            types=self.types,
+            words=words,
+            tokens=[
+                (features.names(t, np.arange(len(ids))), blocks["token"][ids])
+                for t, ids in enumerate(features.ids)
+            ],
+            spans=self.spans.named(words, self.weights.L, blocks["span"]),
+            pair=blocks["pair"],
+            start=blocks["start"][0],
+            end=blocks["end"][0],
+            tags=lambda y: [self.labels.outer[i] for i in self._tags(y, len(words)).tolist()],
+            tag=tag_of,
+        )
+        p = self.marginals(table, threads)[features.tokens]
+        return segment_evidence(sentence, p, self.labels.outer, question)
 
     def packed(self) -> Packed:
         """What a model file keeps."""

@@ -9,10 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.errors import DataError
+from chaffinch.features.span_names import span_feature_names
+from chaffinch.model.evidence import Evidence
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed, TaggingModel
-from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers
+from chaffinch.model.span_weights import COLUMNS, Columns, SpanWeights, WordNumbers
+from chaffinch.model.tree_evidence import (
+    DERIVATION,
+    READINGS,
+    TREE,
+    Terms,
+    bracket_evidence,
+    derivation_evidence,
+    phrase,
+)
 from chaffinch.model.tree_labels import TreeLabels
+from chaffinch.structures.tree import placed, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
@@ -70,6 +83,68 @@ class SpanParserModel:
             rows = T * (T + 1) // 2
             found.append(self.symbols.chances(p[at : at + rows], T, least))
             at += rows
+        return found
+
+    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
+        """Expected brackets where these decide, and the features of spans with their weights."""
+        (tags,) = self.tags([sentence], threads)
+        columns, bounds = self.columns([sentence.words], [tags])
+        open_ = self._open(columns, bounds, threads)
+        ((chosen,),) = self.parses([sentence], 1, threads)
+        _, scores, nodes = self.fine.native.parse(
+            columns, bounds, open_, 2 * READINGS, *self.symbols.brackets, 0.0, threads
+        )
+        features = self.fine.features.extract(columns, bounds, open_)
+        readings = [
+            (
+                float(score),
+                self.symbols.tree(y, sentence.words, tags),
+                partial(self._terms, y, features, columns, sentence.words, tags),
+            )
+            for score, y in zip(scores, nodes.reshape(len(scores), -1, 3), strict=True)
+        ]
+        if not readings:
+            raise DataError("the parser has no tree for this sentence, so there is nothing to explain")
+        derived = derivation_evidence(readings, chosen.tree, TREE if self.toll is None else DERIVATION)
+        if self.toll is None:
+            return [] if derived is None else [derived]
+        trees = list(dict.fromkeys(tree for _, tree, _ in readings))
+        (chances,) = self.chances([sentence], 0.0, threads)
+        expected = bracket_evidence(chosen.tree, trees, chances, self.toll)
+        return [expected] if derived is None else [expected, derived]
+
+    def _terms(
+        self,
+        y: NDArray[np.int32],
+        features: tuple[NDArray[np.int64], NDArray[np.int32]],
+        columns: Columns,
+        words: Sequence[str],
+        tags: Sequence[str],
+    ) -> Terms:
+        """The features of a tree's nodes, by label and by the label above, and pairs of parent and child."""
+        (ptr, ids), T, Y = features, len(words), self.fine.tree.Y
+        nodes, parent, left = placed(T, Y, y)
+        names = [symbol or "part" for symbol in self.symbols.symbols]
+        keys = self.fine.features.keys()
+        shown = [list(words), list(tags), [word[0] for word in words]]
+        found: dict[str, tuple[float, int]] = {}
+        for n, (start, end, label) in enumerate(nodes.tolist()):
+            row = span_row(T, start, end)
+            here = ids[ptr[row] : ptr[row + 1]]
+            w = self.fine.span.of_rows(here).dense(3 * Y).astype(np.float64)
+            above = int(parent[n])
+            total = w[:, label].copy()
+            what = f"{names[label]} over {phrase(words, start, end)}"
+            if above >= 0:
+                higher = int(nodes[above, 2])
+                total += w[:, (Y if left[n] else 2 * Y) + higher]
+                side, table = ("left", self.fine.left) if left[n] else ("right", self.fine.right)
+                what += f", {side} under {names[higher]}"
+                found[what] = float(table[label, higher]), start
+            called = span_feature_names(self.fine.templates, COLUMNS, columns, shown, start, end)
+            for f, weight in zip(here.tolist(), total.tolist(), strict=True):
+                name = f"{what}: {called[int(keys[f])]}"
+                found[name] = found.get(name, (0.0, 0))[0] + weight, start
         return found
 
     def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:

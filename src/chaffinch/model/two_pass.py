@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel
 from chaffinch.modelfile import ModelFile
@@ -64,6 +65,10 @@ class TwoPassModel:
         if not isinstance(self.second, LatticeModel):
             raise ConfigError("the second of the two models has no distribution over labellings")
         return self.second.lattices(self.read(table, threads), threads)
+
+    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+        """The second's, whose features name what the first said."""
+        return self.second.evidence(self.read(table, threads), n, question, threads)
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""

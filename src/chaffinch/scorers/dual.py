@@ -1,5 +1,6 @@
 """Dual: scores as sums over support examples, each with a coefficient for every label."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import GramRows, Kernel
+from chaffinch.scorers.shares import Share, Shares
 from chaffinch.structures.parts import Parts
 
 BLOCK = 1 << 24  # entries of a Gram block that is held at a time
@@ -53,6 +55,17 @@ class Dual:
     def of_block(self, K: NDArray[np.floating]) -> NDArray[np.float64]:
         """The scores given the Gram block of objects and support [n, support]."""
         return K.astype(np.float64) @ self.alpha + self.intercepts
+
+    def shares(self, x: Any, y: int, z: int, names: Sequence[str], threads: int = 0) -> list[Shares]:
+        """alpha_i(y) k(x_i, x) of every support example, for two labels of the one object in x."""
+        K = self.kernel.gram(x, self.support, threads=threads)[0] if len(self.support) else np.zeros(0)
+        s = self.scores(x, threads)[0]
+        found = [
+            Share("", float(K[i]), float(self.alpha[i, y]), float(self.alpha[i, z]), i)
+            for i in np.flatnonzero(K * (np.abs(self.alpha[:, y]) + np.abs(self.alpha[:, z]))).tolist()
+        ]
+        bias = Share("intercept", 1.0, float(self.intercepts[y]), float(self.intercepts[z]))
+        return [Shares("scores", float(s[y]), float(s[z]), [*found, bias])]
 
 
 class DualInTraining:

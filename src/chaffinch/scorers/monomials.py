@@ -7,6 +7,7 @@ The same model as the kernel's, in the primal: as many weights as there are prod
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,23 @@ class Monomials:
     def squares(self) -> list[float]:
         """v^2 of a monomial, by its size 0 to 3."""
         return [float(v) for v in self.native.squares]
+
+    def features_of(self, row: int) -> tuple[int, ...]:
+        """The features that a monomial is the product of, rising; none for the constant.
+
+        >>> [Monomials(D=4, degree=3).features_of(row) for row in (0, 4, 5, 10, 14)]
+        [(), (3,), (0, 1), (2, 3), (1, 2, 3)]
+        """
+        firsts = list(self.native.firsts)
+        size = max(m for m in range(self.degree + 1) if row >= firsts[m])
+        rest, found = row - firsts[size], []
+        for m in range(size, 0, -1):  # the place of i < j < k among those of its size is C(k,3) + C(j,2) + i
+            largest = m - 1
+            while comb(largest + 1, m) <= rest:
+                largest += 1
+            rest -= comb(largest, m)
+            found.append(largest)
+        return tuple(reversed(found))
 
     def __deepcopy__(self, _: object) -> "Monomials":
         return self  # nothing in it ever changes

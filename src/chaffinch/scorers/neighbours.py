@@ -1,5 +1,6 @@
 """Nearest neighbours: nothing is learnt; the training objects that are most like x vote."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
 from chaffinch.scorers.dual import BLOCK
+from chaffinch.scorers.shares import Share, Shares
 
 
 class Neighbours:
@@ -54,16 +56,35 @@ class Neighbours:
             rows = np.arange(first, min(first + step, len(given)))
             some = given.taken(rows)
             K = self.kernel.gram(some, self.support, threads=threads)
-            out[rows] = self._shares(self.kernel.diagonal(some)[:, None] + self._squares - 2.0 * K)
+            out[rows] = self._votes(self.kernel.diagonal(some)[:, None] + self._squares - 2.0 * K)
         return out
 
-    def _shares(self, far: NDArray[np.float64]) -> NDArray[np.float64]:
-        far = np.maximum(far, 0.0)
-        k = min(self.k, far.shape[1])
-        near = np.argsort(far, axis=1, kind="stable")[:, :k]
+    def shares(self, x: Any, y: int, z: int, names: Sequence[str], threads: int = 0) -> list[Shares]:
+        """The votes of the neighbours of the one object in x, as shares of all votes."""
+        given = self.kernel.prepared(x)
+        K = self.kernel.gram(given, self.support, threads=threads)
+        far = np.maximum(self.kernel.diagonal(given)[:, None] + self._squares - 2.0 * K, 0.0)
+        near, weight = self._nearest(far)
+        near, weight = near[0], weight[0] / weight.sum()
+        s = self._votes(far)[0]
+        found = []
+        for i, w in zip(near.tolist(), weight.tolist(), strict=True):
+            label = int(self.labels[i])
+            name = f"{names[label]} at distance {np.sqrt(far[0, i]):.3g}"
+            found.append(Share(name, w, float(label == y), float(label == z), i))
+        return [Shares("votes", float(s[y]), float(s[z]), found)]
+
+    def _nearest(self, far: NDArray[np.float64]) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
+        """The k nearest of each row and how much each counts."""
+        near = np.argsort(far, axis=1, kind="stable")[:, : min(self.k, far.shape[1])]
         weight = self.importance[near]
         if self.weighted:
             weight = weight / (np.take_along_axis(far, near, 1) + 1e-9)
+        return near, weight
+
+    def _votes(self, far: NDArray[np.float64]) -> NDArray[np.float64]:
+        far = np.maximum(far, 0.0)
+        near, weight = self._nearest(far)
         votes = np.zeros((len(far), self.Y))
         np.add.at(votes, (np.arange(len(far))[:, None], self.labels[near]), weight)
         return np.asarray(votes / votes.sum(axis=1, keepdims=True))

@@ -1,5 +1,6 @@
 """One machine for each pair of labels, and the votes that settle among them."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
+from chaffinch.scorers.shares import Share, Shares
 
 
 class Pairwise:
@@ -66,6 +68,43 @@ class Pairwise:
         bounds = np.searchsorted(self.labels, np.arange(self.Y + 1))
         parts = [K[:, a:b] @ self.alpha[a:b] for a, b in pairwise(bounds.tolist())]
         return voted(self._pairs(np.stack(parts, axis=1)), self.Y)
+
+    def shares(self, x: Any, y: int, z: int, names: Sequence[str], threads: int = 0) -> list[Shares]:
+        """The votes for two labels of the one object in x, and their own machine by its support examples."""
+        K = self.kernel.gram(x, self.support, threads=threads)[0] if len(self.labels) else np.zeros(0)
+        margins = self.margins(x, threads)
+        alone = self._machine(K, y, z, names)
+        if self.Y == 2:
+            return [alone._replace(what="scores")]
+        s = voted(margins, self.Y)[0]
+        votes = np.zeros(self.Y)
+        found = []
+        for (a, b), f in zip(
+            np.transpose(np.triu_indices(self.Y, 1)).tolist(), margins[0].tolist(), strict=True
+        ):
+            winner, loser = (a, b) if f > 0 else (b, a)
+            votes[winner] += 1
+            if winner in (y, z):
+                name = f"{names[winner]} beats {names[loser]} by {abs(f):.3g}"
+                found.append(Share(name, 1.0, float(winner == y), float(winner == z)))
+        settled = s - votes
+        found.append(Share("sum of the margins", 1.0, float(settled[y]), float(settled[z])))
+        return [Shares("votes", float(s[y]), float(s[z]), found), alone]
+
+    def _machine(self, K: NDArray[np.floating], y: int, z: int, names: Sequence[str]) -> Shares:
+        """The machine of two labels: half its margin for the one, half against the other."""
+        low, high = min(y, z), max(y, z)
+        sign = 0.5 if y == low else -0.5
+        alpha = np.where(self.labels == low, self.alpha[:, high], self.alpha[:, low])
+        alpha = np.where((self.labels == low) | (self.labels == high), alpha, 0.0).astype(np.float64) * sign
+        found = [
+            Share(names[self.labels[i]], float(K[i]), float(alpha[i]), -float(alpha[i]), i)
+            for i in np.flatnonzero(alpha * K).tolist()
+        ]
+        bias = sign * float(self.intercepts[low, high])
+        f = float(K @ alpha) + bias if len(K) else bias
+        found.append(Share("intercept", 1.0, bias, -bias))
+        return Shares(f"{names[y]} against {names[z]} alone", f, -f, found)
 
     def _pairs(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
         """sums: [n, Y, Y], the part of each label's support in each of its machines."""

@@ -1,5 +1,6 @@
 """The voted perceptron: every hypothesis on the way votes as often as it survived."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
 from chaffinch.scorers.dual import BLOCK
+from chaffinch.scorers.shares import Share, Shares
 
 
 class Voted:
@@ -65,3 +67,20 @@ class Voted:
             f[:, y_hat] -= K[:, i]
             votes[every, f.argmax(axis=1)] += times
         return np.asarray(votes / self.survived.sum())
+
+    def shares(self, x: Any, y: int, z: int, names: Sequence[str], threads: int = 0) -> list[Shares]:
+        """The votes of the hypotheses for two labels, of the one object in x."""
+        K = self.kernel.gram(x, self.support, threads=threads)[0]
+        f, total = np.zeros(self.Y), float(self.survived.sum())
+        first = float(self.survived[0]) / total
+        found = [Share("the empty hypothesis", first, float(y == 0), float(z == 0))]
+        rows = zip(self.mistakes.tolist(), self.survived[1:].tolist(), strict=True)
+        for number, ((i, right, wrong), times) in enumerate(rows, 1):
+            f[right] += K[i]
+            f[wrong] -= K[i]
+            voted = int(f.argmax())
+            if voted in (y, z):
+                name = f"hypothesis {number}, learnt from"
+                found.append(Share(name, times / total, float(voted == y), float(voted == z), i))
+        s = self.of_block(K[None])[0]
+        return [Shares("votes", float(s[y]), float(s[z]), found)]

@@ -1,0 +1,97 @@
+"""chaffinch explain."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from chaffinch.cli.console import out, print_json
+from chaffinch.cli.task import Explaining
+from chaffinch.cli.tasks import task_of_model
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import load
+from chaffinch.files import STDIO, display_name, writing_text
+from chaffinch.trust.explanation import Explanation
+
+EXAMPLES = """
+chaffinch explain tagger.chaff "Anna moved to New York"
+chaffinch explain tagger.chaff "Anna moved to New York" --token 4 --against O
+chaffinch explain stars.chaff "the soup was awful" --top 5
+chaffinch explain stars.chaff reviews.csv --number 3 --against good --html why.html
+chaffinch explain tagger.chaff dev.conll --number 12 --token 7 --json
+echo "the soup was awful" | chaffinch explain stars.chaff -
+"""
+
+
+def command(
+    model: Annotated[Path, typer.Argument(help="A model file.")],
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A text, or a file as for predict, or '-' for standard input.", metavar="[TEXT|FILE|-]"
+        ),
+    ] = STDIO,
+    number: Annotated[
+        int | None, typer.Option(help="Only the N-th sentence or document of a file.", min=1)
+    ] = None,
+    token: Annotated[int | None, typer.Option(help="Sentences: only the N-th token, from 1.", min=1)] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Why not this label? Else it is the best other one. Pairs: a link such as 2-3."),
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="How many contributions to show of each decision.", min=1)
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page: words coloured by their evidence, bars.")
+    ] = None,
+    text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
+    threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
+) -> None:
+    """Say why a model gave an answer: named contributions that add up to its score, and its best rival's.
+
+    Of each decision you see how far the answer is ahead, what put it there, and what would have to go for another.
+    """
+    loaded = load(model)
+    task = task_of_model(loaded)
+    if token is not None and "token" not in task.explains:
+        raise ConfigError(f"--token does not go with {task.plural}")
+    if text is not None and "text" not in task.takes:
+        raise ConfigError(f"--text does not go with {task.plural}")
+    path = _file(what)
+    asked = Explaining(
+        data=path,
+        words=None if path is not None else what,
+        number=number,
+        token=None if token is None else token - 1,
+        against=against,
+        text=text,
+        threads=threads,
+    )
+    found = task.explain(loaded, asked)
+    shown = str(path) if path is not None else what
+    if json:
+        record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
+        print_json(record)
+    elif html is None:
+        out.print("\n\n\n".join(one.text(top) for one in found), markup=False, soft_wrap=True)
+    if html is not None:
+        _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
+
+
+def _file(what: str) -> Path | None:
+    """The file that is meant, or None for a text. What looks like a file's name is one, even if it is not there."""
+    if not what.strip():
+        raise DataError("there is no text to explain: give one, a file, or '-'")
+    if what == STDIO or (len(what) < 4096 and "\n" not in what and Path(what).exists()):
+        return Path(what)
+    looks = not any(c.isspace() for c in what) and (Path(what).suffix[1:].isalpha() or "/" in what)
+    return Path(what) if looks else None
+
+
+def _write_page(found: list[Explanation], title: str, top: int | None, path: Path) -> None:
+    from chaffinch.trust.explanation_page import explanation_page
+
+    with writing_text(path) as stream:
+        stream.write(explanation_page(found, title, top).render())

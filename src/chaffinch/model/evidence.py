@@ -1,0 +1,131 @@
+"""Evidence: why one answer was given and not another, as named numbers that add up to their scores."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaffinch.errors import ConfigError, DataError
+
+FEATURE = "feature"  # of the input
+LABELS = "labels"  # of labels and their neighbours
+CONSTANT = "constant"  # intercepts, thresholds, normalisers
+EXAMPLE = "example"  # of the training data
+REST = "rest"  # many small ones in one sum
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a model.
+
+    token:   which of the tokens, from 0; None: all
+    against: the answer that was not given; None: the best other one
+    """
+
+    token: int | None = None
+    against: str | None = None
+
+    def tokens(self, T: int) -> range:
+        """The tokens of a sentence that are asked about."""
+        if self.token is None:
+            return range(T)
+        if not 0 <= self.token < T:
+            raise DataError(f"there is no token {self.token + 1} in a sentence of {T} tokens")
+        return range(self.token, self.token + 1)
+
+    def checked(self, labels: Sequence[str]) -> "Question":
+        """The same; ConfigError where ``against`` is none of these labels."""
+        if self.against is not None and self.against not in labels:
+            known = ", ".join(labels[:12]) + (", ..." if len(labels) > 12 else "")
+            raise ConfigError(f"the model has no label {self.against!r}; it has {known}")
+        return self
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
+
+    place: the token that it was seen at, if any
+    """
+
+    name: str
+    weight: float
+    rival: float = 0.0
+    value: float = 1.0
+    kind: str = FEATURE
+    place: int | None = None
+
+    @property
+    def difference(self) -> float:
+        """How far it puts the answer ahead of the rival."""
+        return self.value * (self.weight - self.rival)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Features without which the answer would have been another.
+
+    features: the contributions that go, the strongest first
+    answer:   what it would have been
+    """
+
+    features: tuple[Contribution, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One decision: the answer, its best rival, and all that tells their scores apart.
+
+        score       = shared + sum over contributions of value * weight
+        rival_score = shared + sum over contributions of value * rival
+
+    subject: what was decided about: a word, a document, a phrase
+    shared:  what both scores have in common: parts that are the same either way
+    place:   the token in question, where there is one
+    step:    when it was decided, from 0, where decisions are made one after the other
+    without: what would have to go for another answer; None where there is no such set, or it was not looked for
+    note:    one sentence that a reader needs besides
+    whole:   the entire answer and the entire rival where the decision is one part of them
+    """
+
+    subject: str
+    answer: str
+    score: float
+    contributions: tuple[Contribution, ...]
+    rival: str | None = None
+    rival_score: float | None = None
+    shared: float = 0.0
+    probability: float | None = None
+    rival_probability: float | None = None
+    place: int | None = None
+    step: int | None = None
+    without: Removal | None = None
+    note: str = ""
+    whole: tuple[str, str] | None = None
+
+    @property
+    def margin(self) -> float:
+        """How far the answer is ahead; its score where it has no rival."""
+        return self.score - (self.rival_score or 0.0)
+
+    def ranked(self) -> list[Contribution]:
+        """The contributions that make a difference, the strongest first."""
+        telling = [c for c in self.contributions if c.difference != 0]
+        return sorted(telling, key=lambda c: -abs(c.difference))
+
+    def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
+        """The strongest so many, and the sum of the others, if there are any, as one more."""
+        ranked = self.ranked()
+        return ranked[:top], summed(ranked[top:])
+
+
+def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:
+    """Many contributions as one; None for none.
+
+    >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])
+    Contribution(name='2 others', weight=3.0, rival=1.0, value=1.0, kind='rest', place=None)
+    """
+    if not many:
+        return None
+    name = f"{len(many)} others" if len(many) > 1 else "1 other"
+    weight, rival = sum(c.value * c.weight for c in many), sum(c.value * c.rival for c in many)
+    return Contribution(name, weight, rival, kind=REST, place=place)

@@ -1,0 +1,271 @@
+"""Why an incremental tagger decided as it did: features, and the labels that it had decided on by then.
+
+    score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y]
+
+A greedy or an easiest-first tagger compares labels at one position, in the state of that step; a beam compares whole
+labellings, whose scores are the sums over their positions.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.model.evidence import FEATURE, LABELS, Contribution, Evidence, Question, Removal
+from chaffinch.model.labels import LabelSet
+
+Labels = NDArray[np.int32]
+KEPT = 256  # labellings of a wider beam that rivals are looked for in
+LISTED = (
+    "The word is in the label dictionary: in training it had this label every time, so nothing was compared."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class TokenRows:
+    """One sentence as the search reads it.
+
+    ids: of each token, its features   observations: int32 [T, columns]   known: int32 [T], labels that need no search
+    """
+
+    ids: Sequence[NDArray[np.int32]]
+    observations: NDArray[np.int32]
+    known: Labels | None
+
+    def without(self, gone: Mapping[int, set[int]]) -> "TokenRows":
+        """The same without the features at these places of these tokens."""
+        left = [np.delete(ids, sorted(gone.get(t, ()))) for t, ids in enumerate(self.ids)]
+        return replace(self, ids=left)
+
+
+class ContextScores(Protocol):
+    """The weights of an incremental tagger by name, and its search on one sentence."""
+
+    @property
+    def labels(self) -> LabelSet:
+        """The labels."""
+        ...
+
+    def unary_rows(self, ids: NDArray[np.int32]) -> tuple[list[str], NDArray[np.float64]]:
+        """Names and weights [n, Y] of features."""
+        ...
+
+    def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
+        """The contexts that have weights, given the labels decided so far (-1: not yet)."""
+        ...
+
+    def context_weights(self, rows: Sequence[int]) -> tuple[list[str], NDArray[np.float64]]:
+        """Names and weights [n, Y] of contexts."""
+        ...
+
+    def searched(self, x: TokenRows, k: int) -> list[tuple[float, Labels]]:
+        """The k best labellings that the search finds, inner labels."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class StepScores:
+    """A sentence's steps: order [T], scores [T, Y] (-inf: not to be had) and p [T, outer labels]."""
+
+    order: NDArray[np.int32]
+    labels: Labels
+    scores: NDArray[np.float32]
+    p: NDArray[np.float32]
+
+
+def step_evidence(
+    model: ContextScores, x: TokenRows, words: Sequence[str], steps: StepScores, question: Question
+) -> list[Evidence]:
+    """The evidence of decisions that were made one after the other."""
+    outer, outer_of = model.labels.outer, model.labels.outer_of
+    found = []
+    for t in question.checked(outer).tokens(len(words)):
+        y, step = int(steps.labels[t]), int(steps.order[t])
+        if x.known is not None and x.known[t] >= 0:
+            found.append(Evidence(words[t], outer[outer_of[y]], 0.0, (), place=t, step=step, note=LISTED))
+            continue
+        if _is_answer(outer[outer_of[y]], question, t, words[t]):
+            continue
+        scores = steps.scores[t].astype(np.float64)
+        rival = _other(scores, outer_of, outer_of[y], outer, question.against)
+        decided = np.where(steps.order < step, steps.labels, -1).tolist()
+        contributions = _local(model, x, t, decided, y, rival)
+        found.append(
+            Evidence(
+                subject=words[t],
+                answer=outer[outer_of[y]],
+                score=float(scores[y]),
+                contributions=tuple(contributions),
+                rival=None if rival is None else outer[outer_of[rival]],
+                rival_score=None if rival is None else float(scores[rival]),
+                probability=float(steps.p[t, outer_of[y]]),
+                rival_probability=None if rival is None else float(steps.p[t, outer_of[rival]]),
+                place=t,
+                step=step,
+                without=None if rival is None else _removal(model, x, t, {t: (y, rival)}, outer_of[y]),
+                note="" if rival is not None else "No other label that was asked for is legal here.",
+            )
+        )
+    return found
+
+
+def path_evidence(
+    model: ContextScores, x: TokenRows, words: Sequence[str], question: Question
+) -> list[Evidence]:
+    """The evidence of a beam: its best labelling against the best that it finds with another label at a token."""
+    outer, outer_of = model.labels.outer, model.labels.outer_of
+    paths = model.searched(x, KEPT)
+    score, y = model.searched(x, 1)[0]
+    found = []
+    for t in question.checked(outer).tokens(len(words)):
+        answer = outer[outer_of[y[t]]]
+        if x.known is not None and x.known[t] >= 0:
+            found.append(Evidence(words[t], answer, score, (), shared=score, place=t, note=LISTED))
+            continue
+        if _is_answer(answer, question, t, words[t]):
+            continue
+        other = next(
+            (
+                (s, path)
+                for s, path in paths
+                if (
+                    outer[outer_of[path[t]]] == question.against
+                    if question.against
+                    else outer_of[path[t]] != outer_of[y[t]]
+                )
+            ),
+            None,
+        )
+        rival = None if other is None else other[1]
+        contributions, shared = _paths(model, x, y, rival)
+        places = (
+            {}
+            if rival is None
+            else {u: (int(y[u]), int(rival[u])) for u in range(len(words)) if y[u] != rival[u]}
+        )
+        found.append(
+            Evidence(
+                subject=words[t],
+                answer=answer,
+                score=score,
+                contributions=tuple(contributions),
+                rival=None if rival is None else outer[outer_of[rival[t]]],
+                rival_score=None if other is None else other[0],
+                shared=shared,
+                place=t,
+                without=_removal(model, x, t, places, outer_of[y[t]]) if places else None,
+                note=""
+                if rival is not None
+                else f"No such labelling is among the {KEPT} best of a wider beam.",
+                whole=None if rival is None else (_spelt(model.labels, y), _spelt(model.labels, rival)),
+            )
+        )
+    return found
+
+
+def _is_answer(answer: str, question: Question, t: int, word: str) -> bool:
+    """Whether the label that is asked about was given: nothing to compare; an error where the token was named."""
+    if question.against != answer:
+        return False
+    if question.token is not None:
+        raise ConfigError(f"token {t + 1} ({word}) got the label {answer}: name another to compare it with")
+    return True
+
+
+def _other(
+    scores: NDArray[np.float64], outer_of: Labels, given: int, outer: Sequence[str], against: str | None
+) -> int | None:
+    """The best label that looks different from outside, or like the one that is asked about."""
+    wanted = outer_of != given if against is None else outer_of == outer.index(against)
+    left = np.where(wanted, scores, -np.inf)
+    return int(left.argmax()) if np.isfinite(left.max(initial=-np.inf)) else None
+
+
+def _local(
+    model: ContextScores, x: TokenRows, t: int, decided: Sequence[int], y: int, rival: int | None
+) -> list[Contribution]:
+    found = []
+    contexts = model.context_rows(x, t, decided)
+    for kind, (names, w) in (
+        (FEATURE, model.unary_rows(x.ids[t])),
+        (LABELS, model.context_weights(contexts)),
+    ):
+        other = np.zeros(len(w)) if rival is None else w[:, rival]
+        found += [
+            Contribution(name, a, b, kind=kind, place=t)
+            for name, a, b in zip(names, w[:, y].tolist(), other.tolist(), strict=True)
+            if a or b
+        ]
+    return found
+
+
+def _paths(
+    model: ContextScores, x: TokenRows, y: Labels, rival: Labels | None
+) -> tuple[list[Contribution], float]:
+    """What tells two labellings apart, and the sum of what they share."""
+    found: list[Contribution] = []
+    shared = 0.0
+    for t in range(len(y)):
+        if x.known is not None and x.known[t] >= 0:
+            continue
+        mine = model.context_rows(x, t, _until(y, t))
+        theirs = mine if rival is None else model.context_rows(x, t, _until(rival, t))
+        if rival is None or y[t] != rival[t]:
+            if mine == theirs:
+                found += _local(
+                    model, x, t, _until(y, t), int(y[t]), None if rival is None else int(rival[t])
+                )
+                continue
+            names, w = model.unary_rows(x.ids[t])
+            pairs = zip(names, w[:, y[t]].tolist(), w[:, rival[t]].tolist(), strict=True)  # type: ignore[index]
+            found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
+        else:
+            shared += float(model.unary_rows(x.ids[t])[1][:, y[t]].sum())
+            both = [row for row in mine if row in theirs]
+            shared += float(model.context_weights(both)[1][:, y[t]].sum())
+            mine, theirs = [r for r in mine if r not in both], [r for r in theirs if r not in both]
+        assert rival is not None
+        names, w = model.context_weights(mine)
+        found += [
+            Contribution(n, float(a), kind=LABELS, place=t)
+            for n, a in zip(names, w[:, y[t]], strict=True)
+            if a
+        ]
+        names, w = model.context_weights(theirs)
+        found += [
+            Contribution(n, 0.0, float(b), kind=LABELS, place=t)
+            for n, b in zip(names, w[:, rival[t]], strict=True)
+            if b
+        ]
+    return found, shared
+
+
+def _removal(
+    model: ContextScores, x: TokenRows, t: int, places: Mapping[int, tuple[int, int]], given: int
+) -> Removal | None:
+    """Features left out one after the other, the most telling first, and the whole search run again each time."""
+    telling = []
+    for u, (y, rival) in places.items():
+        names, w = model.unary_rows(x.ids[u])
+        for k, (name, a, b) in enumerate(zip(names, w[:, y].tolist(), w[:, rival].tolist(), strict=True)):
+            if a > b:
+                telling.append((b - a, u, k, Contribution(name, a, b, place=u)))
+    telling.sort(key=lambda entry: entry[:3])
+    gone: dict[int, set[int]] = {}
+    for n, (_, u, k, _) in enumerate(telling):
+        gone.setdefault(u, set()).add(k)
+        now = int(model.labels.outer_of[model.searched(x.without(gone), 1)[0][1][t]])
+        if now != given:
+            return Removal(tuple(c for *_, c in telling[: n + 1]), model.labels.outer[now])
+    return None
+
+
+def _until(y: Labels, t: int) -> list[int]:
+    return [int(label) if u < t else -1 for u, label in enumerate(y)]
+
+
+def _spelt(labels: LabelSet, y: Labels) -> str:
+    return " ".join(labels.outer[i] for i in labels.outer_of[y].tolist())

@@ -1,0 +1,221 @@
+"""Why a semi-Markov tagger cut and labelled a sentence as it did: features of tokens by their place, and of spans.
+
+score(y) = sum over segments of  (place weights of their tokens' features + span weights)  +  pairs of neighbours
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.model.evidence import FEATURE, LABELS, Contribution, Evidence, Question, Removal
+from chaffinch.structures import Parts
+from chaffinch.structures.segments import Segment, Segments
+
+Place = tuple[int, int]  # a token and one of its features, or the row of a span and one of its
+Segmentation = Sequence[Segment]
+PLACES = ("alone", "first", "inside", "last")
+MOST_READINGS = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentSentence:
+    """One sentence as segments are scored.
+
+    tokens: of each token, names and weights [n, 1 + 4 (Y - 1)] of its features
+    spans:  of the span in each row t L + length - 1, names and weights [n, Y]
+    tags:   the tags of a segmentation
+    tag:    the tag that a segment gives one of its tokens, were there no segment beside it: (segment, token) -> tag
+    """
+
+    structure: Segments
+    types: Sequence[str]
+    words: Sequence[str]
+    tokens: Sequence[tuple[list[str], NDArray[np.float64]]]
+    spans: Mapping[int, tuple[list[str], NDArray[np.float64]]]
+    pair: NDArray[np.float64]
+    start: NDArray[np.float64]
+    end: NDArray[np.float64]
+    tags: Callable[[Segmentation], list[str]]
+    tag: Callable[[Segment, int], str]
+
+    def potentials(self, gone: Sequence[Place] = (), gone_spans: Sequence[Place] = ()) -> Parts:
+        """The scores of all segments, some features left out."""
+        T, L, Y = len(self.words), self.structure.L, self.structure.Y
+        sums = np.stack([w.sum(axis=0) for _, w in self.tokens])
+        for t, k in gone:
+            sums[t] -= self.tokens[t][1][k]
+        segment = np.full((T, L, Y), -np.inf)
+        for length in range(1, min(L, T) + 1):
+            fits = T - length + 1
+            segment[:fits, length - 1] = 0.0
+            for k in range(length):
+                columns = [place(y, k, length) for y in range(Y)]
+                segment[:fits, length - 1] += sums[k : k + fits][:, columns]
+        flat = segment.reshape(T * L, Y)
+        for row, (_, w) in self.spans.items():
+            flat[row] += w.sum(axis=0)
+        for row, k in gone_spans:
+            flat[row] -= self.spans[row][1][k]
+        return Parts(segment=flat, pair=self.pair, start=self.start, end=self.end)
+
+    def row(self, segment: Segment) -> int:
+        """The row of a segment's span."""
+        return segment.start * self.structure.L + segment.end - segment.start - 1
+
+
+def place(y: int, k: int, length: int) -> int:
+    """The column of token k of a segment: 0 outside, else alone, first, inside or last of its label."""
+    if y == 0:
+        return 0
+    return 1 + 4 * (y - 1) + (0 if length == 1 else 1 if k == 0 else 3 if k == length - 1 else 2)
+
+
+def segment_evidence(
+    x: SegmentSentence, p: NDArray[np.floating], labels: Sequence[str], question: Question
+) -> list[Evidence]:
+    """The best segmentation against the best that gives a token another tag.
+
+    p: the probability of each tag [T, labels]
+    """
+    asked = question.checked(labels).tokens(len(x.words))
+    if not x.words:
+        return []
+    potentials = x.potentials()
+    score, y = x.structure.kbest(potentials, 1)[0]
+    tags = x.tags(y)
+    found = []
+    for t in asked:
+        if question.against == tags[t]:
+            if question.token is not None:
+                raise ConfigError(
+                    f"token {t + 1} ({x.words[t]}) got the label {tags[t]}: name another to compare it with"
+                )
+            continue
+        other = _rival(x, potentials, tags[t], t, question.against)
+        rival = None if other is None else x.tags(other[1])
+        contributions, shared = _contributions(x, y, None if other is None else other[1])
+        found.append(
+            Evidence(
+                subject=x.words[t],
+                answer=tags[t],
+                score=score,
+                contributions=tuple(contributions),
+                rival=None if rival is None else rival[t],
+                rival_score=None if other is None else other[0],
+                shared=shared,
+                probability=float(p[t, labels.index(tags[t])]),
+                rival_probability=None if rival is None else float(p[t, labels.index(rival[t])]),
+                place=t,
+                without=None if other is None else _removal(x, y, other[1], tags[t], t),
+                note="" if other is not None else "No segmentation gives this token such a label.",
+                whole=None if rival is None else (" ".join(tags), " ".join(rival)),
+            )
+        )
+    return found
+
+
+def _rival(
+    x: SegmentSentence, potentials: Parts, answer: str, t: int, against: str | None
+) -> tuple[float, Segmentation] | None:
+    """The best segmentation that gives token t another tag."""
+
+    def wanted(tag: str) -> bool:
+        return tag != answer if against is None else tag == against
+
+    L, Y = x.structure.L, x.structure.Y
+    blocks = {name: block.copy() for name, block in potentials.items()}
+    for start in range(max(0, t - L + 1), t + 1):
+        for length in range(t - start + 1, min(L, len(x.words) - start) + 1):
+            for label in range(Y):
+                if not wanted(x.tag(Segment(start, start + length, label), t)):
+                    blocks["segment"][start * L + length - 1, label] = -np.inf
+    try:
+        score, y = x.structure.kbest(Parts(**blocks), 1)[0]
+        if score > -np.inf and wanted(x.tags(y)[t]):
+            return score, y
+    except DataError:
+        pass
+    # Where tags depend on what stands beside a span, segments alone do not tell: look through the readings.
+    readings = x.structure.kbest(potentials, MOST_READINGS)
+    return next(((s, y) for s, y in readings if s > -np.inf and wanted(x.tags(y)[t])), None)
+
+
+def _contributions(
+    x: SegmentSentence, y: Segmentation, rival: Segmentation | None
+) -> tuple[list[Contribution], float]:
+    """What tells two segmentations apart, and the sum of what they share."""
+    found: list[Contribution] = []
+    shared = 0.0
+    mine, theirs = _columns(y), None if rival is None else _columns(rival)
+    for t, (names, w) in enumerate(x.tokens):
+        if theirs is not None and mine[t] == theirs[t]:
+            shared += float(w[:, mine[t]].sum())
+            continue
+        other = np.zeros(len(w)) if theirs is None else w[:, theirs[t]]
+        found += [
+            Contribution(name, a, b, place=t)
+            for name, a, b in zip(names, w[:, mine[t]].tolist(), other.tolist(), strict=True)
+            if a or b
+        ]
+    own, others = _terms(x, y), {} if rival is None else _terms(x, rival)
+    shared += sum(weight for key, (weight, _) in own.items() if key in others)
+    for key, (weight, kind) in own.items():
+        if key not in others and weight:
+            found.append(Contribution(key[1], weight, kind=kind, place=key[0]))
+    for key, (weight, kind) in others.items():
+        if key not in own and weight:
+            found.append(Contribution(key[1], 0.0, weight, kind=kind, place=key[0]))
+    return found, shared
+
+
+def _columns(y: Segmentation) -> list[int]:
+    return [place(s.label, k, s.end - s.start) for s in y for k in range(s.end - s.start)]
+
+
+def _terms(x: SegmentSentence, y: Segmentation) -> dict[tuple[int, str], tuple[float, str]]:
+    """Features of spans and pairs of neighbours: (token, name) -> weight and kind."""
+    found: dict[tuple[int, str], tuple[float, str]] = {}
+    before = "start"
+    for n, segment in enumerate(y):
+        label = x.types[segment.label]
+        w = x.start[segment.label] if n == 0 else x.pair[y[n - 1].label, segment.label]
+        found[segment.start, f"{before} → {label}"] = float(w), LABELS
+        before = label
+        names, weights = x.spans.get(x.row(segment), ([], np.zeros((0, x.structure.Y))))
+        for name, weight in zip(names, weights[:, segment.label].tolist(), strict=True):
+            key = segment.start, _span_name(x, segment, name)
+            found[key] = found.get(key, (0.0, FEATURE))[0] + weight, FEATURE  # a list may hold a phrase twice
+    found[len(x.words) - 1, f"{before} → end"] = float(x.end[y[-1].label]), LABELS
+    return found
+
+
+def _span_name(x: SegmentSentence, segment: Segment, name: str) -> str:
+    return f"{x.types[segment.label]} {segment.start + 1}-{segment.end}: {name}"
+
+
+def _removal(x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: str, t: int) -> Removal | None:
+    """Features left out one after the other, the most telling first, until the token gets another tag."""
+    mine, theirs = _columns(y), _columns(rival)
+    telling: list[tuple[float, int, int, bool, Contribution]] = []
+    for u, (names, w) in enumerate(x.tokens):
+        for k, (name, a, b) in enumerate(
+            zip(names, w[:, mine[u]].tolist(), w[:, theirs[u]].tolist(), strict=True)
+        ):
+            telling += [(b - a, u, k, False, Contribution(name, a, b, place=u))] if a > b else []
+    for segment in (s for s in y if s not in rival and x.row(s) in x.spans):
+        row = x.row(segment)
+        names, w = x.spans[row]
+        for k, (name, a) in enumerate(zip(names, w[:, segment.label].tolist(), strict=True)):
+            seen = Contribution(_span_name(x, segment, name), a, place=segment.start)
+            telling += [(-a, row, k, True, seen)] if a > 0 else []
+    telling.sort(key=lambda entry: entry[:4])
+    for n in range(1, len(telling) + 1):
+        tokens = [(u, k) for _, u, k, span, _ in telling[:n] if not span]
+        spans = [(u, k) for _, u, k, span, _ in telling[:n] if span]
+        now = x.tags(x.structure.argmax(x.potentials(tokens, spans)))[t]
+        if now != answer:
+            return Removal(tuple(entry[4] for entry in telling[:n]), now)
+    return None

@@ -1,0 +1,96 @@
+"""Explanations: an answer with the evidence for each of its decisions, as text, as a page and as plain values."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from chaffinch.model.evidence import Contribution, Evidence
+from chaffinch.report import Html, Page
+
+TOP, TOP_OF_MANY = 8, 3
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a model gave this answer. Notebooks show it as a page; ``print`` as text.
+
+    recipe:    what kind of model
+    source:    what it was asked about, as one line
+    words:     the tokens of a sentence; none for other inputs
+    answer:    the whole answer, as one line
+    decisions: what it is made of, each against its best rival
+    """
+
+    recipe: str
+    source: str
+    words: tuple[str, ...]
+    answer: str
+    decisions: tuple[Evidence, ...]
+
+    def text(self, top: int | None = None) -> str:
+        """In words; top: how many contributions are shown of each decision."""
+        from chaffinch.trust.explanation_text import explanation_text
+
+        return explanation_text(self, self._top(top))
+
+    def html(self, top: int | None = None) -> Html:
+        """As a piece of a page: words coloured by their evidence, contributions as bars."""
+        from chaffinch.trust.explanation_page import explanation_html
+
+        return explanation_html(self, self._top(top))
+
+    def record(self, top: int | None = None) -> dict[str, Any]:
+        """As plain values for JSON; tokens count from 1. Without ``top``, every contribution is there."""
+        return {
+            "recipe": self.recipe,
+            "input": self.source,
+            "answer": self.answer,
+            "decisions": [_decision(one, top) for one in self.decisions],
+        }
+
+    def _top(self, top: int | None) -> int:
+        return top or (TOP if len(self.decisions) <= 2 else TOP_OF_MANY)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        page = Page("")
+        page.add(self.answer, self.html())
+        return f'<iframe srcdoc="{_attribute(page.render())}" width="100%" height="480" frameborder="0"></iframe>'
+
+
+def _decision(one: Evidence, top: int | None) -> dict[str, Any]:
+    shown, rest = one.strongest(top or len(one.contributions) + 1)
+    return {
+        "subject": one.subject,
+        "token": _from_one(one.place),
+        "step": _from_one(one.step),
+        "answer": one.answer,
+        "score": one.score,
+        "rival": one.rival,
+        "rival_score": one.rival_score,
+        "margin": one.margin,
+        "probability": one.probability,
+        "rival_probability": one.rival_probability,
+        "shared": one.shared,
+        "contributions": [_contribution(c) for c in [*shown, *([rest] if rest else [])]],
+        "without": None
+        if one.without is None
+        else {"answer": one.without.answer, "features": [_contribution(c) for c in one.without.features]},
+        "note": one.note,
+        "whole": None if one.whole is None else dict(zip(("answer", "rival"), one.whole, strict=True)),
+    }
+
+
+def _contribution(c: Contribution) -> dict[str, Any]:
+    found = {**asdict(c), "difference": c.difference, "token": _from_one(c.place)}
+    del found["place"]
+    return found
+
+
+def _from_one(place: int | None) -> int | None:
+    return None if place is None else place + 1
+
+
+def _attribute(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;")

@@ -1,0 +1,82 @@
+"""An explanation as lines of text."""
+
+from collections.abc import Sequence
+
+from chaffinch.model.evidence import Contribution, Evidence
+from chaffinch.trust.explanation import Explanation
+
+WIDE = 100
+LISTED = 6  # features that a sentence about what would have to go names
+
+
+def explanation_text(explanation: Explanation, top: int) -> str:
+    """The answer, then each decision with what speaks for it and against."""
+    blocks = [f"{explanation.recipe}: {explanation.answer}"]
+    blocks += ["\n".join(_lines(one, explanation.words, top)) for one in explanation.decisions]
+    return "\n\n".join(blocks)
+
+
+def _lines(one: Evidence, words: tuple[str, ...], top: int) -> list[str]:
+    lines = [_headline(one)]
+    shown, rest = one.strongest(top)
+    every = [*shown, *([rest] if rest else [])]
+    numbers = [f"{c.difference:+.3f}" for c in every]
+    width = max(map(len, numbers), default=0)
+    names = [contribution_name(c, one, words) for c in every]
+    broad = min(48, max(map(len, names), default=0))
+    for c, number, name in zip(every, numbers, names, strict=True):
+        lines.append(f"  {number:>{width}}  {name:<{broad}}  {_made_of(c, one)}".rstrip())
+    if one.without is not None:
+        lines.append(f"  {_without(one, words)}")
+    if one.note:
+        lines.append(f"  {one.note}")
+    return lines
+
+
+def _headline(one: Evidence) -> str:
+    place = "" if one.place is None else f"{one.place + 1} "
+    step = "" if one.step is None else f", decision {one.step + 1}"
+    sure = "" if one.probability is None else f", p {one.probability:.3f}"
+    what = f"{place}{one.subject}: {one.answer}"
+    if one.rival is None or one.rival_score is None:
+        return f"{what}, score {one.score:.3f}{sure}{step}"
+    unsure = "" if one.rival_probability is None else f" and {one.rival_probability:.3f}"
+    scores = f"{one.margin:+.3f} = {one.score:.3f} - {_signed(one.rival_score)}"
+    head = f"{what}, not {one.rival}"
+    numbers = f"{scores}{sure}{unsure}{step}"
+    return f"{head}: {numbers}" if len(head) < WIDE else f"{what},\nnot {one.rival}:\n{numbers}"
+
+
+def _signed(number: float) -> str:
+    return f"({number:.3f})" if number < 0 else f"{number:.3f}"
+
+
+def contribution_name(c: Contribution, one: Evidence, words: tuple[str, ...]) -> str:
+    """The name, and the word that it was seen at where that is another than the one in question."""
+    if c.place is None or one.place in (None, c.place):
+        return c.name
+    return f"{c.name} @ {words[c.place]}"
+
+
+def _made_of(c: Contribution, one: Evidence) -> str:
+    times = "" if c.value == 1 else f"{c.value:.3g} x "
+    if one.rival is None:
+        return f"{times}{c.weight:+.3f}" if times else ""
+    return f"{times}({c.weight:+.3f} - {_signed(c.rival)})"
+
+
+def _without(one: Evidence, words: tuple[str, ...]) -> str:
+    assert one.without is not None
+    gone = one.without.features
+    return removal_sentence([contribution_name(c, one, words) for c in gone], one.without.answer)
+
+
+def removal_sentence(names: Sequence[str], answer: str) -> str:
+    """What would have to go for another answer.
+
+    >>> removal_sentence(["awful", "not good"], "+")
+    "Without awful, 'not good' it would be +."
+    """
+    listed = ", ".join(f"'{name}'" if " " in name else name for name in names[:LISTED])
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return f"Without {listed}{more} it would be {answer}."

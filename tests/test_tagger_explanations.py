@@ -1,0 +1,191 @@
+"""Why taggers gave their labels: contributions add up to the model's own scores, rivals are truly the best."""
+
+import numpy as np
+import pytest
+
+from chaffinch import ConfigError, DataError, Tagger
+from chaffinch.model.evidence import FEATURE, Evidence
+from chaffinch.recipes import TAGGERS
+from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
+from chaffinch.recipes.margin import MaxMarginMarkovNetwork
+from chaffinch.text.table import TokenTable
+
+WORDS = ["Anna", "lives", "in", "New", "York", "with", "Leo", "Marsh", "near", "Paris"]
+TAGS = {"Anna": "PER", "Leo": "PER", "Marsh": "PER", "New": "LOC", "York": "LOC", "Paris": "LOC"}
+TEMPLATES = ["w[0]", "w[-1]|w[0]", "suffix2[0]", "caps[1]"]
+
+
+def sentences(n, seed):
+    chance = np.random.default_rng(seed)
+    X = [[WORDS[i] for i in chance.integers(0, len(WORDS), chance.integers(1, 6))] for _ in range(n)]
+    return X, [tags(words, chance) for words in X]
+
+
+def tags(words, chance):
+    """Spans in BIO, with some noise so that no model is sure of everything."""
+    found = []
+    for t, word in enumerate(words):
+        kind = TAGS.get(word)
+        if kind is None or chance.random() < 0.1:
+            found.append("O")
+        else:
+            follows = t > 0 and found[-1] != "O" and found[-1][2:] == kind
+            found.append(("I-" if follows else "B-") + kind)
+    return found
+
+
+# Every recipe as it comes, and what models of other kinds they can make.
+TAGGING = {recipe.name: (recipe.config(), None) for recipe in TAGGERS} | {
+    "crf of order 2": (Crf(order=2), TEMPLATES),
+    "pruned crf": (Crf(prune=0.02), TEMPLATES),
+    "crf in two passes": (Crf(second_pass=True), None),
+    "crf whose pairs see words": (Crf(), ["w[0]", "y[-1]|w[0]", "y[-1]|caps[0]"]),
+    "crf in six bits": (Crf(bits=6), None),
+    "quadratic m3n": (MaxMarginMarkovNetwork(kernel="quadratic"), TEMPLATES),
+    "cubic m3n": (MaxMarginMarkovNetwork(kernel="cubic"), TEMPLATES),
+    "greedy with contexts": (Greedy(epochs=2), ["w[0]", "y[-1]|w[0]", "y[-2]|y[-1]"]),
+    "easiest-first both ways": (EasiestFirstTagger(epochs=2), ["w[0]", "y[-1]", "y[1]|w[0]", "y[-1]|y[1]"]),
+    "beam with contexts": (BeamTagger(epochs=2), ["w[0]", "y[-1]|w[0]", "y[-2]|y[-1]"]),
+}
+
+
+@pytest.fixture(scope="module", params=TAGGING)
+def tagger(request):
+    config, templates = TAGGING[request.param]
+    return Tagger(config, features=templates, seed=1, threads=1).fit(*sentences(60, 0))
+
+
+def added_up(one: Evidence) -> tuple[float, float]:
+    return (
+        one.shared + sum(c.value * c.weight for c in one.contributions),
+        one.shared + sum(c.value * c.rival for c in one.contributions),
+    )
+
+
+def is_local(tagger) -> bool:
+    """Whether it decides token by token, so that a score is that of one decision."""
+    return tagger.config_.__class__ in (Greedy, EasiestFirstTagger)
+
+
+def test_contributions_add_up_to_the_scores_of_every_decision(tagger):
+    for words in sentences(25, 1)[0]:
+        explanation = tagger.explain(words)
+        predicted = tagger.predict([words])[0]
+        assert [one.answer for one in explanation.decisions] == predicted
+        for one in explanation.decisions:
+            score, rival = added_up(one)
+            assert score == pytest.approx(one.score, abs=2e-3)
+            assert sum(c.difference for c in one.contributions) == pytest.approx(one.margin, abs=2e-3)
+            if one.rival is not None:
+                assert rival == pytest.approx(one.rival_score, abs=2e-3)
+                assert one.rival != one.answer
+                assert one.margin > -2e-3
+
+
+def test_the_score_is_the_one_that_the_model_itself_gives(tagger):
+    for words in sentences(25, 2)[0]:
+        own = tagger.predict_kbest([words], 1)[0][0][0]
+        decisions = tagger.explain(words).decisions
+        if is_local(tagger):
+            assert sum(one.score for one in decisions) == pytest.approx(own, abs=1e-2)
+        else:
+            assert [one.score for one in decisions] == pytest.approx([own] * len(words), abs=2e-3)
+
+
+def test_the_rival_is_the_best_labelling_with_another_label_there(tagger):
+    if is_local(tagger):
+        rivals_of_steps(tagger)
+        return
+    labels = len(tagger.model_.labels.inner)
+    for words in (s for s in sentences(40, 3)[0] if len(s) <= 3):
+        every = tagger.predict_kbest([words], labels ** len(words))[0]
+        for t, one in enumerate(tagger.explain(words).decisions):
+            others = [(score, y) for score, y in every if y[t] != one.answer and score > -1e20]
+            if one.rival is None:
+                assert not others
+                continue
+            assert one.rival_score == pytest.approx(others[0][0], abs=2e-3)
+            ahead = {y[t] for score, y in others if score > others[0][0] - 2e-3}
+            assert one.rival in ahead
+            wanted = next((score for score, y in others if y[t] == others[-1][1][t]), None)
+            asked = tagger.explain(words, token=t, against=others[-1][1][t]).decisions[0]
+            assert asked.rival_score == pytest.approx(wanted, abs=2e-3)
+
+
+def rivals_of_steps(tagger):
+    """Where decisions are made one by one, the rival is the best other label of that step."""
+    model = tagger.model_
+    for words in sentences(40, 3)[0]:
+        steps = model.steps(TokenTable.from_lists({"w": [words]}), 1)
+        for t, one in enumerate(tagger.explain(words).decisions):
+            assert one.step == steps.order[t]
+            others = np.array([model.labels.outer[i] != one.answer for i in model.labels.outer_of])
+            best = steps.scores[t][others].max()
+            assert one.rival_score == pytest.approx(best) if np.isfinite(best) else one.rival is None
+
+
+class Without:
+    """An encoder that has forgotten some features of some tokens."""
+
+    def __init__(self, encoder, gone):
+        self.encoder, self.gone = encoder, gone
+
+    def __getattr__(self, name):
+        return getattr(self.encoder, name)
+
+    def rows(self, table, threads):
+        rows = self.encoder.rows(table, threads)
+        of = np.repeat(np.arange(len(rows.ptr) - 1), np.diff(rows.ptr))
+        names = self.encoder.names(rows.ids)
+        keep = np.array([(t, n) not in self.gone for t, n in zip(of.tolist(), names, strict=True)], bool)
+        ptr = np.concatenate([[0], np.cumsum(np.bincount(of[keep], minlength=len(rows.ptr) - 1))])
+        made = type("Rows", (), {})()
+        made.__dict__.update(
+            ptr=ptr.astype(np.int64),
+            ids=np.ascontiguousarray(rows.ids[keep]),
+            n_tokens=len(ptr) - 1,
+            observations=getattr(rows, "observations", None),
+            sentences=getattr(rows, "sentences", None),
+        )
+        return made
+
+
+def test_without_the_features_that_are_named_the_answer_is_the_other(tagger):
+    model = getattr(tagger.model_, "second", tagger.model_)
+    turned = 0
+    for words in sentences(25, 4)[0]:
+        table = TokenTable.from_lists({"w": [words]})
+        if hasattr(tagger.model_, "read"):
+            table = tagger.model_.read(table, 1)
+        for one in tagger.explain(words).decisions:
+            if one.without is None or any(": " in c.name for c in one.without.features):
+                continue  # features of spans are none of the encoder's
+            assert all(c.kind == FEATURE and c.difference > 0 for c in one.without.features)
+            gone = {(c.place, c.name) for c in one.without.features}
+            changed = object.__new__(type(model))
+            changed.__dict__.update(model.__dict__)
+            object.__setattr__(changed, "encoder", Without(model.encoder, gone))
+            got = changed.decode(table, 1)[one.place]
+            assert model.labels.outer[got] == one.without.answer != one.answer
+            turned += 1
+    polynomial = isinstance(tagger.config_, MaxMarginMarkovNetwork) and tagger.config_.kernel != "linear"
+    assert (turned == 0) == polynomial
+
+
+def test_asking_about_one_token_gives_its_decision_alone(tagger):
+    words = ["Anna", "lives", "in", "Paris"]
+    (one,) = tagger.explain(words, token=3).decisions
+    assert one == tagger.explain(words).decisions[3]
+    with pytest.raises(DataError, match="there is no token 5 in a sentence of 4"):
+        tagger.explain(words, token=4)
+    with pytest.raises(ConfigError, match="the model has no label 'X'; it has B-LOC"):
+        tagger.explain(words, against="X")
+    if not one.note:
+        with pytest.raises(ConfigError, match=r"token 4 .Paris. got the label"):
+            tagger.explain(words, token=3, against=one.answer)
+    assert all(one.answer != "O" for one in tagger.explain(words, against="O").decisions if not one.note)
+
+
+def test_a_sentence_without_tokens_has_nothing_to_explain(tagger):
+    assert tagger.explain([]).decisions == ()
