@@ -221,6 +221,17 @@ def test_monomials_have_the_inner_products_of_the_polynomial_kernel(degree):
     assert sum(map.squares[size] for size in common) == pytest.approx(kernel)
 
 
+@pytest.mark.parametrize("degree", [1, 2, 3])
+def test_a_monomial_knows_its_factors(degree):
+    map = Monomials(7, degree)
+    products = [map.factors(row) for row in range(map.rows)]
+    assert sorted(products) == sorted(
+        c for m in range(degree + 1) for c in itertools.combinations(range(7), m)
+    )
+    for row, product in enumerate(products):
+        assert row in map.expanded(np.array([0, len(product)]), np.array(product, np.int32))[1]
+
+
 def kernelised(problem, kernel):
     """The same problem with a kernel of two positions."""
     data = dense(problem).examples

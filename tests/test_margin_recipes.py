@@ -1,6 +1,7 @@
 """Structured SVM and max-margin Markov network as taggers, on text and on letter images."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -108,7 +109,9 @@ def test_the_command_line_trains_predicts_and_draws_the_gap(
     assert run("predict", model, letters / "test.npz", "-o", tagged).code == 0
     scored = run("evaluate", tagged, "--json")
     assert json.loads(scored.out)["token_accuracy"] > 0.65
-    assert run("inspect", model).code == 0
+    inspected = run("inspect", model, "--label", "o", "--top", "40")
+    assert inspected.code == 0
+    assert re.search(r"bit\d+\[0\]=1 \* bit\d+\[0\]=1", inspected.out)
 
 
 def test_kernels_over_too_many_features_are_refused(lines):

@@ -13,6 +13,7 @@ from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.memm import MemmModel
+from chaffinch.model.polynomial_chain import PolynomialChainModel
 from chaffinch.model.pruned_chain import PrunedChainModel
 from chaffinch.model.segments import SegmentModel
 from chaffinch.model.two_pass import TwoPassModel
@@ -39,6 +40,8 @@ def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
     match model:
         case ChainModel() | BigramChainModel() | MemmModel():
             return lambda y, top: _strongest(model.weights.unary[:, y], top, model.encoder.names)
+        case PolynomialChainModel():
+            return lambda y, top: _strongest(model.weights.unary[:, y], top, model.names)
         case IncrementalModel():
             both = np.concatenate([model.weights.unary, model.weights.context])
             return lambda y, top: _strongest(both[:, y], top, model.names)

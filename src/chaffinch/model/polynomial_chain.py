@@ -94,6 +94,13 @@ class PolynomialChainModel:
         """Potentials of label pairs [Y, Y]."""
         return self.weights.pair.astype(np.float64)
 
+    def names(self, rows: NDArray[np.int32]) -> list[str]:
+        """What is multiplied in rows of the weights, such as ``bit3[0]=1 * bit9[0]=1``; row 0 is the constant."""
+        factors = [self.map.factors(row) for row in rows.tolist()]
+        single = sorted({f for product in factors for f in product})
+        named = dict(zip(single, self.encoder.names(np.array(single, np.int32)), strict=True))
+        return [" * ".join(named[f] for f in product) or "constant" for product in factors]
+
     def packed(self) -> Packed:
         """The encoder's sections, the kernel and the weights."""
         encoder = self.encoder.packed()

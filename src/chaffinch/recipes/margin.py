@@ -69,7 +69,9 @@ class MaxMarginMarkovNetwork(_MarginTagger):
     kernel: str = knob(
         "linear", "(gamma x.x' + 1)^p over the features of a token: p = 1, 2 or 3", choices=tuple(KERNELS)
     )
-    gamma: float = knob(0.0, "how much a common feature counts; 0: quadratic 0.1, cubic 0.05", low=0.0)
+    gamma: float | None = knob(
+        None, "how much a common feature counts; if not given, quadratic 0.1, cubic 0.05", low=0.0
+    )
 
 
 def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
@@ -79,7 +81,8 @@ def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
 
 def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
     """The max-margin Markov network."""
-    return _train(task, config, degree=KERNELS[config.kernel], gamma=config.gamma or GAMMAS[config.kernel])
+    gamma = config.gamma or GAMMAS[config.kernel]  # 0 is how files of old say that none is given
+    return _train(task, config, degree=KERNELS[config.kernel], gamma=gamma)
 
 
 def load_ssvm(file: ModelFile) -> TaggingModel:

@@ -5,6 +5,7 @@
 The same model as the kernel's, in the primal: as many weights as there are products, and no support vectors.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -78,6 +79,21 @@ class Monomials:
         """The monomials of each list of features, as ptr and ids."""
         bounds, rows = self.native.expand(np.ascontiguousarray(ptr), np.ascontiguousarray(ids))
         return bounds, rows
+
+    def factors(self, row: int) -> tuple[int, ...]:
+        """The features that are multiplied in a row of the weights, rising; none of them is the constant.
+
+        >>> [Monomials(D=3, degree=2).factors(row) for row in (0, 3, 5)]
+        [(), (2,), (0, 2)]
+        """
+        firsts = self.native.firsts
+        size = next(m for m in range(self.degree, -1, -1) if row >= firsts[m])
+        left, found = row - firsts[size], []
+        for m in range(size, 0, -1):  # the largest feature f with C(f, m) <= what is left
+            f = bisect_right([comb(feature, m) for feature in range(self.D)], left) - 1
+            left -= comb(f, m)
+            found.append(f)
+        return tuple(reversed(found))
 
     def score(
         self, ptr: NDArray[np.int64], ids: NDArray[np.int32], w: NDArray[np.float32]
