@@ -1,6 +1,6 @@
 """The data doctor: faults of a corpus, found before a model learns them."""
 
-from chaffinch.doctor.corpus_file import CorpusFile, corpus_file
+from chaffinch.doctor.corpus_file import CorpusFile, read_corpus
 from chaffinch.doctor.examination import CHECKS, Check, Examination, examine
 from chaffinch.doctor.finding import ERROR, HINT, SEVERITIES, WARNING, Finding
 from chaffinch.doctor.held_out_opinions import Opinions, held_out_opinions
@@ -16,7 +16,7 @@ __all__ = [
     "Examination",
     "Finding",
     "Opinions",
-    "corpus_file",
     "examine",
     "held_out_opinions",
+    "read_corpus",
 ]

@@ -4,8 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from chaffinch.doctor.corpus_file import CorpusFile, annotation, is_annotated
-from chaffinch.doctor.duplicates import normalised
+from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised
 from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import spans
@@ -30,7 +29,7 @@ def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
             if is_annotated(d) and d.text.strip():
-                rows[normalised(d.text)].append((f, n))
+                rows[normalised(content(d))].append((f, n))
     for places in rows.values():
         if len(places) < 2:
             continue
@@ -52,7 +51,7 @@ def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
             if d.columns.get(LABEL) and len(d.tokens) != len(other.tokens):
                 continue  # the same letters, cut into other words
             what = f"{_difference(d, other)} at {where} ({often}): {quoted(d.text)}"
-            severity = ERROR if d.text == other.text else WARNING
+            severity = ERROR if content(d) == content(other) else WARNING
             yield files[f].finding(
                 CHECK,
                 severity,

@@ -96,7 +96,7 @@ class CorpusFile:
         return self.finding("", "", n, "").where
 
 
-def corpus_file(path: str | Path, told: Mapping[str, str | None] | None = None) -> CorpusFile:
+def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) -> CorpusFile:
     """Read a file; records that cannot be read are findings, and the others are read nevertheless.
 
     told: options of the reader (``label``, ``text``, ``label_separator``); refused where it has no such option
@@ -122,9 +122,23 @@ def corpus_file(path: str | Path, told: Mapping[str, str | None] | None = None) 
 def annotation(d: Document) -> tuple[Any, ...]:
     """All that a document is labelled with, fit to be compared."""
     tree = None if d.tree is None else bracketed(d.tree)
-    links = None if d.links is None else (d.links.target, d.links.sure, d.links.possible)
+    links = None if d.links is None else (d.links.sure, d.links.possible)
     spans = tuple(sorted((s.start, s.end, s.label) for s in d.spans))
     return tuple(d.columns.get(LABEL, ())), spans, tuple(sorted(d.labels)), tree, links
+
+
+def content(d: Document) -> str:
+    """What a document is about: its text, and the translation where it has one."""
+    return d.text if d.links is None else f"{d.text} ||| {' '.join(d.links.target)}"
+
+
+def normalised(text: str) -> str:
+    """A text without case and with single spaces.
+
+    >>> normalised("Two  Eggs ")
+    'two eggs'
+    """
+    return " ".join(text.casefold().split())
 
 
 def is_annotated(d: Document) -> bool:

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.corpus_file import CorpusFile, content, normalised
 from chaffinch.doctor.finding import ERROR, HINT, Finding, quoted
 
 CHECK = "duplicates"
@@ -20,7 +20,7 @@ def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     first: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by text, its first row in each file
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
-            key = normalised(d.text)
+            key = normalised(content(d))
             if not key:
                 continue
             met = first[key]
@@ -39,12 +39,3 @@ def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
                 yield file.finding(CHECK, severity, n, what, advice, weight=words + 1e6 * leak)
             if not met or met[-1][0] != f:
                 met.append((f, n))
-
-
-def normalised(text: str) -> str:
-    """A text without case and with single spaces.
-
-    >>> normalised("Two  Eggs ")
-    'two eggs'
-    """
-    return " ".join(text.casefold().split())

@@ -8,14 +8,13 @@ from typing import Any
 from chaffinch.doctor import (
     characters,
     conflicts,
-    corpus_file,
     duplicates,
     label_errors,
     label_names,
     span_bounds,
     tag_schemes,
 )
-from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.corpus_file import READING, CorpusFile, read_corpus
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.errors import ConfigError
 from chaffinch.progress import Listener, keep_going
@@ -37,7 +36,7 @@ def _refused(files: Sequence[CorpusFile]) -> Iterable[Finding]:
 
 
 CHECKS = (
-    Check(corpus_file.READING, "records that cannot be read, offsets outside the text", _refused),
+    Check(READING, "records that cannot be read, offsets outside the text", _refused),
     Check(characters.CHECK, "empty texts, odd characters, far longer than the rest", characters.characters),
     Check(duplicates.CHECK, "the same text twice, in one file or in two", duplicates.duplicates),
     Check(conflicts.CHECK, "the same text or words labelled differently", conflicts.conflicts),
@@ -123,7 +122,7 @@ def examine(
         if name not in NAMES:
             raise ConfigError(f"there is no check {name!r}; there are {', '.join(NAMES)}")
     told = {"label": label, "text": text, "label_separator": label_separator}
-    files = [corpus_file.corpus_file(path, told) for path in paths]
+    files = [read_corpus(path, told) for path in paths]
     wanted = [c for c in CHECKS if (checks is None or c.name in checks) and not (quick and c.find is None)]
     findings: list[Finding] = []
     notes: list[str] = []

@@ -4,8 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.duplicates import normalised
+from chaffinch.doctor.corpus_file import CorpusFile, normalised
 from chaffinch.doctor.finding import WARNING, Finding, quoted
 from chaffinch.doctor.held_out_opinions import FOLDS, Opinions, held_out_opinions
 from chaffinch.lab.parts import Part, Texts

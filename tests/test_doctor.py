@@ -1,0 +1,402 @@
+"""Each check of the doctor on tiny corpora: the fault it is for, and the clean case in which it finds nothing."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaffinch import samples
+from chaffinch.corpus import write
+from chaffinch.doctor import CorpusFile, Finding, examine, held_out_opinions
+from chaffinch.doctor.characters import unscrambled
+from chaffinch.doctor.conflicts import conflicts
+from chaffinch.doctor.corpus_file import normalised
+from chaffinch.doctor.duplicates import duplicates
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.lab.parts import Texts, part_of
+from chaffinch.text.document import Document
+
+CLEAN = "Ann B-PER\nLee I-PER\nleft O\n\nto O\nOslo B-LOC\n\nBo B-PER\nsaw O\nOslo B-LOC\n\n"
+
+
+def found(
+    check: str, *contents: str, folder: Path, ending: str = ".conll", **options: object
+) -> list[Finding]:
+    paths = []
+    for i, content in enumerate(contents):
+        paths.append(folder / f"{i}{ending}")
+        paths[-1].write_text(content)
+    return examine(paths, checks=[check], **options).of(check)
+
+
+def lines(findings: list[Finding]) -> list[tuple[str, int | None, str]]:
+    return [(Path(f.file).name, f.line, f.severity) for f in findings]
+
+
+def span_row(text: str, *spans: tuple[int, int, str]) -> str:
+    return (
+        json.dumps({"text": text, "spans": [{"start": a, "end": b, "label": y} for a, b, y in spans]}) + "\n"
+    )
+
+
+# -- a clean corpus ---------------------------------------------------------------------------------------------
+
+
+def test_a_clean_corpus_of_tags_has_no_findings(tmp_path: Path) -> None:
+    path = tmp_path / "clean.conll"
+    path.write_text(CLEAN + "Cy B-PER\nknows O\nRome B-LOC\n\n")
+    assert examine([path], quick=True).findings == []
+
+
+def test_a_clean_corpus_of_documents_has_no_findings(tmp_path: Path) -> None:
+    path = tmp_path / "clean.csv"
+    rows = [f"{'ab'[i % 2]},text number {i} of many" for i in range(12)]
+    path.write_text("label,text\n" + "\n".join(rows) + "\n")
+    assert examine([path], quick=True).findings == []
+
+
+def test_clean_spans_have_no_findings(tmp_path: Path) -> None:
+    row = span_row("Ann Lee left Oslo", (0, 7, "PER"), (13, 17, "LOC"))
+    other = span_row("Bo saw Rome", (0, 2, "PER"), (7, 11, "LOC"))
+    third = span_row("so did Cy in Bern", (7, 9, "PER"), (13, 17, "LOC"))
+    path = tmp_path / "clean.jsonl"
+    path.write_text(row + other + third)
+    assert examine([path], quick=True).findings == []
+
+
+# -- duplicates -------------------------------------------------------------------------------------------------
+
+
+def test_a_long_row_of_a_later_file_that_an_earlier_one_has_is_an_error(tmp_path: Path) -> None:
+    train = "label,text\na,one two three four five six seven eight\nb,short one\n"
+    test = "label,text\nb,new words\na,One two  three four five six seven EIGHT\nb,short one\n"
+    leaks = found("duplicates", train, test, folder=tmp_path, ending=".csv")
+    assert lines(leaks) == [("1.csv", 3, "error"), ("1.csv", 4, "hint")]
+    assert leaks[0].what.startswith("case and spaces aside, the text of")
+    assert "0.csv:2" in leaks[0].what
+
+
+def test_a_row_twice_in_one_file_is_a_hint(tmp_path: Path) -> None:
+    once = "label,text\na,the very same words again and again and again\n"
+    twice = once + "b,other\na,the very same words again and again and again\n"
+    assert lines(found("duplicates", twice, folder=tmp_path, ending=".csv")) == [("0.csv", 4, "hint")]
+
+
+def test_pairs_with_the_same_source_and_another_translation_are_no_duplicates(tmp_path: Path) -> None:
+    table = "source\ttarget\tsure\tpossible\nthe house\tla maison\t1-1 2-2\t\nthe house\tle toit\t1-1\t\n"
+    assert found("duplicates", table, folder=tmp_path, ending=".tsv") == []
+    assert found("conflicts", table, folder=tmp_path, ending=".tsv") == []
+
+
+texts = st.lists(st.sampled_from(["a b", "A b", "a  b", "c", "C", "d e f"]), max_size=8)
+
+
+def files_of(parts: list[list[tuple[str, str]]]) -> list[CorpusFile]:
+    made = []
+    for i, part in enumerate(parts):
+        documents = [Document(text=t, labels=[y], line=n + 1) for n, (t, y) in enumerate(part)]
+        made.append(CorpusFile(Path(f"{i}.csv"), "csv", documents))
+    return made
+
+
+@given(st.lists(texts, min_size=1, max_size=3))
+def test_duplicates_are_those_that_comparing_all_pairs_finds(parts: list[list[str]]) -> None:
+    files = files_of([[(t, "y") for t in part] for part in parts])
+    rows = [(f, n, t) for f, part in enumerate(parts) for n, t in enumerate(part)]
+    naive = {
+        (f"{f}.csv", n + 1)
+        for i, (f, n, t) in enumerate(rows)
+        if any(normalised(other) == normalised(t) for _, _, other in rows[:i])
+    }
+    assert {(d.file, d.line) for d in duplicates(files)} == naive
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a b", "A b", "c"]), st.sampled_from("xyz")), max_size=9))
+def test_conflicts_are_the_rows_without_the_most_frequent_label_of_their_text(
+    rows: list[tuple[str, str]],
+) -> None:
+    reported = {d.line for d in conflicts(files_of([rows]))}
+    for text in {normalised(t) for t, _ in rows}:
+        here = [(n + 1, y) for n, (t, y) in enumerate(rows) if normalised(t) == text]
+        counts = Counter(y for _, y in here)
+        told = {n for n, _ in here} & reported
+        silent = {y for n, y in here if n not in told}
+        assert len(silent) == 1  # what is not reported has one label, and none is more frequent
+        assert counts[silent.pop()] == max(counts.values())
+
+
+# -- conflicts --------------------------------------------------------------------------------------------------
+
+
+def test_the_same_sentence_with_other_tags_is_an_error_at_the_token_that_differs(tmp_path: Path) -> None:
+    usual = "2 QTY\nlarge SIZE\neggs NAME\n\n"
+    odd = "2 QTY\nlarge NAME\neggs NAME\n\n"
+    [conflict] = found("conflicts", usual + usual + odd, folder=tmp_path)
+    assert (conflict.line, conflict.severity) == (10, "error")
+    assert conflict.what.startswith("'large' is NAME here, SIZE at")
+    assert "2 of 3 times" in conflict.what
+
+
+def test_texts_that_differ_in_case_and_in_label_are_a_warning(tmp_path: Path) -> None:
+    [conflict] = found("conflicts", "label,text\na,Good day\nb,good day\n", folder=tmp_path, ending=".csv")
+    assert (conflict.line, conflict.severity) == (3, "warning")
+
+
+def test_a_word_in_the_same_surroundings_with_another_tag_is_a_warning(tmp_path: Path) -> None:
+    def sentence(first: str, tag: str) -> str:
+        return f"{first} O\nhe O\nate O\norange {tag}\nsoup O\ntoday O\n\n"
+
+    text = sentence("then", "A") + sentence("so", "A") + sentence("now", "B")
+    [conflict] = found("conflicts", text, folder=tmp_path)
+    assert (conflict.line, conflict.severity, conflict.suggestion) == (18, "warning", "A?")
+
+
+def test_a_name_that_nearly_always_has_another_type_is_a_hint(tmp_path: Path) -> None:
+    rows = (
+        "".join(f"w{i} O\nx{i} O\nOslo B-LOC\ny{i} O\n\n" for i in range(10)) + "at O\nlast O\nOslo B-PER\n\n"
+    )
+    [hint] = found("conflicts", rows, folder=tmp_path)
+    assert (hint.line, hint.severity, hint.suggestion) == (53, "hint", "LOC?")
+
+
+def test_the_same_text_with_other_spans_is_a_conflict(tmp_path: Path) -> None:
+    rows = span_row("Ann left", (0, 3, "PER")) + span_row("Ann left", (0, 3, "LOC"))
+    [conflict] = found("conflicts", rows, folder=tmp_path, ending=".jsonl")
+    assert conflict.severity == "error"
+    assert "'Ann' is LOC here, 'Ann' is PER" in conflict.what
+
+
+def test_the_same_words_with_another_tree_are_a_conflict(tmp_path: Path) -> None:
+    trees = "(S (NP (NN a)) (VP (VB b)))\n(S (NP (NN a) (VB b)))\n"
+    [conflict] = found("conflicts", trees, folder=tmp_path, ending=".mrg")
+    assert (conflict.line, conflict.severity) == (2, "error")
+
+
+# -- tag schemes ------------------------------------------------------------------------------------------------
+
+
+def test_a_tag_that_cannot_stand_where_it_stands_is_an_error_with_what_it_may_be(tmp_path: Path) -> None:
+    [fault] = found("tag scheme", CLEAN + "so O\nCy I-PER\n\n", folder=tmp_path)
+    assert (fault.line, fault.severity, fault.suggestion) == (13, "error", "B-PER?")
+
+
+def test_a_tag_of_no_scheme_is_an_error_and_the_rest_is_judged(tmp_path: Path) -> None:
+    faults = found("tag scheme", CLEAN + "so O\nCy PER\nDi I-LOC\n\n", folder=tmp_path)
+    assert lines(faults) == [("0.conll", 13, "error"), ("0.conll", 14, "error")]
+    assert faults[0].suggestion == "B-PER or I-PER?"
+
+
+def test_files_in_two_schemes_are_an_error(tmp_path: Path) -> None:
+    other = "Ann B-PER\nLee E-PER\nleft O\n\nto O\nOslo S-LOC\n\n"
+    [fault] = found("tag scheme", CLEAN, other, folder=tmp_path)
+    assert "spells its spans in BIOES" in fault.what
+    assert fault.file.endswith("1.conll")
+
+
+def test_letters_of_two_schemes_in_one_file_are_an_error(tmp_path: Path) -> None:
+    mixed = "Ann B-PER\nLee E-PER\n\nBo B-PER\nTi L-PER\n\nto O\nOslo U-LOC\n\n"
+    [fault] = found("tag scheme", mixed, folder=tmp_path)
+    assert "mixes tag schemes" in fault.what
+
+
+def test_a_few_tags_that_fit_the_scheme_of_the_first_file_are_in_it(tmp_path: Path) -> None:
+    bioes = "Ann B-PER\nLee E-PER\nleft O\n\nto O\nOslo S-LOC\n\n"
+    assert found("tag scheme", bioes, "in O\nRome S-LOC\n\n", folder=tmp_path) == []
+
+
+def test_parts_of_speech_are_in_no_scheme_and_have_no_fault(tmp_path: Path) -> None:
+    assert found("tag scheme", "the DT\ndog NN\n\n( -LRB-\nB-52 I-X\nflew VBD\n\n", folder=tmp_path) == []
+
+
+# -- labels -----------------------------------------------------------------------------------------------------
+
+
+def test_labels_that_differ_in_case_are_an_error(tmp_path: Path) -> None:
+    tags = CLEAN * 3 + "so O\nCy B-per\n\n"
+    [fault] = [f for f in found("labels", tags, folder=tmp_path) if f.severity == "error"]
+    assert (fault.line, fault.suggestion) == (35, "PER?")
+    assert "'per' (1 times, first here) looks like 'PER' (6 times)" in fault.what
+
+
+def test_a_label_that_training_never_shows_is_a_warning(tmp_path: Path) -> None:
+    train = "label,text\n" + "".join(f"a,x{i}\nb,y{i}\n" for i in range(3))
+    test = "label,text\na,z\nc,u\nc,v\nc,w\n"
+    [warning] = found("labels", train, test, folder=tmp_path, ending=".csv")
+    assert lines([warning]) == [("1.csv", 3, "warning")]
+    assert "'c' (3 times, first here) never occurs" in warning.what
+
+
+def test_a_label_that_occurs_once_is_a_hint(tmp_path: Path) -> None:
+    rows = "label,text\n" + "".join(f"a,x{i}\nb,y{i}\n" for i in range(3)) + "c,z\n"
+    assert lines(found("labels", rows, folder=tmp_path, ending=".csv")) == [("0.csv", 8, "hint")]
+
+
+def test_part_of_speech_labels_of_signs_do_not_look_alike(tmp_path: Path) -> None:
+    tags = "".join(f"a{i} PRP\nb{i} PRP$\n( -LRB-\n) -RRB-\n- :\n_ -\n. _\n\n" for i in range(3))
+    assert found("labels", tags, folder=tmp_path) == []
+
+
+# -- spans ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("span", "what", "suggestion"),
+    [
+        ((0, 4, "PER"), "ends with a space", "0-3"),
+        ((3, 8, "PER"), "starts with a space", "4-8"),
+        ((0, 2, "PER"), "ends within 'Ann'", "0-3 'Ann'?"),
+        ((1, 3, "PER"), "starts within 'Ann'", "0-3 'Ann'?"),
+        ((3, 4, "PER"), "starts with a space", "take it away: it covers nothing else"),
+    ],
+)
+def test_a_span_that_is_not_a_run_of_words_is_an_error(
+    tmp_path: Path, span: tuple[int, int, str], what: str, suggestion: str
+) -> None:
+    rows = span_row("Bo left", (0, 2, "PER")) + span_row("Ann left", span)
+    [fault] = found("spans", rows, folder=tmp_path, ending=".jsonl")
+    assert (fault.line, fault.severity, fault.suggestion) == (2, "error", suggestion)
+    assert what in fault.what
+
+
+def test_spans_over_each_other_and_spans_that_stand_twice_are_errors(tmp_path: Path) -> None:
+    rows = span_row("Ann Lee", (0, 7, "PER"), (4, 7, "LOC")) + span_row("Bo", (0, 2, "PER"), (0, 2, "PER"))
+    faults = found("spans", rows, folder=tmp_path, ending=".jsonl")
+    assert [(f.line, f.severity) for f in faults] == [(1, "error"), (2, "error")]
+    assert "overlaps PER" in faults[0].what
+    assert "stands twice" in faults[1].what
+
+
+def test_every_record_with_offsets_outside_its_text_is_found_and_the_others_are_read(tmp_path: Path) -> None:
+    rows = span_row("Ann", (0, 9, "PER")) + span_row("Bo left", (0, 2, "PER")) + span_row("Cy", (3, 1, "PER"))
+    path = tmp_path / "x.jsonl"
+    path.write_text(rows)
+    examined = examine([path], quick=True)
+    assert [(f.line, f.severity) for f in examined.of("reading")] == [(1, "error"), (3, "error")]
+    assert len(examined.files[0].documents) == 1
+
+
+def test_links_outside_their_sentences_are_found(tmp_path: Path) -> None:
+    table = "source\ttarget\tsure\tpossible\na b\tc d\t1-1\t\ne f\tg h\t1-3\t\n"
+    [fault] = found("reading", table, folder=tmp_path, ending=".tsv")
+    assert (fault.line, fault.severity) == (3, "error")
+
+
+# -- text -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "severity", "what"),
+    [
+        ('""', "error", "empty"),
+        ("a\u200bb", "warning", "U+200B ZERO WIDTH SPACE"),
+        ("caf\u00c3\u00a9", "warning", "looks like UTF-8 read in another encoding"),
+        ("it\u00e2\u20ac\u2122s", "warning", "looks like UTF-8"),
+        ("a\x0bb", "warning", "U+000B"),
+        ("lost \ufffd sign", "warning", "lost"),
+        ("2\u00a0kg", "hint", "U+00A0 NO-BREAK SPACE"),
+    ],
+)
+def test_texts_with_odd_characters_are_found(tmp_path: Path, text: str, severity: str, what: str) -> None:
+    [fault] = found("text", f"label,text\na,plain\na,{text}\n", folder=tmp_path, ending=".csv")
+    assert (fault.line, fault.severity) == (3, severity)
+    assert what in fault.what
+
+
+@pytest.mark.parametrize("text", ["café", "Ärger", "naïve Ålesund", "ÃO É", "中文", "👩‍🚀", "می‌خواهم"])
+def test_letters_of_other_languages_are_not_odd(tmp_path: Path, text: str) -> None:
+    assert found("text", f"label,text\na,{text}\n", folder=tmp_path, ending=".csv") == []
+
+
+@given(st.text(alphabet="abc éüñ’–€漢", min_size=1))
+def test_text_read_in_the_wrong_encoding_is_unscrambled(text: str) -> None:
+    garbled = text.encode().decode("latin-1")
+    assert unscrambled(garbled) == (text if not text.isascii() else None)
+
+
+def test_a_sentence_far_longer_than_the_others_is_a_hint(tmp_path: Path) -> None:
+    rows = "a X\nb X\n\n" * 5 + "c X\n" * 200 + "\n"
+    assert lines(found("text", rows, folder=tmp_path)) == [("0.conll", 16, "hint")]
+
+
+# -- labels that models doubt -----------------------------------------------------------------------------------
+
+
+def test_the_slips_of_a_sample_are_doubted_and_little_else(tmp_path: Path) -> None:
+    given_, meant = (samples.load("ingredients", n=1200, careful=careful) for careful in (False, True))
+    path = tmp_path / "train.conll"
+    write(given_, path)
+    doubted = {f.line for f in examine([path], checks=["suspects"]).findings}
+    lines_of, start = {}, 1
+    for d, e in zip(given_, meant, strict=True):
+        for t, (a, b) in enumerate(zip(d.columns["y"], e.columns["y"], strict=True)):
+            lines_of[start + t] = a != b
+        start += len(d.tokens) + 1
+    slips = {line for line, wrong in lines_of.items() if wrong}
+    assert len(slips) > 50
+    assert len(slips & doubted) > 0.85 * len(slips)
+    assert len(slips & doubted) > 0.8 * len(doubted)
+
+
+def test_a_row_never_judges_itself() -> None:
+    """A label that stands in one row only, and in the copies of it, is one that the judges have never met."""
+    texts = [f"word{i} other{i % 7} more" for i in range(60)] + ["lonely text here", "Lonely  text here"]
+    labels = ["a" if i % 2 else "b" for i in range(60)] + ["rare", "rare"]
+    opinions = held_out_opinions(Texts(texts, labels), [normalised(t) for t in texts])
+    assert np.isnan(opinions.p_given[-2:]).all()
+    assert not np.isnan(opinions.p_given[:60]).any()
+
+
+def test_held_out_opinions_are_the_same_on_one_thread_and_on_two() -> None:
+    documents = samples.load("ingredients", n=150)
+    part = part_of(documents, "sample")
+    groups = [d.text for d in documents]
+    one, two = (held_out_opinions(part, groups, threads=threads) for threads in (1, 2))
+    assert np.array_equal(one.p_other, two.p_other, equal_nan=True)
+
+
+def test_held_out_probabilities_of_two_labels_sum_to_one() -> None:
+    texts = [f"good {i}" if i % 2 else f"bad {i}" for i in range(40)]
+    labels = ["plus" if i % 2 else "minus" for i in range(40)]
+    opinions = held_out_opinions(Texts(texts, labels), texts)
+    assert np.allclose(opinions.p_given + opinions.p_other, 1.0, atol=1e-5)
+
+
+def test_too_few_rows_are_not_judged_and_a_note_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "few.conll"
+    path.write_text(CLEAN)
+    examined = examine([path])
+    assert examined.of("suspects") == []
+    assert "30 rows or more" in examined.notes[0]
+
+
+def test_one_group_alone_cannot_be_judged_by_others() -> None:
+    with pytest.raises(DataError, match="only one row or one group"):
+        held_out_opinions(Texts(["a", "b"], ["x", "y"]), ["same", "same"])
+
+
+def test_careful_samples_have_the_same_texts_and_other_labels_here_and_there() -> None:
+    for name in samples.SAMPLES:
+        slips, careful = (samples.load(name, n=300, careful=c) for c in (False, True))
+        assert [d.text for d in slips] == [d.text for d in careful]
+        differ = sum(a != b for a, b in zip(slips, careful, strict=True))
+        assert differ < 150
+        assert (differ > 0) == (name != "quotations")
+
+
+# -- bad input --------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_check_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="there is no check 'spelling'; there are reading, text"):
+        examine([tmp_path / "x"], checks=["spelling"])
+
+
+def test_an_option_that_the_format_has_not_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "x.mrg"
+    path.write_text("(S (A a))\n")
+    with pytest.raises(ConfigError, match="format brackets has no option --label"):
+        examine([path], label="y")
