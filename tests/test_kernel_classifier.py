@@ -210,6 +210,8 @@ def test_the_command_line_trains_predicts_and_lists_support_vectors(run: Runner,
             "train", tmp_path / "train.jsonl", "-o", model, "--recipe", recipe, "--kernel", "word-sequence"
         )
         assert made.code == 0, made.err
+        assert "support vectors" in made.out
+        assert "0 features" not in made.out
     made = run("train", tmp_path / "train.jsonl", "-o", model, "--recipe", "kernel-svm", "--C", "5")
     assert made.code == 0, made.err
     assert run("predict", model, tmp_path / "train.jsonl", "-o", tmp_path / "out.jsonl").code == 0

@@ -15,6 +15,7 @@ CHARTS = {
     "lines": lines(
         "Learning", {"dev": [(1, 0.5), (2, 0.7)]}, "epoch", "F1", {"dev": [(1, 0.4, 0.6), (2, 0.6, 0.8)]}
     ),
+    "log": lines("Gap", {"gap": [(1, 500.0), (2, 5.0), (3, 0.0), (4, 0.05)]}, "pass", "gap", log=True),
     "heat": heat_map(
         "Transitions", ["B", "I"], ["B", "I"], [[1.5, -2.0], [0.0, 3.0]], diverging=True, digits=1
     ),
@@ -46,6 +47,12 @@ def test_bars_are_as_long_as_their_values():
     assert whole == pytest.approx(2 * half, abs=0.02)
 
 
+def test_equal_factors_are_equally_far_apart_on_a_logarithmic_axis():
+    points = ET.fromstring(CHARTS["log"]).iter(f"{SVG}circle")
+    top, middle, bottom = (float(c.attrib["cy"]) for c in points)  # zero has no place
+    assert middle - top == pytest.approx(bottom - middle, abs=0.02)
+
+
 def test_heat_deepens_with_the_value_and_turns_cold_below_zero():
     cells = list(ET.fromstring(CHARTS["heat"]).iter(f"{SVG}rect"))
     depth = [float(r.attrib["fill-opacity"]) for r in cells]
@@ -54,7 +61,13 @@ def test_heat_deepens_with_the_value_and_turns_cold_below_zero():
 
 
 def test_an_empty_chart_is_still_a_chart():
-    for empty in (bars("t", []), lines("t", {}), heat_map("t", [], [], []), reliability("t", [])):
+    for empty in (
+        bars("t", []),
+        lines("t", {}),
+        lines("t", {"a": [(1, 0.0)]}, log=True),
+        heat_map("t", [], [], []),
+        reliability("t", []),
+    ):
         ET.fromstring(empty)
 
 

@@ -110,14 +110,14 @@ def check_value(where: str, k: Knob, value: Any) -> None:
         raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
     if isinstance(value, float) and math.isnan(value):
         raise ConfigError(f"{where} must be a number, got {value!r}")
-    if (most := LARGEST.get(k.type)) is not None and not -most <= value <= most:
-        raise ConfigError(f"{where} must lie between {-most:g} and {most:g}, got {value!r}")
     if k.choices is not None and value not in k.choices:
         raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
     if k.low is not None and not value >= k.low:
         raise ConfigError(f"{where} must be >= {k.low:g}, got {value!r}")
     if k.high is not None and not value <= k.high:
         raise ConfigError(f"{where} must be <= {k.high:g}, got {value!r}")
+    if (most := LARGEST.get(k.type)) is not None and not -most <= value <= most:
+        raise ConfigError(f"{where} must lie between {-most:g} and {most:g}, got {value!r}")
 
 
 def configured(config: type, settings: Mapping[str, Any], source: str = "settings") -> Any:

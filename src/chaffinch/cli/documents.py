@@ -22,6 +22,7 @@ from chaffinch.lab.input_columns import number_columns
 from chaffinch.lab.parts import Texts
 from chaffinch.lab.parts import targets as lab_targets
 from chaffinch.lab.tasks import Classification
+from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER
 from chaffinch.recipes.document_options import DocumentOptions
 from chaffinch.text.document import Document
@@ -78,11 +79,13 @@ def train(asked: Training) -> None:
             on_epoch=listener,
         )
     scores = {name: _scores(classifier, documents, numbers[name]) for name, documents in parts.items()}
-    facts = {
-        "documents": len(parts["train"]),
-        "features": classifier.model_.encoder.n_features,
-        "labels": len(classifier.classes_),
-    }
+    model = classifier.model_
+    facts = {"documents": len(parts["train"])}
+    if not isinstance(model.encoder, ObjectEncoder):
+        facts["features"] = model.encoder.n_features
+    facts["labels"] = len(classifier.classes_)
+    if isinstance(model, KernelModel):
+        facts["support_vectors"] = len(model.support)
     keep_trained(asked, classifier, took, scores, facts)
 
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from rich.table import Table
@@ -15,8 +14,8 @@ from chaffinch.cli.console import out, print_json
 from chaffinch.cli.task import Training
 from chaffinch.estimators.keeping import Kept
 from chaffinch.files import writing_text
+from chaffinch.lab.learning_page import learning_page
 from chaffinch.progress import Progress
-from chaffinch.report import Page, figure, lines
 
 Scores = dict[str, dict[str, float]]
 """Part of the data -> score -> value."""
@@ -54,7 +53,8 @@ def keep_trained(
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
     if asked.report is not None:
-        _write_curve(asked.report, recipe, estimator.history_)
+        with writing_text(asked.report) as stream:
+            stream.write(learning_page(recipe, estimator.history_).render())
     size = asked.model.stat().st_size
     if asked.json:
         record: dict[str, Any] = {
@@ -72,7 +72,7 @@ def keep_trained(
         print_json(record)
         return
     out.print(_table(scores))
-    counted = ", ".join(f"{n:,} {name}" for name, n in facts.items())
+    counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
     out.print(
         f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
@@ -98,16 +98,3 @@ def _table(scores: Scores) -> Table:
     for part, found in scores.items():
         shown.add_row(part, *(f"{100 * found[name]:.2f} %" for name in names))
     return shown
-
-
-def _write_curve(path: Path, recipe: str, history: Sequence[Progress]) -> None:
-    """A page with one line for each score that training reported."""
-    page = Page(f"How {recipe} learnt", f"{len(history)} epochs")
-    names = list(dict.fromkeys(name for p in history for name in p.scores))
-    both = [name for name in ("primal", "dual") if name in names]  # the gap between them is what to look at
-    for shown in [both] * bool(both) + [[name] for name in names if name not in both]:
-        points = {n: [(float(p.done), p.scores[n]) for p in history if n in p.scores] for n in shown}
-        title = " and ".join(shown)
-        page.add(title, figure(lines(title, points, "epoch", title)))
-    with writing_text(path) as stream:
-        stream.write(page.render())

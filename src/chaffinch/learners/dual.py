@@ -1,5 +1,6 @@
 """Linear classifiers by dual coordinate descent: margins one-vs-rest, Crammer and Singer's margin, logistic."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -135,7 +136,7 @@ class DualLogistic(DualPasses):
             raise ConfigError("logistic regression needs targets that sum to one: one label per document")
         C = penalties(problem, self.C)
         solver = _core.DualLogistic(problem.rows(self.bias or 0.0), q, C)
-        worst = float(C.sum()) * np.log(max(problem.Y, 2))
+        worst = float(C.sum()) * math.log(max(problem.Y, 2))
 
         def run(order: NDArray[np.int64]) -> Met:
             gap = solver.run(order)

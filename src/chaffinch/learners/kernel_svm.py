@@ -1,7 +1,7 @@
 """Support vector machines with kernels, by sequential minimal optimisation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,14 +63,20 @@ class KernelSvm(MarginChoice):
             signs = [
                 np.repeat(np.array([1, -1], np.float32), [len(members[a]), len(members[b])]) for a, b in some
             ]
-            solve = self._solved_together if problem.rows.fits and len(full) > 1 else self._solved_alone
-            found, objectives = solve(problem, joined, signs)
+            if problem.rows.fits and len(full) > 1:
+                found, objectives = self._solved_together(problem, joined, signs)
+            else:
+                alone, objectives, passes = self._solved_alone(problem, joined[0], signs[0])
+                found = [alone]
             for (a, b), who, t, a_n, (_, _, bias) in zip(
                 some, joined, signs, found, objectives.tolist(), strict=True
             ):
                 signed = (a_n * t).astype(np.float32)
                 alpha[who[t > 0], b], alpha[who[t < 0], a] = signed[t > 0], signed[t < 0]
                 intercepts[a, b] = bias
+            if len(full) == 1:
+                history = passes
+                break
             totals += objectives[:, :2].sum(axis=0)
             history.append(_progress(first + len(some), len(full), *totals))
             problem.on_epoch(history[-1])
@@ -90,7 +96,7 @@ class KernelSvm(MarginChoice):
             t = np.where(problem.y == label, np.float32(1), np.float32(-1))
             if (t < 0).all():
                 continue
-            (a,), objectives = self._solved_alone(problem, [everyone], [t])
+            a, objectives, _ = self._solved_alone(problem, everyone, t)
             alpha[:, label], intercepts[label] = a * t, objectives[0, 2]
             totals += objectives[0, :2]
             history.append(_progress(label + 1, problem.Y, *totals))
@@ -123,10 +129,9 @@ class KernelSvm(MarginChoice):
         return np.split(alpha, ptr[1:-1]), objectives
 
     def _solved_alone(
-        self, problem: KernelProblem, members: list[NDArray[np.int64]], signs: list[NDArray[np.float32]]
-    ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+        self, problem: KernelProblem, who: NDArray[np.int64], t: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[Progress]]:
         """One problem in passes of as many steps as it has examples, reported after each."""
-        (who,), (t,) = members, signs
         part = (
             problem if len(who) == problem.N and (who == np.arange(problem.N)).all() else problem.taken(who)
         )
@@ -136,20 +141,20 @@ class KernelSvm(MarginChoice):
             part.rows.whole().__getitem__ if problem.rows.fits else part.rows.row
         )
         smo = _core.Smo(row, diagonal, t, self._penalties(problem, who))
-        done = 0
+        passes: list[Progress] = []
         while True:
             violation = smo.run(max(1000, len(who)), self.tolerance)
             primal, dual, bias = smo.objective()
-            done += 1
-            going_on = problem.on_epoch(replace(_progress(done, 0, primal, dual), total=None))
+            passes.append(_progress(len(passes) + 1, None, primal, dual))
+            going_on = problem.on_epoch(passes[-1])
             small = self.gap > 0 and primal - dual <= self.gap * primal
             if violation <= self.tolerance or small or not going_on or smo.steps >= MOST_STEPS:
-                return [smo.alpha()], np.array([[primal, dual, bias]])
+                return smo.alpha(), np.array([[primal, dual, bias]]), passes
 
     def _penalties(self, problem: KernelProblem, who: NDArray[np.int64]) -> NDArray[np.float64]:
         return np.ascontiguousarray(self.C * problem.importance[who], np.float64)
 
 
-def _progress(done: int, total: int, primal: float, dual: float) -> Progress:
+def _progress(done: int, total: int | None, primal: float, dual: float) -> Progress:
     scores = {"primal": float(primal), "dual": float(dual), "gap": float(primal - dual)}
     return Progress("training", done, total, scores)

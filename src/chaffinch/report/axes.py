@@ -20,6 +20,31 @@ class Scale:
         return round(self.start + share * (self.end - self.start), 2)
 
 
+@dataclass(frozen=True)
+class LogScale(Scale):
+    """The same of logarithms: equal factors are equally far apart. All values are above 0."""
+
+    def __call__(self, value: float) -> float:
+        """The pixel of a value."""
+        return Scale(math.log(self.low), math.log(self.high), self.start, self.end)(math.log(value))
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten within low .. high; where they are fewer than three, round multiples of them too.
+
+    >>> log_ticks(0.002, 300)
+    [0.01, 0.1, 1.0, 10.0, 100.0]
+    >>> log_ticks(0.15, 3)
+    [0.2, 0.5, 1.0, 2.0]
+    """
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for times in ((1,), (1, 2, 5), (1, 2, 3, 4, 5, 7)):
+        found = [float(f"{m}e{d}") for d in decades for m in times if low <= float(f"{m}e{d}") <= high]
+        if len(found) > 2:
+            break
+    return found
+
+
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
     """Round values that cover low .. high from inside, about so many.
 

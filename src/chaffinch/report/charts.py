@@ -7,7 +7,7 @@ a tooltip.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from chaffinch.report.axes import Scale, clipped, text_width, tick_text, ticks
+from chaffinch.report.axes import LogScale, Scale, clipped, log_ticks, text_width, tick_text, ticks
 from chaffinch.report.html import Html, tag
 
 WIDTH = 980
@@ -96,19 +96,25 @@ def lines(
     y_label: str = "",
     bands: Mapping[str, Sequence[tuple[float, float, float]]] | None = None,
     y_limits: tuple[float, float] | None = None,
+    log: bool = False,
 ) -> Html:
-    """One line per series of (x, y) points; a band is (x, low, high) around the line of the same name."""
+    """One line per series of (x, y) points; a band is (x, low, high) around the line of the same name.
+
+    log: a logarithmic y axis, on which points that are not above 0 are left out
+    """
     bands = bands or {}
+    if log:
+        series = {name: [(px, py) for px, py in points if py > 0] for name, points in series.items()}
     height, left, right, bottom = 360, 64, 24, 52
     top = _TOP + (24 if len(series) > 1 else 0)
     xs = [px for points in series.values() for px, _ in points] or [0.0, 1.0]
     ys = [py for points in series.values() for _, py in points]
     ys += [v for points in bands.values() for _, low, high in points for v in (low, high)]
-    y_low, y_high = y_limits or _padded(ys or [0.0, 1.0])
+    y_low, y_high = y_limits or (_padded_factor(ys or [1.0]) if log else _padded(ys or [0.0, 1.0]))
     x = Scale(min(xs), max(xs), left, WIDTH - right)
-    y = Scale(y_low, y_high, height - bottom, top)
+    y = (LogScale if log else Scale)(y_low, y_high, height - bottom, top)
     marks = _legend(list(series), left, _TOP + 4) if len(series) > 1 else []
-    for value in ticks(y_low, y_high):
+    for value in log_ticks(y_low, y_high) if log else ticks(y_low, y_high):
         marks.append(tag("line", x1=left, x2=WIDTH - right, y1=y(value), y2=y(value), class_="rule"))
         marks.append(
             tag("text", tick_text(value), x=left - 8, y=y(value) + 4, text_anchor="end", class_="soft")
@@ -223,6 +229,12 @@ def _padded(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
     room = (high - low) * 0.06 or abs(high) * 0.06 or 0.5
     return low - room, high + room
+
+
+def _padded_factor(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    room = max((high / low) ** 0.06, 1.2)
+    return low / room, high * room
 
 
 def _path(points: Sequence[tuple[float, float]], x: Scale, y: Scale) -> str:

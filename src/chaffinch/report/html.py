@@ -53,9 +53,9 @@ def cards(figures: Iterable[tuple[str, str, str]]) -> Html:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str | None = None) -> Html:
-    """A table; a column is set right if its first cell is a number or looks like one."""
+    """A table; a column is set right if its first cell with anything in it is a number or looks like one."""
     body = [list(row) for row in rows]
-    right = [_numeric(body[0][i]) if body and i < len(body[0]) else False for i in range(len(head))]
+    right = [_numeric(next((row[i] for row in body if row[i] != ""), "")) for i in range(len(head))]
     classes = ["number" if r else None for r in right]
     parts = []
     if caption is not None:

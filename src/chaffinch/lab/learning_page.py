@@ -1,0 +1,88 @@
+"""How a model learnt, as a page: the objectives and the gap between them, held-out scores, and every number."""
+
+from collections.abc import Sequence
+
+from chaffinch.progress import Progress
+from chaffinch.report import Html, Page, cards, figure, lines, paragraph, table
+
+# What scores that recipes report are; those that are not here speak for themselves.
+MEANING = {
+    "dev": "The score on held-out data.",
+    "loss": "What the training examples cost.",
+    "missed": "The largest miss of an optimality condition that the pass met.",
+    "wrong": "The share of training examples that were answered wrongly when they were met.",
+}
+OBJECTIVES = ("primal", "dual")
+GAP = "gap"
+SHARE = "gap / primal"
+
+
+def learning_page(recipe: str, history: Sequence[Progress]) -> Page:
+    """A page of what training reported: a curve for each score, the objectives together, and a table."""
+    unit = "epoch" if history and history[0].task == "epoch" else "pass"
+    page = Page(f"How {recipe} learnt", _counted(len(history), unit))
+    last = _last(history)
+    if all(name in last for name in (*OBJECTIVES, GAP)):
+        page.add("Optimum", _bounds(last), *_objectives(history, unit))
+    for name in dict.fromkeys(name for p in history for name in p.scores):
+        points = _points(history, name)
+        if name not in (*OBJECTIVES, GAP) and len(points) > 1:
+            page.add(name, figure(lines(f"{name} by {unit}", {name: points}, unit, name), MEANING.get(name)))
+    page.add("Numbers", _numbers(history, unit))
+    return page
+
+
+def _bounds(last: dict[str, float]) -> Html:
+    return cards(
+        [
+            ("primal", f"{last['primal']:,.5g}", "what the weights reach"),
+            ("dual", f"{last['dual']:,.5g}", "no weights reach less"),
+            ("gap", f"{100 * _share(last):.3g} %", "of the primal: what could still be gained, at most"),
+        ]
+    )
+
+
+def _objectives(history: Sequence[Progress], unit: str) -> list[Html]:
+    """The primal above the dual, and the gap between them on a logarithmic axis; nothing of a single look."""
+    both = {name: _points(history, name) for name in OBJECTIVES}
+    if len(both["primal"]) < 2:
+        return []
+    gaps = [(float(p.done), _share(p.scores)) for p in history if GAP in p.scores]
+    return [
+        figure(
+            lines("Primal and dual objective", both, unit, "objective"),
+            "The optimum of both lies between the curves.",
+        ),
+        figure(
+            lines("The gap, as a share of the primal", {SHARE: gaps}, unit, SHARE, log=True),
+            "On a logarithmic axis; a straight line closes it by the same factor in every pass.",
+        ),
+    ]
+
+
+def _numbers(history: Sequence[Progress], unit: str) -> Html:
+    names = list(dict.fromkeys(name for p in history for name in p.scores))
+    if not names:
+        return paragraph("Nothing was measured on the way.")
+    rows = [
+        [p.done, *(f"{p.scores[name]:,.5g}" if name in p.scores else "" for name in names)] for p in history
+    ]
+    return table([unit, *names], rows)
+
+
+def _points(history: Sequence[Progress], name: str) -> list[tuple[float, float]]:
+    return [(float(p.done), float(p.scores[name])) for p in history if name in p.scores]
+
+
+def _last(history: Sequence[Progress]) -> dict[str, float]:
+    """Each score as it was reported last."""
+    return {name: value for p in history for name, value in p.scores.items()}
+
+
+def _share(scores: dict[str, float]) -> float:
+    return max(scores[GAP], 0.0) / max(abs(scores["primal"]), 1e-30)
+
+
+def _counted(n: int, unit: str) -> str:
+    plural = {"pass": "passes", "epoch": "epochs"}[unit]
+    return f"{n} {unit if n == 1 else plural}"
