@@ -188,12 +188,12 @@ class Tagger(Kept[TaggingModel]):
         model, table = self._fitted(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
         every, predicted = table.lists(WORD), self.predict(table)
+        asked = list(range(len(every)) if which is None else which)
         found = []
-        for n in range(len(every)) if which is None else which:
-            words, labels = every[n], predicted[n]
-            answer = " ".join(f"{word}/{label}" for word, label in zip(words, labels, strict=True))
-            decisions = tuple(model.evidence(table, n, question, self.threads))
-            found.append(Explanation(recipe, " ".join(words), tuple(words), answer, decisions))
+        for n, decisions in zip(asked, model.evidence(table, asked, question, self.threads), strict=True):
+            words, pairs = every[n], zip(every[n], predicted[n], strict=True)
+            answer = " ".join(f"{word}/{label}" for word, label in pairs)
+            found.append(Explanation(recipe, " ".join(words), tuple(words), answer, tuple(decisions)))
         return found
 
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:

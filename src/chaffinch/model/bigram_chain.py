@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
-from chaffinch.model.encoders import token_features
+from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
@@ -17,7 +17,6 @@ from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
-from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 # Cells [tokens, Y, Y] of potentials that are made at a time.
@@ -52,12 +51,20 @@ class BigramChainModel(BlockwiseChain):
                 pair[o >= 0] += table_l[o[o >= 0]]
             yield Parts(unary=unary[a:b], pair=pair, start=self.weights.start, end=self.weights.end), bounds
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Features, pairs of labels, and pairs with what is observed beside them."""
-        found = token_features(self.encoder, table, n, threads)
+        decided = self.decode(table, threads)
+        return [
+            chain_evidence(self._sentence(found), decided[found.tokens], question)
+            for found in token_features(self.encoder, table, which, threads)
+        ]
+
+    def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
-        seen = self.encoder.rows(table, threads).observations[found.tokens]
+        seen = found.observations
         blocks = {k: v.astype(np.float64) for k, v in w.arrays().items() if k != "unary"}
         pair = np.repeat(blocks["pair"][None], max(len(weights) - 1, 0), axis=0)
         for l, table_l in enumerate(self.bigrams):
@@ -74,16 +81,15 @@ class BigramChainModel(BlockwiseChain):
                     more[f"{names[y[t - 1]]} → {names[y[t]]}|{shown}"] = float(table_l[o, y[t - 1], y[t]])
             return labels(y, t) | more
 
-        sentence = ChainSentence(
+        return ChainSentence(
             Chain(len(names)),
             self.labels,
-            table.lists(WORD)[n],
+            found.words,
             weights,
             found.names,
             lambda kept: Parts(unary=kept_sums(weights, kept), **shared),
             terms,
         )
-        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

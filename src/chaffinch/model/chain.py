@@ -1,6 +1,6 @@
 """The linear chain as a tagger: feature rows, one table of weights per part, exact decoding."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from chaffinch._core import LinearChain, score_rows
 from chaffinch.errors import ModelFileError
 from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
-from chaffinch.model.encoders import Encoder, token_features
+from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
-from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 SECOND_ORDER = ("triple", "first", "last")
@@ -122,21 +121,28 @@ class ChainModel:
         ):  # a pair that nothing may precede is as impossible as its -inf says
             return pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Features, and pairs and triples of labels."""
-        found = token_features(self.encoder, table, n, threads)
+        decided = self.decode(table, threads)
+        return [
+            chain_evidence(self._sentence(found), decided[found.tokens], question)
+            for found in token_features(self.encoder, table, which, threads)
+        ]
+
+    def _sentence(self, found: TokenFeatures) -> ChainSentence:
         weights = [self.weights.unary[ids].astype(np.float64) for ids in found.ids]
         blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
-        sentence = ChainSentence(
+        return ChainSentence(
             Chain(len(self.labels.inner), order=1 if self.weights.triple is None else 2),
             self.labels,
-            table.lists(WORD)[n],
+            found.words,
             weights,
             found.names,
             lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
             chain_terms(self.labels.inner, blocks, len(weights)),
         )
-        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

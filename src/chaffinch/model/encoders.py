@@ -1,5 +1,6 @@
 """Encoders: from a token table to rows of feature ids, one row per token."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.features.symbols import LADDERS, Symbols
+from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.text.document import WORD
@@ -65,6 +67,7 @@ class TokenFeatures:
     encoder: Encoder
     rows: Rows
     tokens: slice
+    words: list[str]
 
     @property
     def ids(self) -> list[NDArray[np.int32]]:
@@ -72,16 +75,27 @@ class TokenFeatures:
         bounds = self.rows.ptr[self.tokens.start : self.tokens.stop + 1].tolist()
         return [self.rows.ids[a:b] for a, b in pairwise(bounds)]
 
+    @property
+    def observations(self) -> NDArray[np.int32]:
+        """What label templates observe at each token [T, templates]; none without templates."""
+        if isinstance(self.rows, FeatureRows):
+            return self.rows.observations[self.tokens]
+        return np.zeros((len(self.words), 0), np.int32)
+
     def names(self, t: int, places: NDArray[np.int64]) -> list[str]:
         """What the features of token t at these places are called."""
         first = int(self.rows.ptr[self.tokens.start + t])
         return self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
 
 
-def token_features(encoder: Encoder, table: TokenTable, n: int, threads: int) -> TokenFeatures:
-    """Those of sentence n of a table."""
-    a, b = int(table.ptr[n]), int(table.ptr[n + 1])
-    return TokenFeatures(encoder, encoder.rows(table, threads), slice(a, b))
+def token_features(
+    encoder: Encoder, table: TokenTable, which: Sequence[int], threads: int
+) -> list[TokenFeatures]:
+    """Those of some sentences of a table, which is read as a whole."""
+    rows, words = encoder.rows(table, threads), table.lists(WORD)
+    return [
+        TokenFeatures(encoder, rows, slice(int(table.ptr[n]), int(table.ptr[n + 1])), words[n]) for n in which
+    ]
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from chaffinch.features.reduction import reduced
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.encoders import token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.incremental_evidence import StepScores, TokenRows, path_evidence, step_evidence
 from chaffinch.model.label_contexts import context_names
@@ -26,7 +27,6 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of
-from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
@@ -155,17 +155,18 @@ class IncrementalModel:
         Y = len(self.labels.inner)
         return Steps(labels, order, scores.reshape(-1, Y), p.reshape(-1, Y))
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Features, and contexts of labels that were decided before."""
-        rows = self.encoder.rows(table, threads)
-        a, b = int(table.ptr[n]), int(table.ptr[n + 1])
-        known = self.dictionary.known(table)
-        x = TokenRows(
-            [rows.ids[i:j] for i, j in pairwise(rows.ptr[a : b + 1].tolist())],
-            self._observations(rows)[a:b],
-            None if known is None else known[a:b],
-        )
-        words = table.lists(WORD)[n]
+        known, found = self.dictionary.known(table), []
+        for features in token_features(self.encoder, table, which, threads):
+            seen = features.observations[:, self._observed]  # type: ignore[attr-defined]
+            x = TokenRows(features.ids, seen, None if known is None else known[features.tokens])
+            found.append(self._evidence(x, features.words, question))
+        return found
+
+    def _evidence(self, x: TokenRows, words: Sequence[str], question: Question) -> list[Evidence]:
         if not words:
             return []
         if isinstance(self.search, Beam):

@@ -17,7 +17,7 @@ from chaffinch.model.chain_evidence import (
     chain_terms,
     kept_sums,
 )
-from chaffinch.model.encoders import token_features
+from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
@@ -25,7 +25,6 @@ from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.structures import Chain, Parts
-from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 # Cells [tokens, Y, Y] of log-probabilities that are made at a time.
@@ -59,9 +58,17 @@ class MemmModel(BlockwiseChain):
             pair = _log_softmax(scores[a:b][inside][:, None, :] + w.pair)
             yield Parts(unary=unary, pair=pair, end=w.end), bounds
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
-        found = token_features(self.encoder, table, n, threads)
+        decided = self.decode(table, threads)
+        return [
+            chain_evidence(self._sentence(found), decided[found.tokens], question)
+            for found in token_features(self.encoder, table, which, threads)
+        ]
+
+    def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
         start, pair, end = (block.astype(np.float64) for block in (w.start, w.pair, w.end))
@@ -81,9 +88,7 @@ class MemmModel(BlockwiseChain):
             return labels(y, t) | {f"normaliser after {after}": -_log_sum(sums[t] + row)}
 
         chain = Chain(len(names))
-        words = table.lists(WORD)[n]
-        sentence = ChainSentence(chain, self.labels, words, weights, found.names, potentials, terms)
-        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
+        return ChainSentence(chain, self.labels, found.words, weights, found.names, potentials, terms)
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

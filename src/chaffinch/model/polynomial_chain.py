@@ -1,6 +1,6 @@
 """A chain whose positions are scored through a polynomial kernel, in the primal: weights of products of features."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -66,25 +66,33 @@ class PolynomialChainModel:
         for a, b in pairwise(table.ptr.tolist()):
             yield chain, Parts(unary=parts["unary"][a:b], **shared)
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Products of features, and pairs of labels. A feature is in many products, so none can be left out alone."""
+        decided, words = self.decode(table, threads), table.lists(WORD)
         ptr, ids = rising(self.encoder.rows(table, threads), self.encoder.n_features)
-        bounds, products = self.map.expanded(ptr, ids)
-        a, b = int(table.ptr[n]), int(table.ptr[n + 1])
-        rows = [products[i:j] for i, j in pairwise(bounds[a : b + 1].tolist())]
+        found = []
+        for n in which:
+            a, b = int(table.ptr[n]), int(table.ptr[n + 1])
+            bounds, products = self.map.expanded(ptr[a : b + 1] - ptr[a], ids[ptr[a] : ptr[b]])
+            rows = [products[i:j] for i, j in pairwise(bounds.tolist())]
+            found.append(chain_evidence(self._sentence(words[n], rows), decided[a:b], question))
+        return found
+
+    def _sentence(self, words: Sequence[str], rows: Sequence[NDArray[np.int32]]) -> ChainSentence:
         weights = [self.weights.unary[r].astype(np.float64) for r in rows]
         blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
-        sentence = ChainSentence(
+        return ChainSentence(
             Chain(len(self.labels.inner)),
             self.labels,
-            table.lists(WORD)[n],
+            words,
             weights,
             lambda t, places: [self._product_name(m) for m in rows[t][places].tolist()],
             lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
             chain_terms(self.labels.inner, blocks, len(weights)),
             fixed=True,
         )
-        return chain_evidence(sentence, self.decode(table, threads)[a:b], question)
 
     def _product_name(self, monomial: int) -> str:
         parts = self.map.features_of(monomial)

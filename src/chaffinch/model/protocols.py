@@ -1,6 +1,6 @@
 """What an estimator asks of the model that it holds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -57,8 +57,10 @@ class TaggingModel(Protocol):
         """p(y_t|x) of each token: float32 [tokens, labels]."""
         ...
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
-        """Why the tokens of sentence n got their labels: named contributions that add up to the model's scores."""
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
+        """Why tokens got their labels: of each of these sentences, contributions that add up to the model's scores."""
         ...
 
     def packed(self) -> Packed:

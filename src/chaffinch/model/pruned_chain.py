@@ -1,6 +1,6 @@
 """A chain of hundreds of labels as a tagger: weights of few labels a feature, few labels tried at a token."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import PrunedChain, score_rows
 from chaffinch.errors import ModelFileError
 from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_evidence, chain_terms, kept_sums
-from chaffinch.model.encoders import Encoder, token_features
+from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -19,7 +19,6 @@ from chaffinch.model.sentence_blocks import sentence_blocks
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
-from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 PRUNING = "pruning"
@@ -101,9 +100,18 @@ class PrunedChainModel:
             for begin, end in pairwise(bounds.tolist()):
                 yield chain, Parts(unary=unary[begin:end], pair=self.pair, start=self.start, end=self.end)
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """As a chain's, over the labels that are tried."""
-        found, Y = token_features(self.encoder, table, n, threads), len(self.labels.inner)
+        decided = self.decode(table, threads)
+        return [
+            chain_evidence(self._sentence(found), decided[found.tokens], question)
+            for found in token_features(self.encoder, table, which, threads)
+        ]
+
+    def _sentence(self, found: TokenFeatures) -> ChainSentence:
+        Y = len(self.labels.inner)
         every = found.ids
         weights = [self.unary.of_rows(ids).dense(Y).astype(np.float64) for ids in every]
         blocks = {
@@ -124,11 +132,9 @@ class PrunedChainModel:
             return Parts(unary=np.stack([w.sum(axis=0) for w in weights]), **blocks)
 
         labels = chain_terms(self.labels.inner, blocks, len(weights))
-        words = table.lists(WORD)[n]
-        sentence = ChainSentence(
-            Chain(Y), self.labels, words, weights, found.names, tried, labels, whole=whole
+        return ChainSentence(
+            Chain(Y), self.labels, found.words, weights, found.names, tried, labels, whole=whole
         )
-        return chain_evidence(sentence, self.decode(table, threads)[found.tokens], question)
 
     def states(self, table: TokenTable, threads: int) -> float:
         """How many labels are tried at a token, on the mean."""

@@ -12,7 +12,7 @@ from chaffinch import _core
 from chaffinch.errors import ModelFileError
 from chaffinch.features.spans import names_of_span, span_features
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.model.encoders import token_features
+from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -172,10 +172,18 @@ class SegmentModel:
         """Potentials of pairs of segments [types, types]."""
         return self.weights.blocks()["pair"].astype(np.float64)
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """Features of tokens by their place, features of spans, and neighbouring segments."""
-        features = token_features(self.encoder, table, n, threads)
-        words = table.lists(WORD)[n]
+        p = self.marginals(table, threads)
+        return [
+            segment_evidence(self._sentence(found), p[found.tokens], self.labels.outer, question)
+            for found in token_features(self.encoder, table, which, threads)
+        ]
+
+    def _sentence(self, features: TokenFeatures) -> SegmentSentence:
+        words = features.words
         blocks = {name: block.astype(np.float64) for name, block in self.weights.blocks().items()}
 
         def tag_of(segment: Segment, t: int) -> str:
@@ -184,7 +192,7 @@ class SegmentModel:
             letter = spelled(self.scheme, t == segment.start, t == segment.end - 1, False, False)
             return tag(letter, self.types[segment.label], self.scheme)
 
-        sentence = SegmentSentence(
+        return SegmentSentence(
             structure=self.weights.structure,
             types=self.types,
             words=words,
@@ -199,8 +207,6 @@ class SegmentModel:
             tags=lambda y: [self.labels.outer[i] for i in self._tags(y, len(words)).tolist()],
             tag=tag_of,
         )
-        p = self.marginals(table, threads)[features.tokens]
-        return segment_evidence(sentence, p, self.labels.outer, question)
 
     def packed(self) -> Packed:
         """What a model file keeps."""

@@ -1,6 +1,6 @@
 """Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,9 +66,11 @@ class TwoPassModel:
             raise ConfigError("the second of the two models has no distribution over labellings")
         return self.second.lattices(self.read(table, threads), threads)
 
-    def evidence(self, table: TokenTable, n: int, question: Question, threads: int) -> list[Evidence]:
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
         """The second's, whose features name what the first said."""
-        return self.second.evidence(self.read(table, threads), n, question, threads)
+        return self.second.evidence(self.read(table, threads), which, question, threads)
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""
