@@ -101,6 +101,7 @@ TASK = Task(
     predict=predict,
     inspect=inspect,
     explain=explain,
+    explains=("against",),
     takes=("kbest",),
 )
 

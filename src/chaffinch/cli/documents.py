@@ -166,6 +166,7 @@ TASK = Task(
     predict=predict,
     inspect=inspect,
     explain=explain,
+    explains=("against", "text"),
     takes=(
         "features",
         "label",

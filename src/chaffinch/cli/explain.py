@@ -9,16 +9,18 @@ from chaffinch.cli.console import out, print_json
 from chaffinch.cli.task import Explaining
 from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import load
+from chaffinch.estimators import Reranker, load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.trust.explanation import Explanation
 
+SOME = ("token", "against", "text")  # flags that some tasks understand
 EXAMPLES = """
 chaffinch explain tagger.chaff "Anna moved to New York"
 chaffinch explain tagger.chaff "Anna moved to New York" --token 4 --against O
 chaffinch explain stars.chaff "the soup was awful" --top 5
 chaffinch explain stars.chaff reviews.csv --number 3 --against good --html why.html
 chaffinch explain tagger.chaff dev.conll --number 12 --token 7 --json
+chaffinch explain reranker.chaff "Anna moved to New York" --base tagger.chaff
 echo "the soup was awful" | chaffinch explain stars.chaff -
 """
 
@@ -37,7 +39,10 @@ def command(
     token: Annotated[int | None, typer.Option(help="Sentences: only the N-th token, from 1.", min=1)] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Why not this label? Else it is the best other one. Pairs: a link such as 2-3."),
+        typer.Option(
+            help="Why not this label? Else it is the best other one. Pairs: a link such as 2-3. Lists: a candidate's "
+            "number."
+        ),
     ] = None,
     top: Annotated[
         int | None, typer.Option(help="How many contributions to show of each decision.", min=1)
@@ -46,6 +51,10 @@ def command(
         Path | None, typer.Option(help="Write a page: words coloured by their evidence, bars.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
+    base: Annotated[
+        Path | None, typer.Option(help="Rerankers: the tagger or parser among whose answers it chooses.")
+    ] = None,
+    kbest: Annotated[int, typer.Option(help="Rerankers: the length of the lists.", min=2)] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
@@ -54,11 +63,6 @@ def command(
     Of each decision you see how far the answer is ahead, what put it there, and what would have to go for another.
     """
     loaded = load(model)
-    task = task_of_model(loaded)
-    if token is not None and "token" not in task.explains:
-        raise ConfigError(f"--token does not go with {task.plural}")
-    if text is not None and "text" not in task.takes:
-        raise ConfigError(f"--text does not go with {task.plural}")
     path = _file(what)
     asked = Explaining(
         data=path,
@@ -69,7 +73,7 @@ def command(
         text=text,
         threads=threads,
     )
-    found = task.explain(loaded, asked)
+    found = _explanations(loaded, asked, base, kbest)
     shown = str(path) if path is not None else what
     if json:
         record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
@@ -78,6 +82,26 @@ def command(
         out.print("\n\n\n".join(one.text(top) for one in found), markup=False, soft_wrap=True)
     if html is not None:
         _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
+
+
+def _explanations(loaded: Any, asked: Explaining, base: Path | None, kbest: int) -> list[Explanation]:
+    """Those of the task that the model is for; flags that do not go with it are refused."""
+    if isinstance(loaded, Reranker):
+        from chaffinch.cli.explain_candidates import explain
+
+        _refuse("k-best lists", token=asked.token, text=asked.text)
+        return explain(loaded, asked, base, kbest)
+    task = task_of_model(loaded)
+    _refuse(
+        task.plural, base=base, **{name: getattr(asked, name) for name in SOME if name not in task.explains}
+    )
+    return task.explain(loaded, asked)
+
+
+def _refuse(plural: str, **given: Any) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise ConfigError(f"--{name} does not go with {plural}")
 
 
 def _file(what: str) -> Path | None:

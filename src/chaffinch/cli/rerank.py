@@ -100,7 +100,7 @@ def command(
         return
     if str(output) == STDIO:
         raise ConfigError("say with -o where the reranker goes")
-    model = None if base is None else _base(base, threads)
+    model = None if base is None else base_model(base, threads)
     kind = _features(features, kernel, model)
     recipe = recipe or RECIPES.get(kind, DEFAULT_RERANKER)
     config = _config(recipe, settings or {}, seed)
@@ -163,11 +163,11 @@ def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbes
 
         lists = list(read_lists(data))
         with writing_text(output) as stream:
-            for one, place in zip(lists, reranker.choose([_from_file(one) for one in lists]), strict=True):
+            for one, place in zip(lists, reranker.choose([list_of_file(one) for one in lists]), strict=True):
                 record = {**one.record, "chosen": place, "answer": one.candidates[place].answer}
                 stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
         return
-    model = _base(base, threads)
+    model = base_model(base, threads)
     if isinstance(model, Parser):
         rerank_trees.write_chosen(model, words_to_parse(data), output, reranker, kbest)
         return
@@ -223,7 +223,8 @@ def _loaded(path: Path) -> Reranker:
     return found
 
 
-def _base(path: Path, threads: int) -> Tagger | Parser:
+def base_model(path: Path, threads: int) -> Tagger | Parser:
+    """The tagger or parser of a file."""
     found = load(path)
     if not isinstance(found, Tagger | Parser):
         raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a tagger or a parser")
@@ -253,10 +254,11 @@ def _file_lists(path: Path) -> list[CandidateList]:
             raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
     if not lists:
         raise DataError(f"{path}: has no list of candidates")
-    return [_from_file(one) for one in lists]
+    return [list_of_file(one) for one in lists]
 
 
-def _from_file(one: FileList) -> CandidateList:
+def list_of_file(one: FileList) -> CandidateList:
+    """A list of a file as a reranker takes it."""
     losses = [c.loss for c in one.candidates]
     known = None if any(loss is None for loss in losses) else np.array(losses, np.float64)
     return CandidateList(one.input, one.candidates, np.array([c.score for c in one.candidates]), known)

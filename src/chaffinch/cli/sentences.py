@@ -149,7 +149,7 @@ TASK = Task(
     predict=predict,
     inspect=tagger_contents,
     explain=explain,
-    explains=("token",),
+    explains=("token", "against"),
     takes=(
         "features",
         "label",

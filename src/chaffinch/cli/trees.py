@@ -12,7 +12,7 @@ from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.estimators.parser import Parser
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.files import display_name, writing_text
@@ -114,8 +114,6 @@ def inspect(parser: Parser, top: int, label: str | None) -> Contents:
 def explain(parser: Parser, asked: Explaining) -> list[Explanation]:
     """Why each sentence got its tree."""
     parser.threads = asked.threads
-    if asked.against is not None:
-        raise ConfigError("--against does not go with trees: a tree is compared with the runner-up")
     if asked.data is not None:
         return [parser.explain(words) for words in asked.chosen(words_to_parse(asked.data))]
     cut = as_sentences([Document(text=asked.words or "")], asked.source)

@@ -10,19 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
+from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.manners import Manners
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Problem
+from chaffinch.model.candidate_evidence import candidate_evidence
 from chaffinch.model.candidates import (
     CandidateFeatures,
     CandidateList,
     FeatureFunction,
     NamedCandidates,
+    NamingFeatures,
     TagCandidates,
 )
+from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE
+from chaffinch.model.objects import shown
 from chaffinch.model.reranker_parts import (
     CONSENSUS,
     TAGS,
@@ -40,8 +45,11 @@ from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
 from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
 from chaffinch.scorers.kernel_lists import KernelLists
 from chaffinch.structures.candidates import Candidates, Judged
+from chaffinch.text.document import Tree
+from chaffinch.trust.explanation import Explanation
 
 TASK = "reranker"
+BASE_NAMES = ("distance from the base model's best", "first choice of the base model")
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
@@ -151,6 +159,27 @@ class Reranker(Manners):
         every = PartFeatures({"choice": (len(rows.ptr) - 1,)}, {"choice": rows})
         return np.split(self.scorer_.potentials(every)["choice"], _bounds(lists)[1:-1])
 
+    def explain(self, one: CandidateList, *, against: int | None = None) -> Explanation:
+        """Why a candidate was chosen: named numbers that add up to the scores of two candidates.
+
+        against: the place of the other candidate; None: the base model's first, or the next best if that was chosen
+
+        >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
+        ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
+        >>> why = Reranker(features=lambda x, y: [f"ends in {y[-1]}"]).fit(lists).explain(lists[0]).decisions[0]
+        >>> why.answer, why.rival, why.ranked()[0].name
+        ('ab', 'aa', 'ends in b')
+        """
+        (scores,) = self.scores([one])
+        names, values, w = self._evidence(one)
+        lines = [_in_words(y) for y in one.candidates]
+        kind = FEATURE if self.kernel is None else EXAMPLE
+        kinds = [CONSTANT if name in BASE_NAMES else kind for name in names]
+        found = candidate_evidence(lines, names, values, w, scores, kinds, against)
+        return Explanation(
+            RERANKERS.by_config(self.config_).name, _in_words(one.x), (), found.answer, (found,)
+        )
+
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
@@ -215,6 +244,25 @@ class Reranker(Manners):
         self.config_ = config
         return self
 
+    def _evidence(self, one: CandidateList) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
+        """What candidates are scored by: names [F], values [n, F], weights [F]."""
+        if self.kernel is not None:
+            K = self.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
+            values = np.concatenate([_gaps([one])[:, None], K.astype(np.float64)], axis=1)
+            names = [BASE_NAMES[0], *(f"#{n + 1} {shown(y)}" for n, y in enumerate(self.support_))]
+            return names, values, np.concatenate([[self.base], self.dual_.alpha[:, 0]])
+        rows = _with_base(self.features_.rows([one]), [one])
+        used, places = np.unique(rows.ids, return_inverse=True)
+        values = np.zeros((len(one.candidates), len(used)))
+        np.add.at(values, (np.repeat(np.arange(len(values)), np.diff(rows.ptr)), places), rows.values)
+        own = np.ascontiguousarray(used[used >= BASE] - BASE, np.int32)
+        named = (
+            self.features_.named(own, one)
+            if isinstance(self.features_, NamingFeatures)
+            else [f"feature {i}" for i in own.tolist()]
+        )
+        return [*BASE_NAMES, *named], values, self.scorer_.w[used]
+
     def _features(self) -> CandidateFeatures:
         if self.features == TAGS:
             return TagCandidates(min_count=self.min_count, threads=self.threads)
@@ -229,6 +277,16 @@ class Reranker(Manners):
         if callable(self.features):
             return NamedCandidates(self.features, min_count=self.min_count)
         return self.features
+
+
+def _in_words(thing: Any) -> str:
+    """A candidate or an input as one line."""
+    thing = getattr(thing, "answer", thing)
+    if isinstance(thing, Tree):
+        return bracketed(thing)
+    if isinstance(thing, list | tuple):
+        return " ".join(_in_words(part[0] if isinstance(part, tuple) else part) for part in thing)
+    return "" if thing is None else str(thing)
 
 
 def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:

@@ -41,7 +41,7 @@ def tag_list_features(
         np.int32,
     )
     labels = list(place)
-    kinds = [_span(tag) for tag in labels]
+    kinds = [span_of(tag) for tag in labels]
     return KeyedRows(
         *_core.tag_list_features(
             np.cumsum([0, *map(len, candidates)], dtype=np.int64),
@@ -59,7 +59,7 @@ def tag_list_features(
     )
 
 
-def _span(tag: str) -> str:
+def span_of(tag: str) -> str:
     """What tells the span of a tag from others: its type with a mark before it; nothing where there is no span."""
     letter, dash, kind = tag.partition("-")
     if tag == OUTSIDE or letter not in LETTERS or (dash and not kind):

@@ -68,6 +68,19 @@ def tree_list_features(
     )
 
 
+def tree_list_names(candidates: Sequence[Tree]) -> dict[int, str]:
+    """What the features of the trees of one list are called, by key.
+
+    >>> names = tree_list_names([Tree("NP", (Tree("DT", word="a"), Tree("NN", word="fox")))])
+    >>> "r NP>DT NN" in names.values(), "score" in names.values()
+    (True, True)
+    """
+    forest = Forest()
+    nodes = {n for tree in candidates for n in forest.add(tree)}
+    names = [*GLOBAL, *(name for n in sorted(nodes) for name in _features(forest, n))]
+    return dict(zip(_core.string_keys(names).tolist(), names, strict=True))
+
+
 LEAST = -50.0  # of a score's distance from the best
 HALF = 0.4  # a bracket pays if it is likelier than this
 

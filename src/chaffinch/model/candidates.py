@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.features.tag_list_names import tag_list_names
 from chaffinch.features.tag_lists import KeyedRows, tag_list_features
 from chaffinch.scorers import Rows
 
@@ -63,6 +64,15 @@ class CandidateFeatures(Protocol):
         ...
 
 
+@runtime_checkable
+class NamingFeatures(Protocol):
+    """Features of candidates that can say what they stand for."""
+
+    def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
+        """What the columns that candidates of this list have are called."""
+        ...
+
+
 class NamedCandidates:
     """Features named by a function of the input and one candidate; strings count how often they come.
 
@@ -102,6 +112,11 @@ class NamedCandidates:
     def rows(self, lists: Sequence[CandidateList]) -> Rows:
         """One row per candidate."""
         return self._encoded([self._named(one) for one in lists])
+
+    def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
+        """The names."""
+        names = self.names
+        return [names[i] for i in ids.tolist()]
 
     def _named(self, one: CandidateList) -> list[dict[str, float]]:
         """Names and values of each candidate that differ somewhere in the list."""
@@ -163,6 +178,21 @@ class TagCandidates:
     def rows(self, lists: Sequence[CandidateList]) -> Rows:
         """One row per candidate."""
         return self._kept(self._found(lists))
+
+    def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
+        """What was seen, found again in the candidates."""
+        known = self._names(one)
+        return [known.get(int(self.keys[i]), f"#{i}") for i in ids.tolist()]
+
+    def _names(self, one: CandidateList) -> dict[int, str]:
+        plain = all(isinstance(token, str) for token in one.x)
+        words = one.x if plain else [token[0] for token in one.x]
+        extra = None if plain else [token[1] for token in one.x]
+        return {
+            key: name
+            for labels in one.candidates
+            for key, name in tag_list_names(words, labels, extra).items()
+        }
 
     def _found(self, lists: Sequence[CandidateList]) -> KeyedRows:
         sentences = [one.x for one in lists]

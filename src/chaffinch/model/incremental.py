@@ -161,7 +161,7 @@ class IncrementalModel:
         """Features, and contexts of labels that were decided before."""
         known, found = self.dictionary.known(table), []
         for features in token_features(self.encoder, table, which, threads):
-            seen = features.observations[:, self._observed]  # type: ignore[attr-defined]
+            seen = features.observations[:, self._observed]  # type: ignore[attr-defined, index]
             x = TokenRows(features.ids, seen, None if known is None else known[features.tokens])
             found.append(self._evidence(x, features.words, question))
         return found

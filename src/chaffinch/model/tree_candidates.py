@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.corpus.brackets import nodes
 from chaffinch.evaluate.trees import PUNCTUATION, brackets
 from chaffinch.features.tag_lists import KeyedRows
-from chaffinch.features.tree_lists import tree_list_features
+from chaffinch.features.tree_lists import tree_list_features, tree_list_names
 from chaffinch.model.candidates import CandidateList, TagCandidates
 from chaffinch.text.document import Tree
 
@@ -19,6 +19,9 @@ class TreeCandidates(TagCandidates):
 
     keys: uint64 [F], ascending
     """
+
+    def _names(self, one: CandidateList) -> dict[int, str]:
+        return tree_list_names(one.candidates)
 
     def _found(self, lists: Sequence[CandidateList]) -> KeyedRows:
         return tree_list_features([one.candidates for one in lists], [one.scores for one in lists])

@@ -59,6 +59,19 @@ class TreeConsensus:
             )
         return self._scaled(found)
 
+    def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
+        """What they measure."""
+        own = [
+            f"{what} at temperature {temperature:g}"
+            for temperature in TEMPERATURES
+            for what in ("brackets expected right", "expected F1")
+        ]
+        own.append("number of brackets")
+        others = self.F - len(own)
+        asked = "grammar with heads" if self.grammar is not None and one.others is None else "other model"
+        own += [asked if others == 1 else f"{asked} {n + 1}" for n in range(others)]
+        return [own[i] for i in ids.tolist()]
+
     def _found(self, lists: Sequence[CandidateList]) -> NDArray[np.float64]:
         every = []
         for one in lists:
