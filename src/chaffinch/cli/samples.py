@@ -21,6 +21,7 @@ EXAMPLES = """
 chaffinch samples                               every sample, its task and its size
 chaffinch samples posts                         a few documents to look at
 chaffinch samples ingredients --out recipes/    train.conll, dev.conll and test.conll in a folder
+chaffinch samples ingredients --out mended/ --careful      the same without slips of the annotator
 chaffinch samples topics --out t/ --size 20000 --seed 7    more of them, and others
 """
 
@@ -37,6 +38,9 @@ def command(
         int | None,
         typer.Option(help="Documents in the training part; dev and test keep their proportion."),
     ] = None,
+    careful: Annotated[
+        bool, typer.Option("--careful", help="Every label as it should be, without the annotator's slips.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite files that are already there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
@@ -45,10 +49,9 @@ def command(
     The samples are small corpora of our own, written by chance from word lists and grammars: free to use, the
     same for a seed on every machine, and never quite easy.
     """
-    if out_folder is None and (size is not None or force):
-        raise ConfigError(
-            f"{'--force' if force else '--size'} is about files to write: say where with --out DIR"
-        )
+    if out_folder is None and (size is not None or force or careful):
+        flag = "--force" if force else "--careful" if careful else "--size"
+        raise ConfigError(f"{flag} is about files to write: say where with --out DIR")
     if name is None and out_folder is not None:
         raise ConfigError(f"which sample goes to {out_folder}? There are {', '.join(samples.SAMPLES)}")
     if name is None:
@@ -56,7 +59,7 @@ def command(
     elif out_folder is None:
         _show(name, seed, as_json)
     else:
-        _write(name, out_folder, seed, size, force, as_json)
+        _write(name, out_folder, seed, size, careful, force, as_json)
 
 
 def picture(document: Document, width: int) -> RenderableType:
@@ -105,8 +108,10 @@ def _show(name: str, seed: int, as_json: bool) -> None:
         out.print(Padding(picture(document, out.width - 4), (1, 2, 0, 2), expand=False))
 
 
-def _write(name: str, folder: Path, seed: int, size: int | None, force: bool, as_json: bool) -> None:
-    written = samples.export(name, folder, seed=seed, size=size, force=force)
+def _write(
+    name: str, folder: Path, seed: int, size: int | None, careful: bool, force: bool, as_json: bool
+) -> None:
+    written = samples.export(name, folder, seed=seed, size=size, careful=careful, force=force)
     if as_json:
         files = [{"path": str(p), "documents": n, "bytes": p.stat().st_size} for p, n in written.items()]
         print_json({"name": name, "seed": seed, "files": files})

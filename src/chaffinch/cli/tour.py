@@ -18,6 +18,7 @@ from chaffinch.cli.console import out
 from chaffinch.cli.samples import picture
 from chaffinch.cli.tour_alignment import show_alignment
 from chaffinch.cli.tour_parsing import show_parsing
+from chaffinch.cli.tour_retraining import show_retraining
 from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.conversion import convert
 from chaffinch.estimators import Classifier, Tagger, load
@@ -194,6 +195,7 @@ PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("handwriting: margins, chains and kernels", _handwriting),
     ("sentences, parsed", lambda walk: show_parsing(walk.folder)),
     ("translations, linked", lambda walk: show_alignment(walk.folder)),
+    ("data doubted, a model retrained and compared", lambda walk: show_retraining(walk.folder)),
 ]
 
 

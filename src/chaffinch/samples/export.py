@@ -20,11 +20,18 @@ Writer = Callable[[list[Document], Path], None]
 
 
 def export(
-    name: str, folder: str | Path, *, seed: int = SEED, size: int | None = None, force: bool = False
+    name: str,
+    folder: str | Path,
+    *,
+    seed: int = SEED,
+    size: int | None = None,
+    careful: bool = False,
+    force: bool = False,
 ) -> dict[Path, int]:
     """Write a sample to a folder, made if there is none; the files written and how many documents each holds.
 
     size:  documents of the training part; dev and test keep their proportion to it
+    careful: every label as it should be, without the annotator's slips
     force: overwrite files that are already there
 
     >>> from tempfile import mkdtemp
@@ -35,7 +42,7 @@ def export(
     folder = Path(folder)
     targets = [(split, folder / file, write) for split, file, write in _files(name)]
     _check_free(targets, force)
-    documents = {split: load(name, split, seed=seed, n=sizes[split]) for split in SPLITS}
+    documents = {split: load(name, split, seed=seed, n=sizes[split], careful=careful) for split in SPLITS}
     _make(folder)
     for split, path, write in targets:
         write(documents[split], path)
