@@ -10,8 +10,10 @@ _CHARACTERS = 44
 _TOP, _ROW = 34, 22
 
 
-def signed_bars(title: str, items: Sequence[Bar], digits: int = 3) -> Html:
+def signed_bars(title: str, items: Sequence[Bar], digits: int = 3, *, rest: bool = False) -> Html:
     """A row for each number, its name on the left, its bar to the right of zero or to the left.
+
+    rest: the last bar stands for many others, and is drawn faintly
 
     >>> "<title>tea: -0.500" in signed_bars("For and against", [Bar("tea", -0.5), Bar("cake", 1.0)])
     True
@@ -40,7 +42,7 @@ def signed_bars(title: str, items: Sequence[Bar], digits: int = 3) -> Html:
                     height=14,
                     rx=2,
                     fill="var(--bad)" if against else "var(--good)",
-                    fill_opacity=0.8,
+                    fill_opacity=0.3 if rest and i == len(items) - 1 else 0.8,
                 ),
                 tag(
                     "text",

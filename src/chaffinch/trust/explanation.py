@@ -36,7 +36,7 @@ class Explanation:
         """As a piece of a page: words coloured by their evidence, contributions as bars."""
         from chaffinch.trust.explanation_page import explanation_html
 
-        return explanation_html(self, self._top(top))
+        return explanation_html(self, top or TOP)
 
     def record(self, top: int | None = None) -> dict[str, Any]:
         """As plain values for JSON; tokens count from 1. Without ``top``, every contribution is there."""

@@ -73,7 +73,9 @@ def _chart(one: Evidence, explanation: Explanation, top: int) -> Html:
     place = "" if one.place is None else f"{one.place + 1}. "
     against = "" if one.rival is None else f", not {one.rival}"
     title = f"{place}{one.subject}: {one.answer}{against}"
-    return signed_bars(f"{title if len(title) < WIDE else one.subject}, by {one.margin:+.3f}", bars)
+    return signed_bars(
+        f"{title if len(title) < WIDE else one.subject}, by {one.margin:+.3f}", bars, rest=rest is not None
+    )
 
 
 def _bar(c: Contribution, one: Evidence, words: tuple[str, ...]) -> Bar:

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 from chaffinch.model.evidence import FEATURE, Evidence
 
-_OFFSET = re.compile(r"\[(-?\d+)\]")
+_PARTS = re.compile(r"\|| & ")  # of a feature that sees several things
+_OFFSET = re.compile(r"\w+\[(-?\d+)\]=")
 _QUOTED = re.compile(r"^(?:[a-z]+ )+'(.*)'$", re.S)
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
@@ -22,10 +23,7 @@ def token_evidence(one: Evidence, T: int) -> list[float]:
     for c in one.contributions:
         if c.place is None:
             continue
-        seen = {
-            c.place + int(offset)
-            for offset in _OFFSET.findall(c.name.split("=")[0] if "|" not in c.name else c.name)
-        }
+        seen = {c.place + int(m[1]) for part in _PARTS.split(c.name) if (m := _OFFSET.match(part))}
         inside = [t for t in seen if 0 <= t < T] or [c.place]
         for t in inside:
             found[t] += c.difference / len(inside)

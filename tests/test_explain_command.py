@@ -1,0 +1,243 @@
+"""chaffinch explain on sentences and documents, and explanations as text, as a page and as plain values."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import brute
+from chaffinch import Classifier, Tagger, samples
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.evidence import Contribution, Evidence, Question
+from chaffinch.model.labels import LabelSet
+from chaffinch.structures import Chain, Parts
+from chaffinch.text.table import TokenTable
+from chaffinch.trust.explanation_page import explanation_page
+from chaffinch.trust.word_evidence import text_evidence, text_pieces, token_evidence
+from commandline import Runner, run  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    table = TokenTable.from_documents(samples.load("ingredients", "train")[:200])
+    words = TokenTable(table.ptr, {name: table.columns[name] for name in ("w", "y")})
+    return Tagger("crf").fit(words)
+
+
+@pytest.fixture(scope="module")
+def classifier():
+    X = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"] * 2
+    return Classifier().fit(X, ["good", "good", "good", "bad", "bad", "bad"] * 2)
+
+
+@pytest.fixture
+def models(tmp_path, tagger, classifier):
+    tagger.save(tmp_path / "tagger.chaff")
+    classifier.save(tmp_path / "stars.chaff")
+    return tmp_path / "tagger.chaff", tmp_path / "stars.chaff"
+
+
+# -- the command ----------------------------------------------------------------------------------------------------
+
+
+def test_a_sentence_is_explained_token_by_token(models, run):  # noqa: F811
+    shown = run("explain", models[0], "2 cups chopped onions")
+    assert shown.code == 0
+    assert shown.out.startswith("crf: 2/QTY cups/UNIT")
+    assert [f"\n{n} {w}: " in shown.out for n, w in enumerate("2 cups chopped onions".split(), 1)] == [
+        True
+    ] * 4
+
+
+def test_one_token_against_one_label(models, run):  # noqa: F811
+    shown = run("explain", models[0], "2 cups chopped onions", "--token", 2, "--against", "NAME", "--top", 2)
+    assert shown.code == 0
+    assert "2 cups: UNIT, not NAME: +" in shown.out
+    assert "1 2:" not in shown.out
+    assert re.search(r"^  +[+-]\d+\.\d{3}  \d+ others", shown.out, re.M)
+    lines = [line for line in shown.out.splitlines() if re.match(r" +[+-]\d", line)]
+    assert len(lines) == 3
+
+
+def test_the_same_from_a_file_from_standard_input_and_as_typed(models, run, tmp_path):  # noqa: F811
+    typed = run("explain", models[1], "awful tea")
+    file = tmp_path / "new.csv"
+    file.write_text("text\ngood cake\nawful tea\n")
+    assert run("explain", models[1], file, "--number", 2).out == typed.out
+    assert run("explain", models[1], "-", stdin=b"awful tea\n").out == typed.out
+    assert run("explain", models[1], stdin=b"awful tea\n").out == typed.out
+    both = run("explain", models[1], file).out
+    assert typed.out in both
+    assert "good, not bad" in both
+
+
+def test_columns_of_a_file_reach_a_tagger_that_reads_them(run, tmp_path):  # noqa: F811
+    table = TokenTable.from_documents(samples.load("ingredients", "train")[:100])
+    Tagger("hmm").fit(table).save(tmp_path / "hmm.chaff")
+    Tagger("perceptron").fit(table).save(tmp_path / "both.chaff")
+    file = tmp_path / "new.conll"
+    file.write_text("2\tCD\ncups\tNNS\nrice\tNN\n\n3\tCD\neggs\tNNS\n\n")
+    assert "1 3:" in run("explain", tmp_path / "both.chaff", file, "--number", 2).out
+    assert run("explain", tmp_path / "hmm.chaff", "2 cups rice").code == 0
+    refused = run("explain", tmp_path / "both.chaff", "2 cups rice")
+    assert refused.code == 2
+    assert "a text has words alone: give a file of columns" in refused.err
+
+
+def test_json_holds_every_contribution_and_they_add_up(models, run):  # noqa: F811
+    found = json.loads(run("explain", models[1], "good tea", "--json").out)
+    (decision,) = found["explanations"][0]["decisions"]
+    sums = sum(c["difference"] for c in decision["contributions"])
+    assert sums == pytest.approx(decision["margin"], abs=1e-5)
+    assert decision["without"]["answer"] == decision["rival"] == "bad"
+    few = json.loads(run("explain", models[1], "good tea", "--json", "--top", 1).out)
+    shown = few["explanations"][0]["decisions"][0]["contributions"]
+    assert [c["kind"] for c in shown] == ["feature", "rest"]
+    assert sum(c["difference"] for c in shown) == pytest.approx(decision["margin"], abs=1e-5)
+
+
+def test_a_page_needs_nothing_but_itself(models, run, tmp_path):  # noqa: F811
+    page = tmp_path / "why.html"
+    assert run("explain", models[0], "2 cups <i>rice</i>", "--html", page).code == 0
+    text = page.read_text("utf-8")
+    assert text.count("<svg") >= 3
+    assert "&lt;" in text
+    assert "<i>" not in text
+    assert not re.search(r'(src|href)="(?!#)', text)
+    assert "<script" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tagger", "no-such-file.conll"], "no-such-file.conll"),
+        (["tagger", "folder/no-such-file"], "no-such-file"),
+        (["tagger", "  "], "there is no text to explain"),
+        (["tagger", "one word", "--token", 7], "there is no token 7 in a sentence of 2 tokens"),
+        (["tagger", "one word", "--against", "X"], "the model has no label 'X'; it has"),
+        (["tagger", "one word", "--number", 3], "there is no number 3 among 1"),
+        (["tagger", "one word", "--text", "body"], "--text does not go with sentences"),
+        (["tagger", "one word", "--base", "x"], "--base does not go with sentences"),
+        (["stars", "awful tea", "--token", 1], "--token does not go with documents"),
+        (["stars", "awful tea", "--against", "bad"], "the answer is bad: name another label"),
+    ],
+)
+def test_what_cannot_be_explained_is_one_sentence_and_exit_code_2(models, run, arguments, message):  # noqa: F811
+    model, *rest = arguments
+    outcome = run("explain", models[0].parent / f"{model}.chaff", *rest)
+    assert outcome.code == 2
+    assert message in outcome.err
+    assert outcome.err.startswith("chaffinch: ")
+    assert outcome.err.count("\n") == 1
+
+
+def test_nothing_is_written_where_the_page_fails(models, run, tmp_path):  # noqa: F811
+    page = tmp_path / "why.html"
+    assert run("explain", models[0], "one word", "--token", 9, "--html", page).code == 2
+    assert not page.exists()
+
+
+# -- explanations ---------------------------------------------------------------------------------------------------
+
+
+def test_notebooks_and_pages_show_the_words_and_the_bars(tagger, classifier):
+    for explanation in (tagger.explain(["2", "cups"]), classifier.explain("awful tea")):
+        assert "<iframe" in explanation._repr_html_()
+        page = explanation_page([explanation], "a title", 3).render()
+        assert "<svg" in page
+        assert "color-mix" in page
+        assert str(explanation) == explanation.text()
+
+
+def test_words_get_the_evidence_of_the_features_that_see_them(tagger, classifier):
+    one = tagger.explain(["2", "cups", "rice"], token=1).decisions[0]
+    by_word = token_evidence(one, 3)
+    assert sum(by_word) == pytest.approx(one.margin, abs=1e-6)
+    assert all(by_word)
+    one = classifier.explain("Awful, awful tea!").decisions[0]
+    pieces = text_pieces("Awful, awful tea!")
+    evidence = dict(
+        zip([(a, b) for a, b in pieces], text_evidence(one, "Awful, awful tea!", pieces), strict=True)
+    )
+    assert evidence[0, 5] == pytest.approx(evidence[7, 12])
+    assert evidence[0, 5] > abs(evidence[13, 16])
+
+
+def test_offsets_inside_of_values_are_not_taken_for_places():
+    seen = (Contribution("w[0]=[5]", 1.0, place=1), Contribution("w[-1]=a[1]|w[0]=b", 1.0, place=1))
+    assert token_evidence(Evidence("b", "X", 2.0, seen), 3) == [0.5, 1.5, 0.0]
+
+
+def test_hashed_names_are_found_on_the_command_line(run, tmp_path):  # noqa: F811
+    X = ["good tea", "fine tea", "bad tea", "poor tea"] * 3
+    hashed = Classifier("svm", features=TextVectorizer(hash_bits=12)).fit(X, ["+", "+", "-", "-"] * 3)
+    hashed.save(tmp_path / "hashed.chaff")
+    shown = run("explain", tmp_path / "hashed.chaff", "bad tea").out
+    assert "  bad" in shown
+    assert "#" not in shown
+
+
+# -- against enumeration --------------------------------------------------------------------------------------------
+
+
+@st.composite
+def chains(draw):
+    """A sentence of a chain with weights that are multiples of 1/8, two inner labels that look alike from outside."""
+    T, Y = draw(st.integers(1, 4)), draw(st.integers(2, 3))
+    order = draw(st.sampled_from([1, 2]))
+    numbers = st.integers(-24, 24).map(lambda n: n / 8)
+
+    def array(*shape):
+        return np.array(
+            draw(st.lists(numbers, min_size=int(np.prod(shape)), max_size=int(np.prod(shape))))
+        ).reshape(shape)
+
+    weights = [array(draw(st.integers(0, 3)), Y) for _ in range(T)]
+    blocks = {"start": array(Y), "end": array(Y), "pair": array(Y, Y)}
+    if order == 2:
+        blocks |= {"triple": array(Y, Y, Y), "first": array(Y, Y), "last": array(Y, Y)}
+    names = tuple("ABC"[:Y])
+    outer_of = np.array([0, 1, 1][:Y] if draw(st.booleans()) else range(Y), np.int32)
+    labels = LabelSet(tuple("XYZ"[: outer_of.max() + 1]), names, outer_of)
+    return ChainSentence(
+        Chain(Y, order=order),
+        labels,
+        [f"w{t}" for t in range(T)],
+        weights,
+        lambda t, places: [f"f{t}.{k}" for k in places.tolist()],
+        lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+        chain_terms(names, blocks, T),
+    )
+
+
+@settings(max_examples=80)
+@given(chains())
+def test_evidence_of_a_chain_agrees_with_the_enumeration_of_all_labellings(x):
+    potentials = x.scored(x.all_kept())
+    outer_of = x.labels.outer_of
+    scored = [
+        (potentials.dot(x.chain.parts(potentials.shape, y)), tuple(outer_of[y].tolist()))
+        for y in brute.labelings(x.chain, potentials)
+    ]
+    best = max(score for score, _ in scored)
+    decided = outer_of[x.chain.argmax(potentials)]
+    for t, one in enumerate(chain_evidence(x, decided, Question())):
+        assert one.score == pytest.approx(best)
+        rivals = [(score, y) for score, y in scored if y[t] != decided[t]]
+        top = max(score for score, _ in rivals)
+        assert one.rival_score == pytest.approx(top)
+        assert one.rival in {x.labels.outer[y[t]] for score, y in rivals if score == top}
+        assert one.shared + sum(c.weight for c in one.contributions) == pytest.approx(one.score)
+        assert one.shared + sum(c.rival for c in one.contributions) == pytest.approx(one.rival_score)
+        if one.without is not None:
+            kept = x.all_kept()
+            for c in one.without.features:
+                u, k = (int(n) for n in c.name[1:].split("."))
+                assert u == c.place
+                kept[u][k] = False
+            now = outer_of[x.chain.argmax(x.scored(kept))][t]
+            assert x.labels.outer[now] == one.without.answer != one.answer
