@@ -111,3 +111,29 @@ def test_a_name_with_no_place_for_predictions_is_refused(run: Runner, corpus, tm
     outcome = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "-o", tmp_path / "out.conll")
     assert outcome.code == 2
     assert "has no place for predictions; name a .csv" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "text,label\n", "a.csv: has no document"),
+        ("a.jsonl", "\n\n", "a.jsonl: has no document"),
+        (
+            "a.csv",
+            "text,label\nowls,a\njays,\n",
+            "a.csv:3: the document has no label; name its column with --label",
+        ),
+        ("a.ft", "no label here\n", "a.ft:1: the document has no label\n"),
+    ],
+)
+def test_documents_that_teach_nothing_are_refused_with_their_place(
+    run: Runner,  # noqa: F811
+    name,
+    content,
+    message,
+    tmp_path,
+):
+    (tmp_path / name).write_text(content)
+    outcome = run("train", tmp_path / name, "-o", tmp_path / "m.chaff")
+    assert outcome.code == 2
+    assert message in outcome.err

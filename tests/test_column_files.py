@@ -354,7 +354,7 @@ def test_detection_tells_column_files_from_others(tmp_path: Path) -> None:
     assert corpus.detect(file(tmp_path, "New York X\n" + "a X\n" * 20, "train")).name == "hmm"
     assert corpus.detect(file(tmp_path, "a N X\nb N Y\n\n", "dev.out")).name == "columns"
     with pytest.raises(
-        DataError, match=r"none of the known formats by its name or its start; name one: .*columns"
+        DataError, match=r"none of the known formats by its name or its start; .* --from FORMAT .*columns"
     ):
         corpus.detect(file(tmp_path, "some words\n", "notes"))
     with pytest.raises(ConfigError, match=r"there is no format 'xml'; there are .*columns"):

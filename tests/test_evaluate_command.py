@@ -253,3 +253,13 @@ def test_every_key_is_documented():
         name = key.replace(".NP.", ".TYPE.")
         prefix, _, rate = name.rpartition(".")
         assert f"`{name}`" in documented or (f"`{prefix}.*`" in documented and f"`{rate}`" in documented), key
+
+
+def test_tags_beside_spans_are_told_apart_and_the_way_to_one_format_is_named(tmp_path, files):
+    (tmp_path / "gold.jsonl").write_text(
+        '{"text": "the finch sings", "spans": [{"start": 0, "end": 9, "label": "NP"}]}\n'
+    )
+    with pytest.raises(
+        DataError, match=r"out.conll: holds tags .* chaffinch convert .*out.conll OUT --to jsonl-spans"
+    ):
+        evaluate_files(tmp_path / "gold.jsonl", files[1])

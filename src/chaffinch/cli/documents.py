@@ -220,12 +220,15 @@ def _labelled(path: Path, asked: Training) -> Iterator[Document]:
     """Documents with labels; where any has several, some may have none."""
     options = _options(path, text=asked.text, label=asked.label, label_separator=asked.label_separator)
     several = asked.label_separator is not None
-    for n, document in enumerate(read(path, **options)):
+    advice = "; name its column with --label" if "label" in _told(path) else ""
+    n = 0
+    for n, document in enumerate(read(path, **options), 1):
         if not document.labels and not several:
-            raise DataError(
-                f"{display_name(path)}: document {n + 1} has no label; name its column with --label"
-            )
+            place = f": document {n}" if document.line is None else f":{document.line}: the document"
+            raise DataError(f"{display_name(path)}{place} has no label{advice}")
         yield document
+    if n == 0:
+        raise DataError(f"{display_name(path)}: has no document")
 
 
 def _format_of_answers(output: Path, of_input: str) -> str:
@@ -245,13 +248,17 @@ def _format_of_answers(output: Path, of_input: str) -> str:
     return fit[0]
 
 
+def _told(path: Path) -> set[str]:
+    """What the reader of a file can be told."""
+    options = detect(path).options
+    return set() if options is None else {k.name for k in knobs(options)}
+
+
 def _options(path: Path, **told: str | None) -> dict[str, Any]:
     """What the reader is told, refused where it does not listen."""
     wanted = {k: v for k, v in told.items() if v is not None}
-    format_options = detect(path).options
-    known = set() if format_options is None else {k.name for k in knobs(format_options)}
     for name in wanted:
-        if name not in known:
+        if name not in _told(path):
             raise ConfigError(
                 f"{display_name(path)}: format {detect(path).name} has no option --{name.replace('_', '-')}"
             )

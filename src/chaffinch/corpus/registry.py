@@ -134,8 +134,8 @@ def detect(path: str | Path) -> Format:
         if chosen.looks_like is not None and chosen.looks_like(name, start):
             return chosen
     raise DataError(
-        f"{display_name(path)}: has none of the known formats by its name or its start; "
-        f"name one: {', '.join(FORMATS)}"
+        f"{display_name(path)}: has none of the known formats by its name or its start; chaffinch convert "
+        f"{path} OUT --from FORMAT reads it as one of {', '.join(FORMATS)}"
     )
 
 
