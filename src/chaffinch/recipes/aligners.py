@@ -31,7 +31,7 @@ Lexicon = dict[tuple[str | None, str | None], int]
 class AlignerKnobs:
     """What all aligners have in common."""
 
-    rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1)
+    rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1, high=1000)
     lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
     wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
     missed: float = knob(2.0, "what a missed link costs", low=0.0)
