@@ -16,9 +16,11 @@ from chaffinch.doctor.characters import unscrambled
 from chaffinch.doctor.conflicts import conflicts
 from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.duplicates import duplicates
+from chaffinch.doctor.tag_schemes import tag_schemes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.lab.parts import Texts, part_of
 from chaffinch.text.document import Document
+from chaffinch.text.schemes import TokenSpan, tags_of
 
 CLEAN = "Ann B-PER\nLee I-PER\nleft O\n\nto O\nOslo B-LOC\n\nBo B-PER\nsaw O\nOslo B-LOC\n\n"
 
@@ -210,6 +212,24 @@ def test_a_few_tags_that_fit_the_scheme_of_the_first_file_are_in_it(tmp_path: Pa
 
 def test_parts_of_speech_are_in_no_scheme_and_have_no_fault(tmp_path: Path) -> None:
     assert found("tag scheme", "the DT\ndog NN\n\n( -LRB-\nB-52 I-X\nflew VBD\n\n", folder=tmp_path) == []
+
+
+spans_of_tokens = st.lists(
+    st.tuples(st.integers(1, 3), st.sampled_from(["", "PER", "LOC"])), min_size=1, max_size=6
+)
+
+
+@given(st.lists(spans_of_tokens, min_size=1, max_size=5), st.sampled_from(["BIO", "BIOES", "BILOU"]))
+def test_tags_that_a_scheme_spells_have_no_fault(sentences: list[list[tuple[int, str]]], scheme: str) -> None:
+    documents = []
+    for pieces in sentences:
+        spans, length = [], 0
+        for size, label in pieces:
+            if label:
+                spans.append(TokenSpan(label, length, length + size))
+            length += size
+        documents.append(Document.from_words(["w"] * length, y=tags_of(spans, length, scheme)))
+    assert list(tag_schemes([CorpusFile(Path("x"), "columns", documents)])) == []
 
 
 # -- labels -----------------------------------------------------------------------------------------------------

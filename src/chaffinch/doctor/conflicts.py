@@ -14,6 +14,9 @@ CHECK = "conflicts"
 WINDOW = 2  # words on each side that make the same surroundings
 OFTEN, SELDOM = 5, 0.1  # a name of this many spans, of which this share at most has another type
 EDGE = ""  # beyond the ends of a sentence
+WHOLE_ROWS = 1e3  # by how much a text that is labelled in two ways weighs more than a word
+
+Window = tuple[str, ...]
 
 
 def conflicts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
@@ -65,31 +68,50 @@ def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 
 def _surroundings(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Tokens with the same words around them and another tag; rows that are equal as a whole are told of above."""
-    tags: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-    places: dict[tuple[str, ...], list[tuple[int, int, int]]] = defaultdict(list)
-    for f, file in enumerate(files):
-        for n, d in enumerate(file.documents):
-            if LABEL not in d.columns:
-                continue
-            for t, key in enumerate(_windows(d)):
-                tags[key][d.columns[LABEL][t]] += 1
-                places[key].append((f, n, t))
-    for key, counted in tags.items():
-        if len(counted) < 2 or (key[0] == EDGE and key[-1] == EDGE):
+    mixed = _mixed_windows(files)
+    tags: dict[Window, Counter[str]] = defaultdict(Counter)
+    places: dict[Window, list[tuple[int, int, int]]] = defaultdict(list)
+    for f, n, t, window, tag in _tagged_windows(files):
+        if hash(window) in mixed:
+            tags[window][tag] += 1
+            places[window].append((f, n, t))
+    for window, counted in tags.items():
+        if len(counted) < 2 or (window[0] == EDGE and window[-1] == EDGE):
             continue
         (usual, most), (_, second) = counted.most_common(2)
         if most == second:
             continue
-        for f, n, t in places[key]:
+        around = " ".join(word for word in window if word != EDGE)
+        for f, n, t in places[window]:
             d = files[f].documents[n]
             given = d.columns[LABEL][t]
             if given == usual:
                 continue
-            around = " ".join(word for word in key if word != EDGE)
-            what = f"{d.tokens[t].text!r} is {given} in {around!r}, else {usual} ({most} of {counted.total()} times)"
+            times = f"{most} of {counted.total()} times"
+            what = f"{d.tokens[t].text!r} is {given} in {around!r}, else {usual} ({times})"
             yield files[f].finding(
-                CHECK, WARNING, n, what, f"{usual}?", token=t, weight=most / counted[given] - 1e3
+                CHECK, WARNING, n, what, f"{usual}?", token=t, weight=most / counted[given] - WHOLE_ROWS
             )
+
+
+def _mixed_windows(files: Sequence[CorpusFile]) -> set[int]:
+    """The hashes of the windows that have more than one tag: a pass that keeps no window in memory."""
+    first: dict[int, str] = {}
+    mixed: set[int] = set()
+    for _, _, _, window, tag in _tagged_windows(files):
+        key = hash(window)
+        if first.setdefault(key, tag) != tag:
+            mixed.add(key)
+    return mixed
+
+
+def _tagged_windows(files: Sequence[CorpusFile]) -> Iterator[tuple[int, int, int, Window, str]]:
+    """File, document and token, the words around it and its tag."""
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            words = [EDGE] * WINDOW + [token.text for token in d.tokens] + [EDGE] * WINDOW
+            for t, tag in enumerate(d.columns.get(LABEL, ())):
+                yield f, n, t, tuple(words[t : t + 2 * WINDOW + 1]), tag
 
 
 def _names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
@@ -120,13 +142,6 @@ def _labelled_words(file: CorpusFile, d: Document) -> Iterator[tuple[str, str, i
     elif file.scheme is not None and LABEL in d.columns:
         for label, start, end in spans(d.columns[LABEL], file.scheme):
             yield label, d.text[d.tokens[start].start : d.tokens[end - 1].end], start
-
-
-def _windows(d: Document) -> Iterator[tuple[str, ...]]:
-    """The words around each token, itself in the middle."""
-    words = [EDGE] * WINDOW + [token.text for token in d.tokens] + [EDGE] * WINDOW
-    for t in range(len(d.tokens)):
-        yield tuple(words[t : t + 2 * WINDOW + 1])
 
 
 def _first_difference(d: Document, other: Document) -> int:

@@ -16,7 +16,7 @@ from chaffinch.text.table import TokenTable
 
 CHECK = "suspects"
 
-SURE = 0.8  # chosen on the embedded samples, whose slips are known: docs/doctor.md
+SURE = 0.8  # chosen on the embedded samples, whose slips are known: docs/retraining.md
 FEWEST_ROWS = 30  # of which a model can learn anything
 
 Place = tuple[int, int]  # file and document

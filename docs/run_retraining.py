@@ -1,0 +1,52 @@
+"""Run the commands of retraining.md in an empty folder and count the slips that are found; both go into the page."""
+
+import re
+from pathlib import Path
+
+from run_laboratory import written_anew
+
+from chaffinch import samples
+from chaffinch.doctor.corpus_file import CorpusFile
+from chaffinch.doctor.held_out_opinions import held_out_opinions
+from chaffinch.doctor.label_errors import SURE, judged_part
+from chaffinch.text.document import LABEL, Document
+
+PAGE = Path(__file__).parent / "retraining.md"
+SEED = 14
+NAMES = ("ingredients", "questions", "topics", "reviews", "posts")
+
+
+def main() -> None:
+    """Both anew."""
+    written_anew(PAGE, answers=(0, 1))
+    text = PAGE.read_text(encoding="utf-8")
+    table = re.compile(r"(?s)(<!-- slips -->\n).*?(<!-- end -->)")
+    PAGE.write_text(table.sub(lambda m: f"{m[1]}{slips()}{m[2]}", text), encoding="utf-8")
+
+
+def slips() -> str:
+    """A row per sample: slips that there are, suspects, and how many are both."""
+    lines = [
+        "| sample | labels | slips | suspects | suspects that are slips | slips that are suspects |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name in NAMES:
+        written, meant = (samples.load(name, seed=SEED, careful=careful) for careful in (False, True))
+        wrong = [
+            a != b for d, e in zip(written, meant, strict=True) for a, b in zip(_y(d), _y(e), strict=True)
+        ]
+        part, _ = judged_part([CorpusFile(Path(name), "", written)])
+        assert part is not None
+        suspects = held_out_opinions(part, [d.text.casefold() for d in written]).doubtful(SURE)
+        both = sum(wrong[i] for i in suspects.tolist())
+        shares = f"{100 * both / len(suspects):.0f} %", f"{100 * both / sum(wrong):.0f} %"
+        lines.append(f"| {name} | {len(wrong):,} | {sum(wrong)} | {len(suspects)} | {' | '.join(shares)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _y(d: Document) -> list[str]:
+    return d.columns.get(LABEL) or d.labels
+
+
+if __name__ == "__main__":
+    main()
