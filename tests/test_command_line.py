@@ -17,7 +17,8 @@ from commandline import Runner, run
 __all__ = ["run"]
 
 GOOD = b"the DT\ndog NN\nbarks VB\n\na DT\ncat NN\nsleeps VB\n\n" * 10
-CLEAN = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+KEPT = ("PATH", "HOME", "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS")  # the last three: make sanitize
+CLEAN = {name: os.environ[name] for name in KEPT if name in os.environ}
 MAIN = [sys.executable, "-c", "from chaffinch.cli import main; main()"]
 
 # A shell starts what it runs in the background with Ctrl-C ignored, and a run of these tests may be such.
@@ -167,6 +168,16 @@ def test_what_cannot_be_written_is_one_sentence(
         assert re.fullmatch(rf"chaffinch: {re.escape(str(out))}[^\n]*\n", outcome.err), outcome.err
         assert sorted(tmp_path.iterdir()) == [folder, good]
         assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("writer", sorted(WRITERS.keys() - {"samples", "convert"}))
+def test_what_cannot_be_written_is_known_before_anything_is_read(
+    writer: str, tmp_path: Path, run: Runner
+) -> None:
+    missing, out = tmp_path / "missing.conll", tmp_path / "none" / "out"
+    outcome = run(*arguments(WRITERS[writer], GOOD=missing, MODEL=missing, OUT=out))
+    assert outcome.code == 2
+    assert outcome.err == f"chaffinch: {out}: the folder {out.parent} does not exist\n"
 
 
 @pytest.mark.parametrize("writer", [w for w in WRITERS if w != "samples"])

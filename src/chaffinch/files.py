@@ -71,6 +71,20 @@ def head(path: str | Path) -> bytes:
     return _waiting[str(path)][0]
 
 
+def refuse_unwritable(path: str | Path) -> None:
+    """Raise now what :func:`writing` would find when the work is done: no folder, no permission, a directory."""
+    if is_stream(path):
+        return
+    path = Path(path)
+    if path.is_dir():
+        raise DataError(f"{path}: is a directory, expected a file name")
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise DataError(f"{path}: the folder {path.parent} does not exist")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise DataError(f"{path}: no permission to write in the folder {path.parent}")
+
+
 @contextmanager
 def writing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a new file as bytes; it appears under its name only once it is complete.
@@ -112,15 +126,10 @@ def writing_text(path: str | Path) -> Iterator[IO[str]]:
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A temporary file that takes the place of ``path`` when all went well; links and modes are kept."""
-    if path.is_dir():
-        raise DataError(f"{path}: is a directory, expected a file name")
+    refuse_unwritable(path)
     target = Path(os.path.realpath(path))
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except FileNotFoundError:
-        raise DataError(f"{path}: the folder {path.parent} does not exist") from None
-    except PermissionError:
-        raise DataError(f"{path}: no permission to write in the folder {path.parent}") from None
     except OSError as e:
         raise DataError(f"{path}: cannot be written: {e.strerror}") from None
     try:

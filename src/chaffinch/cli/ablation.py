@@ -65,7 +65,9 @@ def command(
     score: ScoreFlag = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Files begin so; else evaluation/ablation-DATASET-PARAM."),
+        typer.Option(
+            "--out", "--output", "-o", help="Files begin so; else evaluation/ablation-DATASET-PARAM."
+        ),
     ] = None,
     png: Annotated[bool, typer.Option("--png", help="Charts as PNG too; needs the extra plot.")] = False,
     fresh: Annotated[

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from chaffinch.cli.console import err, print_json, progress_bar
+from chaffinch.files import refuse_unwritable
 
 EXAMPLES = """
 chaffinch cluster news.txt -o clusters.tsv
@@ -19,7 +20,9 @@ def command(
     text: Annotated[
         list[Path], typer.Argument(help="Plain text, a sentence or paragraph per line; .gz or - will do.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write path, word and count.")],
+    output: Annotated[
+        Path, typer.Option("--out", "--output", "-o", help="Where to write path, word and count.")
+    ],
     classes: Annotated[int, typer.Option(help="How many clusters.", min=1)] = 256,
     min_count: Annotated[int, typer.Option(help="Leave out words seen fewer times.", min=1)] = 2,
     rounds: Annotated[int, typer.Option(help="Most rounds over all words.", min=1)] = 10,
@@ -32,6 +35,7 @@ def command(
     """Learn word clusters from plain text, for the columns cluster4, cluster6 ... of taggers."""
     from chaffinch.text.clusters import learn_clusters, write_clusters
 
+    refuse_unwritable(output)
     with progress_bar() as show:
         rows = learn_clusters(
             _sentences(text, lower, split), classes=classes, min_count=min_count, rounds=rounds, on_round=show

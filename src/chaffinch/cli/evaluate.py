@@ -12,7 +12,7 @@ from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
 from chaffinch.evaluate.wording import description, p_text, per_class, title_of, verdict
-from chaffinch.files import display_name, writing_text
+from chaffinch.files import display_name, refuse_unwritable, writing_text
 
 EXAMPLES = """
 chaffinch evaluate dev.conll out.conll
@@ -67,6 +67,8 @@ def command(
     ] = None,
 ) -> None:
     """Score an output: tags, document labels, spans, parse trees or word links, as the data says."""
+    if html is not None:
+        refuse_unwritable(html)
     told = {"label": label, "label_separator": label_separator}
     evaluation = evaluate_files(
         gold,

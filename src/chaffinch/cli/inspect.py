@@ -15,7 +15,7 @@ from chaffinch.cli.task import Contents, Task
 from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
-from chaffinch.files import writing_text
+from chaffinch.files import refuse_unwritable, writing_text
 from chaffinch.knobs import knobs
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
@@ -39,6 +39,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Show what a model holds: its facts, its strongest features by label, its transitions."""
+    if html is not None:
+        refuse_unwritable(html)
     file = modelfile.read(model)
     loaded = load(model)
     facts = _facts(file, model)

@@ -9,7 +9,7 @@ from chaffinch.cli.task import Prediction, refuse_strange_flags
 from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
-from chaffinch.files import STDIO
+from chaffinch.files import STDIO, refuse_unwritable
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
@@ -33,9 +33,9 @@ def command(
             help="Sentences in columns, texts with or without annotations; '-' for standard input."
         ),
     ] = Path(STDIO),
-    output: Annotated[Path, typer.Option("--out", "-o", help="Where the result goes; else stdout.")] = Path(
-        STDIO
-    ),
+    output: Annotated[
+        Path, typer.Option("--out", "--output", "-o", help="Where the result goes; else stdout.")
+    ] = Path(STDIO),
     kbest: Annotated[
         int | None, typer.Option(help="Append the K best readings, a column each.", min=1)
     ] = None,
@@ -83,6 +83,8 @@ def command(
         raise ConfigError("--posterior gives one label per token; it does not go with --kbest or --nth")
     if probabilities and not json:
         raise ConfigError("--probabilities goes with --json")
+    if not output.is_dir():  # a folder may be a corpus of brat
+        refuse_unwritable(output)
     loaded = load(model)
     task = task_of_model(loaded)
     asked = Prediction(

@@ -20,7 +20,7 @@ chaffinch preset best.toml --save best.chaff  keeps the model
 def command(
     file: Annotated[str, typer.Argument(help="A preset's file, or its name in presets/.", metavar="FILE")],
     record: Annotated[
-        str | None, typer.Option("--output", "-o", help="Add a record: NAME is records/NAME.md.")
+        str | None, typer.Option("--out", "--output", "-o", help="Add a record: NAME is records/NAME.md.")
     ] = None,
     save: Annotated[Path | None, typer.Option(help="Write the model.")] = None,
     whole: Annotated[

@@ -20,7 +20,7 @@ from chaffinch.estimators import Parser, Reranker, Tagger, load
 from chaffinch.estimators.reranker import given_features, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate.tag_gains import tag_gain
-from chaffinch.files import STDIO, writing_text
+from chaffinch.files import STDIO, refuse_unwritable, writing_text
 from chaffinch.knobs import Panel, knobs
 from chaffinch.lab.input_columns import words_to_parse
 from chaffinch.model.candidates import CandidateList
@@ -43,7 +43,10 @@ chaffinch rerank new-lists.jsonl --with reranker.chaff -o chosen.jsonl
 def command(
     data: Annotated[Path, typer.Argument(help="Labelled sentences, or k-best lists in JSON lines.")],
     output: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the reranker goes, or what was chosen.", metavar="FILE")
+        Path,
+        typer.Option(
+            "--out", "--output", "-o", help="Where the reranker goes, or what was chosen.", metavar="FILE"
+        ),
     ] = Path(STDIO),
     base: Annotated[
         Path | None, typer.Option(help="The tagger or parser whose answers are reranked.")
@@ -93,6 +96,7 @@ def command(
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Choose among the k best answers of another model by features that see the whole answer: train, or apply."""
+    refuse_unwritable(output)
     if reranker is not None:
         if dev is not None or settings:
             raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")

@@ -31,7 +31,8 @@ COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red", "bright_cyan", "
 def command(
     name: Annotated[str | None, typer.Argument(help="Which sample; none: list them all.")] = None,
     out_folder: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Write its files to this folder.")
+        Path | None,
+        typer.Option("--out", "--output", "-o", metavar="DIR", help="Write its files to this folder."),
     ] = None,
     seed: Annotated[int, typer.Option(help="Another seed, other documents.")] = samples.SEED,
     size: Annotated[

@@ -9,6 +9,7 @@ from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.lab_train import with_experiments
 from chaffinch.cli.task import Training, refuse_strange_flags
 from chaffinch.cli.tasks import TASKS, task_of_file
+from chaffinch.files import refuse_unwritable
 
 EXAMPLES = """
 chaffinch train train.conll -o model.chaff
@@ -74,6 +75,9 @@ def command(
     settings: dict[str, Any] | None = None,
 ) -> None:
     """Train a model and write it to one file; what the data holds says which kind of model."""
+    for path in (model, report):
+        if path is not None:
+            refuse_unwritable(path)
     task = task_of_file(data[0], recipe)
     asked = Training(
         data=data,

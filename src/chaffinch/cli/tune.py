@@ -51,7 +51,9 @@ def command(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--out", "-o", help="Where the preset goes: .toml or .json.", metavar="PRESET"),
+        typer.Option(
+            "--out", "--output", "-o", help="Where the preset goes: .toml or .json.", metavar="PRESET"
+        ),
     ] = None,
     time: Annotated[str | None, typer.Option(help="How long to go on: 60s, 5m, 1h.")] = None,
     trials: Annotated[

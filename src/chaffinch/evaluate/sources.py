@@ -75,7 +75,7 @@ def _format_like(gold: Format, path: str | Path) -> str:
         seen = detect(path)
     except DataError:
         return gold.name
-    if _has_tags(seen) and not _has_tags(gold):
+    if _has_tags(seen) and "spans" in gold.carries:
         raise DataError(
             f"{display_name(path)}: holds tags in columns, and the gold file is of the format {gold.name}; "
             f"bring both to one format: chaffinch convert {path} OUT --to {gold.name}"
