@@ -420,3 +420,32 @@ def test_an_option_that_the_format_has_not_is_refused(tmp_path: Path) -> None:
     path.write_text("(S (A a))\n")
     with pytest.raises(ConfigError, match="format brackets has no option --label"):
         examine([path], label="y")
+
+
+# -- what tools export --------------------------------------------------------------------------------------------
+
+
+def test_spans_of_brat_are_told_by_their_own_files(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Ann left Oslo")
+    (tmp_path / "a.ann").write_text("T1\tPER 0 3\tAnn\nT2\tLOC 9 99\tOslo\nT3\tLOC 9 12\tOsl\n")
+    examined = examine([tmp_path], quick=True)
+    [refused] = examined.of("reading")
+    [within] = examined.of("spans")
+    assert refused.where == f"{tmp_path / 'a.ann'}:2"
+    assert within.where.startswith(f"{tmp_path / 'a.ann'}, item 1")
+    assert "ends within 'Oslo'" in within.what
+
+
+def test_tasks_of_label_studio_are_told_by_their_number(tmp_path: Path) -> None:
+    def task(text: str, start: int, end: int) -> dict[str, object]:
+        value = {"start": start, "end": end, "labels": ["PER"]}
+        return {"data": {"text": text}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
+
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps([task("Ann left", 0, 3), task("Bo", 0, 7), task("Cy left", 0, 3)]))
+    examined = examine([path], quick=True)
+    [refused] = examined.of("reading")
+    [padded] = examined.of("spans")
+    assert "item 2" in refused.what
+    assert padded.where == f"{path}, item 3"
+    assert "ends with a space" in padded.what

@@ -109,10 +109,8 @@ def _print(difference: ModelDifference, top: int) -> None:
         out.print(note, markup=False, soft_wrap=True)
     if difference.evaluation is not None:
         _print_scores(difference.evaluation)
-    counts = {kind: len(difference.of_kind(kind)) for kind in KINDS}
-    told = ", ".join(f"{n:,} {kind}" for kind, n in counts.items() if n) or "no answer changed"
     out.print()
-    out.print(f"[bold]{difference.rows:,} rows: {told}[/bold]")
+    out.print(f"[bold]{difference.rows:,} rows: {difference.told()}[/bold]")
     for kind in KINDS:
         groups = difference.grouped(kind, EACH, top)
         if groups:

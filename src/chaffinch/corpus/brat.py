@@ -96,7 +96,10 @@ def _spans(path: Path, text: str, tally: Losses) -> list[Span]:
         if not line.strip():
             continue
         if line[0] == "T":
-            spans.append(_span(path, number, line, text))
+            try:
+                spans.append(_span(path, number, line, text))
+            except DataError as e:
+                tally.refuse(e)
         elif line[0] in KINDS:
             tally.add(f"brat {KINDS[line[0]]} are not carried", f"{path}:{number}")
         else:

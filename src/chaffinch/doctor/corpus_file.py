@@ -33,12 +33,14 @@ class CorpusFile:
     """One file.
 
     refused: what its reader could not take, or left behind
+    items:   the number of each document in the file, from 1, where records were refused before it
     """
 
     path: Path
     format: str
     documents: list[Document]
     refused: list[Finding] = field(default_factory=list)
+    items: list[int] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -83,13 +85,17 @@ class CorpusFile:
         return Finding(
             check=check,
             severity=severity,
-            file=self.name,
+            file=self.file_of(n),
             what=what,
             suggestion=suggestion,
             line=line,
-            row=n + 1,
+            row=self.items[n] if self.items else n + 1,
             weight=weight,
         )
+
+    def file_of(self, n: int) -> str:
+        """The file of document n: a corpus that is a folder has one for each."""
+        return f"{self.name}/{self.documents[n].id}.ann" if self.path.is_dir() else self.name
 
     def place(self, n: int) -> str:
         """Where document n stands."""
@@ -113,10 +119,14 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
         wanted["out_of_range"] = "drop"
     if "losses" in inspect.signature(chosen.read).parameters:
         wanted["losses"] = losses
-    documents = [tokenised(d) if d.spans else d for d in chosen.read(path, **wanted)]
+    documents: list[Document] = []
+    items: list[int] = []
+    for d in chosen.read(path, **wanted):
+        documents.append(tokenised(d) if d.spans else d)
+        items.append(len(documents) + (0 if path.is_dir() else losses.refused))
     if not documents and not losses.findings:
         raise DataError(f"{display_name(path)}: has no document")
-    return CorpusFile(path, chosen.name, documents, losses.findings)
+    return CorpusFile(path, chosen.name, documents, losses.findings, items)
 
 
 def annotation(d: Document) -> tuple[Any, ...]:
@@ -153,6 +163,7 @@ class _Noted(Losses):
         super().__init__()
         self.file = file
         self.findings: list[Finding] = []
+        self.refused = 0
 
     def add(self, what: str, first: str = "", count: int = 1) -> None:
         """Remember a loss."""
@@ -162,11 +173,13 @@ class _Noted(Losses):
 
     def refuse(self, fault: DataError) -> None:
         """Remember a record that cannot be read."""
+        self.refused += 1
         where, _, what = str(fault).partition(": ")
         self._note(ERROR, where, what)
 
     def _note(self, severity: str, where: str, what: str) -> None:
         """``file:12`` has a line; ``file: item 3`` keeps its item in the text."""
-        _, _, number = where.rpartition(":")
+        file, _, number = where.rpartition(":")
         line = int(number) if number.isdecimal() else None
-        self.findings.append(Finding(check=READING, severity=severity, file=self.file, what=what, line=line))
+        file = self.file if line is None else file
+        self.findings.append(Finding(check=READING, severity=severity, file=file, what=what, line=line))

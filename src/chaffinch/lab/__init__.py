@@ -4,7 +4,9 @@ from chaffinch.lab.ablation import Ablation, Axis, ablate
 from chaffinch.lab.bench import Bench, bench, scored_part
 from chaffinch.lab.datasets import Dataset, Source, dataset
 from chaffinch.lab.experiment import Experiment, Outcome, Parts, run
+from chaffinch.lab.model_difference import ModelDifference, compare_models
 from chaffinch.lab.presets import Preset
+from chaffinch.lab.regression import Verdict, verdict
 from chaffinch.lab.tuning import Tuned, tune
 
 __all__ = [
@@ -13,15 +15,19 @@ __all__ = [
     "Bench",
     "Dataset",
     "Experiment",
+    "ModelDifference",
     "Outcome",
     "Parts",
     "Preset",
     "Source",
     "Tuned",
+    "Verdict",
     "ablate",
     "bench",
+    "compare_models",
     "dataset",
     "run",
     "scored_part",
     "tune",
+    "verdict",
 ]

@@ -59,6 +59,12 @@ class Change:
     answers: dict[str, Any] = field(repr=False)
 
     @property
+    def better(self) -> bool | None:
+        """Whether the new answer has fewer mistakes than the old; None if as many, or if nobody knows."""
+        gone, come = self.gone.total(), self.come.total()
+        return None if self.gold is None or gone == come else gone > come
+
+    @property
     def confusions(self) -> Counter[str]:
         """The mistakes that it is listed under."""
         return self.gone if self.kind == FIXED else self.come or self.gone
@@ -110,6 +116,14 @@ class ModelDifference:
             if shown:
                 found.append((name, len(changes), shown))
         return found
+
+    def told(self) -> str:
+        """How many rows changed, by kind, in words."""
+        parts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in KINDS if self.of_kind(kind)]
+        partly = [c.better for c in self.of_kind(BOTH_WRONG)]
+        if any(better is not None for better in partly):
+            parts[-1] += f" ({partly.count(True):,} less so now, {partly.count(False):,} more)"
+        return ", ".join(parts) or "no answer changed"
 
     def confusions(self) -> list[tuple[str, int, int]]:
         """Every mistake that became rarer or more frequent: name, times gone, times come; the largest first."""
