@@ -17,6 +17,7 @@ from chaffinch import samples
 from chaffinch.cli.console import out
 from chaffinch.cli.samples import picture
 from chaffinch.cli.tour_alignment import show_alignment
+from chaffinch.cli.tour_explaining import show_explaining
 from chaffinch.cli.tour_parsing import show_parsing
 from chaffinch.cli.tour_retraining import show_retraining
 from chaffinch.corpus import detect, read_table
@@ -192,6 +193,7 @@ PARTS: list[tuple[str, Callable[[Walk], None]]] = [
     ("taggers, trained now", _taggers),
     ("readings and certainty", _readings),
     ("documents, sorted", _documents),
+    ("answers, explained", lambda walk: show_explaining(walk.folder)),
     ("handwriting: margins, chains and kernels", _handwriting),
     ("sentences, parsed", lambda walk: show_parsing(walk.folder)),
     ("translations, linked", lambda walk: show_alignment(walk.folder)),
