@@ -15,7 +15,7 @@ def train_part(_seed: int) -> Any:
 def trainer(search: str) -> Any:
     def prepared(part: Any) -> Any:
         from chaffinch import _core
-        from chaffinch.model.incremental import native_templates, observations
+        from chaffinch.model.label_observations import native_templates, observations
         from chaffinch.recipes.encoding import TemplateFeatures, encoded, inner_labels
         from chaffinch.recipes.label_templates import label_templates
         from chaffinch.recipes.recipe import TaggingTask

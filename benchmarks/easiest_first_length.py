@@ -20,7 +20,7 @@ def sentences(length: int) -> Any:
         import numpy as np
 
         from chaffinch.estimators import Tagger
-        from chaffinch.model.incremental import observations
+        from chaffinch.model.label_observations import observations
         from chaffinch.recipes.incremental_search import EasiestFirstTagger
 
         train, test = given

@@ -40,7 +40,7 @@ def native(given: Any) -> Any:
     import numpy as np
 
     from chaffinch import _core
-    from chaffinch.model.incremental import native_templates, observations
+    from chaffinch.model.label_observations import native_templates, observations
 
     encoder, rows, labels, y = given
     trainer = _core.IncrementalTrainer(

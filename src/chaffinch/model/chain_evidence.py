@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.model.evidence import LABELS, REST, Contribution, Evidence, Question, Removal
+from chaffinch.model.evidence import REST, Contribution, Evidence, Question, Removal, Term, told_apart
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 
@@ -135,10 +135,7 @@ def _rival(
 
 
 def _contributions(x: ChainSentence, y: Labels, rival: Labels | None) -> tuple[list[Contribution], float]:
-    """What tells two labellings apart, and the sum of what they share; without a rival, all of y.
-
-    A pair of labels that both have, if at different places, makes no difference and counts as shared.
-    """
+    """What tells two labellings apart, and the sum of what they share; without a rival, all of y."""
     found: list[Contribution] = []
     shared = 0.0
     mine, theirs = y.tolist(), None if rival is None else rival.tolist()
@@ -147,26 +144,12 @@ def _contributions(x: ChainSentence, y: Labels, rival: Labels | None) -> tuple[l
             shared += float(w[:, mine[t]].sum())
         else:
             found += _features(x, t, mine[t], None if theirs is None else theirs[t])
-    own, others = _all_terms(x, mine), {} if theirs is None else _all_terms(x, theirs)
-    for name, weight in own:
-        here, there = own[name, weight], others.get((name, weight), [])
-        common = min(len(here), len(there))
-        shared += common * weight
-        found += [Contribution(name, weight, kind=LABELS, place=t) for t in here[common:] if weight]
-    for name, weight in others:
-        here, there = own.get((name, weight), []), others[name, weight]
-        common = min(len(here), len(there))
-        found += [Contribution(name, 0.0, weight, kind=LABELS, place=t) for t in there[common:] if weight]
-    return found, shared
+    apart, alike = told_apart(_terms(x, mine), [] if theirs is None else _terms(x, theirs))
+    return found + apart, shared + alike
 
 
-def _all_terms(x: ChainSentence, y: Sequence[int]) -> dict[tuple[str, float], list[int]]:
-    """What labels add, by name and weight: at which positions."""
-    found: dict[tuple[str, float], list[int]] = {}
-    for t in range(len(y)):
-        for term in x.terms(y, t).items():
-            found.setdefault(term, []).append(t)
-    return found
+def _terms(x: ChainSentence, y: Sequence[int]) -> list[Term]:
+    return [Term(name, weight, t) for t in range(len(y)) for name, weight in x.terms(y, t).items()]
 
 
 def _features(x: ChainSentence, t: int, mine: int, theirs: int | None) -> list[Contribution]:

@@ -1,7 +1,9 @@
 """Evidence: why one answer was given and not another, as named numbers that add up to their scores."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from chaffinch.errors import ConfigError, DataError
 
@@ -116,6 +118,44 @@ class Evidence:
         """The strongest so many, and the sum of the others, if there are any, as one more."""
         ranked = self.ranked()
         return ranked[:top], summed(ranked[top:])
+
+
+class Term(NamedTuple):
+    """Something that an answer has, and what it adds to the answer's score.
+
+    place: the token that it stands at
+    """
+
+    name: str
+    weight: float
+    place: int
+    kind: str = LABELS
+
+
+def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
+    """What one of two answers has and the other has not, and the sum of what they share.
+
+    What both have counts as shared even if at different places: it makes no difference.
+
+    >>> told_apart([Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
+    ([Contribution(name='B → A', weight=1.0, rival=0.0, value=1.0, kind='labels', place=2),
+      Contribution(name='A → A', weight=0.0, rival=0.5, value=1.0, kind='labels', place=1)], 2.0)
+    """
+    places: dict[tuple[str, float, str], tuple[list[int], list[int]]] = {}
+    for side, terms in enumerate((own, others)):
+        for term in terms:
+            places.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(term.place)
+    found: tuple[list[Contribution], list[Contribution]] = [], []
+    shared = 0.0
+    for (name, weight, kind), (mine, theirs) in places.items():
+        alike = (Counter(mine) & Counter(theirs)).total()
+        left = [sorted((Counter(a) - Counter(b)).elements()) for a, b in ((mine, theirs), (theirs, mine))]
+        moved = min(map(len, left))
+        shared += (alike + moved) * weight
+        if weight:
+            found[0].extend(Contribution(name, weight, kind=kind, place=t) for t in left[0][moved:])
+            found[1].extend(Contribution(name, 0.0, weight, kind=kind, place=t) for t in left[1][moved:])
+    return found[0] + found[1], shared
 
 
 def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:

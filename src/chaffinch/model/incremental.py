@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.features.reduction import reduced
-from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.incremental_evidence import StepScores, TokenRows, path_evidence, step_evidence
-from chaffinch.model.label_contexts import context_names
+from chaffinch.model.label_contexts import Contexts, context_names
+from chaffinch.model.label_observations import native_templates, observed, used_observations
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
@@ -92,7 +92,7 @@ class IncrementalModel:
             **self.legality.native(self.labels.inner),
         )
         object.__setattr__(self, "_kernel", kernel)
-        object.__setattr__(self, "_observed", list(_observed(self.encoder).values()))
+        object.__setattr__(self, "_observed", list(observed(self.encoder).values()))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -183,26 +183,11 @@ class IncrementalModel:
 
     def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
         """The contexts that have weights, given the labels decided so far (-1: not yet)."""
-        Y, T, found = len(self.labels.inner), len(x.ids), []
-        for l, (offsets, _, column) in enumerate(native_templates(self.encoder)):
-            seen = int(x.observations[t, column]) if column >= 0 else 0
-            if seen < 0:
-                continue
-            key = 0
-            for offset in reversed(offsets):
-                at = t + offset
-                code = Y if at < 0 else Y + 1 if at >= T else decided[at] if decided[at] >= 0 else Y + 2
-                key = key * (Y + 3) + code
-            row = self._contexts.get((l, seen * (Y + 3) ** len(offsets) + key))
-            found += [] if row is None else [row]
-        return found
+        return self._contexts.rows(x.observations[t], t, decided)
 
     def context_weights(self, rows: Sequence[int]) -> tuple[list[str], NDArray[np.float64]]:
         """Names and weights [n, Y] of contexts."""
-        chosen = np.array(rows, np.int64)
-        template, key = self.weights.template[chosen], self.weights.key[chosen]
-        names = context_names(self.encoder, self.labels.inner, template, key)
-        return names, self.weights.context[chosen].astype(np.float64)
+        return self._contexts.names(rows), self.weights.context[list(rows)].astype(np.float64)
 
     def searched(self, x: TokenRows, k: int) -> list[tuple[float, NDArray[np.int32]]]:
         """The k best labellings that the search finds, inner labels; one where it keeps one."""
@@ -213,10 +198,8 @@ class IncrementalModel:
         return [(float(scores[i]), paths[i]) for i in range(int(found[0]))]
 
     @cached_property
-    def _contexts(self) -> dict[tuple[int, int], int]:
-        """The row of each context, by its template and key."""
-        every = zip(self.weights.template.tolist(), self.weights.key.tolist(), strict=True)
-        return {context: row for row, context in enumerate(every)}
+    def _contexts(self) -> Contexts:
+        return Contexts(self.encoder, self.labels.inner, self.weights.template, self.weights.key)
 
     def _run(self, x: TokenRows, *, details: bool = False, k: int = 1) -> Any:
         """The search on one sentence."""
@@ -281,7 +264,7 @@ class IncrementalModel:
         kept = w.context.any(axis=1)
         template, key, context = w.template[kept], w.key[kept], w.context[kept]
         seen = (key // powers[template]).astype(np.int64) if len(key) else np.zeros(0, np.int64)
-        used = _used_observations(self.encoder, template, seen)
+        used = used_observations(self.encoder, template, seen)
         smaller = reduced(self.encoder.features, np.any(w.unary != 0, axis=1), used)
         renumbered = [np.cumsum(mask) - 1 for mask in used]
         moved = np.array([renumbered[t][o] for t, o in zip(template, seen, strict=True)], np.uint64)
@@ -392,54 +375,6 @@ class IncrementalModel:
 
     def _native(self) -> Any:
         return self._kernel  # type: ignore[attr-defined]
-
-
-def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int, int]]:
-    """Of each label template its offsets, how many observations it knows, and their column (-1: none)."""
-    columns = _observed(encoder)
-    return [
-        (list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
-        for t, seen in zip(
-            encoder.features.label_templates, map(_observed_part, _texts(encoder)), strict=True
-        )
-    ]
-
-
-def observations(encoder: TemplateEncoder, rows: FeatureRows) -> NDArray[np.int32]:
-    """What label templates observe, each column once: templates that differ in labels alone share theirs."""
-    return np.ascontiguousarray(rows.observations[:, list(_observed(encoder).values())])
-
-
-def _observed(encoder: TemplateEncoder) -> dict[str, int]:
-    """Distinct observed parts of label templates, with the first template that has each."""
-    first: dict[str, int] = {}
-    for number, text in enumerate(_texts(encoder)):
-        if seen := _observed_part(text):
-            first.setdefault(seen, number)
-    return first
-
-
-def _used_observations(
-    encoder: TemplateEncoder, template: NDArray[np.int32], seen: NDArray[np.int64]
-) -> list[NDArray[np.bool_]]:
-    """Which observations of each label template are in use; templates that observe the same share the answer."""
-    templates = encoder.features.label_templates
-    parts = [_observed_part(text) for text in _texts(encoder)]
-    masks = {part: np.zeros(max(1, t.n_observations), bool) for part, t in zip(parts, templates, strict=True)}
-    for l, part in enumerate(parts):
-        masks[part][seen[template == l]] = True
-    if "" in masks:
-        masks[""][:] = True
-    return [masks[part] for part in parts]
-
-
-def _texts(encoder: TemplateEncoder) -> list[str]:
-    return [t.text for t in encoder.features.label_templates]
-
-
-def _observed_part(text: str) -> str:
-    """A label template without its labels: ``stem[0]`` of ``y[-1]|stem[0]``."""
-    return "|".join(map(str, parse(text)[0].observed))
 
 
 def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.model.evidence import FEATURE, LABELS, Contribution, Evidence, Question, Removal
+from chaffinch.model.evidence import (
+    FEATURE,
+    LABELS,
+    Contribution,
+    Evidence,
+    Question,
+    Removal,
+    Term,
+    told_apart,
+)
 from chaffinch.model.labels import LabelSet
 
 Labels = NDArray[np.int32]
@@ -208,39 +217,27 @@ def _paths(
     """What tells two labellings apart, and the sum of what they share."""
     found: list[Contribution] = []
     shared = 0.0
-    for t in range(len(y)):
-        if x.known is not None and x.known[t] >= 0:
+    searched = [t for t in range(len(y)) if x.known is None or x.known[t] < 0]
+    for t in searched:
+        names, w = model.unary_rows(x.ids[t])
+        if rival is not None and y[t] == rival[t]:
+            shared += float(w[:, y[t]].sum())
             continue
-        mine = model.context_rows(x, t, _until(y, t))
-        theirs = mine if rival is None else model.context_rows(x, t, _until(rival, t))
-        if rival is None or y[t] != rival[t]:
-            if mine == theirs:
-                found += _local(
-                    model, x, t, _until(y, t), int(y[t]), None if rival is None else int(rival[t])
-                )
-                continue
-            names, w = model.unary_rows(x.ids[t])
-            pairs = zip(names, w[:, y[t]].tolist(), w[:, rival[t]].tolist(), strict=True)  # type: ignore[index]
-            found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
-        else:
-            shared += float(model.unary_rows(x.ids[t])[1][:, y[t]].sum())
-            both = [row for row in mine if row in theirs]
-            shared += float(model.context_weights(both)[1][:, y[t]].sum())
-            mine, theirs = [r for r in mine if r not in both], [r for r in theirs if r not in both]
-        assert rival is not None
-        names, w = model.context_weights(mine)
-        found += [
-            Contribution(n, float(a), kind=LABELS, place=t)
-            for n, a in zip(names, w[:, y[t]], strict=True)
-            if a
-        ]
-        names, w = model.context_weights(theirs)
-        found += [
-            Contribution(n, 0.0, float(b), kind=LABELS, place=t)
-            for n, b in zip(names, w[:, rival[t]], strict=True)
-            if b
-        ]
-    return found, shared
+        other = np.zeros(len(w)) if rival is None else w[:, rival[t]]
+        pairs = zip(names, w[:, y[t]].tolist(), other.tolist(), strict=True)
+        found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
+    sides = [[] if path is None else _contexts(model, x, path, searched) for path in (y, rival)]
+    apart, alike = told_apart(*sides)
+    return found + apart, shared + alike
+
+
+def _contexts(model: ContextScores, x: TokenRows, y: Labels, searched: Sequence[int]) -> list[Term]:
+    """What the labels before each position add along a labelling."""
+    found = []
+    for t in searched:
+        names, w = model.context_weights(model.context_rows(x, t, _until(y, t)))
+        found += [Term(name, weight, t) for name, weight in zip(names, w[:, y[t]].tolist(), strict=True)]
+    return found
 
 
 def _removal(

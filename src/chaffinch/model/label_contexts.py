@@ -6,14 +6,60 @@ o is the observation, c_j the label at the j-th of the template's k offsets, or 
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.templates import parse
+from chaffinch.model.label_observations import native_templates
 from chaffinch.model.template_encoder import TemplateEncoder
 
 SYMBOLS = ("<s>", "</s>", "?")  # before the start, behind the end, not yet decided
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """The contexts that have weights: which are seen at a position, and what they are called.
+
+    labels: inner   template, key: of each context
+    """
+
+    encoder: TemplateEncoder
+    labels: tuple[str, ...]
+    template: NDArray[np.int32]
+    key: NDArray[np.uint64]
+
+    @cached_property
+    def _row(self) -> dict[tuple[int, int], int]:
+        every = zip(self.template.tolist(), self.key.tolist(), strict=True)
+        return {context: row for row, context in enumerate(every)}
+
+    @cached_property
+    def _templates(self) -> list[tuple[list[int], int, int]]:
+        return native_templates(self.encoder)
+
+    def rows(self, observed: NDArray[np.int32], t: int, decided: Sequence[int]) -> list[int]:
+        """Those seen at t, given what is observed there and the labels of the sentence so far (-1: not decided)."""
+        Y, T, found = len(self.labels), len(decided), []
+        for l, (offsets, _, column) in enumerate(self._templates):
+            seen = int(observed[column]) if column >= 0 else 0
+            if seen < 0:
+                continue
+            key = seen
+            for offset in reversed(offsets):
+                at = t + offset
+                code = Y if at < 0 else Y + 1 if at >= T else decided[at] if decided[at] >= 0 else Y + 2
+                key = key * (Y + 3) + code
+            row = self._row.get((l, key))
+            found += [] if row is None else [row]
+        return found
+
+    def names(self, rows: Sequence[int]) -> list[str]:
+        """What these contexts are called."""
+        chosen = list(rows)
+        return context_names(self.encoder, self.labels, self.template[chosen], self.key[chosen])
 
 
 def context_names(

@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.learners.grammar import CountedGrammar
-from chaffinch.model.evidence import Evidence
+from chaffinch.model.evidence import Evidence, Term
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed
 from chaffinch.model.tree_evidence import (
     DERIVATION,
     READINGS,
     TREE,
-    Terms,
     bracket_evidence,
     derivation_evidence,
-    phrase,
 )
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements
@@ -161,7 +159,7 @@ class PcfgModel:
         expected = bracket_evidence(chosen.tree, trees, self._chances(sentence, 0.0), self.toll)
         return [expected] if derived is None else [expected, derived]
 
-    def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> Terms:
+    def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> list[Term]:
         """The rules and words of a derivation, each with its log-probability."""
         names = [symbol.replace("(", "") for symbol in self.symbols.symbols]
         placed_y, parent, _ = placed(len(words), len(names), y)
@@ -169,17 +167,14 @@ class PcfgModel:
         for n, above in enumerate(parent.tolist()):
             children.setdefault(above, []).append(n)
         number = {tuple(rule): r for r, rule in enumerate(self.structure.rules.tolist())}
-        found = {f"the whole is {names[placed_y[0, 2]]}": (float(potentials["top"][placed_y[0, 2]]), 0)}
+        found = [Term(f"the whole is {names[placed_y[0, 2]]}", float(potentials["top"][placed_y[0, 2]]), 0)]
         for n, (start, end, a) in enumerate(placed_y.tolist()):
-            here = phrase(words, start, end)
             if end - start == 1:
-                found[f"{names[a]}: {here}"] = float(potentials["leaf"][start, a]), start
+                found.append(Term(f"{names[a]}: {words[start]}", float(potentials["leaf"][start, a]), start))
                 continue
             b, c = (int(placed_y[child, 2]) for child in children[n])
             rule = float(self.weights[number[a, b, c]])
-            found[
-                f"{names[a]} → {names[b]} {names[c]} over {here}, from {placed_y[children[n][1], 0] + 1}"
-            ] = rule, start
+            found.append(Term(f"{names[a]} → {names[b]} {names[c]}", rule, start))
         return found
 
     def potentials(self, sentence: Sentence) -> Parts:

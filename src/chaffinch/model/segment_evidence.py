@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.model.evidence import FEATURE, LABELS, Contribution, Evidence, Question, Removal
+from chaffinch.model.evidence import FEATURE, Contribution, Evidence, Question, Removal, Term, told_apart
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
 
@@ -160,35 +160,27 @@ def _contributions(
             for name, a, b in zip(names, w[:, mine[t]].tolist(), other.tolist(), strict=True)
             if a or b
         ]
-    own, others = _terms(x, y), {} if rival is None else _terms(x, rival)
-    shared += sum(weight for key, (weight, _) in own.items() if key in others)
-    for key, (weight, kind) in own.items():
-        if key not in others and weight:
-            found.append(Contribution(key[1], weight, kind=kind, place=key[0]))
-    for key, (weight, kind) in others.items():
-        if key not in own and weight:
-            found.append(Contribution(key[1], 0.0, weight, kind=kind, place=key[0]))
-    return found, shared
+    apart, alike = told_apart(_terms(x, y), [] if rival is None else _terms(x, rival))
+    return found + apart, shared + alike
 
 
 def _columns(y: Segmentation) -> list[int]:
     return [place(s.label, k, s.end - s.start) for s in y for k in range(s.end - s.start)]
 
 
-def _terms(x: SegmentSentence, y: Segmentation) -> dict[tuple[int, str], tuple[float, str]]:
-    """Features of spans and pairs of neighbours: (token, name) -> weight and kind."""
-    found: dict[tuple[int, str], tuple[float, str]] = {}
+def _terms(x: SegmentSentence, y: Segmentation) -> list[Term]:
+    """Features of spans, and pairs of neighbours."""
+    found = []
     before = "start"
     for n, segment in enumerate(y):
         label = x.types[segment.label]
         w = x.start[segment.label] if n == 0 else x.pair[y[n - 1].label, segment.label]
-        found[segment.start, f"{before} → {label}"] = float(w), LABELS
+        found.append(Term(f"{before} → {label}", float(w), segment.start))
         before = label
         names, weights = x.spans.get(x.row(segment), ([], np.zeros((0, x.structure.Y))))
         for name, weight in zip(names, weights[:, segment.label].tolist(), strict=True):
-            key = segment.start, _span_name(x, segment, name)
-            found[key] = found.get(key, (0.0, FEATURE))[0] + weight, FEATURE  # a list may hold a phrase twice
-    found[len(x.words) - 1, f"{before} → end"] = float(x.end[y[-1].label]), LABELS
+            found.append(Term(_span_name(x, segment, name), weight, segment.start, FEATURE))
+    found.append(Term(f"{before} → end", float(x.end[y[-1].label]), len(x.words) - 1))
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.features.span_names import span_feature_names
-from chaffinch.model.evidence import Evidence
+from chaffinch.model.evidence import FEATURE, Evidence, Term
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed, TaggingModel
 from chaffinch.model.span_weights import COLUMNS, Columns, SpanWeights, WordNumbers
@@ -19,7 +19,6 @@ from chaffinch.model.tree_evidence import (
     DERIVATION,
     READINGS,
     TREE,
-    Terms,
     bracket_evidence,
     derivation_evidence,
     phrase,
@@ -120,14 +119,14 @@ class SpanParserModel:
         columns: Columns,
         words: Sequence[str],
         tags: Sequence[str],
-    ) -> Terms:
+    ) -> list[Term]:
         """The features of a tree's nodes, by label and by the label above, and pairs of parent and child."""
         (ptr, ids), T, Y = features, len(words), self.fine.tree.Y
         nodes, parent, left = placed(T, Y, y)
         names = [symbol or "part" for symbol in self.symbols.symbols]
         keys = self.fine.features.keys()
         shown = [list(words), list(tags), [word[0] for word in words]]
-        found: dict[str, tuple[float, int]] = {}
+        found = []
         for n, (start, end, label) in enumerate(nodes.tolist()):
             row = span_row(T, start, end)
             here = ids[ptr[row] : ptr[row + 1]]
@@ -140,11 +139,10 @@ class SpanParserModel:
                 total += w[:, (Y if left[n] else 2 * Y) + higher]
                 side, table = ("left", self.fine.left) if left[n] else ("right", self.fine.right)
                 what += f", {side} under {names[higher]}"
-                found[what] = float(table[label, higher]), start
+                found.append(Term(what, float(table[label, higher]), start))
             called = span_feature_names(self.fine.templates, COLUMNS, columns, shown, start, end)
             for f, weight in zip(here.tolist(), total.tolist(), strict=True):
-                name = f"{what}: {called[int(keys[f])]}"
-                found[name] = found.get(name, (0.0, 0))[0] + weight, start
+                found.append(Term(f"{what}: {called[int(keys[f])]}", weight, start, FEATURE))
         return found
 
     def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:

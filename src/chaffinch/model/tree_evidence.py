@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from chaffinch.corpus.brackets import bracketed
-from chaffinch.model.evidence import FEATURE, Contribution, Evidence
+from chaffinch.model.evidence import Contribution, Evidence, Term, told_apart
 from chaffinch.model.parsing import SpanChance
 from chaffinch.text.document import Tree
 
@@ -16,7 +16,6 @@ TREE, DERIVATION = "the tree", "its derivation"
 READINGS = 50  # best trees among which the runner-up is looked for
 
 Bracket = tuple[int, int, str, int]  # start, end, label, how many of the same stand above it
-Terms = Mapping[str, tuple[float, int]]  # name -> weight, and the first word of what it is about
 
 
 def bracket_evidence(
@@ -50,7 +49,7 @@ def bracket_evidence(
 
 
 def derivation_evidence(
-    readings: Sequence[tuple[float, Tree, Callable[[], Terms]]], answer: Tree, subject: str
+    readings: Sequence[tuple[float, Tree, Callable[[], list[Term]]]], answer: Tree, subject: str
 ) -> Evidence | None:
     """The best derivation of the answer against the best of another tree; None where it is not among the readings.
 
@@ -60,17 +59,7 @@ def derivation_evidence(
     if mine is None:
         return None
     rival = next(((s, t, terms) for s, t, terms in readings if t != answer), None)
-    own, others = mine[2](), {} if rival is None else rival[2]()
-    contributions = [
-        Contribution(name, w, kind=FEATURE, place=at)
-        for name, (w, at) in own.items()
-        if name not in others and w
-    ]
-    contributions += [
-        Contribution(name, 0.0, w, kind=FEATURE, place=at)
-        for name, (w, at) in others.items()
-        if name not in own and w
-    ]
+    contributions, shared = told_apart(mine[2](), [] if rival is None else rival[2]())
     return Evidence(
         subject=subject,
         answer=bracketed(answer),
@@ -78,7 +67,7 @@ def derivation_evidence(
         contributions=tuple(contributions),
         rival=None if rival is None else bracketed(rival[1]),
         rival_score=None if rival is None else rival[0],
-        shared=sum(w for name, (w, _) in own.items() if name in others),
+        shared=shared,
     )
 
 

@@ -12,7 +12,8 @@ from chaffinch.knobs import knob
 from chaffinch.learners.online import example_order
 from chaffinch.model import TaggingModel
 from chaffinch.model.dictionary import LabelDictionary
-from chaffinch.model.incremental import IncrementalModel, IncrementalWeights, native_templates, observations
+from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
+from chaffinch.model.label_observations import native_templates, observations
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
