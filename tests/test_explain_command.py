@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import brute
 from chaffinch import Classifier, Tagger, samples
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
 from chaffinch.model.evidence import Contribution, Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
@@ -200,7 +200,7 @@ def chains(draw):
     blocks = {"start": array(Y), "end": array(Y), "pair": array(Y, Y)}
     if order == 2:
         blocks |= {"triple": array(Y, Y, Y), "first": array(Y, Y), "last": array(Y, Y)}
-    names = tuple("ABC"[:Y])
+    names, sums = tuple("ABC"[:Y]), summing(weights)
     outer_of = np.array([0, 1, 1][:Y] if draw(st.booleans()) else range(Y), np.int32)
     labels = LabelSet(tuple("XYZ"[: outer_of.max() + 1]), names, outer_of)
     return ChainSentence(
@@ -209,7 +209,7 @@ def chains(draw):
         [f"w{t}" for t in range(T)],
         weights,
         lambda t, places: [f"f{t}.{k}" for k in places.tolist()],
-        lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+        lambda kept: Parts(unary=sums(kept), **blocks),
         chain_terms(names, blocks, T),
     )
 

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
-from chaffinch import ConfigError, DataError, Tagger
+from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.model.evidence import FEATURE, Evidence
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork
+from chaffinch.text.schemes import convert
 from chaffinch.text.table import TokenTable
 
 WORDS = ["Anna", "lives", "in", "New", "York", "with", "Leo", "Marsh", "near", "Paris"]
@@ -46,6 +48,8 @@ TAGGING = {recipe.name: (recipe.config(), None) for recipe in TAGGERS} | {
     "cubic m3n": (MaxMarginMarkovNetwork(kernel="cubic"), TEMPLATES),
     "greedy with contexts": (Greedy(epochs=2), ["w[0]", "y[-1]|w[0]", "y[-2]|y[-1]"]),
     "easiest-first both ways": (EasiestFirstTagger(epochs=2), ["w[0]", "y[-1]", "y[1]|w[0]", "y[-1]|y[1]"]),
+    "greedy with a dictionary": (Greedy(epochs=2, dictionary=8), ["w[0]", "y[-1]|w[0]"]),
+    "beam with a dictionary": (BeamTagger(epochs=2, dictionary=8), ["w[0]", "y[-1]|w[0]"]),
     "beam with contexts": (BeamTagger(epochs=2), ["w[0]", "y[-1]|w[0]", "y[-2]|y[-1]"]),
 }
 
@@ -189,3 +193,36 @@ def test_asking_about_one_token_gives_its_decision_alone(tagger):
 
 def test_a_sentence_without_tokens_has_nothing_to_explain(tagger):
     assert tagger.explain([]).decisions == ()
+
+
+@pytest.mark.parametrize("scheme", ["IO", "IOB1", "IOE2", "BIOES"])
+def test_segments_of_any_scheme_have_rivals_that_differ(scheme):
+    X, y = sentences(60, 0)
+    tagger = Tagger("semi-crf").fit(X, convert(y, "BIO", scheme))
+    for words in (s for s in sentences(40, 3)[0] if len(s) <= 3):
+        every = tagger.predict_kbest([words], 4000)[0]
+        for t, one in enumerate(tagger.explain(words).decisions):
+            best = next((score for score, labels in every if labels[t] != one.answer), None)
+            assert (one.rival is None) == (best is None)
+            assert best is None or one.rival_score == pytest.approx(best, abs=2e-3)
+
+
+def test_what_a_model_finds_impossible_is_said_to_be_so():
+    tagger = Tagger(
+        Hmm(floor=None, unknown="one", emission_smoothing="none", transition_smoothing="none", order=1)
+    )
+    tagger.fit([["a", "b"], ["a", "b"]], [["X", "Y"], ["X", "Y"]])
+    (one, _) = tagger.explain(["a", "b"]).decisions
+    assert (one.rival, one.note) == (None, "No labelling with another label is possible here.")
+    with pytest.raises(DataError, match="every labelling of this sentence impossible"):
+        tagger.explain(["b", "a"])
+
+
+def test_a_model_from_a_file_gives_the_same_reasons(tagger, tmp_path):
+    tagger.save(tmp_path / "model.chaff")
+    for words in sentences(5, 6)[0]:
+        again, first = load(tmp_path / "model.chaff").explain(words), tagger.explain(words)
+        assert again.answer == first.answer
+        assert [c.name for one in again.decisions for c in one.contributions] == [
+            c.name for one in first.decisions for c in one.contributions
+        ]

@@ -181,13 +181,13 @@ class Classifier(Kept[Any]):
         'awful'
         """
         model = self._fitted()
-        X = self._documents([document])
+        X = self._documents(document if getattr(document, "ndim", 1) == 2 else [document])
         decisions = tuple(
             model.evidence(
                 X, beside, Question(against=None if against is None else str(against)), self.threads
             )
         )
-        source = document if isinstance(document, str) else shown(document)
+        source = document if isinstance(document, str) else _in_words(document)
         answer = ", ".join(str(one.answer) for one in decisions if one.subject == DOCUMENT)
         return Explanation(CLASSIFIERS.by_config(self.config_).name, source, (), answer, decisions)
 
@@ -362,6 +362,14 @@ class Classifier(Kept[Any]):
         if not is_text(X) and len(X) > 0:
             raise DataError("this classifier was trained on texts: give a list of strings")
         return texts_of(X)
+
+
+def _in_words(document: Any) -> str:
+    """What an explanation calls a document that is no text."""
+    try:
+        return shown(document)
+    except ConfigError:  # none of the objects that have words
+        return f"a {type(document).__name__}"
 
 
 def _not_fitted() -> Exception:

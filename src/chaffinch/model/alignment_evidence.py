@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.associations import Pair
-from chaffinch.model.evidence import Contribution, Evidence, Removal
+from chaffinch.model.evidence import Contribution, Evidence, Removal, turning_point
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 from chaffinch.structures.matching import Link, Links
@@ -113,13 +113,16 @@ def _removal(x: PairScores, parts: Sequence[Part], link: Link, there: bool) -> R
             if x.w[f] * v > 0
         )
     )
-    gone: list[tuple[Part, int]] = []
-    for _, part, k in telling:
-        gone.append((part, k))
-        if (link in x.plain(x.structure.argmax(x.potentials(gone)))) != there:
-            removed = tuple(_of_part(x, one, 1.0)[i] for one, i in gone)
-            return Removal(removed, UNLINKED if there else LINKED)
-    return None
+
+    def linked_without(n: int) -> bool:
+        gone = [(part, k) for _, part, k in telling[:n]]
+        return link in x.plain(x.structure.argmax(x.potentials(gone)))
+
+    n = turning_point(len(telling), there, linked_without)
+    if n is None:
+        return None
+    removed = tuple(_of_part(x, part, 1.0)[k] for _, part, k in telling[:n])
+    return Removal(removed, UNLINKED if there else LINKED)
 
 
 def _of_part(x: PairScores, part: Part, side: float) -> list[Contribution]:

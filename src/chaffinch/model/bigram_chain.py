@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
 from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
@@ -64,6 +64,7 @@ class BigramChainModel(BlockwiseChain):
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
+        sums = summing(weights)
         seen = found.observations
         blocks = {k: v.astype(np.float64) for k, v in w.arrays().items() if k != "unary"}
         pair = np.repeat(blocks["pair"][None], max(len(weights) - 1, 0), axis=0)
@@ -87,7 +88,7 @@ class BigramChainModel(BlockwiseChain):
             found.words,
             weights,
             found.names,
-            lambda kept: Parts(unary=kept_sums(weights, kept), **shared),
+            lambda kept: Parts(unary=sums(kept), **shared),
             terms,
         )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
 from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
@@ -133,6 +133,7 @@ class ChainModel:
 
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         weights = [self.weights.unary[ids].astype(np.float64) for ids in found.ids]
+        sums = summing(weights)
         blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
         return ChainSentence(
             Chain(len(self.labels.inner), order=1 if self.weights.triple is None else 2),
@@ -140,7 +141,7 @@ class ChainModel:
             found.words,
             weights,
             found.names,
-            lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+            lambda kept: Parts(unary=sums(kept), **blocks),
             chain_terms(self.labels.inner, blocks, len(weights)),
         )
 

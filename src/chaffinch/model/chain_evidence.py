@@ -12,7 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.model.evidence import REST, Contribution, Evidence, Question, Removal, Term, told_apart
+from chaffinch.model.evidence import (
+    REST,
+    Contribution,
+    Evidence,
+    Question,
+    Removal,
+    Term,
+    told_apart,
+    turning_point,
+)
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 
@@ -180,30 +189,43 @@ def _removal(x: ChainSentence, kept: Kept, y: Labels, rival: Labels, t: int) -> 
             for k in np.flatnonzero(w[:, y[u]] > w[:, rival[u]]).tolist()
         ),
     )
-    left = [mask.copy() for mask in kept]
-    for n, (_, u, k) in enumerate(telling):
-        left[u][k] = False
-        try:
-            now = x.chain.argmax(x.scored(left))
-        except DataError:
-            return None
-        if outer_of[now[t]] != outer_of[y[t]]:
-            gone = tuple(
-                Contribution(
-                    x.names(v, np.array([i]))[0],
-                    float(x.weights[v][i, y[v]]),
-                    float(x.weights[v][i, rival[v]]),
-                    place=v,
-                )
-                for _, v, i in telling[: n + 1]
-            )
-            return Removal(gone, x.labels.outer[outer_of[now[t]]])
-    return None
+
+    def label_without(n: int) -> int:
+        left = [mask.copy() for mask in kept]
+        for _, u, k in telling[:n]:
+            left[u][k] = False
+        return int(outer_of[x.chain.argmax(x.scored(left))[t]])
+
+    try:
+        n = turning_point(len(telling), int(outer_of[y[t]]), label_without)
+    except DataError:  # pruning left nothing that is possible
+        return None
+    if n is None:
+        return None
+    gone = tuple(
+        Contribution(
+            x.names(u, np.array([k]))[0],
+            float(x.weights[u][k, y[u]]),
+            float(x.weights[u][k, rival[u]]),
+            place=u,
+        )
+        for _, u, k in telling[:n]
+    )
+    return Removal(gone, x.labels.outer[label_without(n)])
 
 
-def kept_sums(weights: Sequence[NDArray[np.float64]], kept: Kept) -> NDArray[np.float64]:
-    """The sums of the kept features' weights: float64 [T, Y]."""
-    return np.stack([w[k].sum(axis=0) for w, k in zip(weights, kept, strict=True)])
+def summing(weights: Sequence[NDArray[np.float64]]) -> Callable[[Kept], NDArray[np.float64]]:
+    """The sums of the kept features' weights [T, Y], as a function of what is kept."""
+    whole = np.stack([w.sum(axis=0) for w in weights]) if weights else np.zeros((0, 0))
+
+    def sums(kept: Kept) -> NDArray[np.float64]:
+        found = whole.copy()
+        for t, mask in enumerate(kept):
+            if not mask.all():
+                found[t] = weights[t][mask].sum(axis=0)
+        return found
+
+    return sums
 
 
 def _score(chain: Chain, potentials: Parts, y: Labels) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -137,12 +138,18 @@ class DocumentEncoder:
                     i: " / ".join(seen.get(i - bounds[k], [f"#{i - bounds[k]}"])) for i in here.tolist()
                 }
             else:
-                names = part.names()
+                names = self._names[k]
                 found |= {i: names[i - bounds[k]] for i in here.tolist()}
             if prefix:
                 found |= {i: f"{prefix}{found[i]!r}" for i in here.tolist()}
         behind = self.names()[bounds[len(self.union.parts)] :] if len(found) < len(set(ids.tolist())) else []
         return [found[i] if i in found else behind[i - bounds[len(self.union.parts)]] for i in ids.tolist()]
+
+    @cached_property
+    def _names(self) -> list[list[str]]:
+        """The n-grams of each vectoriser that stores them."""
+        parts = () if self.union is None else self.union.parts
+        return [[] if part.hash_bits else part.names() for part in parts]
 
     def learn_hashed_names(self, texts: list[str]) -> None:
         """Look in texts for what hashed features stand for, each kind in its view of them."""

@@ -1,7 +1,7 @@
 """Evidence: why one answer was given and not another, as named numbers that add up to their scores."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -106,8 +106,8 @@ class Evidence:
 
     @property
     def margin(self) -> float:
-        """How far the answer is ahead; its score where it has no rival."""
-        return self.score - (self.rival_score or 0.0)
+        """How far the answer is ahead, which contributions add up to; without a rival, what they add to its score."""
+        return self.score - (self.shared if self.rival_score is None else self.rival_score)
 
     def ranked(self) -> list[Contribution]:
         """The contributions that make a difference, the strongest first."""
@@ -118,6 +118,26 @@ class Evidence:
         """The strongest so many, and the sum of the others, if there are any, as one more."""
         ranked = self.ranked()
         return ranked[:top], summed(ranked[top:])
+
+
+def turning_point(N: int, given: Hashable, answer: Callable[[int], Hashable]) -> int | None:
+    """How many of N features have to go for another answer: n of them are enough and n - 1 are not; None if N are not.
+
+    answer(n): what it is without the first n
+
+    >>> turning_point(10, "A", lambda n: "B" if n >= 7 else "A"), turning_point(3, "A", lambda n: "A")
+    (7, None)
+    """
+    few, many = 0, 1
+    while many < N and answer(many) == given:
+        few, many = many, 2 * many
+    many = min(many, N)
+    if N == 0 or answer(many) == given:
+        return None
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (middle, many) if answer(middle) == given else (few, middle)
+    return many
 
 
 class Term(NamedTuple):

@@ -23,6 +23,7 @@ from chaffinch.model.evidence import (
     Removal,
     Term,
     told_apart,
+    turning_point,
 )
 from chaffinch.model.labels import LabelSet
 
@@ -251,13 +252,17 @@ def _removal(
             if a > b:
                 telling.append((b - a, u, k, Contribution(name, a, b, place=u)))
     telling.sort(key=lambda entry: entry[:3])
-    gone: dict[int, set[int]] = {}
-    for n, (_, u, k, _) in enumerate(telling):
-        gone.setdefault(u, set()).add(k)
-        now = int(model.labels.outer_of[model.searched(x.without(gone), 1)[0][1][t]])
-        if now != given:
-            return Removal(tuple(c for *_, c in telling[: n + 1]), model.labels.outer[now])
-    return None
+
+    def label_without(n: int) -> int:
+        gone: dict[int, set[int]] = {}
+        for _, u, k, _ in telling[:n]:
+            gone.setdefault(u, set()).add(k)
+        return int(model.labels.outer_of[model.searched(x.without(gone), 1)[0][1][t]])
+
+    n = turning_point(len(telling), int(given), label_without)
+    if n is None:
+        return None
+    return Removal(tuple(c for *_, c in telling[:n]), model.labels.outer[label_without(n)])
 
 
 def _until(y: Labels, t: int) -> list[int]:

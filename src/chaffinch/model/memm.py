@@ -15,7 +15,7 @@ from chaffinch.model.chain_evidence import (
     Kept,
     chain_evidence,
     chain_terms,
-    kept_sums,
+    summing,
 )
 from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
@@ -71,21 +71,22 @@ class MemmModel(BlockwiseChain):
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
+        sums = summing(weights)
         start, pair, end = (block.astype(np.float64) for block in (w.start, w.pair, w.end))
 
         def potentials(kept: Kept) -> Parts:
-            scores = kept_sums(weights, kept)
+            scores = sums(kept)
             unary = np.zeros_like(scores)
             unary[:1] = _log_softmax(scores[:1] + start)
             return Parts(unary=unary, pair=_log_softmax(scores[1:, None, :] + pair), end=end)
 
-        sums = np.array([block.sum(axis=0) for block in weights]).reshape(-1, len(names))
+        whole = sums([np.ones(len(block), bool) for block in weights])
         labels = chain_terms(names, {"start": start, "pair": pair, "end": end}, len(weights))
 
         def terms(y: Sequence[int], t: int) -> dict[str, float]:
             row = start if t == 0 else pair[y[t - 1]]
             after = START if t == 0 else names[y[t - 1]]
-            return labels(y, t) | {f"normaliser after {after}": -_log_sum(sums[t] + row)}
+            return labels(y, t) | {f"normaliser after {after}": -_log_sum(whole[t] + row)}
 
         chain = Chain(len(names))
         return ChainSentence(chain, self.labels, found.words, weights, found.names, potentials, terms)

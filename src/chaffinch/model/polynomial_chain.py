@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
 from chaffinch.model.encoders import Encoder, Rows
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
@@ -82,6 +82,7 @@ class PolynomialChainModel:
 
     def _sentence(self, words: Sequence[str], rows: Sequence[NDArray[np.int32]]) -> ChainSentence:
         weights = [self.weights.unary[r].astype(np.float64) for r in rows]
+        sums = summing(weights)
         blocks = {k: v.astype(np.float64) for k, v in self.weights.arrays().items() if k != "unary"}
         return ChainSentence(
             Chain(len(self.labels.inner)),
@@ -89,7 +90,7 @@ class PolynomialChainModel:
             words,
             weights,
             lambda t, places: [self._product_name(m) for m in rows[t][places].tolist()],
-            lambda kept: Parts(unary=kept_sums(weights, kept), **blocks),
+            lambda kept: Parts(unary=sums(kept), **blocks),
             chain_terms(self.labels.inner, blocks, len(weights)),
             fixed=True,
         )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import PrunedChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_evidence, chain_terms, kept_sums
+from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_evidence, chain_terms, summing
 from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
@@ -114,6 +114,7 @@ class PrunedChainModel:
         Y = len(self.labels.inner)
         every = found.ids
         weights = [self.unary.of_rows(ids).dense(Y).astype(np.float64) for ids in every]
+        sums = summing(weights)
         blocks = {
             name: block.astype(np.float64)
             for name, block in (("start", self.start), ("end", self.end), ("pair", self.pair))
@@ -121,7 +122,7 @@ class PrunedChainModel:
         bounds = np.array([0, len(weights)], np.int64)
 
         def tried(kept: Kept) -> Parts:
-            unary = kept_sums(weights, kept)
+            unary = sums(kept)
             left = [ids[mask] for ids, mask in zip(every, kept, strict=True)]
             ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
             p, _ = self._kernel.marginals(bounds, ptr, np.concatenate(left), 1)
@@ -129,7 +130,7 @@ class PrunedChainModel:
             return Parts(unary=unary, **blocks)
 
         def whole() -> Parts:
-            return Parts(unary=np.stack([w.sum(axis=0) for w in weights]), **blocks)
+            return Parts(unary=sums([np.ones(len(w), bool) for w in weights]), **blocks)
 
         labels = chain_terms(self.labels.inner, blocks, len(weights))
         return ChainSentence(

@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.model.evidence import FEATURE, Contribution, Evidence, Question, Removal, Term, told_apart
+from chaffinch.model.evidence import (
+    FEATURE,
+    Contribution,
+    Evidence,
+    Question,
+    Removal,
+    Term,
+    told_apart,
+    turning_point,
+)
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
 
@@ -204,10 +213,11 @@ def _removal(x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: s
             seen = Contribution(_span_name(x, segment, name), a, place=segment.start)
             telling += [(-a, row, k, True, seen)] if a > 0 else []
     telling.sort(key=lambda entry: entry[:4])
-    for n in range(1, len(telling) + 1):
+
+    def tag_without(n: int) -> str:
         tokens = [(u, k) for _, u, k, span, _ in telling[:n] if not span]
         spans = [(u, k) for _, u, k, span, _ in telling[:n] if span]
-        now = x.tags(x.structure.argmax(x.potentials(tokens, spans)))[t]
-        if now != answer:
-            return Removal(tuple(entry[4] for entry in telling[:n]), now)
-    return None
+        return x.tags(x.structure.argmax(x.potentials(tokens, spans)))[t]
+
+    n = turning_point(len(telling), answer, tag_without)
+    return None if n is None else Removal(tuple(entry[4] for entry in telling[:n]), tag_without(n))
