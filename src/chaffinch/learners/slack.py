@@ -3,59 +3,115 @@
     argmax over y of  g(y) h(y)        g(y) = cost(y),  h(y) = 1 + s(y) - s(y_n)
 
 Maximising h + lambda g is ordinary cost-augmented search, and its answers are the corners of the convex hull of all
-points (h, g). The best corner is found by moving lambda to where the product curve touches the line through the last
-answer. Points inside the hull may be better still: for any y, h(y) + lambda g(y) <= v gives g h <= v^2 / (4 lambda),
-so the k best of the last lambda are asked for until none that is left can win.
+points (h, g). On the hull the product is highest where h / g = lambda: at a corner, or on the edge between two, which
+is found by asking for the lambda of the line through the last corners on either side until nothing lies above it.
+Points below that edge may be better still than its ends: for any y, h(y) + lambda g(y) <= v gives
+g h <= v^2 / (4 lambda), so the k best of that lambda are asked for until none that is left can win.
 
 Sarawagi and Gupta 2008; Choi, Meshi and Srebro 2016.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from chaffinch.structures import Parts
 
-CORNERS = 20
+CORNERS = 60
 MOST = 256
+CLOSE = 1e-6  # of a product: no better one is looked for
+
+
+@dataclass(frozen=True)
+class Point:
+    """An answer, its violation h and its cost g."""
+
+    answer: Any
+    h: float
+    g: float
+
+    @property
+    def product(self) -> float:
+        """What is to be highest; an answer that violates nothing has none."""
+        return self.h * self.g if self.h > 0 else 0.0
+
+    def value(self, rate: float) -> float:
+        """h + lambda g"""
+        return self.h + rate * self.g
 
 
 def most_violated_by_slack(structure: Any, potentials: Parts, y: Any) -> Any:
     """The answer of the highest cost (1 + s(y) - s(y_n)); y itself where none has a positive one."""
-    shape = potentials.shape
-    cost = structure.cost(shape, y)
-    gold = potentials.dot(structure.parts(shape, y))
-    best, top, rate = y, 0.0, 1.0
+    plane = _Plane(structure, potentials, y)
+    rate, best = _edge(plane)
+    return best.answer if rate is None else _certified(plane, rate, best).answer
 
-    def point(answer: Any) -> tuple[float, float]:
-        parts = structure.parts(shape, answer)
-        return 1 + potentials.dot(parts) - gold, cost.dot(parts)
 
+class _Plane:
+    """The points of all answers to one example."""
+
+    def __init__(self, structure: Any, potentials: Parts, y: Any) -> None:
+        self.structure, self.potentials = structure, potentials
+        self.cost = structure.cost(potentials.shape, y)
+        self.gold = Point(y, 1.0, 0.0)
+        self.gold_score = potentials.dot(structure.parts(potentials.shape, y))
+
+    def point(self, answer: Any) -> Point:
+        parts = self.structure.parts(self.potentials.shape, answer)
+        return Point(answer, 1 + self.potentials.dot(parts) - self.gold_score, self.cost.dot(parts))
+
+    def corner(self, rate: float) -> Point:
+        """The answer of the highest h + lambda g."""
+        return self.point(self.structure.argmax(self.potentials + self.cost * rate))
+
+    def listed(self, rate: float, k: int) -> list[tuple[float, Any]]:
+        """The k best by h + lambda g, and that of each."""
+        found = self.structure.kbest(self.potentials + self.cost * rate, k)
+        return [(value + 1 - self.gold_score, answer) for value, answer in found]
+
+    def listed_point(self, rate: float, value: float, answer: Any) -> Point:
+        """The point of an answer whose h + lambda g is known."""
+        g = self.cost.dot(self.structure.parts(self.potentials.shape, answer))
+        return Point(answer, value - rate * g, g)
+
+
+def _edge(plane: _Plane) -> tuple[float | None, Point]:
+    """The lambda of the hull where its product is highest, and the best corner; no lambda where nothing costs."""
+    left = plane.corner(0.0)  # its h / g is above its lambda; that of the right one is not
+    best, rate = max(plane.gold, left, key=lambda p: p.product), 1.0
     for _ in range(CORNERS):
-        answer = structure.argmax(potentials + cost * rate)
-        h, g = point(answer)
-        if h * g > top and h > 0:
-            best, top = answer, h * g
-        then = h / g if g > 0 and h > 0 else rate / 4 if h <= 0 else rate * 4
-        if abs(then - rate) <= 1e-9 * rate:
+        right = plane.corner(rate)
+        best = max(best, right, key=lambda p: p.product)
+        if right.h <= rate * right.g:
             break
-        rate = then
-    if top > 0:
-        h, g = point(best)
-        rate = h / g  # the hull is tight around the best: lambda g = h there
-    return _certified(structure, potentials + cost * rate, rate, 1 - gold, point, best, top)
+        left, rate = right, rate * 8
+    else:
+        return None, best
+    for _ in range(CORNERS):
+        if right.g <= left.g:
+            break
+        if right.h >= left.h:  # as good in both: the product is highest there
+            return right.h / right.g, best
+        rate = (left.h - right.h) / (right.g - left.g)
+        found = plane.corner(rate)
+        best = max(best, found, key=lambda p: p.product)
+        if found.value(rate) <= left.value(rate) + CLOSE * abs(left.value(rate)):
+            break
+        if found.h > rate * found.g:
+            left = found
+        else:
+            right = found
+    return rate, best
 
 
-def _certified(
-    structure: Any, augmented: Parts, rate: float, offset: float, point: Any, best: Any, top: float
-) -> Any:
+def _certified(plane: _Plane, rate: float, best: Point) -> Point:
     """The best of the k best, for a k at which no answer beyond them can have a higher product."""
-    k = 4
+    k, seen = 4, 0
     while True:
-        listed = structure.kbest(augmented, k)
-        for _, answer in listed[k // 2 if k > 4 else 0 :]:
-            h, g = point(answer)
-            if h > 0 and h * g > top:
-                best, top = answer, h * g
-        last = listed[-1][0] + offset  # h + lambda g of the k-th: a bound on all that follow
-        if len(listed) < k or k >= MOST or last <= 0 or last * last / (4 * rate) <= top:
+        listed = plane.listed(rate, k)
+        for value, answer in listed[seen:]:
+            if value <= 0 or value * value / (4 * rate) <= best.product * (1 + CLOSE):
+                return best
+            best = max(best, plane.listed_point(rate, value, answer), key=lambda p: p.product)
+        if len(listed) < k or k >= MOST:
             return best
-        k *= 2
+        k, seen = 2 * k, k

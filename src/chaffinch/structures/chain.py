@@ -1,6 +1,6 @@
 """Chain: a label for each position, scored by labels and by neighbouring labels."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,17 @@ Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
 EXPECTED = ("unary", "pair", "triple", "first", "last")  # the blocks that the programme sums, in its order
+
+CELLS: dict[str, Callable[[Labels], tuple[Any, ...]]] = {  # of a block, which labels y use, as an index
+    "unary": lambda y: (np.arange(len(y)), y),
+    "pair": lambda y: (y[:-1], y[1:]),
+    "start": lambda y: (y[:1],),
+    "end": lambda y: (y[-1:],),
+    "triple": lambda y: (y[:-2], y[1:-1], y[2:]),
+    "first": lambda y: (y[:-1][:1], y[1:][:1]),
+    "last": lambda y: (y[:-1][-1:], y[1:][-1:]),
+}
+REPEATED = ("pair", "triple")  # blocks in which y may use a cell more than once
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +86,11 @@ class Chain:
         y = self._labels(shape, y)
         indicator = Parts.zeros(shape, np.float32)
         for name, block in indicator.items():
-            np.add.at(block, _used(name, block.ndim, y), 1)
+            used = _used(name, block.ndim, y)
+            if name in REPEATED:
+                np.add.at(block, used, 1)
+            else:
+                block[used] = 1
         return indicator
 
     def cost(self, shape: Shape, y: Labels) -> Parts:
@@ -286,21 +301,11 @@ class Chain:
 
 def _used(name: str, ndim: int, y: Labels) -> tuple[Any, ...]:
     """The cells of one block that the labels y use, as an index."""
-    t = np.arange(len(y))
     if name == "pair" and ndim == 3:
-        return t[:-1], y[:-1], y[1:]
-    cells: dict[str, tuple[Any, ...]] = {
-        "unary": (t, y),
-        "pair": (y[:-1], y[1:]),
-        "start": (y[:1],),
-        "end": (y[-1:],),
-        "triple": (y[:-2], y[1:-1], y[2:]),
-        "first": (y[:-1][:1], y[1:][:1]),
-        "last": (y[:-1][-1:], y[1:][-1:]),
-    }
-    if name not in cells:
-        raise DataError(f"a chain has no parts named {name}; it has {', '.join(cells)}")
-    return cells[name]
+        return np.arange(len(y) - 1), y[:-1], y[1:]
+    if name not in CELLS:
+        raise DataError(f"a chain has no parts named {name}; it has {', '.join(CELLS)}")
+    return CELLS[name](y)
 
 
 def _length(potentials: Parts) -> int:
