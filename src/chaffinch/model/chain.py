@@ -17,8 +17,12 @@ from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.scorers import Linear
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
+
+Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+"""Which label may follow which [Y, Y], begin [Y] and end [Y]."""
 
 SECOND_ORDER = ("triple", "first", "last")
 
@@ -40,6 +44,15 @@ class ChainWeights:
     triple: NDArray[np.float32] | None = None
     first: NDArray[np.float32] | None = None
     last: NDArray[np.float32] | None = None
+
+    @classmethod
+    def of(cls, scorer: Linear, legal: Legal | None) -> "ChainWeights":
+        """A copy of what a scorer of a first-order chain learnt; what is not legal weighs minus infinity."""
+        unary, pair, start, end = (scorer.block(name).copy() for name in ("unary", "pair", "start", "end"))
+        if legal is not None:
+            follows, starts, ends = legal
+            pair[~follows], start[0, ~starts], end[0, ~ends] = -np.inf, -np.inf, -np.inf
+        return cls(unary, start[0], end[0], pair)
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """Those that are there, by name."""

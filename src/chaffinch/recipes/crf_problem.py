@@ -13,9 +13,9 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.files import display_name
 from chaffinch.model import LabelSet
-from chaffinch.model.chain import ChainWeights
+from chaffinch.model.chain import ChainWeights, Legal
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.recipes.encoding import OUTSIDE, InnerLabels, Legal
+from chaffinch.recipes.encoding import OUTSIDE, InnerLabels
 
 # Sentences on which the step size of SGD is found.
 CALIBRATED = 500

@@ -15,6 +15,7 @@ from chaffinch.features.templates import FeatureSet, columns_of, parse_all
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
+from chaffinch.model.chain import Legal
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.text.clusters import Clusters
@@ -91,9 +92,6 @@ def encoded(
     readable = {name: task.table.columns[name] for name in task.columns}
     rows = encoder.fit(TokenTable(task.table.ptr, readable, task.table.groups))
     return TemplateEncoder(encoder), rows
-
-
-Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True)
@@ -191,6 +189,19 @@ def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
     if inner.legal is not None:
         return "chunking" if "pos" in task.columns else "default"
     return "pos" if "pos" not in task.columns else "default"
+
+
+def encoded_without_labels(
+    task: TaggingTask, knobs: TemplateFeatures, inner: InnerLabels
+) -> tuple[TemplateEncoder, FeatureRows]:
+    """The same for an exact search over chains, which has no decided labels to look at."""
+    encoder, rows = encoded(task, knobs, preset=suggested_preset(task, inner))
+    if encoder.features.label_templates:
+        raise ConfigError(
+            f"template {encoder.features.label_templates[0].text!r} reads labels; exact search learns pairs of "
+            "labels by itself: use greedy, easiest-first or beam for such templates"
+        )
+    return encoder, rows
 
 
 def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> InnerLabels:

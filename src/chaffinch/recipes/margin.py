@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.chain_smo import ChainSmo
@@ -22,7 +20,7 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
 from chaffinch.recipes.driving import Step, followed
-from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
@@ -102,29 +100,20 @@ def _train(
     task: TaggingTask, config: StructuredSvm | MaxMarginMarkovNetwork, degree: int, gamma: float
 ) -> Trained:
     inner = inner_labels(task, config.inside)
-    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
-    if encoder.features.label_templates:
-        raise ConfigError(
-            f"template {encoder.features.label_templates[0].text!r} reads labels; a margin over whole sentences "
-            "learns pairs of labels by itself: use greedy, easiest-first or beam for such templates"
-        )
+    encoder, rows = encoded_without_labels(task, config, inner)
     Y, F = len(inner.labels.inner), encoder.n_features
-    masks = inner.legal if config.constraints and inner.legal is not None else (None, None, None)
+    legal = inner.legal if config.constraints else None
+    chain = Chain(Y, *(legal or ()))
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
     if map is None:
         examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
-        problem = Problem(Chain(Y, *masks), Linear(Layout.chain(F, Y)), examples)
+        problem = Problem(chain, Linear(Layout.chain(F, Y)), examples)
     else:
         products = MonomialExamples(rows.sentences, *rising(rows, F), inner.y, map)
-        problem = Problem(Chain(Y, *masks), MonomialScorer(Layout.chain(map.rows, Y), map), products)
+        problem = Problem(chain, MonomialScorer(Layout.chain(map.rows, Y), map), products)
 
     def model(scorer: Linear) -> TaggingModel:
-        parts = {name: scorer.block(name).copy() for name in ("unary", "pair", "start", "end")}
-        if masks[0] is not None:
-            parts["pair"][~masks[0]] = -np.inf
-            parts["start"][0, ~masks[1]] = -np.inf
-            parts["end"][0, ~masks[2]] = -np.inf
-        weights = ChainWeights(parts["unary"], parts["start"][0], parts["end"][0], parts["pair"])
+        weights = ChainWeights.of(scorer, legal)
         if map is None:
             return ChainModel(encoder, weights, inner.labels)
         return PolynomialChainModel(encoder, map, weights, inner.labels)

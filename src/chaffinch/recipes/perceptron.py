@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import numpy as np
-
-from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.online import Epoch, OnlineLearner, epochs
 from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
@@ -16,7 +13,7 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel, ChainWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.encoding import encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import encoded_without_labels, inner_labels
 from chaffinch.recipes.online_tagger import RULES, OnlineTagger, named_learner, trained
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.scorers import Layout, Linear
@@ -69,29 +66,17 @@ def _train_chain(
     task: TaggingTask, config: OnlineTagger, learner: OnlineLearner, constraints: bool
 ) -> Trained:
     inner = inner_labels(task, config.inside)
-    encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
-    if encoder.features.label_templates:
-        raise ConfigError(
-            f"template {encoder.features.label_templates[0].text!r} reads labels; exact search learns pairs of "
-            "labels by itself: use greedy, easiest-first or beam for such templates"
-        )
+    encoder, rows = encoded_without_labels(task, config, inner)
     Y = len(inner.labels.inner)
-    masks = inner.legal if constraints and inner.legal is not None else (None, None, None)
+    legal = inner.legal if constraints else None
     problem = Problem(
-        Chain(Y, *masks),
+        Chain(Y, *(legal or ())),
         Linear(Layout.chain(encoder.n_features, Y)),
         SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y),
     )
 
     def model(epoch: Epoch) -> ChainModel:
-        scorer = epoch.scorer()
-        parts = {name: scorer.block(name).copy() for name in ("unary", "pair", "start", "end")}
-        if masks[0] is not None:
-            parts["pair"][~masks[0]] = -np.inf
-            parts["start"][0, ~masks[1]] = -np.inf
-            parts["end"][0, ~masks[2]] = -np.inf
-        weights = ChainWeights(parts["unary"], parts["start"][0], parts["end"][0], parts["pair"])
-        return ChainModel(encoder, weights, inner.labels)
+        return ChainModel(encoder, ChainWeights.of(epoch.scorer(), legal), inner.labels)
 
     def passes() -> Iterator[tuple[float, Callable[[], TaggingModel]]]:
         for epoch in epochs(learner, problem):
