@@ -30,7 +30,7 @@ def command(
     what: Annotated[
         str,
         typer.Argument(
-            help="A text, or a file as for predict, or '-' for standard input.", metavar="[TEXT|FILE|-]"
+            help="A text, or a file as for predict, or '-' for standard input.", metavar="TEXT|FILE|-"
         ),
     ] = STDIO,
     number: Annotated[

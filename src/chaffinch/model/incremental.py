@@ -181,6 +181,11 @@ class IncrementalModel:
         ids = np.ascontiguousarray(ids)
         return self.encoder.names(ids), self.weights.unary[ids].astype(np.float64)
 
+    @property
+    def reach(self) -> int:
+        """How many labels back contexts look."""
+        return max((-o for t in self.encoder.features.label_templates for o in t.offsets), default=0)
+
     def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
         """The contexts that have weights, given the labels decided so far (-1: not yet)."""
         return self._contexts.rows(x.observations[t], t, decided)

@@ -28,7 +28,7 @@ from chaffinch.model.evidence import (
 from chaffinch.model.labels import LabelSet
 
 Labels = NDArray[np.int32]
-KEPT = 256  # labellings of a wider beam that rivals are looked for in
+KEPT = 128  # labellings of a wider beam that rivals are looked for in
 LISTED = (
     "The word is in the label dictionary: in training it had this label every time, so nothing was compared."
 )
@@ -57,6 +57,11 @@ class ContextScores(Protocol):
     @property
     def labels(self) -> LabelSet:
         """The labels."""
+        ...
+
+    @property
+    def reach(self) -> int:
+        """How many labels back contexts look."""
         ...
 
     def unary_rows(self, ids: NDArray[np.int32]) -> tuple[list[str], NDArray[np.float64]]:
@@ -129,7 +134,7 @@ def path_evidence(
     outer, outer_of = model.labels.outer, model.labels.outer_of
     paths = model.searched(x, KEPT)
     score, y = model.searched(x, 1)[0]
-    found = []
+    taken, found = _Paths(model, x), []
     for t in question.checked(outer).tokens(len(words)):
         answer = outer[outer_of[y[t]]]
         if x.known is not None and x.known[t] >= 0:
@@ -138,19 +143,10 @@ def path_evidence(
         if _is_answer(answer, question, t, words[t]):
             continue
         other = next(
-            (
-                (s, path)
-                for s, path in paths
-                if (
-                    outer[outer_of[path[t]]] == question.against
-                    if question.against
-                    else outer_of[path[t]] != outer_of[y[t]]
-                )
-            ),
-            None,
+            (one for one in paths if _differs(outer[outer_of[one[1][t]]], answer, question.against)), None
         )
         rival = None if other is None else other[1]
-        contributions, shared = _paths(model, x, y, rival)
+        contributions, shared = taken.apart(y, rival)
         places = (
             {}
             if rival is None
@@ -174,6 +170,11 @@ def path_evidence(
             )
         )
     return found
+
+
+def _differs(label: str, answer: str, against: str | None) -> bool:
+    """Whether a label is another than the answer, or the one that is asked about."""
+    return label != answer if against is None else label == against
 
 
 def _is_answer(answer: str, question: Question, t: int, word: str) -> bool:
@@ -212,33 +213,43 @@ def _local(
     return found
 
 
-def _paths(
-    model: ContextScores, x: TokenRows, y: Labels, rival: Labels | None
-) -> tuple[list[Contribution], float]:
-    """What tells two labellings apart, and the sum of what they share."""
-    found: list[Contribution] = []
-    shared = 0.0
-    searched = [t for t in range(len(y)) if x.known is None or x.known[t] < 0]
-    for t in searched:
-        names, w = model.unary_rows(x.ids[t])
-        if rival is not None and y[t] == rival[t]:
-            shared += float(w[:, y[t]].sum())
-            continue
-        other = np.zeros(len(w)) if rival is None else w[:, rival[t]]
-        pairs = zip(names, w[:, y[t]].tolist(), other.tolist(), strict=True)
-        found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
-    sides = [[] if path is None else _contexts(model, x, path, searched) for path in (y, rival)]
-    apart, alike = told_apart(*sides)
-    return found + apart, shared + alike
+class _Paths:
+    """Labellings of one sentence taken apart; what many have in common is looked up once."""
 
+    def __init__(self, model: ContextScores, x: TokenRows) -> None:
+        self.model, self.x = model, x
+        self.searched = [t for t in range(len(x.ids)) if x.known is None or x.known[t] < 0]
+        self.unary = {t: model.unary_rows(x.ids[t]) for t in self.searched}
+        self._contexts: dict[tuple[int, ...], list[Term]] = {}
 
-def _contexts(model: ContextScores, x: TokenRows, y: Labels, searched: Sequence[int]) -> list[Term]:
-    """What the labels before each position add along a labelling."""
-    found = []
-    for t in searched:
-        names, w = model.context_weights(model.context_rows(x, t, _until(y, t)))
-        found += [Term(name, weight, t) for name, weight in zip(names, w[:, y[t]].tolist(), strict=True)]
-    return found
+    def apart(self, y: Labels, rival: Labels | None) -> tuple[list[Contribution], float]:
+        """What tells two labellings apart, and the sum of what they share; without a rival, all of y."""
+        found: list[Contribution] = []
+        shared = 0.0
+        for t in self.searched:
+            names, w = self.unary[t]
+            if rival is not None and y[t] == rival[t]:
+                shared += float(w[:, y[t]].sum())
+                continue
+            other = np.zeros(len(w)) if rival is None else w[:, rival[t]]
+            pairs = zip(names, w[:, y[t]].tolist(), other.tolist(), strict=True)
+            found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
+        sides = [
+            [] if path is None else [term for t in self.searched for term in self._terms(path.tolist(), t)]
+            for path in (y, rival)
+        ]
+        apart, alike = told_apart(*sides)
+        return found + apart, shared + alike
+
+    def _terms(self, y: list[int], t: int) -> list[Term]:
+        """What the labels before t add to the label there."""
+        seen = (t, *y[max(0, t - self.model.reach) : t + 1])
+        if seen not in self._contexts:
+            decided = [*y[:t], *[-1] * (len(y) - t)]
+            names, w = self.model.context_weights(self.model.context_rows(self.x, t, decided))
+            made = zip(names, w[:, y[t]].tolist(), strict=True)
+            self._contexts[seen] = [Term(name, weight, t) for name, weight in made]
+        return self._contexts[seen]
 
 
 def _removal(
@@ -263,10 +274,6 @@ def _removal(
     if n is None:
         return None
     return Removal(tuple(c for *_, c in telling[:n]), model.labels.outer[label_without(n)])
-
-
-def _until(y: Labels, t: int) -> list[int]:
-    return [int(label) if u < t else -1 for u, label in enumerate(y)]
 
 
 def _spelt(labels: LabelSet, y: Labels) -> str:
