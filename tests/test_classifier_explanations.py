@@ -2,12 +2,16 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from chaffinch import Classifier, ConfigError
 from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.kernels import Spectrum
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.nearest import NearestNeighbours
-from chaffinch.model.evidence import Evidence
+from chaffinch.model.choice_evidence import choice_evidence, several_evidence
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.recipes.classifiers import CLASSIFIERS
 
 GRAMS = ["good", "bad", "tea", "cake", "so", "very", "not", "at all"]
@@ -127,3 +131,61 @@ def test_numbers_and_what_stands_beside_texts_are_named():
     (one,) = numbers.explain([0.2, 0.8]).decisions
     assert one.answer == "a"
     assert {c.name for c in one.contributions} <= {"x0", "x1", "intercept"}
+
+
+def test_a_row_of_a_sparse_matrix_is_a_document():
+    sparse = pytest.importorskip("scipy.sparse")
+    X = sparse.csr_matrix(np.array([[0.0, 1.0], [1.0, 0.0]] * 5))
+    classifier = Classifier("ridge").fit(X, ["a", "b"] * 5)
+    assert classifier.explain(X[1]).answer == "b"
+
+
+def test_texts_that_a_kernel_compares_as_they_are_show_its_support():
+    classifier = Classifier("kernel-svm", kernel=Spectrum(length=2).normalised()).fit(*documents(40, 0))
+    (first, alone) = classifier.explain("good good tea").decisions
+    assert alone.subject == f"{first.answer} against {first.rival} alone"
+    assert all(c.kind in ("example", "constant") for c in alone.contributions)
+    assert added_up(alone) == pytest.approx((alone.score, alone.rival_score), abs=1e-4)
+
+
+numbers = st.integers(-16, 16).map(lambda n: n / 8)
+
+
+@st.composite
+def choices(draw):
+    """Features of a document: values, weights and intercepts that add up exactly."""
+    n, Y = draw(st.integers(0, 6)), draw(st.integers(2, 4))
+
+    def array(*shape):
+        size = int(np.prod(shape))
+        return np.array(draw(st.lists(numbers, min_size=size, max_size=size))).reshape(shape)
+
+    return array(n), array(n, Y), array(Y)
+
+
+@given(choices(), numbers)
+def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
+    values, weights, intercepts = choice
+    names, labels = [f"f{k}" for k in range(len(values))], [f"y{k}" for k in range(len(intercepts))]
+    scores = values @ weights + intercepts
+    p = np.full(len(labels), 0.5)
+    one = choice_evidence(names, values, weights, intercepts, scores, p, labels, Question())
+    assert added_up(one) == pytest.approx((one.score, one.rival_score))
+    if one.without is not None:
+        gone = [int(c.name[1:]) for c in one.without.features]
+        answers = [
+            labels[(np.delete(values, gone[:k]) @ np.delete(weights, gone[:k], axis=0) + intercepts).argmax()]
+            for k in range(len(gone) + 1)
+        ]
+        assert answers[-1] == one.without.answer
+        assert set(answers[:-1]) == {one.answer}
+    for label in labels:
+        asked = Question(against=label)
+        (one,) = several_evidence(names, values, weights, intercepts, scores, p, labels, asked, bar)
+        assert added_up(one) == pytest.approx((one.score, one.rival_score))
+        y = labels.index(label)
+        assert one.answer == (label if scores[y] >= bar else f"not {label}")
+        if one.without is not None:
+            gone = [int(c.name[1:]) for c in one.without.features]
+            left = np.delete(values, gone) @ np.delete(weights[:, y], gone) + intercepts[y]
+            assert (left >= bar) != (scores[y] >= bar)

@@ -77,6 +77,6 @@ def removal_sentence(names: Sequence[str], answer: str) -> str:
     >>> removal_sentence(["awful", "not good"], "+")
     "Without awful, 'not good' it would be +."
     """
-    listed = ", ".join(f"'{name}'" if " " in name else name for name in names[:LISTED])
+    listed = ", ".join(f"'{name}'" if " " in name and "'" not in name else name for name in names[:LISTED])
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"Without {listed}{more} it would be {answer}."
