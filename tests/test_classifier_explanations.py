@@ -141,7 +141,7 @@ def test_a_row_of_a_sparse_matrix_is_a_document():
 
 
 def test_texts_that_a_kernel_compares_as_they_are_show_its_support():
-    classifier = Classifier("kernel-svm", kernel=Spectrum(length=2).normalised()).fit(*documents(40, 0))
+    classifier = Classifier("kernel-svm", kernel=Spectrum(low=2, high=3).normalised()).fit(*documents(40, 0))
     (first, alone) = classifier.explain("good good tea").decisions
     assert alone.subject == f"{first.answer} against {first.rival} alone"
     assert all(c.kind in ("example", "constant") for c in alone.contributions)
