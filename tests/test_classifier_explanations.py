@@ -51,7 +51,7 @@ def added_up(one: Evidence) -> tuple[float, float]:
 
 
 def test_contributions_add_up_to_the_scores_of_a_classifier(classifier):
-    for text in documents(20, 1)[0]:
+    for text in documents(10, 1)[0]:
         first, *further = classifier.explain(text).decisions
         scores = dict(zip(classifier.classes_, classifier._scores([text], None)[0], strict=True))
         order = sorted(scores.values(), reverse=True)
@@ -107,7 +107,7 @@ def test_each_of_several_labels_is_explained_by_itself():
     X, y = documents(80, 0)
     sets = [[label, *(["tea"] if "tea" in text else [])] for text, label in zip(X, y, strict=True)]
     classifier = Classifier("svm").fit(X, sets)
-    for text in documents(20, 1)[0]:
+    for text in documents(10, 1)[0]:
         given = classifier.predict([text])[0]
         decisions = classifier.explain(text).decisions
         assert [one.answer for one in decisions] == given or not given

@@ -36,8 +36,8 @@ PARSING = {recipe.name: recipe.config() for recipe in PARSERS} | {
 
 @pytest.fixture(scope="module")
 def treebank():
-    return [d.tree for d in samples.load("trees", "train")[:150]], [
-        d.tree for d in samples.load("trees", "test")[:20]
+    return [d.tree for d in samples.load("trees", "train")[:100]], [
+        d.tree for d in samples.load("trees", "test")[:8]
     ]
 
 
@@ -135,13 +135,13 @@ def test_a_link_that_cannot_be_is_refused(aligner, pairs):
 
 @pytest.fixture(scope="module")
 def labellings():
-    table = TokenTable.from_documents(samples.load("ingredients", "train")[:150])
+    table = TokenTable.from_documents(samples.load("ingredients", "train")[:100])
     return cross_validated_tag_lists(lambda: Tagger("perceptron"), table, 5, 2)
 
 
 @pytest.fixture(scope="module")
 def trees(treebank):
-    return cross_validated_tree_lists(lambda: Parser("pcfg"), treebank[0][:80], 6, 2)
+    return cross_validated_tree_lists(lambda: Parser("pcfg"), treebank[0][:60], 6, 2)
 
 
 RERANKING = {
@@ -158,7 +158,7 @@ def test_the_features_of_candidates_add_up_and_all_have_names(name, request):
     kind, reranker = RERANKING[name]
     lists = request.getfixturevalue(kind)
     reranker.fit(lists)
-    for one in lists[:40]:
+    for one in lists[:12]:
         (found,) = reranker.explain(one).decisions
         scores = reranker.scores([one])[0]
         chosen = reranker.choose([one])[0]
@@ -233,7 +233,7 @@ def test_the_command_explains_trees_links_and_candidates(tmp_path, run, treebank
     assert "expected a candidate's number" in run("explain", reranker, lists, "--against", "x").err
     assert "--base" in run("explain", reranker, "a text").err
     tagger, tags = tmp_path / "tagger.chaff", tmp_path / "tags.chaff"
-    table = TokenTable.from_documents(samples.load("ingredients", "train")[:150])
+    table = TokenTable.from_documents(samples.load("ingredients", "train")[:100])
     Tagger("perceptron").fit(table).save(tagger)
     Reranker("risk").fit(labellings).save(tags)
     data = tmp_path / "new.conll"

@@ -73,7 +73,7 @@ def is_local(tagger) -> bool:
 
 
 def test_contributions_add_up_to_the_scores_of_every_decision(tagger):
-    for words in sentences(25, 1)[0]:
+    for words in sentences(10, 1)[0]:
         explanation = tagger.explain(words)
         predicted = tagger.predict([words])[0]
         assert [one.answer for one in explanation.decisions] == predicted
@@ -88,7 +88,7 @@ def test_contributions_add_up_to_the_scores_of_every_decision(tagger):
 
 
 def test_the_score_is_the_one_that_the_model_itself_gives(tagger):
-    for words in sentences(25, 2)[0]:
+    for words in sentences(10, 2)[0]:
         own = tagger.predict_kbest([words], 1)[0][0][0]
         decisions = tagger.explain(words).decisions
         if is_local(tagger):
@@ -102,7 +102,7 @@ def test_the_rival_is_the_best_labelling_with_another_label_there(tagger):
         rivals_of_steps(tagger)
         return
     labels = len(tagger.model_.labels.inner)
-    for words in (s for s in sentences(40, 3)[0] if len(s) <= 3):
+    for words in (s for s in sentences(20, 3)[0] if len(s) <= 3):
         every = tagger.predict_kbest([words], labels ** len(words))[0]
         for t, one in enumerate(tagger.explain(words).decisions):
             others = [(score, y) for score, y in every if y[t] != one.answer and score > -1e20]
@@ -120,7 +120,7 @@ def test_the_rival_is_the_best_labelling_with_another_label_there(tagger):
 def rivals_of_steps(tagger):
     """Where decisions are made one by one, the rival is the best other label of that step."""
     model = tagger.model_
-    for words in sentences(40, 3)[0]:
+    for words in sentences(20, 3)[0]:
         steps = model.steps(TokenTable.from_lists({"w": [words]}), 1)
         for t, one in enumerate(tagger.explain(words).decisions):
             assert one.step == steps.order[t]
@@ -158,7 +158,7 @@ class Without:
 def test_without_the_features_that_are_named_the_answer_is_the_other(tagger):
     model = getattr(tagger.model_, "second", tagger.model_)
     turned = 0
-    for words in sentences(25, 4)[0]:
+    for words in sentences(10, 4)[0]:
         table = TokenTable.from_lists({"w": [words]})
         if hasattr(tagger.model_, "read"):
             table = tagger.model_.read(table, 1)
@@ -199,7 +199,7 @@ def test_a_sentence_without_tokens_has_nothing_to_explain(tagger):
 def test_segments_of_any_scheme_have_rivals_that_differ(scheme):
     X, y = sentences(60, 0)
     tagger = Tagger("semi-crf").fit(X, convert(y, "BIO", scheme))
-    for words in (s for s in sentences(40, 3)[0] if len(s) <= 3):
+    for words in (s for s in sentences(20, 3)[0] if len(s) <= 3):
         every = tagger.predict_kbest([words], 4000)[0]
         for t, one in enumerate(tagger.explain(words).decisions):
             best = next((score for score, labels in every if labels[t] != one.answer), None)
