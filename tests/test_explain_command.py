@@ -135,6 +135,11 @@ def test_what_cannot_be_explained_is_one_sentence_and_exit_code_2(models, run, a
     assert outcome.err.count("\n") == 1
 
 
+def test_a_text_may_be_longer_than_a_name_of_a_file_and_have_lines(models, run):  # noqa: F811
+    assert run("explain", models[1], "awful tea " * 600).code == 0
+    assert run("explain", models[1], "awful\ntea").code == 0
+
+
 def test_nothing_is_written_where_the_page_fails(models, run, tmp_path):  # noqa: F811
     page = tmp_path / "why.html"
     assert run("explain", models[0], "one word", "--token", 9, "--html", page).code == 2

@@ -108,10 +108,17 @@ def _file(what: str) -> Path | None:
     """The file that is meant, or None for a text. What looks like a file's name is one, even if it is not there."""
     if not what.strip():
         raise DataError("there is no text to explain: give one, a file, or '-'")
-    if what == STDIO or (len(what) < 4096 and "\n" not in what and Path(what).exists()):
+    if what == STDIO or _is_there(what):
         return Path(what)
     looks = not any(c.isspace() for c in what) and (Path(what).suffix[1:].isalpha() or "/" in what)
     return Path(what) if looks else None
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return Path(name).exists()
+    except OSError:  # too long for a name
+        return False
 
 
 def _write_page(found: list[Explanation], title: str, top: int | None, path: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.model.evidence import (
     REST,
     Contribution,
@@ -78,11 +78,7 @@ def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> lis
     p = x.labels.collapsed(x.chain.logsum(potentials)[1]["unary"])
     found = []
     for t in asked:
-        if question.against is not None and x.labels.outer[decided[t]] == question.against:
-            if question.token is not None:
-                raise ConfigError(
-                    f"token {t + 1} ({x.words[t]}) got the label {question.against}: name another to compare it with"
-                )
+        if question.is_answer(x.labels.outer[decided[t]], t, x.words[t]):
             continue
         found.append(_of_token(x, potentials, kept, y, p, t, question.against))
     return found

@@ -33,6 +33,16 @@ class Question:
             raise DataError(f"there is no token {self.token + 1} in a sentence of {T} tokens")
         return range(self.token, self.token + 1)
 
+    def is_answer(self, answer: str, t: int, word: str) -> bool:
+        """Whether token t got the very label that is asked about; an error where the token was named too."""
+        if self.against != answer:
+            return False
+        if self.token is not None:
+            raise ConfigError(
+                f"token {t + 1} ({word}) got the label {answer}: name another to compare it with"
+            )
+        return True
+
     def checked(self, labels: Sequence[str]) -> "Question":
         """The same; ConfigError where ``against`` is none of these labels."""
         if self.against is not None and self.against not in labels:

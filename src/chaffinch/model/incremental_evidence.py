@@ -13,7 +13,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError
 from chaffinch.model.evidence import (
     FEATURE,
     LABELS,
@@ -102,7 +101,7 @@ def step_evidence(
         if x.known is not None and x.known[t] >= 0:
             found.append(Evidence(words[t], outer[outer_of[y]], 0.0, (), place=t, step=step, note=LISTED))
             continue
-        if _is_answer(outer[outer_of[y]], question, t, words[t]):
+        if question.is_answer(outer[outer_of[y]], t, words[t]):
             continue
         scores = steps.scores[t].astype(np.float64)
         rival = _other(scores, outer_of, outer_of[y], outer, question.against)
@@ -140,7 +139,7 @@ def path_evidence(
         if x.known is not None and x.known[t] >= 0:
             found.append(Evidence(words[t], answer, score, (), shared=score, place=t, note=LISTED))
             continue
-        if _is_answer(answer, question, t, words[t]):
+        if question.is_answer(answer, t, words[t]):
             continue
         other = next(
             (one for one in paths if _differs(outer[outer_of[one[1][t]]], answer, question.against)), None
@@ -175,15 +174,6 @@ def path_evidence(
 def _differs(label: str, answer: str, against: str | None) -> bool:
     """Whether a label is another than the answer, or the one that is asked about."""
     return label != answer if against is None else label == against
-
-
-def _is_answer(answer: str, question: Question, t: int, word: str) -> bool:
-    """Whether the label that is asked about was given: nothing to compare; an error where the token was named."""
-    if question.against != answer:
-        return False
-    if question.token is not None:
-        raise ConfigError(f"token {t + 1} ({word}) got the label {answer}: name another to compare it with")
-    return True
 
 
 def _other(

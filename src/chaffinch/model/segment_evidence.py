@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import DataError
 from chaffinch.model.evidence import (
     FEATURE,
     Contribution,
@@ -97,11 +97,7 @@ def segment_evidence(
     tags = x.tags(y)
     found = []
     for t in asked:
-        if question.against == tags[t]:
-            if question.token is not None:
-                raise ConfigError(
-                    f"token {t + 1} ({x.words[t]}) got the label {tags[t]}: name another to compare it with"
-                )
+        if question.is_answer(tags[t], t, x.words[t]):
             continue
         other = _rival(x, potentials, tags[t], t, question.against)
         rival = None if other is None else x.tags(other[1])
