@@ -7,8 +7,8 @@ from run_laboratory import written_anew
 
 from chaffinch import samples
 from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.held_out_opinions import held_out_opinions
-from chaffinch.doctor.label_errors import SURE, judged_part
+from chaffinch.doctor.label_errors import ODDS, judged_part
+from chaffinch.doctor.opinions import held_out_opinions
 from chaffinch.text.document import LABEL, Document
 
 PAGE = Path(__file__).parent / "retraining.md"
@@ -37,7 +37,7 @@ def slips() -> str:
         ]
         part, _ = judged_part([CorpusFile(Path(name), "", written)])
         assert part is not None
-        suspects = held_out_opinions(part, [d.text.casefold() for d in written]).doubtful(SURE)
+        suspects = held_out_opinions(part, [d.text.casefold() for d in written]).doubtful(ODDS)
         both = sum(wrong[i] for i in suspects.tolist())
         shares = f"{100 * both / len(suspects):.0f} %", f"{100 * both / sum(wrong):.0f} %"
         lines.append(f"| {name} | {len(wrong):,} | {sum(wrong)} | {len(suspects)} | {' | '.join(shares)} |")

@@ -10,7 +10,7 @@ from rich.table import Table
 from chaffinch.cli import console
 from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examine
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
-from chaffinch.doctor.label_errors import SURE
+from chaffinch.doctor.label_errors import ODDS
 from chaffinch.doctor.page import examination_page
 from chaffinch.files import display_name, writing_text
 
@@ -38,9 +38,10 @@ def command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Train no models, so judge no labels by those of other rows.")
     ] = False,
-    sure: Annotated[
-        float, typer.Option(help="How sure models must be that a label is wrong.", min=0.5, max=1.0)
-    ] = SURE,
+    odds: Annotated[
+        float,
+        typer.Option(help="How many times as probable models must find another label to doubt one.", min=1.0),
+    ] = ODDS,
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
@@ -66,7 +67,7 @@ def command(
             data,
             checks=check,
             quick=quick,
-            sure=sure,
+            odds=odds,
             label=label,
             text=text,
             label_separator=label_separator,

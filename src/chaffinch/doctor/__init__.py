@@ -3,7 +3,7 @@
 from chaffinch.doctor.corpus_file import CorpusFile, read_corpus
 from chaffinch.doctor.examination import CHECKS, Check, Examination, examine
 from chaffinch.doctor.finding import ERROR, HINT, SEVERITIES, WARNING, Finding
-from chaffinch.doctor.held_out_opinions import Opinions, held_out_opinions
+from chaffinch.doctor.opinions import Opinions, held_out_opinions
 
 __all__ = [
     "CHECKS",

@@ -98,7 +98,7 @@ def examine(
     *,
     checks: Sequence[str] | None = None,
     quick: bool = False,
-    sure: float = label_errors.SURE,
+    odds: float = label_errors.ODDS,
     label: str | None = None,
     text: str | None = None,
     label_separator: str | None = None,
@@ -109,7 +109,7 @@ def examine(
     """Examine the files of one corpus; the first is what is trained on, the others are held out.
 
     checks: names of the checks to make; by default all   quick: all but the one that trains models
-    sure:   how sure held-out models must be that a label is wrong
+    odds:   how many times as probable held-out models must find another label
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "tags.conll"
@@ -121,6 +121,8 @@ def examine(
     for name in checks or ():
         if name not in NAMES:
             raise ConfigError(f"there is no check {name!r}; there are {', '.join(NAMES)}")
+    if odds < 1:
+        raise ConfigError(f"odds against a label are at least 1, got {odds:g}")
     told = {"label": label, "text": text, "label_separator": label_separator}
     files = [read_corpus(path, told) for path in paths]
     wanted = [c for c in CHECKS if (checks is None or c.name in checks) and not (quick and c.find is None)]
@@ -137,6 +139,6 @@ def examine(
             )
         else:
             findings += label_errors.label_errors(
-                files, sure=sure, seed=seed, threads=threads, on_fold=on_fold
+                files, odds=odds, seed=seed, threads=threads, on_fold=on_fold
             )
     return Examination(files, findings, tuple(check.name for check in wanted), notes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from chaffinch.doctor.corpus_file import CorpusFile, normalised
 from chaffinch.doctor.finding import WARNING, Finding, quoted
-from chaffinch.doctor.held_out_opinions import FOLDS, Opinions, held_out_opinions
+from chaffinch.doctor.opinions import FOLDS, Opinions, held_out_opinions
 from chaffinch.lab.parts import Part, Texts
 from chaffinch.progress import Listener, keep_going
 from chaffinch.text.alignment import tagged
@@ -16,7 +16,8 @@ from chaffinch.text.table import TokenTable
 
 CHECK = "suspects"
 
-SURE = 0.8  # chosen on the embedded samples, whose slips are known: docs/retraining.md
+ODDS = 10.0  # chosen on the embedded samples, whose slips are known: docs/retraining.md
+MOST_SPOKEN = 1000  # odds that findings tell
 FEWEST_ROWS = 30  # of which a model can learn anything
 
 Place = tuple[int, int]  # file and document
@@ -25,22 +26,22 @@ Place = tuple[int, int]  # file and document
 def label_errors(
     files: Sequence[CorpusFile],
     *,
-    sure: float = SURE,
+    odds: float = ODDS,
     folds: int = FOLDS,
     seed: int = 0,
     threads: int = 0,
     on_fold: Listener = keep_going,
 ) -> Iterator[Finding]:
-    """Every label that held-out models would replace, and are at least so sure of; the surest first."""
+    """Every label against which held-out models give at least these odds; the greatest first."""
     part, places = judged_part(files)
     if part is None:
         return
     groups = [_group(f, files[f].documents[n]) for f, n in places]
     found = held_out_opinions(part, groups, folds=folds, seed=seed, threads=threads, on_fold=on_fold)
     if isinstance(part, Texts):
-        yield from _texts(files, places, found, sure)
+        yield from _texts(files, places, found, odds)
     else:
-        yield from _tokens(files, places, part, found, sure)
+        yield from _tokens(files, places, part, found, odds)
 
 
 def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
@@ -83,27 +84,30 @@ def _group(f: int, d: Document) -> str:
 
 
 def _texts(
-    files: Sequence[CorpusFile], places: Sequence[Place], found: Opinions, sure: float
+    files: Sequence[CorpusFile], places: Sequence[Place], found: Opinions, odds: float
 ) -> Iterator[Finding]:
-    for i in found.doubtful(sure).tolist():
+    odds_of = found.odds
+    for i in found.doubtful(odds).tolist():
         f, n = places[i]
         other = found.labels[found.other[i]]
-        what = f"labelled {found.labels[found.given[i]]}, {_percent(found.p_other[i])} sure of {other}: "
+        against = float(odds_of[i])
+        what = f"labelled {found.labels[found.given[i]]}, {_spoken(against)} for {other}: "
         yield files[f].finding(
             CHECK,
             WARNING,
             n,
             what + quoted(files[f].documents[n].text),
             f"{other}?",
-            weight=float(found.p_other[i]),
+            weight=against,
         )
 
 
 def _tokens(
-    files: Sequence[CorpusFile], places: Sequence[Place], table: TokenTable, found: Opinions, sure: float
+    files: Sequence[CorpusFile], places: Sequence[Place], table: TokenTable, found: Opinions, odds: float
 ) -> Iterator[Finding]:
     """Neighbouring tokens of one sentence are one finding."""
-    chosen = np.sort(found.doubtful(sure))
+    odds_of = found.odds
+    chosen = np.sort(found.doubtful(odds))
     sentence = np.searchsorted(table.ptr, chosen, side="right") - 1
     new_run = np.ones(len(chosen), bool)
     new_run[1:] = (np.diff(chosen) > 1) | (np.diff(sentence) > 0)
@@ -117,10 +121,10 @@ def _tokens(
         words = " ".join(token.text for token in d.tokens[first : first + len(run)])
         given = " ".join(found.labels[i] for i in found.given[run].tolist())
         other = " ".join(found.labels[i] for i in found.other[run].tolist())
-        p = float(found.p_other[run].min())
-        what = f"{words!r} is {given}, {_percent(p)} sure of {other}: {quoted(d.text)}"
-        yield files[f].finding(CHECK, WARNING, n, what, f"{other}?", token=first, weight=p)
+        against = float(odds_of[run].max())
+        what = f"{words!r} is {given}, {_spoken(against)} for {other}: {quoted(d.text)}"
+        yield files[f].finding(CHECK, WARNING, n, what, f"{other}?", token=first, weight=against)
 
 
-def _percent(p: float) -> str:
-    return f"{min(99.9, 100 * p):.1f} %"
+def _spoken(odds: float) -> str:
+    return f"{odds:.0f} to 1" if odds < MOST_SPOKEN else f"over {MOST_SPOKEN:,} to 1"

@@ -19,6 +19,7 @@ from chaffinch.text.document import LABEL
 from chaffinch.trust.calibration import fitted_temperature
 
 FOLDS = 5
+TINY = 1e-9  # a probability that is as good as none
 MOST_CALIBRATED = 20_000  # labels that a temperature is fitted to
 
 # A plain likelihood, whose probabilities are honest, by the quickest optimiser.
@@ -40,11 +41,17 @@ class Opinions:
     p_given: NDArray[np.float32]
     p_other: NDArray[np.float32]
 
-    def doubtful(self, sureness: float) -> NDArray[np.int64]:
-        """The units whose label the model would replace, and is at least so sure of; the surest first."""
+    @property
+    def odds(self) -> NDArray[np.float32]:
+        """How many times as probable the other label is as the given one; NaN where the model had no say."""
+        return (self.p_other / np.maximum(self.p_given, TINY)).astype(np.float32)
+
+    def doubtful(self, odds: float) -> NDArray[np.int64]:
+        """The units with at least these odds against their label; the greatest first."""
+        against = self.odds
         with np.errstate(invalid="ignore"):
-            chosen = np.flatnonzero(self.p_other >= sureness)
-        return chosen[np.argsort(-self.p_other[chosen], kind="stable")]
+            chosen = np.flatnonzero(against >= odds)
+        return chosen[np.argsort(-against[chosen], kind="stable")]
 
 
 def held_out_opinions(
