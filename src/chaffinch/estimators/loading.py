@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import modelfile
-from chaffinch.errors import ModelFileError
+from chaffinch.errors import ChaffinchError, ModelFileError
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.parser import Parser
@@ -13,6 +13,9 @@ from chaffinch.estimators.tagger import Tagger
 
 # By the task that the file's header names.
 ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifier, Aligner, Parser, Reranker)}
+
+# What the parts of a model say of sections that do not go together; a file is read before it is trusted.
+FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 def load(path: str | Path) -> Any:
@@ -28,4 +31,15 @@ def load(path: str | Path) -> Any:
     task = file.header.details.get("task")
     if not isinstance(task, str | None) or task not in ESTIMATORS:
         raise ModelFileError(f"{path}: holds a model for {task!r}, which this version does not know")
-    return ESTIMATORS[task].loaded(file)
+    try:
+        return ESTIMATORS[task].loaded(file)
+    except FAULTS as e:
+        raise _damaged(file.source, e) from None
+
+
+def _damaged(source: str, e: BaseException) -> ModelFileError:
+    """What was found wrong, in one line that begins with the file."""
+    said = next(iter(str(e).splitlines()), "")
+    if not isinstance(e, ChaffinchError):
+        said = f"is damaged: {type(e).__name__} {said}".rstrip()
+    return ModelFileError(said if said.startswith(f"{source}: ") else f"{source}: {said}")

@@ -101,6 +101,7 @@ class SparseWeights:
         kept = kind("values", (np.float32, np.int8, np.int16))
         values = need.array(f"{name}.values", kept, (nnz,))
         scale = need.array(f"{name}.scale", np.float32, (1,), finite=True)
-        if not np.isfinite(values).all():
+        largest = np.abs(values.astype(np.float64)).max(initial=0.0) * abs(float(scale[0]))
+        if not largest <= np.finfo(np.float32).max:
             raise ModelFileError(f"{file.source}: array '{name}.values' holds a number that is not finite")
         return cls(counts.astype(np.uint16), columns.astype(np.uint16), values, float(scale[0]))

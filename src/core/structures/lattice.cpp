@@ -76,6 +76,7 @@ void Lattice::choose(std::int64_t t, const Pruning& pruning) {
     const float least = std::max(std::min(pruning.threshold, *std::max_element(p, p + w_.Y)), 1e-30f);
     for (std::int64_t y = 0; y < w_.Y; ++y)
         if (p[y] >= least) states_.push_back(static_cast<std::uint16_t>(y));
+    if (static_cast<std::ptrdiff_t>(states_.size()) == from) states_.push_back(0); // weights beyond all numbers
     const auto begin = states_.begin() + from;
     if (states_.end() - begin > pruning.most) {
         const auto likelier = [p](std::uint16_t a, std::uint16_t b) { return p[a] != p[b] ? p[a] > p[b] : a < b; };
