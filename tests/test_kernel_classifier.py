@@ -211,6 +211,7 @@ def test_the_command_line_trains_predicts_and_lists_support_vectors(run: Runner,
         )
         assert made.code == 0, made.err
         assert "support vectors" in made.out
+        assert ("of the optimum" in made.out) == (recipe in ("kernel-svm", "kernel-eg"))
         assert "0 features" not in made.out
     made = run("train", tmp_path / "train.jsonl", "-o", model, "--recipe", "kernel-svm", "--C", "5")
     assert made.code == 0, made.err

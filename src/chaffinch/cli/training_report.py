@@ -63,6 +63,7 @@ def keep_trained(
             "cpu_s": round(took.cpu_s, 4),
             "epochs": len(estimator.history_),
             **facts,
+            **({"objective": objective} if (objective := _objective(estimator.history_)) else {}),
             **scores,
             "model": str(asked.model),
             "model_bytes": size,
@@ -74,7 +75,7 @@ def keep_trained(
     out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
     out.print(
-        f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_best(estimator.history_)}; "
+        f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator.history_)}{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
     )
     sys.stdout.flush()
@@ -87,6 +88,21 @@ def _best(history: Sequence[Progress]) -> str:
         return ""
     best = max(scored, key=lambda p: p.scores["dev"])
     return f"; {best.task} {best.done} of {history[-1].done} is kept, the best on dev"
+
+
+def _objective(history: Sequence[Progress]) -> dict[str, float]:
+    """Primal, dual and the gap between them where they were looked at last; nothing where they never were."""
+    looks = [p.scores for p in history if "gap" in p.scores]
+    return {name: float(looks[-1][name]) for name in ("primal", "dual", "gap")} if looks else {}
+
+
+def _gap(history: Sequence[Progress]) -> str:
+    """How far the weights are from the optimum at most."""
+    found = _objective(history)
+    if not found:
+        return ""
+    share = 100 * max(found["gap"], 0.0) / max(abs(found["primal"]), 1e-30)
+    return f", within {share:.2g} % of the optimum"
 
 
 def _table(scores: Scores) -> Table:
