@@ -172,6 +172,13 @@ def test_words_get_the_evidence_of_the_features_that_see_them(tagger, classifier
     assert evidence[0, 5] > abs(evidence[13, 16])
 
 
+def test_labels_with_spaces_are_labels_like_others():
+    tagger = Tagger("perceptron").fit(
+        [["a", "b"], ["b", "a"]] * 3, [["a noun", "a verb"], ["a verb", "a noun"]] * 3
+    )
+    assert "a: a noun, not a verb" in tagger.explain(["a", "b"]).text()
+
+
 def test_offsets_inside_of_values_are_not_taken_for_places():
     seen = (Contribution("w[0]=[5]", 1.0, place=1), Contribution("w[-1]=a[1]|w[0]=b", 1.0, place=1))
     assert token_evidence(Evidence("b", "X", 2.0, seen), 3) == [0.5, 1.5, 0.0]

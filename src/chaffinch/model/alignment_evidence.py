@@ -178,5 +178,5 @@ def _differently(x: PairScores, y: Any, rival: Any, what: str) -> str:
     )
 
 
-def _spelt(x: PairScores, y: Any) -> str:
-    return " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(x.plain(y)))
+def _spelt(x: PairScores, y: Any) -> tuple[str, ...]:
+    return tuple(f"{i + 1}-{j + 1}" for i, j in sorted(x.plain(y)))

@@ -228,8 +228,8 @@ def _score(chain: Chain, potentials: Parts, y: Labels) -> float:
     return potentials.dot(chain.parts(potentials.shape, y))
 
 
-def _spelt(labels: LabelSet, y: Labels) -> str:
-    return " ".join(labels.outer[i] for i in labels.outer_of[y].tolist())
+def _spelt(labels: LabelSet, y: Labels) -> tuple[str, ...]:
+    return tuple(labels.outer[i] for i in labels.outer_of[y].tolist())
 
 
 def chain_terms(

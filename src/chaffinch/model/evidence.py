@@ -96,7 +96,7 @@ class Evidence:
     step:    when it was decided, from 0, where decisions are made one after the other
     without: what would have to go for another answer; None where there is no such set, or it was not looked for
     note:    one sentence that a reader needs besides
-    whole:   the entire answer and the entire rival where the decision is one part of them
+    whole:   the entire answer and the entire rival, label by label or link by link, where this is one part of them
     """
 
     subject: str
@@ -112,7 +112,7 @@ class Evidence:
     step: int | None = None
     without: Removal | None = None
     note: str = ""
-    whole: tuple[str, str] | None = None
+    whole: tuple[tuple[str, ...], tuple[str, ...]] | None = None
 
     @property
     def margin(self) -> float:

@@ -266,5 +266,5 @@ def _removal(
     return Removal(tuple(c for *_, c in telling[:n]), model.labels.outer[label_without(n)])
 
 
-def _spelt(labels: LabelSet, y: Labels) -> str:
-    return " ".join(labels.outer[i] for i in labels.outer_of[y].tolist())
+def _spelt(labels: LabelSet, y: Labels) -> tuple[str, ...]:
+    return tuple(labels.outer[i] for i in labels.outer_of[y].tolist())

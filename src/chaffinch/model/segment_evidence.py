@@ -116,7 +116,7 @@ def segment_evidence(
                 place=t,
                 without=None if other is None else _removal(x, y, other[1], tags[t], t),
                 note="" if other is not None else "No segmentation gives this token such a label.",
-                whole=None if rival is None else (" ".join(tags), " ".join(rival)),
+                whole=None if rival is None else (tuple(tags), tuple(rival)),
             )
         )
     return found

@@ -6,7 +6,7 @@ from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Bar, Html, Page, figure, join, paragraph, tag
 from chaffinch.report.signed_bars import signed_bars
 from chaffinch.trust.explanation import Explanation
-from chaffinch.trust.explanation_text import WIDE, contribution_name, removal_sentence
+from chaffinch.trust.explanation_text import WIDE, also_changed, contribution_name, removal_sentence
 from chaffinch.trust.word_evidence import text_evidence, text_pieces, token_evidence
 
 LEGEND = (
@@ -97,6 +97,8 @@ def _caption(one: Evidence, words: tuple[str, ...]) -> str:
     if one.step is not None:
         said.append(f"; decision number {one.step + 1}")
     said.append(".")
+    if also := also_changed(one, words):
+        said.append(f" {also}")
     if one.without is not None:
         names = [contribution_name(c, one, words) for c in one.without.features]
         said.append(f" {removal_sentence(names, one.without.answer)}")

@@ -26,6 +26,8 @@ def _lines(one: Evidence, words: tuple[str, ...], top: int) -> list[str]:
     broad = min(48, max(map(len, names), default=0))
     for c, number, name in zip(every, numbers, names, strict=True):
         lines.append(f"  {number:>{width}}  {name:<{broad}}  {_made_of(c, one)}".rstrip())
+    if also := also_changed(one, words):
+        lines.append(f"  {also}")
     if one.without is not None:
         lines.append(f"  {_without(one, words)}")
     if one.note:
@@ -55,7 +57,7 @@ def contribution_name(c: Contribution, one: Evidence, words: tuple[str, ...]) ->
     """The name, and the word that it was seen at where that is another than the one in question."""
     if c.place is None or one.place in (None, c.place):
         return c.name
-    return f"{c.name} @ {words[c.place]}"
+    return f"{c.name} @ {c.place + 1} {words[c.place]}"
 
 
 def _made_of(c: Contribution, one: Evidence) -> str:
@@ -63,6 +65,20 @@ def _made_of(c: Contribution, one: Evidence) -> str:
     if one.rival is None:
         return f"{times}{c.weight:+.3f}" if times else ""
     return f"{times}({c.weight:+.3f} - {_signed(c.rival)})"
+
+
+def also_changed(one: Evidence, words: tuple[str, ...]) -> str:
+    """What else would be another under the rival; nothing where that is the one label.
+
+    >>> also_changed(Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W"))), ("a", "b", "c"))
+    'Then c would be W, too.'
+    """
+    if one.whole is None or one.place is None:
+        return ""
+    pairs = zip(words, *one.whole, strict=True)
+    found = [f"{w} would be {b}" for t, (w, a, b) in enumerate(pairs) if a != b and t != one.place]
+    more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
+    return f"Then {', '.join(found[:LISTED])}{more}, too." if found else ""
 
 
 def _without(one: Evidence, words: tuple[str, ...]) -> str:

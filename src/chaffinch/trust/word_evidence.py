@@ -44,20 +44,25 @@ def text_evidence(one: Evidence, text: str, pieces: Sequence[tuple[int, int]]) -
     [0.5, 1.0, 0.0]
     """
     found = [0.0] * len(pieces)
-    lower = text.lower()
     for c in one.contributions:
         if c.kind != FEATURE:
             continue
         quoted = _QUOTED.match(c.name)
-        gram = (quoted[1] if quoted else c.name).lower().strip()
-        spans = [m.span() for m in re.finditer(_pattern(gram, whole=quoted is None), lower)] if gram else []
+        pattern = _pattern(quoted[1] if quoted else c.name, whole=quoted is None)
+        spans = [m.span() for m in re.finditer(pattern, text, re.IGNORECASE)] if pattern else []
         touched = [i for i, (a, b) in enumerate(pieces) if any(a < end and start < b for start, end in spans)]
         for i in touched:
             found[i] += c.difference / len(touched)
     return found
 
 
-def _pattern(gram: str, *, whole: bool) -> str:
-    """Words with anything but words between them; whole: not inside of longer words."""
-    inner = r"\W+".join(map(re.escape, gram.split()))
-    return rf"(?<!\w){inner}(?!\w)" if whole else inner
+def _pattern(name: str, *, whole: bool) -> str:
+    """Words with anything but words between them; whole: not inside of longer words. A hashed feature may have several
+    n-grams.
+
+    >>> _pattern("no tea / tea", whole=False)
+    'no\\\\W+tea|tea'
+    """
+    grams = [r"\W+".join(map(re.escape, gram.split())) for gram in name.split(" / ")]
+    inner = "|".join(gram for gram in grams if gram)
+    return rf"(?<!\w)(?:{inner})(?!\w)" if whole and inner else inner
