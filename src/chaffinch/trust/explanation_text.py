@@ -70,7 +70,8 @@ def _made_of(c: Contribution, one: Evidence) -> str:
 def also_changed(one: Evidence, words: tuple[str, ...]) -> str:
     """What else would be another under the rival; nothing where that is the one label.
 
-    >>> also_changed(Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W"))), ("a", "b", "c"))
+    >>> one = Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W")))
+    >>> also_changed(one, ("a", "b", "c"))
     'Then c would be W, too.'
     """
     if one.whole is None or one.place is None:
