@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from chaffinch import Aligner, Classifier, Parser, Tagger, load, samples
 from chaffinch.corpus import write
+from chaffinch.corpus.conversion import convert
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.intervals import Comparison
@@ -188,6 +189,39 @@ def test_columns_that_a_model_does_not_read_may_be_there(tmp_path: Path) -> None
     Tagger("hmm").fit([[w for w, _ in s] for s in X], [["Q", "N"]] * 2).save(tmp_path / "one.chaff")
     (tmp_path / "test.conll").write_text("two\tCD\tQ\neggs\tNNS\tN\n\n")
     assert compare_models(tmp_path / "one.chaff", tmp_path / "two.chaff", tmp_path / "test.conll").rows == 1
+
+
+def test_of_several_labels_those_missed_and_those_invented_are_told(tmp_path: Path) -> None:
+    texts = ["good soup", "good staff", "bad soup", "bad staff"] * 3
+    sets = [["soup"], ["staff"], ["soup", "bad"], ["staff", "bad"]] * 3
+    Classifier("svm").fit(texts, [one[:1] for one in sets]).save(tmp_path / "old.chaff")
+    Classifier("svm").fit(texts, sets).save(tmp_path / "new.chaff")
+    (tmp_path / "test.csv").write_text("text,label\nbad soup,soup|bad\ngood staff,staff\n")
+    found = compare_models(
+        tmp_path / "old.chaff", tmp_path / "new.chaff", tmp_path / "test.csv", label_separator="|"
+    )
+    [change] = found.changes
+    assert (change.kind, dict(change.gone)) == (FIXED, {"bad missed": 1})
+    assert change.as_dict()["new"] == ["bad", "soup"]
+
+
+def test_spans_of_characters_are_compared_with_their_lines(folder: Path, tmp_path: Path) -> None:
+    spans = tmp_path / "posts.jsonl"
+    convert(folder / "posts-test.conll", spans, to_format="jsonl-spans")
+    by_spans = compare_models(folder / "tags-old.chaff", folder / "tags-new.chaff", spans)
+    assert {c.where for c in by_spans.changes} == {f"{spans}:{c.row + 1}" for c in by_spans.changes}
+    assert by_spans.changes
+
+
+def test_another_column_may_hold_the_right_labels(folder: Path, tmp_path: Path) -> None:
+    lines = (folder / "posts-test.conll").read_text().splitlines()
+    turned = [f"{line}\tX" if line else "" for line in lines]
+    (tmp_path / "turned.conll").write_text("\n".join(turned) + "\n")
+    models = folder / "tags-old.chaff", folder / "tags-new.chaff"
+    turned_scores = compare_models(*models, tmp_path / "turned.conll", label="2").evaluation
+    assert (
+        turned_scores.comparison == compare_models(*models, folder / "posts-test.conll").evaluation.comparison
+    )
 
 
 # -- the verdict --------------------------------------------------------------------------------------------------

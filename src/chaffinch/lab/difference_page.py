@@ -14,6 +14,7 @@ from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600
 EACH = 20  # rows shown of one confusion
+SHOWN_CONFUSIONS = 60
 
 HEADINGS = {
     "broken": "Broken: right before, wrong now",
@@ -43,8 +44,10 @@ def difference_page(difference: ModelDifference, verdict: Verdict | None, top: i
     page.add("The two", _sides(difference))
     confusions = difference.confusions()
     if confusions:
-        head = ("what", "gone", "come") if difference.evaluation is not None else ("what", "", "times")
-        page.add("Confusions", table(head, [(n, g, c) for n, g, c in confusions[:60]]))
+        judged = difference.evaluation is not None
+        head = ("what", "gone", "come") if judged else ("what", "times")
+        listed = [(name, gone, come) if judged else (name, come) for name, gone, come in confusions]
+        page.add("Confusions", table(head, listed[:SHOWN_CONFUSIONS]))
     for kind in KINDS:
         rows = list(_rows(difference, kind, top))
         if rows:
