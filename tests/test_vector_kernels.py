@@ -180,6 +180,15 @@ def test_an_open_gamma_is_settled_on_the_training_data():
 def test_what_is_no_finite_number_is_refused_with_its_place():
     with pytest.raises(DataError, match=r"of object 2 and object 1 is nan: a kernel must be a finite number"):
         FunctionKernel(lambda a, b: math.nan if a == 2 else 1.0).gram([1, 2], [1, 2])
+    odd = FunctionKernel(lambda a, b: math.nan if 300 in (a, b) else 1.0)
+    with pytest.raises(
+        DataError, match="of object 301 and object 1 is nan"
+    ):  # rows are computed some at a time
+        odd.expansion(range(400), range(3), np.ones((3, 1)))
+    with pytest.raises(DataError, match="of object 301 and object 1 is nan"):
+        GramRows(odd, range(301), megabytes=0.01).row(300)
+    with pytest.raises(DataError, match="of object 301 and object 301 is nan"):
+        odd.diagonal(range(400))
     with pytest.raises(DataError, match="must return a number, got 'high' for objects 1 and 1"):
         FunctionKernel(lambda a, b: "high").gram([1])
     with pytest.raises(DataError, match="row 2 holds NaN"):

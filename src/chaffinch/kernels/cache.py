@@ -108,7 +108,7 @@ class GramRows:
 
     def _block(self, which: NDArray[Any]) -> NDArray[np.float32]:
         self.computed += len(which)
-        return self._checked(self.kernel.gram(self.objects.taken(which), self.objects, threads=self.threads))
+        return self._checked(self.kernel.rows(self.objects, which, self.objects, self.threads))
 
     @staticmethod
     def _checked(K: NDArray[Any]) -> NDArray[np.float32]:

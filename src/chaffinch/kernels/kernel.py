@@ -53,12 +53,17 @@ class Kernel:
         """K[i, j] = k(A_i, B_j); every entry is a finite number, or DataError names the first that is not."""
         a = self.prepared(A)
         b = a if B is None or B is A else self.prepared(B)
-        K = self.block(a, b, threads)
+        return self.finite(self.block(a, b, threads))
+
+    def rows(self, A: Any, which: NDArray[np.integer[Any]], B: Any, threads: int) -> Block:
+        """Some rows of the Gram block of prepared objects; an error names the objects by their numbers in A."""
+        return self.finite(self.block(A.taken(which), B, threads), which)
+
+    def finite(self, K: Block, which: NDArray[np.integer[Any]] | None = None) -> Block:
+        """The block, whose rows are these objects, or DataError where it holds what is no finite number."""
         if not np.isfinite(K).all():
             i, j = (int(at[0]) for at in np.nonzero(~np.isfinite(K)))
-            raise DataError(
-                f"{self!r} of object {i + 1} and object {j + 1} is {K[i, j]}: a kernel must be a finite number"
-            )
+            raise self._refused(i if which is None else int(which[i]), j, K[i, j])
         return K
 
     def block(self, A: Any, B: Any, threads: int) -> Block:
@@ -71,7 +76,9 @@ class Kernel:
         out = np.empty(len(a), np.float64)
         for i in range(len(a)):
             one = a.taken(np.array([i]))
-            out[i] = self.gram(one, one, threads=threads)[0, 0]
+            out[i] = self.block(one, one, threads)[0, 0]
+            if not np.isfinite(out[i]):
+                raise self._refused(i, i, out[i])
         return out
 
     def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
@@ -80,7 +87,7 @@ class Kernel:
         out = np.empty((len(a), w.shape[1]), np.float64)
         for first in range(0, len(a), EXPANSION_ROWS):
             rows = np.arange(first, min(first + EXPANSION_ROWS, len(a)))
-            out[rows] = self.gram(a.taken(rows), b, threads=threads) @ w
+            out[rows] = self.rows(a, rows, b, threads) @ w
         return out
 
     def grouped_expansion(
@@ -93,6 +100,11 @@ class Kernel:
             if last > first:
                 out[:, g] = self.expansion(a, b.taken(np.arange(first, last)), w[first:last], threads=threads)
         return out
+
+    def _refused(self, n: int, m: int, value: float) -> DataError:
+        return DataError(
+            f"{self!r} of object {n + 1} and object {m + 1} is {value}: a kernel must be a finite number"
+        )
 
     def __add__(self, other: "Kernel") -> "Kernel":
         return Sum((self, other))

@@ -52,8 +52,7 @@ class Voted:
         step = max(1, BLOCK // max(1, len(self.support)))
         for first in range(0, len(given), step):
             rows = np.arange(first, min(first + step, len(given)))
-            K = self.kernel.gram(given.taken(rows), self.support, threads=threads)
-            out[rows] = self.of_block(K)
+            out[rows] = self.of_block(self.kernel.rows(given, rows, self.support, threads))
         return out
 
     def of_block(self, K: NDArray[np.floating]) -> NDArray[np.float64]:
