@@ -449,3 +449,49 @@ def test_tasks_of_label_studio_are_told_by_their_number(tmp_path: Path) -> None:
     assert "item 2" in refused.what
     assert padded.where == f"{path}, item 3"
     assert "ends with a space" in padded.what
+
+
+# -- what is said by saying nothing -------------------------------------------------------------------------------
+
+
+def test_a_text_with_spans_and_the_same_without_contradict_each_other(tmp_path: Path) -> None:
+    rows = span_row("Ann left", (0, 3, "PER")) * 2 + span_row("Ann left")
+    [conflict] = found("conflicts", rows, folder=tmp_path, ending=".jsonl")
+    assert conflict.line == 3
+    assert "no such span here, 'Ann' is PER" in conflict.what
+
+
+def test_a_row_without_a_label_is_an_error_unless_rows_may_have_several(tmp_path: Path) -> None:
+    rows = "label,text\na,one\n,two\nb,three\na,four\nb,five\na,six\nb,seven\n"
+    [fault] = found("labels", rows, folder=tmp_path, ending=".csv")
+    assert (fault.line, fault.severity) == (3, "error")
+    several = rows.replace("a,four", "a|b,four")
+    assert found("labels", several, folder=tmp_path, ending=".csv", label_separator="|") == []
+
+
+def test_a_sentence_that_is_told_of_as_a_whole_is_not_told_of_word_by_word(tmp_path: Path) -> None:
+    usual = "we O\nate O\nhot O\nsoup B-FOOD\nat O\nnoon O\n\n"
+    odd = usual.replace("B-FOOD", "B-PLACE")
+    assert len(found("conflicts", usual * 2 + odd, folder=tmp_path)) == 1
+
+
+def test_missing_spans_are_doubted_too(tmp_path: Path) -> None:
+    names = ["Ann", "Bo", "Cy", "Di", "Ed", "Flo"]
+    rows = [
+        span_row(f"today {name} went home to {i}", (6, 6 + len(name), "PER"))
+        for i in range(12)
+        for name in names
+    ]
+    rows.insert(40, span_row("today Ann went home to 99"))
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(rows))
+    doubted = examine([path], checks=["suspects"]).of("suspects")
+    assert 41 in {f.line for f in doubted}
+    assert doubted[0].suggestion == "B-PER?"
+
+
+def test_sentences_of_one_document_are_judged_by_text_where_documents_are_few(tmp_path: Path) -> None:
+    path = tmp_path / "x.conll"
+    sentences = "".join(f"{w}{i} N\nruns V\n\n" for i in range(20) for w in "ab")
+    path.write_text("-DOCSTART- O\n\n" + sentences)
+    assert examine([path], checks=["suspects"]).notes == []

@@ -17,21 +17,23 @@ EDGE = ""  # beyond the ends of a sentence
 WHOLE_ROWS = 1e3  # by how much a text that is labelled in two ways weighs more than a word
 
 Window = tuple[str, ...]
+Place = tuple[int, int]  # file and document
 
 
 def conflicts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Rows that contradict others; the rarer the label among its equals, the worse."""
-    yield from _texts(files)
-    yield from _surroundings(files)
+    told: set[Place] = set()
+    yield from _texts(files, told)
+    yield from _surroundings(files, told)
     yield from _names(files)
 
 
-def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Whole texts with more than one annotation."""
+def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
+    """Whole texts with more than one annotation; their places are put into ``told``."""
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
-            if is_annotated(d) and d.text.strip():
+            if (is_annotated(d) or file.has_spans) and d.text.strip():
                 rows[normalised(content(d))].append((f, n))
     for places in rows.values():
         if len(places) < 2:
@@ -47,13 +49,11 @@ def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
             if one == usual:
                 continue
             d = files[f].documents[n]
-            where, often = (
-                files[g].place(m),
-                f"{times[usual]} of {len(places)} times" if times[usual] > 1 else "once",
-            )
             if d.columns.get(LABEL) and len(d.tokens) != len(other.tokens):
                 continue  # the same letters, cut into other words
-            what = f"{_difference(d, other)} at {where} ({often}): {quoted(d.text)}"
+            told.add((f, n))
+            often = f"{times[usual]} of {len(places)} times" if times[usual] > 1 else "once"
+            what = f"{_difference(d, other)} at {files[g].place(m)} ({often}): {quoted(d.text)}"
             severity = ERROR if content(d) == content(other) else WARNING
             yield files[f].finding(
                 CHECK,
@@ -66,8 +66,8 @@ def _texts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
             )
 
 
-def _surroundings(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Tokens with the same words around them and another tag; rows that are equal as a whole are told of above."""
+def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
+    """Tokens with the same words around them and another tag, but for rows that were told of as a whole."""
     mixed = _mixed_windows(files)
     tags: dict[Window, Counter[str]] = defaultdict(Counter)
     places: dict[Window, list[tuple[int, int, int]]] = defaultdict(list)
@@ -85,7 +85,7 @@ def _surroundings(files: Sequence[CorpusFile]) -> Iterator[Finding]:
         for f, n, t in places[window]:
             d = files[f].documents[n]
             given = d.columns[LABEL][t]
-            if given == usual:
+            if given == usual or (f, n) in told:
                 continue
             times = f"{most} of {counted.total()} times"
             what = f"{d.tokens[t].text!r} is {given} in {around!r}, else {usual} ({times})"

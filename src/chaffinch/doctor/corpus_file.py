@@ -53,6 +53,11 @@ class CorpusFile:
         return any(LABEL in d.columns for d in self.documents)
 
     @cached_property
+    def has_spans(self) -> bool:
+        """Whether any document has spans; one without says that there is nothing to find in it."""
+        return any(d.spans for d in self.documents)
+
+    @cached_property
     def tags(self) -> TokenTable:
         """The tags of all documents, as the column ``y``."""
         return TokenTable.from_lists({LABEL: [d.columns.get(LABEL, []) for d in self.documents]})
@@ -122,11 +127,15 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
     documents: list[Document] = []
     items: list[int] = []
     for d in chosen.read(path, **wanted):
-        documents.append(tokenised(d) if d.spans else d)
+        documents.append(d)
         items.append(len(documents) + (0 if path.is_dir() else losses.refused))
     if not documents and not losses.findings:
         raise DataError(f"{display_name(path)}: has no document")
-    return CorpusFile(path, chosen.name, documents, losses.findings, items)
+    file = CorpusFile(path, chosen.name, documents, losses.findings, items)
+    if file.has_spans:
+        for d in documents:
+            tokenised(d)
+    return file
 
 
 def annotation(d: Document) -> tuple[Any, ...]:

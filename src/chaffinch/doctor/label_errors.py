@@ -18,7 +18,8 @@ CHECK = "suspects"
 
 ODDS = 10.0  # chosen on the embedded samples, whose slips are known: docs/retraining.md
 MOST_SPOKEN = 1000  # odds that findings tell
-FEWEST_ROWS = 30  # of which a model can learn anything
+FEWEST_ROWS = 30  # of different text, of which a model can learn anything
+FEWEST_GROUPS = 2 * FOLDS  # documents, to be dealt out to the folds as a whole
 
 Place = tuple[int, int]  # file and document
 
@@ -36,8 +37,9 @@ def label_errors(
     part, places = judged_part(files)
     if part is None:
         return
-    groups = [_group(f, files[f].documents[n]) for f, n in places]
-    found = held_out_opinions(part, groups, folds=folds, seed=seed, threads=threads, on_fold=on_fold)
+    found = held_out_opinions(
+        part, _groups(files, places), folds=folds, seed=seed, threads=threads, on_fold=on_fold
+    )
     if isinstance(part, Texts):
         yield from _texts(files, places, found, odds)
     else:
@@ -46,21 +48,22 @@ def label_errors(
 
 def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
     """All rows whose labels can be judged, with their places; None where there are none, or too few."""
-    tagged_rows = [
-        (place, made) for place, d in _rows(files) if (made := _with_tags(d)) is not None and made.tokens
+    rows = [
+        (place, made) for place, d in _rows(files) if (made := _with_tags(files[place[0]], d)) is not None
     ]
-    if tagged_rows:
-        documents = [d for _, d in tagged_rows]
-        common = [name for name in documents[0].columns if all(name in d.columns for d in documents)]
-        if len(documents) < FEWEST_ROWS:
+    tags = bool(rows)
+    if not tags:
+        rows = [(place, d) for place, d in _rows(files) if d.labels and d.text.strip()]
+        if any(len(d.labels) != 1 for _, d in rows):
             return None, []
-        names = [WORD, *(name for name in common if name not in (WORD, LABEL)), LABEL]
-        return TokenTable.from_documents(documents, names), [place for place, _ in tagged_rows]
-    labelled = [(place, d) for place, d in _rows(files) if d.labels and d.text.strip()]
-    if len(labelled) < FEWEST_ROWS or any(len(d.labels) != 1 for _, d in labelled):
+    if len({normalised(d.text) for _, d in rows}) < FEWEST_ROWS:
         return None, []
-    texts = Texts([d.text for _, d in labelled], [d.labels[0] for _, d in labelled])
-    return texts, [place for place, _ in labelled]
+    places, documents = [place for place, _ in rows], [d for _, d in rows]
+    if not tags:
+        return Texts([d.text for d in documents], [d.labels[0] for d in documents]), places
+    common = [name for name in documents[0].columns if all(name in d.columns for d in documents)]
+    names = [WORD, *(name for name in common if name not in (WORD, LABEL)), LABEL]
+    return TokenTable.from_documents(documents, names), places
 
 
 def _rows(files: Sequence[CorpusFile]) -> Iterator[tuple[Place, Document]]:
@@ -69,18 +72,22 @@ def _rows(files: Sequence[CorpusFile]) -> Iterator[tuple[Place, Document]]:
             yield (f, n), d
 
 
-def _with_tags(d: Document) -> Document | None:
+def _with_tags(file: CorpusFile, d: Document) -> Document | None:
     """The document with a column of tags; spans that fit no words are left out here and told of elsewhere."""
-    if LABEL in d.columns:
-        return d
-    if not d.spans or not d.tokens:
+    if not d.tokens or LABEL in d.columns:
+        return d if d.tokens else None
+    if not file.has_spans:
         return None
     [made], _ = tagged([d], BIO, misaligned="drop", overlapping="drop")
     return made
 
 
-def _group(f: int, d: Document) -> str:
-    return f"text {normalised(d.text)}" if d.group is None else f"group {f} {d.group}"
+def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
+    """Which rows are judged together: those of one document, or with few documents those of one text."""
+    rows = [(f, files[f].documents[n]) for f, n in places]
+    if len({(f, d.group) for f, d in rows if d.group is not None}) >= FEWEST_GROUPS:
+        return [f"{f} {normalised(d.text) if d.group is None else d.group}" for f, d in rows]
+    return [normalised(d.text) for _, d in rows]
 
 
 def _texts(

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from chaffinch.corpus.brackets import nodes, plain_label
 from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding
+from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
 from chaffinch.doctor.tag_schemes import spells_spans
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import OUTSIDE
@@ -17,7 +17,8 @@ RARE = 2  # times at most
 
 
 def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Rare labels, labels of later files that the first has not, and names that differ in case or spelling only."""
+    """Rows without a label, rare labels, labels that the first file has not, names that look alike."""
+    yield from _unlabelled(files)
     counts = [Counter[str]() for _ in files]
     first: dict[str, tuple[int, int, int]] = {}
     first_in: list[dict[str, tuple[int, int]]] = [{} for _ in files]
@@ -46,6 +47,19 @@ def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
         if times <= RARE and label not in alike:
             what = f"the label {label!r} occurs {'once' if times == 1 else 'twice'}: too few to learn from"
             yield files[f].finding(CHECK, HINT, n, what, token=t, weight=-times)
+
+
+def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Texts without a label where every text should have one; where some have several, none is an answer too."""
+    counts = Counter(len(d.labels) for file in files for d in file.documents)
+    if max(counts) != 1:
+        return
+    for file in files:
+        for n, d in enumerate(file.documents):
+            if not d.labels and not d.spans:
+                yield file.finding(
+                    CHECK, ERROR, n, f"has no label: {quoted(d.text)}", "label it, or take it out"
+                )
 
 
 def _labels(d: Document, typed: bool) -> Iterator[tuple[int, str]]:

@@ -20,28 +20,29 @@ MOSTLY = 0.5  # of the tagged tokens have tags that spell spans, or these are la
 
 def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Every tag that the scheme of its file does not allow; and files that are in another scheme than the first."""
-    schemes: dict[str, Scheme] = {}
+    first: tuple[Scheme, str] | None = None
     for file in files:
         if not file.has_tags or not spells_spans(file.tag_column):
             continue
         ptr = file.tags.ptr
         stray = _strays(file.tag_column)
         column = _without(file.tag_column, stray)
-        scheme = _in_scheme_of_others(column, ptr, schemes) or detect_column(column, ptr)
+        # Few tags may fit several schemes: then it is that of the first file.
+        fits = first is not None and not validate_column(column, ptr, first[0])
+        scheme = first[0] if first is not None and fits else detect_column(column, ptr)
         yield from _stray_tags(file, stray)
         if scheme is None:
             yield _mixture(file, column)
             continue
-        schemes.setdefault(scheme.name, scheme)
+        first = first or (scheme, file.name)
         yield from _illegal_tags(file, column, scheme)
-        first = next(iter(schemes))
-        if scheme.name != first:
+        if scheme is not first[0]:
             yield Finding(
                 check=CHECK,
                 severity=ERROR,
                 file=file.name,
-                what=f"spells its spans in {scheme}, {files[0].name} in {first}",
-                suggestion=f"chaffinch convert {file.name} OUT --scheme {first}",
+                what=f"spells its spans in {scheme}, {first[1]} in {first[0]}",
+                suggestion=f"chaffinch convert {file.name} OUT --scheme {first[0]}",
                 weight=1e6,
             )
 
@@ -67,31 +68,18 @@ def _without(column: Column, stray: set[str]) -> Column:
     return Column(kept, np.array(renumbered, dtype=np.int32)[column.ids])
 
 
-def _in_scheme_of_others(column: Column, ptr: np.ndarray, schemes: dict[str, Scheme]) -> Scheme | None:
-    """A scheme met before in which these tags have no fault: few tags may fit several."""
-    return next((s for s in schemes.values() if not validate_column(column, ptr, s)), None)
-
-
 def _stray_tags(file: CorpusFile, stray: set[str]) -> Iterator[Finding]:
     if not stray:
         return
+    types = {tag.partition("-")[2] for tag in file.tag_column.types}
     for n, d in enumerate(file.documents):
         for t, tag in enumerate(d.columns.get(LABEL, [])):
             if tag in stray:
-                known = {y.partition("-")[2] for y in file.tag_column.types}
+                what = f"{d.tokens[t].text!r} has the tag {tag!r}, which is no tag of a span"
                 advice = (
-                    f"B-{tag} or I-{tag}?"
-                    if tag in known
-                    else f"{OUTSIDE}, or a letter with a type, such as B-PER"
+                    f"B-{tag} or I-{tag}?" if tag in types else "O, or a letter with a type, such as B-PER"
                 )
-                yield file.finding(
-                    CHECK,
-                    ERROR,
-                    n,
-                    f"{d.tokens[t].text!r} has the tag {tag!r}, which is no tag of a span",
-                    advice,
-                    token=t,
-                )
+                yield file.finding(CHECK, ERROR, n, what, advice, token=t)
 
 
 def _illegal_tags(file: CorpusFile, column: Column, scheme: Scheme) -> Iterator[Finding]:
