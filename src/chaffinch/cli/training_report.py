@@ -92,8 +92,9 @@ def _best(history: Sequence[Progress]) -> str:
 
 def _objective(history: Sequence[Progress]) -> dict[str, float]:
     """Primal, dual and the gap between them where they were looked at last; nothing where they never were."""
-    looks = [p.scores for p in history if "gap" in p.scores]
-    return {name: float(looks[-1][name]) for name in ("primal", "dual", "gap")} if looks else {}
+    names = ("primal", "dual", "gap")  # a likelihood tells its gap alone
+    looks = [p.scores for p in history if all(name in p.scores for name in names)]
+    return {name: float(looks[-1][name]) for name in names} if looks else {}
 
 
 def _gap(history: Sequence[Progress]) -> str:
