@@ -167,8 +167,8 @@ class Reranker(Manners):
         >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
         ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
         >>> why = Reranker(features=lambda x, y: [f"ends in {y[-1]}"]).fit(lists).explain(lists[0]).decisions[0]
-        >>> why.answer, why.rival, why.ranked()[0].name
-        ('ab', 'aa', 'ends in b')
+        >>> why.answer, why.rival, [c.name for c in why.contributions if c.kind == "feature"]
+        ('ab', 'aa', ['ends in a', 'ends in b'])
         """
         (scores,) = self.scores([one])
         names, values, w = self._evidence(one)
