@@ -53,8 +53,8 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
 
 DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
                                      std::span<const float> C, std::int64_t Y, bool shrinking)
-    : DualSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), shrinking_(shrinking),
-      alpha_(static_cast<std::size_t>(examples.N() * padded(Y))), resting_(static_cast<std::size_t>(examples.N())) {}
+    : RestingSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), shrinking_(shrinking),
+      resting_(static_cast<std::size_t>(examples.N())) {}
 
 void DualCrammerSinger::wake() {
     std::ranges::fill(resting_, std::uint8_t{0});
@@ -160,12 +160,6 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
 
 void DualCrammerSinger::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
     add_margins(begin, end, scores, y_.data(), C_.data(), Y_, alpha_.data(), sum);
-}
-
-void DualCrammerSinger::forget(std::span<const std::int64_t> which) {
-    take_out(which);
-    for (const std::int64_t n : which) std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
-    wake();
 }
 
 void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy_n(alpha_.data() + n * S(), S(), d); }

@@ -20,7 +20,7 @@
 
 namespace chaffinch {
 
-class DualCrammerSinger : public DualSolver {
+class DualCrammerSinger : public RestingSolver {
   public:
     DualCrammerSinger(const Examples& examples,
                       std::span<const std::int32_t> y, // [N]  the label of each example
@@ -32,12 +32,7 @@ class DualCrammerSinger : public DualSolver {
         double met = 0;      // the duality gap met on the way: each example's share under the weights that it found
     };
     Pass pass(std::span<const std::int64_t> order);
-    void wake();
-
-    // The weights as if these examples had never been met.
-    void forget(std::span<const std::int64_t> which);
-
-    const float* alpha() const { return alpha_.data(); } // [N][S]
+    void wake() override;
 
   private:
     void coefficients(std::int64_t n, float* d) const override;
@@ -46,7 +41,6 @@ class DualCrammerSinger : public DualSolver {
     std::vector<std::int32_t> y_;
     std::vector<float> C_, norm_;
     bool shrinking_;
-    AlignedVector<float> alpha_;        // [N][S]
     std::vector<std::uint8_t> resting_; // [N]
     float bound_ = 0;                   // last pass's largest violation
 };

@@ -123,10 +123,9 @@ CHAFFINCH_HOT static void descend_three(const Stripe& s) { descend<3>(s); }
 DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label_ptr,
                    std::span<const std::int32_t> labels, std::span<const float> C, std::int64_t Y, MarginLoss loss,
                    bool shrinking)
-    : DualSolver(examples, Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
+    : RestingSolver(examples, Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
       label_ptr_(label_ptr.begin(), label_ptr.end()), labels_(labels.begin(), labels.end()) {
     const std::int64_t N = x_.N(), S = padded(Y);
-    alpha_.assign(static_cast<std::size_t>(N * S), 0.0f);
     signs_.assign(static_cast<std::size_t>(N * S), 0.0f);
     most_.assign(static_cast<std::size_t>(S), 0.0f);
     least_.assign(static_cast<std::size_t>(S), 0.0f);
@@ -215,12 +214,6 @@ void DualRest::wake() {
     std::ranges::fill(asleep_, std::uint8_t{0});
     std::ranges::fill(most_, 0.0f);
     std::ranges::fill(least_, 0.0f);
-}
-
-void DualRest::forget(std::span<const std::int64_t> which) {
-    take_out(which);
-    for (const std::int64_t n : which) std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
-    wake();
 }
 
 void DualRest::coefficients(std::int64_t n, float* d) const {

@@ -24,7 +24,7 @@ namespace chaffinch {
 
 enum class MarginLoss { hinge, squared_hinge, squared };
 
-class DualRest : public DualSolver {
+class DualRest : public RestingSolver {
   public:
     DualRest(const Examples& examples,
              std::span<const std::int64_t> label_ptr, // [N+1]  the labels of each example
@@ -36,13 +36,7 @@ class DualRest : public DualSolver {
     // the duality gap met on the way: each example's share under the weights that it found.
     double pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation);
 
-    // Resting lanes are looked at again.
-    void wake();
-
-    // The weights as if these examples had never been met.
-    void forget(std::span<const std::int64_t> which);
-
-    const float* alpha() const { return alpha_.data(); } // [N][S]
+    void wake() override;
 
   private:
     void coefficients(std::int64_t n, float* d) const override;
@@ -53,7 +47,7 @@ class DualRest : public DualSolver {
     std::vector<float> inverse_, D_, E_, C_; // [N]  1 / (|x|^2 + D); D; D + own; penalty
     std::vector<std::int64_t> label_ptr_; // [N+1]
     std::vector<std::int32_t> labels_;
-    AlignedVector<float> alpha_, signs_; // [N][S]  signs: +1, -1, 0 in lanes that rest or are no label
+    AlignedVector<float> signs_; // [N][S]  +1, -1, 0 in lanes that rest or are no label
     std::vector<std::uint8_t> asleep_;   // [stripes][N]  every lane of the stripe rests
     std::vector<float> most_, least_;    // [S]     last pass's bounds for shrinking
 };

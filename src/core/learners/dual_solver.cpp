@@ -91,4 +91,10 @@ void DualSolver::take_out(std::span<const std::int64_t> which) {
     }
 }
 
+void RestingSolver::forget(std::span<const std::int64_t> which) {
+    take_out(which);
+    for (const std::int64_t n : which) std::fill_n(alpha_.data() + n * S(), S(), 0.0f);
+    wake();
+}
+
 } // namespace chaffinch

@@ -45,4 +45,22 @@ class DualSolver {
     AlignedVector<float> w_; // [shared features + 1][S]
 };
 
+// Variables a_n [S] that are zero at first, some of which may rest.
+class RestingSolver : public DualSolver {
+  public:
+    // Those that rest are looked at again.
+    virtual void wake() = 0;
+
+    // The weights as if these examples had never been met.
+    void forget(std::span<const std::int64_t> which);
+
+    const float* alpha() const { return alpha_.data(); } // [N][S]
+
+  protected:
+    RestingSolver(const Examples& examples, std::int64_t Y)
+        : DualSolver(examples, Y), alpha_(static_cast<std::size_t>(examples.N() * padded(Y))) {}
+
+    AlignedVector<float> alpha_; // [N][S]
+};
+
 } // namespace chaffinch
