@@ -10,25 +10,33 @@ from benchmarks.benchmark import Benchmark, Contender
 from benchmarks.corpora import corpus
 
 LETTERS = "ocr_letters/letters.npz"
-C = 5.0
 Predict = Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
 class Letters:
-    """Fold 0 to learn from, the other nine to be read."""
+    """Letters to learn from, letters to be read, and the machine's settings; without gamma, the kernel's own."""
 
     X: Any
     y: Any
     test: Any
     gold: Any
+    C: float = 5.0
+    gamma: float | None = None
 
 
 def letters(_seed: int) -> Letters:
+    """Fold 0 to learn from, the other nine to be read."""
+    (X, y), (test, gold) = first_fold_and_others()
+    return Letters(X, y, test, gold)
+
+
+def first_fold_and_others() -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    """Pixels and letters of fold 0, and those of the others."""
     held = np.load(corpus(LETTERS))
     pixels, y = held["pixels"].astype(np.float32), held["labels"].astype(np.int32)
     first = np.repeat(held["fold"], np.diff(held["word_offsets"])) == 0
-    return Letters(pixels[first], y[first], pixels[~first], y[~first])
+    return (pixels[first], y[first]), (pixels[~first], y[~first])
 
 
 def fit_ours(given: Letters) -> Predict:
@@ -36,16 +44,17 @@ def fit_ours(given: Letters) -> Predict:
     from chaffinch.learners.kernel_problem import KernelProblem
     from chaffinch.learners.kernel_svm import KernelSvm
 
-    kernel = Rbf().settled(given.X)
+    kernel = Rbf(gamma=given.gamma).settled(given.X)
     problem = KernelProblem(kernel, kernel.prepared(given.X), given.y, 26, np.ones(len(given.y)), threads=1)
-    machine = KernelSvm(C=C).fit(problem)
+    machine = KernelSvm(C=given.C).fit(problem)
     return lambda X: machine.scorer.scores(X, 1).argmax(axis=1)
 
 
 def fit_libsvm(given: Letters) -> Predict:
     from sklearn.svm import SVC
 
-    return SVC(C=C, cache_size=1024).fit(given.X, given.y).predict
+    gamma = "scale" if given.gamma is None else given.gamma
+    return SVC(C=given.C, gamma=gamma, cache_size=1024).fit(given.X, given.y).predict
 
 
 def imported(module: str) -> Callable[[Letters], Letters]:
