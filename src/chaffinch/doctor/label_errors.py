@@ -128,7 +128,7 @@ def _tokens(
         words = " ".join(token.text for token in d.tokens[first : first + len(run)])
         given = " ".join(found.labels[i] for i in found.given[run].tolist())
         other = " ".join(found.labels[i] for i in found.other[run].tolist())
-        against = float(odds_of[run].max())
+        against = float(odds_of[run].min())
         what = f"{words!r} is {given}, {_spoken(against)} for {other}: {quoted(d.text)}"
         yield files[f].finding(CHECK, WARNING, n, what, f"{other}?", token=first, weight=against)
 
