@@ -1,5 +1,6 @@
 """chaffinch compare and chaffinch doctor: exit codes, what is printed, what is written."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -97,6 +98,28 @@ def test_compare_says_what_is_wrong_in_one_sentence(
     assert outcome.code == 2
     assert sentence in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_a_history_has_a_row_for_every_comparison(run: Runner, folder: Path, tmp_path: Path) -> None:
+    history = tmp_path / "scores.csv"
+    better, worse, data = folder / "better.chaff", folder / "worse.chaff", folder / "test.conll"
+    run("compare", worse, better, data, "--history", history)
+    run("compare", better, worse, data, "--history", history)
+    rows = list(csv.DictReader(history.read_text().splitlines()))
+    assert [row["regression"] for row in rows] == ["no", "yes"]
+    assert rows[0]["fixed"] == rows[1]["broken"]
+    assert float(rows[0]["new_value"]) == float(rows[1]["old_value"]) > float(rows[0]["old_value"])
+    assert int(rows[0]["bytes"]) == better.stat().st_size
+
+
+def test_a_history_that_is_none_is_left_alone(run: Runner, folder: Path, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.csv"
+    notes.write_text("my,notes\n")
+    model = folder / "better.chaff"
+    outcome = run("compare", model, model, folder / "test.conll", "--history", notes)
+    assert outcome.code == 2
+    assert "notes.csv:1: is no history of comparisons" in outcome.err
+    assert notes.read_text() == "my,notes\n"
 
 
 def test_the_doctor_says_no_to_faults_and_yes_to_hints(run: Runner, tmp_path: Path) -> None:

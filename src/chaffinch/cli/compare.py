@@ -1,5 +1,6 @@
 """chaffinch compare."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 from rich.table import Table
 
 from chaffinch.cli import console
+from chaffinch.errors import ConfigError
 from chaffinch.evaluate.evaluation import Evaluation
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.wording import description, title_of
@@ -14,12 +16,14 @@ from chaffinch.files import display_name, writing_text
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
 from chaffinch.lab.model_difference import KINDS, Change, ModelDifference, compare_models
 from chaffinch.lab.regression import verdict
+from chaffinch.lab.score_history import add_to_history
 
 EXAMPLES = """
 chaffinch compare old.chaff new.chaff test.conll
 chaffinch compare old.chaff new.chaff test.csv --label topic --html changes.html
 chaffinch compare old.chaff new.chaff test.conll --any --tolerance 0.002    (no to any loss beyond 0.2 points)
 chaffinch compare old.chaff new.chaff test.conll --fail-below 0.93 --json
+chaffinch compare old.chaff new.chaff test.conll --history scores.csv
 chaffinch compare old.chaff new.chaff letters.txt             (no right answers: what changed)
 chaffinch compare yesterday.conll new.chaff test.conll        (the old answers from a file)
 """
@@ -54,6 +58,10 @@ def command(
     interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,
     seed: Annotated[int, typer.Option(help="Seed of the resampling.", min=0)] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
+    history: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a row to this CSV file, begun if there is none."),
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report with every changed row.")
     ] = None,
@@ -79,6 +87,10 @@ def command(
         judged = verdict(
             difference.evaluation, score=score, tolerance=tolerance, point=point, fail_below=fail_below
         )
+    if history is not None:
+        if judged is None:
+            raise ConfigError(f"--history is one of scores, and {display_name(data)} has no right answers")
+        add_to_history(history, difference, judged, datetime.now())
     if html is not None:
         with writing_text(html) as stream:
             stream.write(difference_page(difference, judged, max(top, 100)).render())
