@@ -234,6 +234,9 @@ def coefficients_of(scorer: Any) -> NDArray[np.float64]:
     return np.asarray(np.where(np.arange(Y) == scorer.labels[:, None], weight[:, None], 0.0), np.float64)
 
 
+INDICES = ("labels", "mistakes")  # the arrays of a scorer that count examples and labels
+
+
 def packed_scorer(scorer: Any) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
     """A scorer's kind, its arrays and its small facts."""
     named: dict[str, NDArray[Any]]
@@ -256,8 +259,9 @@ def unpacked_scorer(
 ) -> Any:
     """The scorer that was packed; every shape and index is checked by its class, every number here."""
     for name, array in arrays.items():
-        if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-            raise ModelFileError(f"the kernel machine is damaged: {name} must be finite numbers")
+        if array.dtype.kind not in ("iu" if name in INDICES else "fiu") or not np.isfinite(array).all():
+            kind_of_numbers = "whole" if name in INDICES else "finite"
+            raise ModelFileError(f"the kernel machine is damaged: {name} must be {kind_of_numbers} numbers")
     if kind == "pairwise":
         made: Any = Pairwise(kernel, support, arrays["labels"], arrays["alpha"], arrays["intercepts"])
         labels = made.Y

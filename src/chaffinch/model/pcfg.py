@@ -24,7 +24,7 @@ from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Derivation, Parts
 from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
-from chaffinch.text.binary_trees import labels
+from chaffinch.text.binary_trees import is_part, labels
 from chaffinch.text.word_signature import signature
 
 ANY = "*"  # the row of words whose form is new too; no form is called so
@@ -232,7 +232,11 @@ class PcfgModel:
         if not isinstance(toll, float | None) or ANY not in forms:
             raise need.fault("its header lacks the toll of a bracket")
         top[top <= LOWEST] = -np.inf
-        return cls.made(names, rules, weights, top, lexicon, toll)
+        made = cls.made(names, rules, weights, top, lexicon, toll)
+        for symbol in (names[y] for y in np.flatnonzero(made.symbols.of_words).tolist()):
+            if not symbol or is_part(symbol):
+                raise need.fault(f"gives words the symbol {symbol!r}, which is no label")
+        return made
 
     @cached_property
     def _tagged(self) -> dict[str, NDArray[np.bool_]]:
