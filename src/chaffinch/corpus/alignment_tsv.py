@@ -13,7 +13,7 @@ from pathlib import Path
 
 from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import BOM
+from chaffinch.corpus.lines import BOM, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, writing_text
@@ -102,7 +102,7 @@ def _tokens(cell: str, where: str) -> list[str]:
 def _link(text: str, where: str) -> tuple[int, int]:
     match = _LINK.fullmatch(text)
     if match is None:
-        raise DataError(f"{where}: expected links such as 3-4, found {text!r}")
+        raise DataError(f"{where}: expected links such as 3-4, found {shown(text)}")
     i, j = int(match[1]), int(match[2])
     if i == 0 or j == 0:
         raise DataError(f"{where}: the link {text} counts from 0; tokens are counted from 1")

@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from chaffinch.corpus.json_records import Record, as_field, shown
+from chaffinch.corpus.lines import listed
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document, Span
@@ -32,9 +33,7 @@ def document(
     made = Document(text=record.string(text_key), id=record.scalar("id"), line=record.line)
     label_keys = (label,) if label is not None else LABEL_KEYS
     if label is not None and label not in record.value:
-        raise DataError(
-            f"{record.where}: expected a key {label!r}, found {', '.join(map(repr, record.value))}"
-        )
+        raise DataError(f"{record.where}: expected a key {label!r}, found {listed(record.value)}")
     for key, value in record.value.items():
         if key in (text_key, "id") or value is None:
             continue
@@ -56,9 +55,7 @@ def span(
     check_offsets(record.where, start, end, text)
     name = record.scalar(label)
     if name is None:
-        raise DataError(
-            f"{record.where}: expected a key {label!r}, found {', '.join(map(repr, record.value))}"
-        )
+        raise DataError(f"{record.where}: expected a key {label!r}, found {listed(record.value)}")
     return Span(name, start, end, record.number("score"))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import BOM, lines
+from chaffinch.corpus.lines import BOM, lines, shown
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knob
@@ -154,7 +154,7 @@ class _Builder:
             if piece == "(":
                 self.open.append(_Node(where))
             elif not self.open:
-                raise DataError(f"{where}: expected a tree to begin with '(', found {piece!r}")
+                raise DataError(f"{where}: expected a tree to begin with '(', found {shown(piece)}")
             elif piece != ")":
                 self.open[-1].add_atom(piece, where)
             else:
@@ -182,12 +182,12 @@ class _Node:
 
     def add_atom(self, piece: str, where: str) -> None:
         if self.children or len(self.atoms) == 2:
-            raise DataError(f"{where}: expected '(' or ')', found {piece!r}")
+            raise DataError(f"{where}: expected '(' or ')', found {shown(piece)}")
         self.atoms.append(piece)
 
     def add_child(self, tree: Tree, where: str) -> None:
         if len(self.atoms) == 2:
-            raise DataError(f"{where}: the word {self.atoms[1]!r} has a bracket beside it")
+            raise DataError(f"{where}: the word {shown(self.atoms[1])} has a bracket beside it")
         self.children.append(tree)
 
     def closed(self, where: str, outermost: bool) -> Tree:

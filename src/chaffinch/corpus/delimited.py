@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, reading, writing_text
 from chaffinch.knobs import knob
@@ -137,7 +137,7 @@ def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str
     """
     if wanted is not None:
         if wanted not in header:
-            has = ", ".join(map(repr, header))
+            has = listed(header)
             raise DataError(f"{name}:1: there is no column {wanted!r} for the {kind}; the header has {has}")
         return header.index(wanted)
     lower = [cell.strip().lower() for cell in header]
@@ -150,7 +150,7 @@ def text_and_label(
     """Where the columns of the text and of the label stand; a table without a text is refused."""
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
-        has = ", ".join(map(repr, header))
+        has = listed(header)
         raise DataError(f"{name}:1: none of the columns {has} is known to hold the text; name it with --text")
     at_label = column(name, header, label, LABEL_NAMES, "label")
     if at_label == at_text:
@@ -223,7 +223,7 @@ def _check_header(name: str, header: list[str]) -> None:
     seen: set[str] = set()
     for cell in header:
         if cell in seen:
-            raise DataError(f"{name}:1: the header has the column {cell!r} twice")
+            raise DataError(f"{name}:1: the header has the column {shown(cell)} twice")
         seen.add(cell)
 
 

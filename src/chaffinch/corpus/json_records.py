@@ -10,7 +10,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NoReturn
 
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.whole import whole_decoded
 from chaffinch.errors import DataError
@@ -100,7 +100,7 @@ class Record:
 
     def _present(self, key: str) -> Any:
         if key not in self.value:
-            has = ", ".join(map(repr, self.value)) or "no keys at all"
+            has = listed(self.value) or "no keys at all"
             raise DataError(f"{self.where}: expected a key {key!r}, found {has}")
         return self.value[key]
 

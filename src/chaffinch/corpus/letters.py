@@ -9,6 +9,7 @@ Arrays of the archive, L letters in W words:
 """
 
 import io
+import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.corpus.lines import cut, listed
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading, writing
 
@@ -60,8 +62,10 @@ def read(path: str | Path) -> Letters:
             labels = _array(name, archive, "labels", np.uint8, 1)
             word_offsets = _array(name, archive, "word_offsets", np.int32, 1)
             fold = _array(name, archive, "fold", np.uint8, 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as e:
-        raise DataError(f"{name}: is not a whole NumPy archive (.npz): {e}") from None
+    except DataError:
+        raise
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, ValueError, OSError, struct.error) as e:
+        raise DataError(f"{name}: is not a whole NumPy archive (.npz): {cut(str(e))}") from None
     letters = Letters(pixels, labels, word_offsets, fold)
     check(letters, name)
     return letters
@@ -100,7 +104,7 @@ def _array(name: str, archive: zipfile.ZipFile, key: str, dtype: type, ndim: int
     try:
         info = archive.getinfo(f"{key}.npy")
     except KeyError:
-        raise DataError(f"{name}: expected an array {key!r}, found {', '.join(archive.namelist())}") from None
+        raise DataError(f"{name}: expected an array {key!r}, found {listed(archive.namelist())}") from None
     if info.file_size > LARGEST:
         raise DataError(f"{name}: {key} claims {info.file_size} bytes, more than is believable")
     with archive.open(info) as file:
@@ -119,7 +123,7 @@ def _array(name: str, archive: zipfile.ZipFile, key: str, dtype: type, ndim: int
         except DataError:
             raise
         except (ValueError, SyntaxError, TypeError) as e:
-            raise DataError(f"{name}: the header of {key} is damaged: {str(e).splitlines()[0]}") from None
+            raise DataError(f"{name}: the header of {key} is damaged: {cut(str(e))}") from None
         if found != np.dtype(dtype) or len(shape) != ndim or fortran:
             raise DataError(
                 f"{name}: expected {key} to be {np.dtype(dtype)} with {ndim} axes, found {found} {shape}"

@@ -1,6 +1,6 @@
 """Lines of text from bytes: what is wrong with a file is said here, once, with its line."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -10,6 +10,8 @@ from chaffinch.files import display_name, reading
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 1 << 23  # bytes; a longer line is no line of text
 CHUNK = 1 << 20  # bytes read at a time
+_LISTED = 12  # names that a message repeats
+_SAID = 200  # characters of what another library says
 _SHOWN = 60  # characters of a line that a message repeats
 
 
@@ -140,3 +142,24 @@ def shown(content: str | bytes) -> str:
     """
     text = content[: 4 * _SHOWN].decode(errors="backslashreplace") if isinstance(content, bytes) else content
     return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+
+
+def cut(said: str) -> str:
+    """The first line of what another library said, as far as a message has room for it.
+
+    >>> len(cut("x" * 1000))
+    200
+    """
+    line = next(iter(said.splitlines()), "")
+    return line if len(line) <= _SAID else line[: _SAID - 3] + "..."
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names as messages repeat them: each as :func:`shown`, the first few of many.
+
+    >>> listed(["text", "label"]), listed("abcdefghijklmnopqrst")[-18:]
+    ("'text', 'label'", ", 'l' and 8 others")
+    """
+    every = list(names)
+    some = ", ".join(map(shown, every[:_LISTED]))
+    return some if len(every) <= _LISTED else f"{some} and {len(every) - _LISTED} others"

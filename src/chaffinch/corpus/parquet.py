@@ -14,6 +14,7 @@ from chaffinch.corpus.delimited import own_names, text_and_label
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import Record, as_field
 from chaffinch.corpus.jsonl import JsonOptions
+from chaffinch.corpus.lines import cut
 from chaffinch.errors import DataError, missing_extra
 from chaffinch.files import STDIO, display_name, reading, writing
 from chaffinch.text.document import Document
@@ -38,7 +39,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
                     number += 1
                     yield _document(f"{name}: row {number}", row, header[at_text], header, at_label)
         except _arrow_errors() as e:
-            raise DataError(f"{name}: is not a readable Parquet file: {str(e).splitlines()[0]}") from None
+            raise DataError(f"{name}: is not a readable Parquet file: {cut(str(e))}") from None
 
 
 def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[str] | None = None) -> None:
@@ -103,7 +104,7 @@ def _arrow() -> tuple[Any, Any]:
 def _arrow_errors() -> tuple[type[Exception], ...]:
     import pyarrow
 
-    return (pyarrow.ArrowException, OSError)
+    return (pyarrow.ArrowException, OSError, UnicodeError, OverflowError)
 
 
 FORMAT = Format(
