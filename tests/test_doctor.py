@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chaffinch import samples
@@ -16,6 +16,7 @@ from chaffinch.doctor.characters import unscrambled
 from chaffinch.doctor.conflicts import conflicts
 from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.duplicates import duplicates
+from chaffinch.doctor.page import examination_page
 from chaffinch.doctor.tag_schemes import tag_schemes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.lab.parts import Texts, part_of
@@ -495,3 +496,51 @@ def test_sentences_of_one_document_are_judged_by_text_where_documents_are_few(tm
     sentences = "".join(f"{w}{i} N\nruns V\n\n" for i in range(20) for w in "ab")
     path.write_text("-DOCSTART- O\n\n" + sentences)
     assert examine([path], checks=["suspects"]).notes == []
+
+
+# -- whatever comes -----------------------------------------------------------------------------------------------
+
+words = st.text(alphabet="ab\u200b\u00a0\u00c3\u00a9'-/(){}|", min_size=1, max_size=4)
+odd_tags = st.sampled_from(["O", "B-X", "I-X", "I-Y", "E-X", "S-", "-", "B", "X", "b-x", "L-X", "U-Y", "_"])
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.tuples(words, odd_tags), min_size=1, max_size=4), min_size=1, max_size=6))
+def test_any_tags_are_examined(
+    tmp_path_factory: pytest.TempPathFactory, sentences: list[list[tuple[str, str]]]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "x.conll"
+    path.write_text("".join("".join(f"{w}\t{y}\n" for w, y in s) + "\n" for s in sentences))
+    examined = examine([path, path], quick=True)
+    assert json.loads(json.dumps(examined.as_dict())) == examined.as_dict()
+    assert examination_page(examined).render()
+    for finding in examined.findings:
+        assert finding.line is None or 1 <= finding.line <= sum(len(s) + 1 for s in sentences)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(max_size=12),
+            st.lists(st.tuples(st.integers(-1, 13), st.integers(-1, 13), st.sampled_from("XYx")), max_size=3),
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_any_spans_are_examined(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, list[tuple[int, int, str]]]]
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "x.jsonl"
+    path.write_text("".join(span_row(text, *spans) for text, spans in rows), encoding="utf-8")
+    try:
+        examined = examine([path], quick=True)
+    except DataError:
+        assert any("\x00" in text or any("\ud800" <= c <= "\udfff" for c in text) for text, _ in rows)
+        return
+    outside = {
+        n + 1 for n, (text, spans) in enumerate(rows) if any(not 0 <= a < b <= len(text) for a, b, _ in spans)
+    }
+    assert {f.line for f in examined.of("reading")} == outside
+    assert len(examined.files[0].documents) == len(rows) - len(outside)

@@ -52,7 +52,7 @@ def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     """Texts without a label where every text should have one; where some have several, none is an answer too."""
     counts = Counter(len(d.labels) for file in files for d in file.documents)
-    if max(counts) != 1:
+    if max(counts, default=0) != 1:
         return
     for file in files:
         for n, d in enumerate(file.documents):
