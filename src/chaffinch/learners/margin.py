@@ -68,7 +68,7 @@ class Objective:
 
     def scores(self) -> dict[str, float]:
         """As a progress record shows it."""
-        return {"primal": self.primal, "dual": self.dual, "gap": self.gap}
+        return {"primal": float(self.primal), "dual": float(self.dual), "gap": float(self.gap)}
 
 
 @dataclass(frozen=True)
