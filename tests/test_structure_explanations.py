@@ -15,6 +15,7 @@ from chaffinch.model.evidence import Evidence
 from chaffinch.recipes.aligners import ALIGNERS
 from chaffinch.recipes.parsers import PARSERS
 from chaffinch.recipes.pcfg import Pcfg
+from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.text.table import TokenTable
 from commandline import Runner, run  # noqa: F401
@@ -149,7 +150,12 @@ RERANKING = {
     "trees": ("trees", Reranker("risk", features="trees")),
     "consensus": ("trees", Reranker("risk", features="consensus")),
     "kernel": ("trees", Reranker("perceptron", kernel=SubsetTreeKernel().normalised())),
-    "own": ("labellings", Reranker("mira", features=lambda _, y: [*y, f"ends in {y[-1]}"])),
+} | {
+    f"own, by {recipe.name}": (
+        "labellings",
+        Reranker(recipe.name, features=lambda _, y: [*y, f"ends in {y[-1]}"]),
+    )
+    for recipe in RERANKERS
 }
 
 

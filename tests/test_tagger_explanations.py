@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from chaffinch import ConfigError, DataError, Tagger, load
+from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model.evidence import FEATURE, Evidence
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork
+from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import convert
 from chaffinch.text.table import TokenTable
 
@@ -205,6 +207,39 @@ def test_segments_of_any_scheme_have_rivals_that_differ(scheme):
             best = next((score for score, labels in every if labels[t] != one.answer), None)
             assert (one.rival is None) == (best is None)
             assert best is None or one.rival_score == pytest.approx(best, abs=2e-3)
+
+
+def test_labels_that_were_pruned_away_are_compared_all_the_same():
+    tagger = Tagger(Crf(prune=0.3), features=TEMPLATES).fit(*sentences(60, 0))
+    notes = set()
+    for words in sentences(10, 3)[0]:
+        for label in tagger.classes_:
+            for one in tagger.explain(words, against=label).decisions:
+                notes.add(one.note)
+                if one.rival is not None:
+                    assert one.rival == label
+                    score, rival = added_up(one)
+                    assert (score, rival) == pytest.approx((one.score, one.rival_score), abs=2e-3)
+    assert "The model did not try the other label here." in notes
+
+
+def test_the_names_of_a_spans_features_are_in_the_order_of_its_keys():
+    lists = Gazetteers.from_lists({"cities": ["New York", "Paris"], "words": ["Paris", "in"]})
+    words, L = ["in", "New", "York", "Paris"], 2
+    rows = span_features([words], L, lists)
+    for t in range(len(words)):
+        for length in range(1, min(L, len(words) - t) + 1):
+            row = t * L + length - 1
+            keys = rows.keys[rows.ptr[row] : rows.ptr[row + 1]].tolist()
+            names = names_of_span(words, t, length, lists)
+            assert len(names) == len(keys)
+            known = span_names(L, lists)
+            for key, name in zip(keys, names, strict=True):
+                if key in known:
+                    assert name == known[key].replace("list=", "on list ")
+                else:
+                    assert not name.startswith("length=")
+                    assert "length=" in name or not name.startswith("on list")
 
 
 def test_what_a_model_finds_impossible_is_said_to_be_so():

@@ -33,6 +33,11 @@ class Question:
             raise DataError(f"there is no token {self.token + 1} in a sentence of {T} tokens")
         return range(self.token, self.token + 1)
 
+    @property
+    def wanted(self) -> str:
+        """What a rival has to have, as a sentence begins."""
+        return "Another label" if self.against is None else f"The label {self.against}"
+
     def is_answer(self, answer: str, t: int, word: str) -> bool:
         """Whether token t got the very label that is asked about; an error where the token was named too."""
         if self.against != answer:

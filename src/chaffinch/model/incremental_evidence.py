@@ -120,7 +120,7 @@ def step_evidence(
                 place=t,
                 step=step,
                 without=None if rival is None else _removal(model, x, t, {t: (y, rival)}, outer_of[y]),
-                note="" if rival is not None else "No other label that was asked for is legal here.",
+                note="" if rival is not None else f"{question.wanted} is not to be had here.",
             )
         )
     return found
@@ -164,7 +164,7 @@ def path_evidence(
                 without=_removal(model, x, t, places, outer_of[y[t]]) if places else None,
                 note=""
                 if rival is not None
-                else f"No such labelling is among the {KEPT} best of a wider beam.",
+                else f"{question.wanted} is in none of the {KEPT} best labellings of a wider beam.",
                 whole=None if rival is None else (_spelt(model.labels, y), _spelt(model.labels, rival)),
             )
         )
