@@ -183,36 +183,36 @@ def test_the_same_words_with_another_tree_are_a_conflict(tmp_path: Path) -> None
 
 
 def test_a_tag_that_cannot_stand_where_it_stands_is_an_error_with_what_it_may_be(tmp_path: Path) -> None:
-    [fault] = found("tag scheme", CLEAN + "so O\nCy I-PER\n\n", folder=tmp_path)
+    [fault] = found("tags", CLEAN + "so O\nCy I-PER\n\n", folder=tmp_path)
     assert (fault.line, fault.severity, fault.suggestion) == (13, "error", "B-PER?")
 
 
 def test_a_tag_of_no_scheme_is_an_error_and_the_rest_is_judged(tmp_path: Path) -> None:
-    faults = found("tag scheme", CLEAN + "so O\nCy PER\nDi I-LOC\n\n", folder=tmp_path)
+    faults = found("tags", CLEAN + "so O\nCy PER\nDi I-LOC\n\n", folder=tmp_path)
     assert lines(faults) == [("0.conll", 13, "error"), ("0.conll", 14, "error")]
     assert faults[0].suggestion == "B-PER or I-PER?"
 
 
 def test_files_in_two_schemes_are_an_error(tmp_path: Path) -> None:
     other = "Ann B-PER\nLee E-PER\nleft O\n\nto O\nOslo S-LOC\n\n"
-    [fault] = found("tag scheme", CLEAN, other, folder=tmp_path)
+    [fault] = found("tags", CLEAN, other, folder=tmp_path)
     assert "spells its spans in BIOES" in fault.what
     assert fault.file.endswith("1.conll")
 
 
 def test_letters_of_two_schemes_in_one_file_are_an_error(tmp_path: Path) -> None:
     mixed = "Ann B-PER\nLee E-PER\n\nBo B-PER\nTi L-PER\n\nto O\nOslo U-LOC\n\n"
-    [fault] = found("tag scheme", mixed, folder=tmp_path)
+    [fault] = found("tags", mixed, folder=tmp_path)
     assert "mixes tag schemes" in fault.what
 
 
 def test_a_few_tags_that_fit_the_scheme_of_the_first_file_are_in_it(tmp_path: Path) -> None:
     bioes = "Ann B-PER\nLee E-PER\nleft O\n\nto O\nOslo S-LOC\n\n"
-    assert found("tag scheme", bioes, "in O\nRome S-LOC\n\n", folder=tmp_path) == []
+    assert found("tags", bioes, "in O\nRome S-LOC\n\n", folder=tmp_path) == []
 
 
 def test_parts_of_speech_are_in_no_scheme_and_have_no_fault(tmp_path: Path) -> None:
-    assert found("tag scheme", "the DT\ndog NN\n\n( -LRB-\nB-52 I-X\nflew VBD\n\n", folder=tmp_path) == []
+    assert found("tags", "the DT\ndog NN\n\n( -LRB-\nB-52 I-X\nflew VBD\n\n", folder=tmp_path) == []
 
 
 spans_of_tokens = st.lists(

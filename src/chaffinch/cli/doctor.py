@@ -36,7 +36,7 @@ def command(
         typer.Option(help=f"Make this check only; may be repeated: {', '.join(NAMES)}.", metavar="NAME"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Train no models, so judge no labels by those of other rows.")
+        bool, typer.Option("--quick", help="Train no models: labels are not judged by those of other rows.")
     ] = False,
     odds: Annotated[
         float,
@@ -60,7 +60,7 @@ def command(
 ) -> None:
     """Look for faults in a corpus: duplicates, label conflicts, illegal tags, misaligned spans, likely label errors.
 
-    Exit code 1 if there are errors (--strict: or warnings), 0 if there are hints at most.
+    Exit code 1 if there are errors (--strict: or warnings), else 0.
     """
     with console.progress_bar() as listener:
         found = examine(

@@ -114,7 +114,7 @@ def examine(
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "tags.conll"
     >>> _ = path.write_text("Ann B-PER\\nLee I-PER\\n\\nto O\\nOslo I-LOC\\n\\n")
-    >>> for finding in examine([path], quick=True).of("tag scheme"):
+    >>> for finding in examine([path], quick=True).of("tags"):
     ...     print(finding.line, finding.what, finding.suggestion)
     5 'Oslo': the tag 'I-LOC' must continue a span of its type, but follows 'O' B-LOC?
     """

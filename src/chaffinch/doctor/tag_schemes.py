@@ -12,7 +12,7 @@ from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import OUTSIDE, SCHEMES, Scheme, detect_column, repair_column, validate_column
 from chaffinch.text.table import Column
 
-CHECK = "tag scheme"
+CHECK = "tags"
 
 _SPAN_TAG = re.compile(r"[BIESLU]-.+")
 MOSTLY = 0.5  # of the tagged tokens have tags that spell spans, or these are labels of another kind
