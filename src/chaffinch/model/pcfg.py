@@ -161,7 +161,8 @@ class PcfgModel:
 
     def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> list[Term]:
         """The rules and words of a derivation, each with its log-probability."""
-        names = [symbol.replace("(", "") for symbol in self.symbols.symbols]
+        plain = [symbol.replace("(", "") for symbol in self.symbols.symbols]
+        names = [f"[{symbol}]" if " " in symbol else symbol for symbol in plain]
         placed_y, parent, _ = placed(len(words), len(names), y)
         children: dict[int, list[int]] = {}
         for n, above in enumerate(parent.tolist()):

@@ -70,12 +70,15 @@ def _most(evidence: Sequence[float]) -> float:
 def _chart(one: Evidence, explanation: Explanation, top: int) -> Html:
     shown, rest = one.strongest(top)
     bars = [_bar(c, one, explanation.words) for c in [*shown, *([rest] if rest else [])]]
+    title = _title(one)
+    shown_title = title if len(title) < WIDE else one.subject
+    return signed_bars(f"{shown_title}, by {one.margin:+.3f}", bars, rest=rest is not None)
+
+
+def _title(one: Evidence) -> str:
     place = "" if one.place is None else f"{one.place + 1}. "
     against = "" if one.rival is None else f", not {one.rival}"
-    title = f"{place}{one.subject}: {one.answer}{against}"
-    return signed_bars(
-        f"{title if len(title) < WIDE else one.subject}, by {one.margin:+.3f}", bars, rest=rest is not None
-    )
+    return f"{place}{one.subject}: {one.answer}{against}"
 
 
 def _bar(c: Contribution, one: Evidence, words: tuple[str, ...]) -> Bar:
@@ -97,6 +100,8 @@ def _caption(one: Evidence, words: tuple[str, ...]) -> str:
     if one.step is not None:
         said.append(f"; decision number {one.step + 1}")
     said.append(".")
+    if one.rival is not None and len(_title(one)) >= WIDE:
+        said.append(f" The rival: {one.rival}.")
     if also := also_changed(one, words):
         said.append(f" {also}")
     if one.without is not None:
