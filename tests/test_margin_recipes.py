@@ -114,6 +114,12 @@ def test_the_command_line_trains_predicts_and_draws_the_gap(
     assert re.search(r"bit\d+\[0\]=1 \* bit\d+\[0\]=1", inspected.out)
 
 
+@pytest.mark.parametrize("recipe", ["ssvm", "m3n"])
+def test_a_margin_over_one_label_is_refused(recipe):
+    with pytest.raises(DataError, match="a margin needs at least two labels, and all 3 tokens are 'X'"):
+        Tagger(recipe).fit([["a", "b"], ["c"]], [["X", "X"], ["X"]])
+
+
 def test_kernels_over_too_many_features_are_refused(lines):
     train, _ = lines
     X, y = [d.words() for d in train], [d.columns["y"] for d in train]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.chain_smo import ChainSmo
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
@@ -102,6 +102,10 @@ def _train(
     inner = inner_labels(task, config.inside)
     encoder, rows = encoded_without_labels(task, config, inner)
     Y, F = len(inner.labels.inner), encoder.n_features
+    if len(inner.labels.outer) < 2:
+        raise DataError(
+            f"a margin needs at least two labels, and all {len(inner.y)} tokens are {inner.labels.outer[0]!r}"
+        )
     legal = inner.legal if config.constraints else None
     chain = Chain(Y, *(legal or ()))
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
