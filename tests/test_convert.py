@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chaffinch import corpus
 from chaffinch.corpus.conversion import convert
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.text.document import Document, Span
 from commandline import Runner, run
 from documents import spanned, trees, words
@@ -361,3 +361,15 @@ def test_the_documentation_lists_every_format_with_its_extensions() -> None:
 def test_misspelled_choices_are_refused(ner: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="misaligned must be one of"):
         convert(ner, tmp_path / "a.jsonl", misaligned="guess")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.csv", "text,label\n"), ("a.jsonl", "\n\n"), ("a.txt", "\n")]
+)
+def test_a_source_without_documents_is_refused_since_nothing_could_be_read_again(
+    name: str, content: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=rf"{name}: has no document"):
+        convert(tmp_path / name, tmp_path / "out.jsonl")
+    assert not (tmp_path / "out.jsonl").exists()

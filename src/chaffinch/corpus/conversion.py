@@ -84,6 +84,8 @@ def convert(
     _check_options(read_as, reading)
     first, second = _passes(source, partial(_documents, read_as, source, reading))
     found = survey(first(losses))
+    if not found.documents and not list(losses):
+        raise DataError(f"{display_name(source)}: has no document")
     write_as = named(to_format) if to_format is not None else written_as(target, _wanted(found))
     fitting = Fitting(found, write_as, scheme, misaligned, tokeniser, losses)
     _refuse_the_impossible(source, write_as, found, fitting)
