@@ -1,9 +1,12 @@
 """Run the commands of retraining.md in an empty folder and count the slips that are found; both go into the page."""
 
 import re
+import sys
 from pathlib import Path
 
-from run_laboratory import written_anew
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from docs.run_laboratory import written_anew
 
 from chaffinch import samples
 from chaffinch.doctor.corpus_file import CorpusFile
