@@ -158,6 +158,16 @@ def test_a_word_in_the_same_surroundings_with_another_tag_is_a_warning(tmp_path:
     assert (conflict.line, conflict.severity, conflict.suggestion) == (18, "warning", "A?")
 
 
+def test_a_word_in_the_same_surroundings_that_one_row_leaves_out_is_a_warning(tmp_path: Path) -> None:
+    texts = [f"{first} he met Ann in town" for first in ("then", "so", "now")]
+    at = [text.index("Ann") for text in texts]
+    rows = "".join(span_row(t, (a, a + 3, "PER")) for t, a in zip(texts[:2], at, strict=False)) + span_row(
+        texts[2]
+    )
+    [conflict] = found("conflicts", rows, folder=tmp_path, ending=".jsonl")
+    assert (conflict.line, conflict.severity, conflict.suggestion) == (3, "warning", "B-PER?")
+
+
 def test_a_name_that_nearly_always_has_another_type_is_a_hint(tmp_path: Path) -> None:
     rows = (
         "".join(f"w{i} O\nx{i} O\nOslo B-LOC\ny{i} O\n\n" for i in range(10)) + "at O\nlast O\nOslo B-PER\n\n"

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised
+from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised, with_tags
 from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import spans
@@ -70,11 +70,11 @@ def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Fin
     """Tokens with the same words around them and another tag, but for rows that were told of as a whole."""
     mixed = _mixed_windows(files)
     tags: dict[Window, Counter[str]] = defaultdict(Counter)
-    places: dict[Window, list[tuple[int, int, int]]] = defaultdict(list)
+    places: dict[Window, list[tuple[int, int, int, str]]] = defaultdict(list)
     for f, n, t, window, tag in _tagged_windows(files):
         if hash(window) in mixed:
             tags[window][tag] += 1
-            places[window].append((f, n, t))
+            places[window].append((f, n, t, tag))
     for window, counted in tags.items():
         if len(counted) < 2 or (window[0] == EDGE and window[-1] == EDGE):
             continue
@@ -82,13 +82,11 @@ def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Fin
         if most == second:
             continue
         around = " ".join(word for word in window if word != EDGE)
-        for f, n, t in places[window]:
-            d = files[f].documents[n]
-            given = d.columns[LABEL][t]
+        for f, n, t, given in places[window]:
             if given == usual or (f, n) in told:
                 continue
             times = f"{most} of {counted.total()} times"
-            what = f"{d.tokens[t].text!r} is {given} in {around!r}, else {usual} ({times})"
+            what = f"{window[WINDOW]!r} is {given} in {around!r}, else {usual} ({times})"
             yield files[f].finding(
                 CHECK, WARNING, n, what, f"{usual}?", token=t, weight=most / counted[given] - WHOLE_ROWS
             )
@@ -108,7 +106,10 @@ def _mixed_windows(files: Sequence[CorpusFile]) -> set[int]:
 def _tagged_windows(files: Sequence[CorpusFile]) -> Iterator[tuple[int, int, int, Window, str]]:
     """File, document and token, the words around it and its tag."""
     for f, file in enumerate(files):
-        for n, d in enumerate(file.documents):
+        for n, document in enumerate(file.documents):
+            d = with_tags(file, document)
+            if d is None:
+                continue
             words = [EDGE] * WINDOW + [token.text for token in d.tokens] + [EDGE] * WINDOW
             for t, tag in enumerate(d.columns.get(LABEL, ())):
                 yield f, n, t, tuple(words[t : t + 2 * WINDOW + 1]), tag

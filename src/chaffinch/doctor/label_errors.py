@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chaffinch.doctor.corpus_file import CorpusFile, normalised
+from chaffinch.doctor.corpus_file import CorpusFile, normalised, with_tags
 from chaffinch.doctor.finding import WARNING, Finding, quoted
 from chaffinch.doctor.opinions import FOLDS, Opinions, held_out_opinions
 from chaffinch.lab.parts import Part, Texts
 from chaffinch.progress import Listener, keep_going
-from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.schemes import BIO
 from chaffinch.text.table import TokenTable
 
 CHECK = "suspects"
@@ -48,9 +46,7 @@ def label_errors(
 
 def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
     """All rows whose labels can be judged, with their places; None where there are none, or too few."""
-    rows = [
-        (place, made) for place, d in _rows(files) if (made := _with_tags(files[place[0]], d)) is not None
-    ]
+    rows = [(place, made) for place, d in _rows(files) if (made := with_tags(files[place[0]], d)) is not None]
     tags = bool(rows)
     if not tags:
         rows = [(place, d) for place, d in _rows(files) if d.labels and d.text.strip()]
@@ -70,16 +66,6 @@ def _rows(files: Sequence[CorpusFile]) -> Iterator[tuple[Place, Document]]:
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
             yield (f, n), d
-
-
-def _with_tags(file: CorpusFile, d: Document) -> Document | None:
-    """The document with a column of tags; spans that fit no words are left out here and told of elsewhere."""
-    if not d.tokens or LABEL in d.columns:
-        return d if d.tokens else None
-    if not file.has_spans:
-        return None
-    [made], _ = tagged([d], BIO, misaligned="drop", overlapping="drop")
-    return made
 
 
 def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
