@@ -396,12 +396,26 @@ def test_held_out_probabilities_of_two_labels_sum_to_one() -> None:
     assert np.allclose(opinions.p_given + opinions.p_other, 1.0, atol=1e-5)
 
 
+def test_of_several_labels_each_is_doubted_for_itself(tmp_path: Path) -> None:
+    rows = []
+    for i in range(60):
+        topic, mood = ("soup", "staff")[i % 2], ("good", "bad")[i // 2 % 2]
+        labels = [topic, *(["complaint"] if mood == "bad" else [])]
+        rows.append(f"{'|'.join(labels)},the {topic} was {mood} on day {i}")
+    rows[30] = "soup|complaint,the soup was good on day 30"
+    rows[33] = "staff,the staff was bad on day 33"
+    path = tmp_path / "x.csv"
+    path.write_text("label,text\n" + "\n".join(rows) + "\n")
+    doubted = examine([path], checks=["suspects"], label_separator="|").of("suspects")
+    assert {f.line: f.suggestion for f in doubted} == {32: "take complaint away?", 35: "complaint?"}
+
+
 def test_too_few_rows_are_not_judged_and_a_note_says_so(tmp_path: Path) -> None:
     path = tmp_path / "few.conll"
     path.write_text(CLEAN)
     examined = examine([path])
     assert examined.of("suspects") == []
-    assert "30 rows or more" in examined.notes[0]
+    assert "30 different rows or more" in examined.notes[0]
 
 
 def test_one_group_alone_cannot_be_judged_by_others() -> None:

@@ -134,8 +134,8 @@ def examine(
             continue
         if label_errors.judged_part(files)[0] is None:
             notes.append(
-                "Labels were not judged by held-out models: that takes tags, or one label per text, on "
-                f"{label_errors.FEWEST_ROWS} rows or more."
+                "Labels were not judged by held-out models: that takes tags or labels of texts on "
+                f"{label_errors.FEWEST_ROWS} different rows or more."
             )
         else:
             findings += label_errors.label_errors(

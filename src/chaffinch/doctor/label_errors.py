@@ -1,5 +1,6 @@
 """Likely label errors: labels that a model of the other rows is sure are wrong, with what it would write instead."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -19,6 +20,9 @@ MOST_SPOKEN = 1000  # odds that findings tell
 FEWEST_ROWS = 30  # of different text, of which a model can learn anything
 FEWEST_GROUPS = 2 * FOLDS  # documents, to be dealt out to the folds as a whole
 
+FEWEST_TIMES = 10  # of several labels: texts with it, and texts without
+HAS, LACKS = "has", "lacks"
+
 Place = tuple[int, int]  # file and document
 
 
@@ -35,13 +39,15 @@ def label_errors(
     part, places = judged_part(files)
     if part is None:
         return
-    found = held_out_opinions(
-        part, _groups(files, places), folds=folds, seed=seed, threads=threads, on_fold=on_fold
-    )
-    if isinstance(part, Texts):
-        yield from _texts(files, places, found, odds)
-    else:
-        yield from _tokens(files, places, part, found, odds)
+    groups = _groups(files, places)
+    for what, each in _questions(part):
+        found = held_out_opinions(each, groups, folds=folds, seed=seed, threads=threads, on_fold=on_fold)
+        if not isinstance(each, Texts):
+            yield from _tokens(files, places, each, found, odds)
+        elif what is None:
+            yield from _texts(files, places, found, odds)
+        else:
+            yield from _one_of_several(files, places, what, found, odds)
 
 
 def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
@@ -49,17 +55,29 @@ def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
     rows = [(place, made) for place, d in _rows(files) if (made := with_tags(files[place[0]], d)) is not None]
     tags = bool(rows)
     if not tags:
-        rows = [(place, d) for place, d in _rows(files) if d.labels and d.text.strip()]
-        if any(len(d.labels) != 1 for _, d in rows):
-            return None, []
+        several = any(len(d.labels) > 1 for _, d in _rows(files))
+        rows = [(place, d) for place, d in _rows(files) if (d.labels or several) and d.text.strip()]
     if len({normalised(d.text) for _, d in rows}) < FEWEST_ROWS:
         return None, []
     places, documents = [place for place, _ in rows], [d for _, d in rows]
     if not tags:
-        return Texts([d.text for d in documents], [d.labels[0] for d in documents]), places
+        return Texts(
+            [d.text for d in documents], [d.labels if several else d.labels[0] for d in documents]
+        ), places
     common = [name for name in documents[0].columns if all(name in d.columns for d in documents)]
     names = [WORD, *(name for name in common if name not in (WORD, LABEL)), LABEL]
     return TokenTable.from_documents(documents, names), places
+
+
+def _questions(part: Part) -> Iterator[tuple[str | None, Part]]:
+    """The part itself; where texts may have several labels, for each label whether they have it."""
+    if not isinstance(part, Texts) or not isinstance(part.labels[0], list):
+        yield None, part
+        return
+    times = Counter(label for labels in part.labels for label in set(labels))
+    for label, count in sorted(times.items()):
+        if FEWEST_TIMES <= count <= len(part.labels) - FEWEST_TIMES:
+            yield label, Texts(part.texts, [HAS if label in labels else LACKS for labels in part.labels])
 
 
 def _rows(files: Sequence[CorpusFile]) -> Iterator[tuple[Place, Document]]:
@@ -93,6 +111,20 @@ def _texts(
             f"{other}?",
             weight=against,
         )
+
+
+def _one_of_several(
+    files: Sequence[CorpusFile], places: Sequence[Place], label: str, found: Opinions, odds: float
+) -> Iterator[Finding]:
+    odds_of = found.odds
+    for i in found.doubtful(odds).tolist():
+        f, n = places[i]
+        has = found.labels[found.given[i]] == HAS
+        against = float(odds_of[i])
+        what = f"{'has' if has else 'lacks'} the label {label}, {_spoken(against)} {'against' if has else 'for'} it: "
+        advice = f"take {label} away?" if has else f"{label}?"
+        text = quoted(files[f].documents[n].text)
+        yield files[f].finding(CHECK, WARNING, n, what + text, advice, weight=against)
 
 
 def _tokens(
