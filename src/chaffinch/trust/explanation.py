@@ -4,7 +4,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from chaffinch.model.evidence import Contribution, Evidence
-from chaffinch.report import Html, Page
+from chaffinch.report import Html, Page, join, paragraph, tag
+from chaffinch.trust.decision_page import decision_html
+from chaffinch.trust.decision_text import decision_text
 
 TOP, TOP_OF_MANY = 8, 3
 
@@ -28,15 +30,14 @@ class Explanation:
 
     def text(self, top: int | None = None) -> str:
         """In words; top: how many contributions are shown of each decision."""
-        from chaffinch.trust.explanation_text import explanation_text
-
-        return explanation_text(self, self._top(top))
+        shown = self._top(top)
+        blocks = [decision_text(one, self.words, shown) for one in self.decisions]
+        return "\n\n".join([f"{self.recipe}: {self.answer}", *blocks])
 
     def html(self, top: int | None = None) -> Html:
         """As a piece of a page: words coloured by their evidence, contributions as bars."""
-        from chaffinch.trust.explanation_page import explanation_html
-
-        return explanation_html(self, top or TOP)
+        blocks = [decision_html(one, self.words, self.source, top or TOP) for one in self.decisions]
+        return join(paragraph(tag("b", self.answer), f" ({self.recipe})"), *blocks)
 
     def record(self, top: int | None = None) -> dict[str, Any]:
         """As plain values for JSON; tokens count from 1. Without ``top``, every contribution is there."""

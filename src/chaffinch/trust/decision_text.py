@@ -1,22 +1,15 @@
-"""An explanation as lines of text."""
+"""A decision's evidence as lines of text."""
 
 from collections.abc import Sequence
 
 from chaffinch.model.evidence import Contribution, Evidence
-from chaffinch.trust.explanation import Explanation
 
 WIDE = 100
 LISTED = 6  # features that a sentence about what would have to go names
 
 
-def explanation_text(explanation: Explanation, top: int) -> str:
-    """The answer, then each decision with what speaks for it and against."""
-    blocks = [f"{explanation.recipe}: {explanation.answer}"]
-    blocks += ["\n".join(_lines(one, explanation.words, top)) for one in explanation.decisions]
-    return "\n\n".join(blocks)
-
-
-def _lines(one: Evidence, words: tuple[str, ...], top: int) -> list[str]:
+def decision_text(one: Evidence, words: tuple[str, ...], top: int) -> str:
+    """What was decided, against what, and what speaks for it and against; words: those of the sentence."""
     lines = [_headline(one)]
     shown, rest = one.strongest(top)
     every = [*shown, *([rest] if rest else [])]
@@ -32,7 +25,7 @@ def _lines(one: Evidence, words: tuple[str, ...], top: int) -> list[str]:
         lines.append(f"  {_without(one, words)}")
     if one.note:
         lines.append(f"  {one.note}")
-    return lines
+    return "\n".join(lines)
 
 
 def _headline(one: Evidence) -> str:
