@@ -69,3 +69,11 @@ def test_inspect_names_the_settings_that_were_set_by_hand_and_no_others(tmp_path
     assert "settings: all as by default" in run("inspect", tmp_path / "m.chaff").out
     run(*trained, "--order", 1)
     assert "settings: order=1; all others as by default" in run("inspect", tmp_path / "m.chaff").out
+
+
+@pytest.mark.parametrize("name", ["out", "output"])
+def test_a_flag_of_two_names_may_have_either_in_a_file(name: str, tmp_path: Path, run: Runner) -> None:
+    (tmp_path / "good.conll").write_bytes(GOOD)
+    (tmp_path / "run.toml").write_text(f'{name} = "{tmp_path}/m.chaff"\nrecipe = "hmm"\n')
+    assert run("train", tmp_path / "good.conll", "--config", tmp_path / "run.toml").code == 0
+    assert (tmp_path / "m.chaff").exists()

@@ -105,7 +105,8 @@ def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]
             file = tomllib.load(stream)
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
             raise ConfigError(f"{path}: is not TOML: {e}") from None
-    known = {_key(max(p.opts, key=len)): p for p in ctx.command.params if p.param_type_name == "option"}
+    options = [p for p in ctx.command.params if p.param_type_name == "option"]
+    known = {_key(flag): p for p in options for flag in p.opts if flag.startswith("--")}
     settings = {}
     for name, value in file.items():
         parameter = known.get(_key(name))

@@ -19,6 +19,7 @@ chaffinch predict model.chaff dev.in --marginals
 chaffinch predict model.chaff dev.in --posterior
 chaffinch predict model.chaff dev.in --kbest 3 --json --probabilities
 chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
+chaffinch predict tagger.chaff new.conllu -o tagged.conllu
 chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
 chaffinch predict stars.chaff new.csv -o labelled.csv
 echo "the soup was awful" | chaffinch predict stars.chaff
@@ -75,7 +76,7 @@ def command(
 ) -> None:
     """Label the sentences or documents of a file: the input comes back with the prediction as its last column.
 
-    Texts are cut into words for a tagger; where the output is a file of spans (found.jsonl), what it found goes there.
+    The output's name says how it is written: columns (tagged.conll), CoNLL-U (tagged.conllu), spans (found.jsonl).
     """
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
