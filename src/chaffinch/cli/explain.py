@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from chaffinch.cli.console import out, print_json
+from chaffinch.cli.console import err, out, print_json
 from chaffinch.cli.task import Explaining
 from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError, DataError
@@ -78,7 +78,7 @@ def command(
     if json:
         record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
         print_json(record)
-    elif html is None:
+    else:
         out.print("\n\n\n".join(one.text(top) for one in found), markup=False, soft_wrap=True)
     if html is not None:
         _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
@@ -126,3 +126,4 @@ def _write_page(found: list[Explanation], title: str, top: int | None, path: Pat
 
     with writing_text(path) as stream:
         stream.write(explanation_page(found, title, top).render())
+    err.print(f"Report: {display_name(path)}")
