@@ -263,3 +263,35 @@ def test_tags_beside_spans_are_told_apart_and_the_way_to_one_format_is_named(tmp
         DataError, match=r"out.conll: holds tags .* chaffinch convert .*out.conll OUT --to jsonl-spans"
     ):
         evaluate_files(tmp_path / "gold.jsonl", files[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options"),
+    [
+        ("a.jsonl", '{"text": "a", "label": "x"}\n', {"label_separator": "|"}),
+        ("a.mrg", "(S (NP (DT a)) (VP (VB b)))\n", {"label": "xpos"}),
+        ("a.tsv", "source\ttarget\tsure\tpossible\na b\tc d\t1-1\t\n", {"label": "xpos"}),
+        ("a.txt", "so good\n", {"label": "xpos"}),
+    ],
+)
+def test_an_option_that_a_format_does_not_have_is_refused(tmp_path, name, content, options):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ConfigError, match=f"takes no option '{next(iter(options))}'"):
+        evaluate_files(tmp_path / name, tmp_path / name, **options)
+
+
+def test_a_convention_that_is_none_is_refused_whatever_is_scored(tmp_path):
+    (tmp_path / "a.csv").write_text("text,label,prediction\na,x,x\n")
+    with pytest.raises(ConfigError, match="unknown convention 'none of them'; there are auto, conlleval"):
+        evaluate_files(tmp_path / "a.csv", convention="none of them")
+
+
+def test_the_column_that_is_scored_is_told_to_files_of_golds_format_alone(tmp_path):
+    row = "1\ta\ta\tX\tNN\t_\t0\troot\t_\t_\n\n"
+    (tmp_path / "gold.conllu").write_text(row)
+    column_file(tmp_path / "out.conll", [["a"]], [["NN"]])
+    assert (
+        evaluate_files(tmp_path / "gold.conllu", tmp_path / "out.conll", label="xpos").scores.token_accuracy
+        == 1
+    )
+    assert evaluate_files(tmp_path / "gold.conllu", tmp_path / "out.conll").scores.token_accuracy == 0

@@ -319,6 +319,23 @@ def test_the_command_line_trains_parses_and_evaluates(tmp_path, treebank, run: R
     assert len(row["spans"]) == len(chances) - 1
     shown = run("inspect", model)
     assert "strongest children" in shown.out
+    refused = run("predict", model, tmp_path / "raw.txt", "-o", tmp_path / "out.conll")
+    assert (refused.code, "which holds no tree; name a .mrg" in refused.err) == (2, True)
+
+
+def test_round_brackets_of_a_text_are_written_as_treebanks_write_them(tmp_path, treebank, run: Runner):  # noqa: F811
+    Parser("pcfg").fit(treebank[0]).save(tmp_path / "m.chaff")
+    (tmp_path / "raw.txt").write_text("the fox (red) slept\n")
+    outcome = run("predict", tmp_path / "m.chaff", tmp_path / "raw.txt", "-o", tmp_path / "out.mrg")
+    assert outcome.code == 0, outcome.err
+    assert words_of(parse((tmp_path / "out.mrg").read_text())) == [
+        "the",
+        "fox",
+        "-LRB-",
+        "red",
+        "-RRB-",
+        "slept",
+    ]
 
 
 @pytest.mark.data

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch.cli.console import err, progress_bar
-from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
+from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training, refuse_other_format
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read, write
 from chaffinch.corpus.losses import Losses
@@ -49,6 +49,8 @@ def train(asked: Training) -> None:
 
 def predict(aligner: Aligner, asked: Prediction) -> None:
     """Write the pairs back with the links that were found, as sure ones; any links that they had are put aside."""
+    if not asked.json and asked.kbest is None:
+        refuse_other_format(asked.output, "links", "a .tsv file")
     documents = _pairs(asked.data)
     pairs = [_words(d) for d in documents]
     if asked.json or asked.kbest is not None:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name
 from chaffinch.knobs import Panel, knobs
@@ -172,3 +173,12 @@ def refuse_strange_flags(task: Task, request: Training | Prediction) -> None:
         if name in ALWAYS or name in task.takes or getattr(request, name) == default:
             continue
         raise ConfigError(f"--{name.replace('_', '-')} does not go with {task.plural}")
+
+
+def refuse_other_format(output: Path, part: str, names: str) -> None:
+    """Raise where a file of this name would not be read as one of ``part``, as documents call it: tree, links."""
+    suggested = with_extension(output)
+    if suggested and not any(part in format.carries for format in suggested):
+        raise ConfigError(
+            f"{output}: by its name of the format {suggested[-1].name}, which holds no {part}; name {names}"
+        )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.cli.console import progress_bar
-from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
+from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training, refuse_other_format
 from chaffinch.cli.training_report import clock, keep_trained
 from chaffinch.corpus import detect, read
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
@@ -50,6 +50,8 @@ def predict(parser: Parser, asked: Prediction) -> None:
     --marginals: a line of start, end, label and probability for each likely phrase, then an empty line.
     """
     parser.threads = asked.threads
+    if not (asked.json or asked.marginals or asked.kbest is not None):
+        refuse_other_format(asked.output, "tree", "a .mrg or .txt file")
     sentences = words_to_parse(asked.data)
     if asked.marginals:
         _write_chances(sentences, parser.predict_marginals(sentences), asked)

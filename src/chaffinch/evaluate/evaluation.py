@@ -9,7 +9,9 @@ import numpy as np
 
 from chaffinch.corpus import read_table
 from chaffinch.corpus.brackets import nodes, plain_label
+from chaffinch.errors import ConfigError
 from chaffinch.evaluate.alignments import link_tally, score_alignments
+from chaffinch.evaluate.conventions import CONVENTIONS
 from chaffinch.evaluate.documents import LabelPair
 from chaffinch.evaluate.intervals import RESAMPLES, Comparison, Interval, compare, intervals
 from chaffinch.evaluate.label_sets import LabelSets
@@ -123,6 +125,8 @@ def evaluate_files(
     The task is read off the gold file. ``train`` splits the tokens by whether their word was seen in it;
     options go to the reader of the gold file's format.
     """
+    if convention not in (AUTO, *CONVENTIONS):
+        raise ConfigError(f"unknown convention {convention!r}; there are {', '.join((AUTO, *CONVENTIONS))}")
     paths = [path for path in (gold, predicted, against) if path is not None]
     read = source(paths, format, options)
     seen = _seen_scores(read, train) if train is not None and isinstance(read, TagSource) else None

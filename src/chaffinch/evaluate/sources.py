@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from chaffinch.corpus import Format, detect, named, read, read_table
 from chaffinch.corpus.lines import lines
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name
+from chaffinch.knobs import knobs
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.table import Column, TokenTable
 
@@ -61,12 +62,21 @@ class DocumentSource:
 def source(
     paths: Sequence[str | Path], format: str | None, options: dict[str, Any]
 ) -> TagSource | DocumentSource:
-    """Gold and outputs from files; a single file must hold both."""
+    """Gold and outputs from files; a single file must hold both.
+
+    options: told to the reader of gold, and of outputs that are of the same format
+    """
     chosen = detect(paths[0]) if format is None else named(format)
     formats = [chosen.name, *(chosen.name if format else _format_like(chosen, path) for path in paths[1:])]
+    known = [] if chosen.options is None else [k.name for k in knobs(chosen.options)]
+    for name in options:
+        if name not in known:
+            there = ", ".join(known) or "none"
+            raise ConfigError(f"reading {chosen.name} takes no option {name!r}; there are: {there}")
+    told = [options if one == chosen.name else {} for one in formats]
     if _has_tags(chosen):
-        return _tag_source(paths, formats, options)
-    return _document_source(paths, formats, options)
+        return _tag_source(paths, formats, told)
+    return _document_source(paths, formats, told)
 
 
 def _format_like(gold: Format, path: str | Path) -> str:
@@ -87,8 +97,10 @@ def _has_tags(format: Format) -> bool:
     return "columns" in format.carries and "tree" not in format.carries
 
 
-def _tag_source(paths: Sequence[str | Path], formats: Sequence[str], options: dict[str, Any]) -> TagSource:
-    tables = [read_table(path, format, **options) for path, format in zip(paths, formats, strict=True)]
+def _tag_source(
+    paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
+) -> TagSource:
+    tables = [read_table(path, f, **options) for path, f, options in zip(paths, formats, told, strict=True)]
     names = tuple(map(display_name, paths))
     gold = tables[0]
     for path, table in zip(paths, tables, strict=True):
@@ -165,9 +177,9 @@ def _place(path: str | Path, sentence: int, token: int) -> str:
 
 
 def _document_source(
-    paths: Sequence[str | Path], formats: Sequence[str], options: dict[str, Any]
+    paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
 ) -> DocumentSource:
-    files = [list(read(path, format, **options)) for path, format in zip(paths, formats, strict=True)]
+    files = [list(read(path, f, **options)) for path, f, options in zip(paths, formats, told, strict=True)]
     gold = files[0]
     task = _task(gold, paths[0])
     if len(paths) == 1:

@@ -32,7 +32,10 @@ def number_columns(documents: Sequence[Document], names: str | None) -> dict[str
 
 
 def words_to_parse(path: Path) -> list[Any]:
-    """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech."""
+    """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech.
+
+    Brackets are written as in treebanks, -LRB- and -RRB-: a tree has no other way to hold them.
+    """
     chosen = detect(path)
     if "tree" in chosen.carries:
         return [d.words() for d in read(path, strip=True)]
@@ -44,7 +47,11 @@ def words_to_parse(path: Path) -> list[Any]:
     names = [name for name in ("w", "pos", "xpos") if name in table.columns] or list(table.columns)[:1]
     if chosen.name in ("columns", "hmm"):
         names = list(table.columns)[:2]
-    columns = [table.lists(name) for name in names[:2]]
+    columns = [[[_as_in_trees(cell) for cell in row] for row in table.lists(name)] for name in names[:2]]
     if len(columns) == 1:
         return columns[0]
     return [list(zip(words, tags, strict=True)) for words, tags in zip(*columns, strict=True)]
+
+
+def _as_in_trees(word: str) -> str:
+    return word.replace("(", "-LRB-").replace(")", "-RRB-")
