@@ -310,6 +310,28 @@ def test_every_record_with_offsets_outside_its_text_is_found_and_the_others_are_
     assert len(examined.files[0].documents) == 1
 
 
+@pytest.mark.parametrize(
+    ("ending", "content", "lines_refused", "rows"),
+    [
+        (".csv", 'label,text\na,"two\nlines"\nb,too,many\nb\na,the last\n', [4, 5], 2),
+        (".csv", 'label,text\na,the first\na,"never closed\nb,c\n', [3], 1),
+        (".tsv", "label\ttext\na\tone\nb\na\tthree\n", [3], 2),
+        (".tsv", "source\ttarget\tsure\tpossible\na\tb\tx\t\na\tb\t1-1\na\tb\t1-1\t\n", [2, 3], 1),
+        (".jsonl", '{"text": "one"}\n{"text": \n[1]\n{"text": "four"}\n', [2, 3], 2),
+        (".conll", "Ann B-PER\n\nleft\n\nBo B-PER\n", [3], 1),
+    ],
+)
+def test_records_that_cannot_be_read_are_findings_and_the_others_are_read(
+    tmp_path: Path, ending: str, content: str, lines_refused: list[int], rows: int
+) -> None:
+    path = tmp_path / f"x{ending}"
+    path.write_text(content)
+    examined = examine([path], quick=True)
+    assert [f.line for f in examined.of("reading")] == lines_refused
+    assert all(f.severity == "error" and f.suggestion for f in examined.of("reading"))
+    assert len(examined.files[0].documents) == rows
+
+
 def test_links_outside_their_sentences_are_found(tmp_path: Path) -> None:
     table = "source\ttarget\tsure\tpossible\na b\tc d\t1-1\t\ne f\tg h\t1-3\t\n"
     [fault] = found("reading", table, folder=tmp_path, ending=".tsv")

@@ -175,7 +175,7 @@ def test_the_doctor_reads_a_corpus_through_a_pipe(run: Runner) -> None:
     [
         ("label,text\na,b\n", ("--check", "spelling"), "there is no check 'spelling'"),
         ("label,text\na,b\n", ("--label", "topic"), "there is no column 'topic'"),
-        ("label,text\na\n", (), "x.csv:2: expected 2 columns"),
+        ("label,label\na,b\n", (), "x.csv:1: the header has the column 'label' twice"),
         ("", (), "is empty"),
     ],
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 from chaffinch.corpus.delimited import rows
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, shown
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knob
@@ -41,32 +41,14 @@ def read(
     if out_of_range not in ("error", "drop"):
         raise ConfigError(f"out_of_range must be error or drop, got {out_of_range!r}")
     name = display_name(path)
-    table = rows(path)
+    table = rows(path, losses=losses)
     header = next(table, (1, []))[1]
     if len(header) != 4 or [cell.lower() for cell in header[2:]] != ["sure", "possible"]:
         raise DataError(
             f"{name}:1: expected a header of 4 columns, the last two 'sure' and 'possible', found {header}"
         )
-    for number, row in table:
-        where = f"{name}:{number}"
-        words, target = (_tokens(cell, where) for cell in row[:2])
-        kept = []
-        for cell in row[2:]:
-            links = [_link(text, where) for text in cell.split(" ") if text]
-            inside = frozenset((i, j) for i, j in links if i < len(words) and j < len(target))
-            outside = [(i, j) for i, j in links if i >= len(words) or j >= len(target)]
-            if outside and out_of_range == "error":
-                i, j = outside[0]
-                raise DataError(
-                    f"{where}: the link {i + 1}-{j + 1} points outside its sentences of {len(words)} and "
-                    f"{len(target)} tokens; out_of_range='drop' leaves such links out"
-                )
-            if losses is not None:
-                losses.add("links outside their sentences were left out", where, len(outside))
-            kept.append(inside)
-        d = Document.from_words(words)
-        d.links, d.line = Links(tuple(target), kept[0], kept[1]), number
-        yield d
+    tally = losses if losses is not None else Losses()
+    yield from accepted(table, lambda row: _pair(name, *row, out_of_range, tally), losses)
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
@@ -88,6 +70,27 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
                 _joined(d.links.possible),
             ]
             out.write("\t".join(cells) + "\n")
+
+
+def _pair(name: str, number: int, row: list[str], out_of_range: str, losses: Losses) -> Document:
+    where = f"{name}:{number}"
+    words, target = (_tokens(cell, where) for cell in row[:2])
+    kept = []
+    for cell in row[2:]:
+        links = [_link(text, where) for text in cell.split(" ") if text]
+        inside = frozenset((i, j) for i, j in links if i < len(words) and j < len(target))
+        outside = [(i, j) for i, j in links if i >= len(words) or j >= len(target)]
+        if outside and out_of_range == "error":
+            i, j = outside[0]
+            raise DataError(
+                f"{where}: the link {i + 1}-{j + 1} points outside its sentences of {len(words)} and "
+                f"{len(target)} tokens; out_of_range='drop' leaves such links out"
+            )
+        losses.add("links outside their sentences were left out", where, len(outside))
+        kept.append(inside)
+    d = Document.from_words(words)
+    d.links, d.line = Links(tuple(target), kept[0], kept[1]), number
+    return d
 
 
 def _tokens(cell: str, where: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
+from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, reading, writing_text
 from chaffinch.knobs import knob
@@ -42,21 +43,31 @@ class DelimitedOptions:
 
 
 def read_csv(
-    path: str | Path, *, text: str | None = None, label: str | None = None, label_separator: str | None = None
+    path: str | Path,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    label_separator: str | None = None,
+    losses: Losses | None = None,
 ) -> Iterator[Document]:
     """The rows of a comma-separated file as documents.
 
     text, label: names of columns; by default the first that has a usual name
     label_separator: what separates the labels in one cell, where a document may have several
     """
-    return _read(path, ",", True, text, label, label_separator)
+    return _read(rows(path, ",", True, losses), path, text, label, label_separator)
 
 
 def read_tsv(
-    path: str | Path, *, text: str | None = None, label: str | None = None, label_separator: str | None = None
+    path: str | Path,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    label_separator: str | None = None,
+    losses: Losses | None = None,
 ) -> Iterator[Document]:
     """The rows of a tab-separated file as documents; quote marks are ordinary characters."""
-    return _read(path, "\t", False, text, label, label_separator)
+    return _read(rows(path, losses=losses), path, text, label, label_separator)
 
 
 def write_csv(
@@ -94,9 +105,15 @@ def write_tsv(
             out.write("\t".join(row) + "\n")
 
 
-def rows(path: str | Path, delimiter: str = "\t", quoted: bool = False) -> Iterator[tuple[int, list[str]]]:
-    """Number of the first line and cells of each row, the header among them; all have as many cells as it."""
+def rows(
+    path: str | Path, delimiter: str = "\t", quoted: bool = False, losses: Losses | None = None
+) -> Iterator[tuple[int, list[str]]]:
+    """Number of the first line and cells of each row, the header among them; all have as many cells as it.
+
+    A row that has not, or is not valid, is refused through the losses.
+    """
     name = display_name(path)
+    tally = losses if losses is not None else Losses()
     csv.field_size_limit(LONGEST_FIELD)
     reader = csv.reader(
         _ended_lines(path),
@@ -113,16 +130,23 @@ def rows(path: str | Path, delimiter: str = "\t", quoted: bool = False) -> Itera
             return
         except csv.Error as e:
             what = "a quoted field is never closed" if "unexpected end" in str(e) else str(e)
-            raise DataError(f"{name}:{first_line}: is not valid CSV: {what}") from None
+            fault = DataError(f"{name}:{first_line}: is not valid CSV: {what}")
+            if header is None:
+                raise fault from None
+            tally.refuse(fault)
+            continue
         if not row:
             continue
         if header is None:
             header = row
             _check_header(name, header)
         elif len(row) != len(header):
-            raise DataError(
-                f"{name}:{first_line}: expected {len(header)} columns as in the header, found {len(row)}"
+            tally.refuse(
+                DataError(
+                    f"{name}:{first_line}: expected {len(header)} columns as in the header, found {len(row)}"
+                )
             )
+            continue
         yield first_line, row
 
 
@@ -185,9 +209,12 @@ def joined_labels(number: int, labels: list[str], separator: str | None) -> str:
 
 
 def _read(
-    path: str | Path, delimiter: str, quoted: bool, text: str | None, label: str | None, separator: str | None
+    table: Iterator[tuple[int, list[str]]],
+    path: str | Path,
+    text: str | None,
+    label: str | None,
+    separator: str | None,
 ) -> Iterator[Document]:
-    table = rows(path, delimiter, quoted)
     first = next(table, None)
     if first is None:
         raise DataError(f"{display_name(path)}: holds no header and no rows")

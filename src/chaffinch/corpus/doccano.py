@@ -13,16 +13,16 @@ from typing import Any
 
 from chaffinch.corpus.annotations import LABEL_KEYS, SPAN_KEYS, document, with_fields
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import compact, documents, first_object, records
+from chaffinch.corpus.json_records import compact, first_object, records
 from chaffinch.corpus.lines import BOM
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
 from chaffinch.text.document import Document
 
 
 def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
     """The documents of an export, whichever version of doccano wrote it."""
-    return documents(records(path), lambda record: document(record, losses), losses)
+    return accepted(records(path, losses), lambda record: document(record, losses), losses)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:

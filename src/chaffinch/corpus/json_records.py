@@ -4,18 +4,17 @@ A line file is streamed; an array is a single JSON value and is loaded whole.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.corpus.whole import whole_decoded
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
-from chaffinch.text.document import Document
 
 # How much of an unexpected value a message shows.
 SHOWN = 60
@@ -108,14 +107,12 @@ class Record:
         return DataError(f"{self.where}: expected {key!r} to be {expected}, found {shown(found)}")
 
 
-def line_records(path: str | Path) -> Iterator[Record]:
+def line_records(path: str | Path, losses: Losses | None = None) -> Iterator[Record]:
     """One object per line, streamed; blank lines are passed over."""
-    for number, line in lines(path):
-        if line.strip():
-            yield _line_record(path, number, line)
+    return _line_records(path, lines(path), losses)
 
 
-def records(path: str | Path) -> Iterator[Record]:
+def records(path: str | Path, losses: Losses | None = None) -> Iterator[Record]:
     """Objects one per line (streamed) or as one JSON array or object (loaded whole), as the file begins."""
     with reading(path) as stream:
         head, number = b"", 0
@@ -127,29 +124,9 @@ def records(path: str | Path) -> Iterator[Record]:
             if number == 1:
                 head = head.removeprefix(BOM)
         if head.strip() == b"{" or head.lstrip().startswith(b"["):
-            yield from _array_records(path, number, whole_decoded(path, head + stream.read()))
-            return
-        while head:
-            line = decoded(path, number, head)
-            if line.strip():
-                yield _line_record(path, number, line)
-            head = stream.readline(LONGEST_LINE + 2)
-            number += 1
-
-
-def documents(
-    found: Iterable[Record], made: Callable[[Record], Document | None], losses: Losses | None
-) -> Iterator[Document]:
-    """What is made of each record; None is none. A record that cannot be read is refused through the losses."""
-    tally = losses if losses is not None else Losses()
-    for record in found:
-        try:
-            d = made(record)
-        except DataError as fault:
-            tally.refuse(fault)
-            continue
-        if d is not None:
-            yield d
+            yield from _array_records(path, number, whole_decoded(path, head + stream.read()), losses)
+        else:
+            yield from _line_records(path, _lines_from(path, stream, head, number), losses)
 
 
 def first_object(head: bytes) -> dict[str, Any]:
@@ -177,17 +154,30 @@ def shown(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
-def _line_record(path: str | Path, number: int, line: str) -> Record:
-    where = f"{display_name(path)}:{number}"
-    return _record(where, _parsed(where, line), number)
+def _lines_from(path: str | Path, stream: BinaryIO, line: bytes, number: int) -> Iterator[tuple[int, str]]:
+    """A line that was read already, and those after it."""
+    while line:
+        yield number, decoded(path, number, line)
+        line = stream.readline(LONGEST_LINE + 2)
+        number += 1
 
 
-def _array_records(path: str | Path, first_line: int, text: str) -> Iterator[Record]:
+def _line_records(
+    path: str | Path, numbered: Iterable[tuple[int, str]], losses: Losses | None
+) -> Iterator[Record]:
+    def made(numbered_line: tuple[int, str]) -> Record | None:
+        number, line = numbered_line
+        where = f"{display_name(path)}:{number}"
+        return _record(where, _parsed(where, line), number) if line.strip() else None
+
+    return accepted(numbered, made, losses)
+
+
+def _array_records(path: str | Path, first_line: int, text: str, losses: Losses | None) -> Iterator[Record]:
     name = display_name(path)
     value = _parsed(name, text, first_line)
-    items = value if isinstance(value, list) else [value]
-    for i, item in enumerate(items, start=1):
-        yield _record(f"{name}: item {i}", item)
+    items = enumerate(value if isinstance(value, list) else [value], start=1)
+    return accepted(items, lambda item: _record(f"{name}: item {item[0]}", item[1]), losses)
 
 
 def _record(where: str, value: Any, line: int | None = None) -> Record:

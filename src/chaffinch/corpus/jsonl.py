@@ -14,8 +14,8 @@ from typing import Any
 
 from chaffinch.corpus.annotations import SPAN_KEYS, TEXT_KEYS, document, span_object, with_fields
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import compact, documents, first_object, line_records
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.json_records import compact, first_object, line_records
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
@@ -33,7 +33,7 @@ def read(
     path: str | Path, *, text: str | None = None, label: str | None = None, losses: Losses | None = None
 ) -> Iterator[Document]:
     """The documents of a file of JSON lines, whichever of the usual keys hold their labels or spans."""
-    return documents(line_records(path), lambda r: document(r, losses, text=text, label=label), losses)
+    return accepted(line_records(path, losses), lambda r: document(r, losses, text=text, label=label), losses)
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:

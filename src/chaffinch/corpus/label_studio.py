@@ -12,9 +12,9 @@ from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_field, compact, documents, records, shown
+from chaffinch.corpus.json_records import Record, as_field, compact, records, shown
 from chaffinch.corpus.lines import BOM
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import writing_text
 from chaffinch.knobs import knob
@@ -47,7 +47,7 @@ def read(
     if offsets not in (CODE_POINTS, UTF_16):
         raise ConfigError(f"offsets must be {CODE_POINTS} or {UTF_16}, got {offsets!r}")
     tally = losses if losses is not None else Losses()
-    return documents(records(path), lambda task: _document(task, text, offsets, tally), tally)
+    return accepted(records(path, tally), lambda task: _document(task, text, offsets, tally), tally)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, model: str = "chaffinch") -> None:

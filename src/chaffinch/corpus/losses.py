@@ -1,9 +1,13 @@
 """What a reader or a writer could not carry: counted by kind, with the first place where it was met."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 from chaffinch.errors import DataError
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(slots=True)
@@ -50,3 +54,18 @@ class Losses:
 
     def __len__(self) -> int:
         return len(self._kinds)
+
+
+def accepted(
+    found: Iterable[Given], made: Callable[[Given], Made | None], losses: Losses | None
+) -> Iterator[Made]:
+    """What is made of each; None is none. What cannot be read is refused through the losses."""
+    tally = losses if losses is not None else Losses()
+    for each in found:
+        try:
+            one = made(each)
+        except DataError as fault:
+            tally.refuse(fault)
+            continue
+        if one is not None:
+            yield one

@@ -16,12 +16,11 @@ from chaffinch.corpus.json_records import (
     Record,
     as_field,
     compact,
-    documents,
     first_object,
     line_records,
     shown,
 )
-from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import DataError
 from chaffinch.files import writing_text
 from chaffinch.text.document import Document, Span, Token
@@ -33,7 +32,7 @@ OWN_KEYS = ("text", "tokens", "spans", "label", "accept", "options", "answer", "
 def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
     """The accepted tasks of a dataset as ``db-out`` prints it."""
     tally = losses if losses is not None else Losses()
-    return documents(line_records(path), lambda record: _accepted(record, tally), tally)
+    return accepted(line_records(path, tally), lambda record: _accepted(record, tally), tally)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[str] | None = None) -> None:

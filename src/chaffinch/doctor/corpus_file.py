@@ -127,9 +127,14 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
         wanted["losses"] = losses
     documents: list[Document] = []
     items: list[int] = []
-    for d in chosen.read(path, **wanted):
-        documents.append(d)
-        items.append(len(documents) + (0 if path.is_dir() else losses.refused))
+    try:
+        for d in chosen.read(path, **wanted):
+            documents.append(d)
+            items.append(len(documents) + (0 if path.is_dir() else losses.refused))
+    except DataError as fault:
+        if not documents and not losses.findings:
+            raise
+        losses.refuse(fault, "what follows was not read: mend this and look again")
     if not documents and not losses.findings:
         raise DataError(f"{display_name(path)}: has no document")
     file = CorpusFile(path, chosen.name, documents, losses.findings, items)
@@ -191,18 +196,23 @@ class _Noted(Losses):
     def add(self, what: str, first: str = "", count: int = 1) -> None:
         """Remember a loss."""
         if count > 0:
-            severity = ERROR if what in WRONG else HINT
-            self._note(severity, first, what if count == 1 else f"{what}: {count}")
+            told = what if count == 1 else f"{what}: {count}"
+            if what in WRONG:
+                self._note(ERROR, first, told, "mend the numbers of the words")
+            else:
+                self._note(HINT, first, told)
 
-    def refuse(self, fault: DataError) -> None:
+    def refuse(self, fault: DataError, suggestion: str = "mend it, or take it out") -> None:
         """Remember a record that cannot be read."""
         self.refused += 1
         where, _, what = str(fault).partition(": ")
-        self._note(ERROR, where, what)
+        self._note(ERROR, where, what, suggestion)
 
-    def _note(self, severity: str, where: str, what: str) -> None:
+    def _note(self, severity: str, where: str, what: str, suggestion: str = "") -> None:
         """``file:12`` has a line; ``file: item 3`` keeps its item in the text."""
         file, _, number = where.rpartition(":")
         line = int(number) if number.isdecimal() else None
         file = self.file if line is None else file
-        self.findings.append(Finding(check=READING, severity=severity, file=file, what=what, line=line))
+        self.findings.append(
+            Finding(check=READING, severity=severity, file=file, what=what, suggestion=suggestion, line=line)
+        )
