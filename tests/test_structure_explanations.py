@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chaffinch import Aligner, ConfigError, DataError, Parser, Reranker, Tagger, samples
-from chaffinch.corpus.brackets import bracketed
+from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, words_of
 from chaffinch.kernels import SubsetTreeKernel
@@ -247,3 +247,9 @@ def test_the_command_explains_trees_links_and_candidates(tmp_path, run, treebank
     shown = run("explain", tags, data, "--base", tagger, "--kbest", 4)
     assert shown.code == 0
     assert "Candidate" in shown.out
+
+
+def test_a_sentence_without_a_tree_is_named_and_not_explained():
+    parser = Parser("parser").fit([parse("(S (NP (DT the) (NN owl)) (VP (VB sings)))")] * 5)
+    with pytest.raises(DataError, match=r"no tree for 'owl', so there is nothing to explain"):
+        parser.explain(["owl"])

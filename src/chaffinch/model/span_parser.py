@@ -100,10 +100,12 @@ class SpanParserModel:
                 self.symbols.tree(y, sentence.words, tags),
                 partial(self._terms, y, features, columns, sentence.words, tags),
             )
-            for score, y in zip(scores, nodes.reshape(len(scores), -1, 3), strict=True)
+            for score, y in zip(scores, nodes.reshape(-1, 2 * len(sentence.words) - 1, 3), strict=True)
         ]
         if not readings:
-            raise DataError("the parser has no tree for this sentence, so there is nothing to explain")
+            raise DataError(
+                f"the parser has no tree for {' '.join(sentence.words)[:60]!r}, so there is nothing to explain"
+            )
         derived = derivation_evidence(readings, chosen.tree, TREE if self.toll is None else DERIVATION)
         if self.toll is None:
             return [] if derived is None else [derived]
