@@ -343,3 +343,10 @@ def test_colour_and_progress_are_for_terminals_only(model: Path) -> None:
     )
     assert done.stderr == b""
     assert b"\x1b" not in done.stdout
+
+
+def test_the_package_itself_is_a_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "chaffinch", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("chaffinch ")

@@ -7,10 +7,15 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-import typer
-from typer.core import TyperCommand, TyperGroup
-
 from chaffinch.errors import ChaffinchError
+
+BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for the answer "no"
+
+try:
+    import typer
+    from typer.core import TyperCommand, TyperGroup
+except KeyboardInterrupt:  # half of a start is this import
+    raise SystemExit(INTERRUPTED) from None
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
 COMMANDS = {
@@ -30,8 +35,6 @@ COMMANDS = {
     "preset": "Run a preset again, to the same bytes.",
     "tour": "Walk through the toolkit on the embedded samples.",
 }
-
-BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for the answer "no"
 
 
 class LazyGroup(TyperGroup):
