@@ -70,15 +70,16 @@ def _of_link(x: PairScores, potentials: Parts, y: Any, link: Link) -> Evidence:
     shared = sum(float(_block(potentials, part)) for part in mine & theirs)
     contributions = [c for part in sorted(mine - theirs) for c in _of_part(x, part, 1.0)]
     contributions += [c for part in sorted(theirs - mine) for c in _of_part(x, part, 0.0)]
+    score, other = _score(x, potentials, y), _score(x, potentials, rival)
     return Evidence(
         subject=subject,
         answer=LINKED if there else UNLINKED,
-        score=_score(x, potentials, y),
+        score=score,
         contributions=tuple(contributions),
         rival=_differently(x, y, rival, UNLINKED if there else LINKED),
-        rival_score=_score(x, potentials, rival),
+        rival_score=other,
         shared=shared,
-        without=_removal(x, sorted(mine - theirs), link, there),
+        without=_removal(x, sorted(mine - theirs), link, there, score - other),
         whole=(_spelt(x, y), _spelt(x, rival)),
     )
 
@@ -103,7 +104,7 @@ def _with(x: PairScores, potentials: Parts, link: Link) -> Any:
     return max(found, key=lambda one: one[:2])[2]
 
 
-def _removal(x: PairScores, parts: Sequence[Part], link: Link, there: bool) -> Removal | None:
+def _removal(x: PairScores, parts: Sequence[Part], link: Link, there: bool, margin: float) -> Removal | None:
     """Features of the answer's own parts left out, the most telling first, until the link is gone or has come."""
     telling = sorted(
         (
@@ -118,10 +119,10 @@ def _removal(x: PairScores, parts: Sequence[Part], link: Link, there: bool) -> R
         gone = [(part, k) for _, part, k in telling[:n]]
         return link in x.plain(x.structure.argmax(x.potentials(gone)))
 
-    n = turning_point(len(telling), there, linked_without)
-    if n is None:
+    found = turning_point([-lead for lead, *_ in telling], margin, there, linked_without)
+    if found is None:
         return None
-    removed = tuple(_of_part(x, part, 1.0)[k] for _, part, k in telling[:n])
+    removed = tuple(_of_part(x, part, 1.0)[k] for _, part, k in telling[: found[0]])
     return Removal(removed, UNLINKED if there else LINKED)
 
 

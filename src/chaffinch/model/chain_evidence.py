@@ -25,7 +25,7 @@ from chaffinch.model.evidence import (
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 
-Kept = Sequence[NDArray[np.bool_]]
+Kept = Mapping[int, NDArray[np.bool_]]  # which features some tokens keep; the others keep all
 Labels = NDArray[np.int32]
 START, END = "start", "end"
 MOST = 1000  # features of a token that are listed one by one
@@ -37,7 +37,7 @@ class ChainSentence:
 
     weights: of each token, float64 [features, Y]
     names:   what features are called, given the token and their places in its weights
-    scored:  the potentials, given which of each token's features are kept
+    scored:  the potentials, given which features are kept
     terms:   what labels add at position t, given all labels: name -> weight
     whole:   every potential that pruning left out put back; None where nothing is pruned
     fixed:   features do not add up by themselves, so that leaving some out means nothing
@@ -53,9 +53,20 @@ class ChainSentence:
     whole: Callable[[], Parts] | None = None
     fixed: bool = False
 
-    def all_kept(self) -> list[NDArray[np.bool_]]:
-        """Every feature of every token."""
-        return [np.ones(len(w), bool) for w in self.weights]
+    def label_terms(self, y: Sequence[int], t: int) -> list[Term]:
+        """What labels add at position t."""
+        return [Term(name, weight, t) for name, weight in self.terms(y, t).items()]
+
+
+class _Answer:
+    """The labelling that the model gave, with what each token adds to its score."""
+
+    def __init__(self, x: ChainSentence, y: Labels) -> None:
+        self.y = y
+        mine = y.tolist()
+        self.features = np.array([w[:, k].sum() for w, k in zip(x.weights, mine, strict=True)])
+        self.terms = [x.label_terms(mine, t) for t in range(len(mine))]
+        self.labels = np.array([sum(term.weight for term in terms) for terms in self.terms])
 
 
 def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> list[Evidence]:
@@ -66,8 +77,7 @@ def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> lis
     asked = question.checked(x.labels.outer).tokens(len(x.words))
     if not len(x.words):
         return []
-    kept = x.all_kept()
-    potentials = x.scored(kept)
+    potentials = x.scored({})
     outer_of = x.labels.outer_of
     try:
         y = x.chain.argmax(potentials, allowed=outer_of[None, :] == decided[:, None])
@@ -76,39 +86,41 @@ def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> lis
             "the model finds every labelling of this sentence impossible, so no score is there to be explained"
         ) from None
     p = x.labels.collapsed(x.chain.logsum(potentials)[1]["unary"])
-    found = []
+    answer, found = _Answer(x, y), []
     for t in asked:
         if question.is_answer(x.labels.outer[decided[t]], t, x.words[t]):
             continue
-        found.append(_of_token(x, potentials, kept, y, p, t, question.against))
+        found.append(_of_token(x, potentials, answer, p, t, question.against))
     return found
 
 
 def _of_token(
     x: ChainSentence,
     potentials: Parts,
-    kept: Kept,
-    y: Labels,
+    answer: _Answer,
     p: NDArray[np.floating],
     t: int,
     against: str | None,
 ) -> Evidence:
-    outer, outer_of = x.labels.outer, x.labels.outer_of
+    y, outer, outer_of = answer.y, x.labels.outer, x.labels.outer_of
     given = int(outer_of[y[t]])
     rival, scores, note = _rival(x, potentials, y, t, against)
-    contributions, shared = _contributions(x, y, rival)
+    score, other = _score(x.chain, potentials, y), None if rival is None else _score(x.chain, scores, rival)
+    contributions, shared = _contributions(x, answer, rival)
     return Evidence(
         subject=x.words[t],
         answer=outer[given],
-        score=_score(x.chain, potentials, y),
+        score=score,
         contributions=tuple(contributions),
         rival=None if rival is None else outer[outer_of[rival[t]]],
-        rival_score=None if rival is None else _score(x.chain, scores, rival),
+        rival_score=other,
         shared=shared,
         probability=float(p[t, given]),
         rival_probability=None if rival is None else float(p[t, outer_of[rival[t]]]),
         place=t,
-        without=None if rival is None or x.fixed else _removal(x, kept, y, rival, t),
+        without=None
+        if rival is None or other is None or x.fixed
+        else _removal(x, y, rival, t, score - other),
         note=note,
         whole=None if rival is None else (_spelt(x.labels, y), _spelt(x.labels, rival)),
     )
@@ -139,22 +151,27 @@ def _rival(
     return None, potentials, f"No labelling with {what} is possible here."
 
 
-def _contributions(x: ChainSentence, y: Labels, rival: Labels | None) -> tuple[list[Contribution], float]:
-    """What tells two labellings apart, and the sum of what they share; without a rival, all of y."""
-    found: list[Contribution] = []
-    shared = 0.0
-    mine, theirs = y.tolist(), None if rival is None else rival.tolist()
-    for t, w in enumerate(x.weights):
-        if theirs is not None and theirs[t] == mine[t]:
-            shared += float(w[:, mine[t]].sum())
-        else:
-            found += _features(x, t, mine[t], None if theirs is None else theirs[t])
-    apart, alike = told_apart(_terms(x, mine), [] if theirs is None else _terms(x, theirs))
+def _contributions(
+    x: ChainSentence, answer: _Answer, rival: Labels | None
+) -> tuple[list[Contribution], float]:
+    """What tells two labellings apart, and the sum of what they share; without a rival, all of the answer."""
+    T, mine = len(x.words), answer.y.tolist()
+    if rival is None:
+        features = [c for t in range(T) for c in _features(x, t, mine[t], None)]
+        apart, shared = told_apart([term for terms in answer.terms for term in terms], [])
+        return features + apart, shared
+    theirs, differ = rival.tolist(), answer.y != rival
+    found = [c for t in np.flatnonzero(differ).tolist() for c in _features(x, t, mine[t], theirs[t])]
+    seen = differ.copy()  # where a label, or one that it is seen together with, differs
+    for back in range(1, x.chain.order + 1):
+        seen[back:] |= differ[:-back]
+    places = np.flatnonzero(seen).tolist()
+    apart, alike = told_apart(
+        [term for t in places for term in answer.terms[t]],
+        [term for t in places for term in x.label_terms(theirs, t)],
+    )
+    shared = float(answer.features[~differ].sum() + answer.labels[~seen].sum())
     return found + apart, shared + alike
-
-
-def _terms(x: ChainSentence, y: Sequence[int]) -> list[Term]:
-    return [Term(name, weight, t) for t in range(len(y)) for name, weight in x.terms(y, t).items()]
 
 
 def _features(x: ChainSentence, t: int, mine: int, theirs: int | None) -> list[Contribution]:
@@ -175,29 +192,31 @@ def _features(x: ChainSentence, t: int, mine: int, theirs: int | None) -> list[C
     return found
 
 
-def _removal(x: ChainSentence, kept: Kept, y: Labels, rival: Labels, t: int) -> Removal | None:
+def _removal(x: ChainSentence, y: Labels, rival: Labels, t: int, margin: float) -> Removal | None:
     """Features left out one after the other, the most telling first, until the token gets another label."""
     outer_of = x.labels.outer_of
     telling = sorted(
         (
-            (-(float(w[k, y[u]] - w[k, rival[u]])), u, k)
-            for u, w in enumerate(x.weights)
-            for k in np.flatnonzero(w[:, y[u]] > w[:, rival[u]]).tolist()
+            (-float(lead[k]), u, k)
+            for u in np.flatnonzero(y != rival).tolist()
+            for lead in [x.weights[u][:, y[u]] - x.weights[u][:, rival[u]]]
+            for k in np.flatnonzero(lead > 0).tolist()
         ),
     )
 
     def label_without(n: int) -> int:
-        left = [mask.copy() for mask in kept]
+        left: dict[int, NDArray[np.bool_]] = {}
         for _, u, k in telling[:n]:
-            left[u][k] = False
+            left.setdefault(u, np.ones(len(x.weights[u]), bool))[k] = False
         return int(outer_of[x.chain.argmax(x.scored(left))[t]])
 
     try:
-        n = turning_point(len(telling), int(outer_of[y[t]]), label_without)
+        found = turning_point([-lead for lead, *_ in telling], margin, int(outer_of[y[t]]), label_without)
     except DataError:  # pruning left nothing that is possible
         return None
-    if n is None:
+    if found is None:
         return None
+    n, label = found
     gone = tuple(
         Contribution(
             x.names(u, np.array([k]))[0],
@@ -207,7 +226,7 @@ def _removal(x: ChainSentence, kept: Kept, y: Labels, rival: Labels, t: int) -> 
         )
         for _, u, k in telling[:n]
     )
-    return Removal(gone, x.labels.outer[label_without(n)])
+    return Removal(gone, x.labels.outer[label])
 
 
 def summing(weights: Sequence[NDArray[np.float64]]) -> Callable[[Kept], NDArray[np.float64]]:
@@ -216,9 +235,8 @@ def summing(weights: Sequence[NDArray[np.float64]]) -> Callable[[Kept], NDArray[
 
     def sums(kept: Kept) -> NDArray[np.float64]:
         found = whole.copy()
-        for t, mask in enumerate(kept):
-            if not mask.all():
-                found[t] = weights[t][mask].sum(axis=0)
+        for t, mask in kept.items():
+            found[t] = weights[t][mask].sum(axis=0)
         return found
 
     return sums

@@ -3,9 +3,12 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import accumulate
+from typing import NamedTuple, TypeVar
 
 from chaffinch.errors import ConfigError, DataError
+
+Answer = TypeVar("Answer", bound=Hashable)
 
 FEATURE = "feature"  # of the input
 LABELS = "labels"  # of labels and their neighbours
@@ -135,24 +138,44 @@ class Evidence:
         return ranked[:top], summed(ranked[top:])
 
 
-def turning_point(N: int, given: Hashable, answer: Callable[[int], Hashable]) -> int | None:
-    """How many of N features have to go for another answer: n of them are enough and n - 1 are not; None if N are not.
+def turning_point(
+    leads: Sequence[float], margin: float, given: Answer, answer: Callable[[int], Answer]
+) -> tuple[int, Answer] | None:
+    """How many features have to go for another answer, and which: n of them are enough, n - 1 are not; None if all
+    are not.
 
+    leads:     how far each puts the answer ahead of its rival, the strongest first
+    margin:    how far it is ahead: where they have used it up is looked first, so that few answers are asked for
     answer(n): what it is without the first n
 
-    >>> turning_point(10, "A", lambda n: "B" if n >= 7 else "A"), turning_point(3, "A", lambda n: "A")
-    (7, None)
+    >>> turning_point([1.0] * 10, 3.0, "A", lambda n: "B" if n >= 7 else "A")
+    (7, 'B')
+    >>> turning_point([2.0, 1.0, 1.0], 9.0, "A", lambda n: "A") is None
+    True
     """
-    few, many = 0, 1
-    while many < N and answer(many) == given:
-        few, many = many, 2 * many
-    many = min(many, N)
-    if N == 0 or answer(many) == given:
+    N = len(leads)
+    used_up = next((n for n, used in enumerate(accumulate(leads), 1) if used > margin), N)
+    if N == 0:
         return None
+    few, many, step = 0, used_up, 1
+    turned = answer(many)
+    if turned == given:
+        while turned == given:
+            if many == N:
+                return None
+            few, many, step = many, min(many + step, N), 2 * step
+            turned = answer(many)
+    else:
+        few = many - 1
+        while few > 0 and (other := answer(few)) != given:
+            many, few, step, turned = few, max(few - step, 0), 2 * step, other
     while many - few > 1:
         middle = (few + many) // 2
-        few, many = (middle, many) if answer(middle) == given else (few, middle)
-    return many
+        if (other := answer(middle)) == given:
+            few = middle
+        else:
+            many, turned = middle, other
+    return many, turned
 
 
 class Term(NamedTuple):

@@ -119,7 +119,9 @@ def step_evidence(
                 rival_probability=None if rival is None else float(steps.p[t, outer_of[rival]]),
                 place=t,
                 step=step,
-                without=None if rival is None else _removal(model, x, t, {t: (y, rival)}, outer_of[y]),
+                without=None
+                if rival is None
+                else _removal(model, x, t, {t: (y, rival)}, outer_of[y], float(scores[y] - scores[rival])),
                 note="" if rival is not None else f"{question.wanted} is not to be had here.",
             )
         )
@@ -161,7 +163,9 @@ def path_evidence(
                 rival_score=None if other is None else other[0],
                 shared=shared,
                 place=t,
-                without=_removal(model, x, t, places, outer_of[y[t]]) if places else None,
+                without=None
+                if other is None
+                else _removal(model, x, t, places, outer_of[y[t]], score - other[0]),
                 note=""
                 if rival is not None
                 else f"{question.wanted} is in none of the {KEPT} best labellings of a wider beam.",
@@ -243,7 +247,12 @@ class _Paths:
 
 
 def _removal(
-    model: ContextScores, x: TokenRows, t: int, places: Mapping[int, tuple[int, int]], given: int
+    model: ContextScores,
+    x: TokenRows,
+    t: int,
+    places: Mapping[int, tuple[int, int]],
+    given: int,
+    margin: float,
 ) -> Removal | None:
     """Features left out one after the other, the most telling first, and the whole search run again each time."""
     telling = []
@@ -260,10 +269,10 @@ def _removal(
             gone.setdefault(u, set()).add(k)
         return int(model.labels.outer_of[model.searched(x.without(gone), 1)[0][1][t]])
 
-    n = turning_point(len(telling), int(given), label_without)
-    if n is None:
+    found = turning_point([-entry[0] for entry in telling], margin, int(given), label_without)
+    if found is None:
         return None
-    return Removal(tuple(c for *_, c in telling[:n]), model.labels.outer[label_without(n)])
+    return Removal(tuple(c for *_, c in telling[: found[0]]), model.labels.outer[found[1]])
 
 
 def _spelt(labels: LabelSet, y: Labels) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ class MemmModel(BlockwiseChain):
             unary[:1] = _log_softmax(scores[:1] + start)
             return Parts(unary=unary, pair=_log_softmax(scores[1:, None, :] + pair), end=end)
 
-        whole = sums([np.ones(len(block), bool) for block in weights])
+        whole = sums({})
         labels = chain_terms(names, {"start": start, "pair": pair, "end": end}, len(weights))
 
         def terms(y: Sequence[int], t: int) -> dict[str, float]:

@@ -123,14 +123,14 @@ class PrunedChainModel:
 
         def tried(kept: Kept) -> Parts:
             unary = sums(kept)
-            left = [ids[mask] for ids, mask in zip(every, kept, strict=True)]
+            left = [ids[kept[t]] if t in kept else ids for t, ids in enumerate(every)]
             ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
             p, _ = self._kernel.marginals(bounds, ptr, np.concatenate(left), 1)
             unary[p.reshape(-1, Y) == 0] = -np.inf
             return Parts(unary=unary, **blocks)
 
         def whole() -> Parts:
-            return Parts(unary=sums([np.ones(len(w), bool) for w in weights]), **blocks)
+            return Parts(unary=sums({}), **blocks)
 
         labels = chain_terms(self.labels.inner, blocks, len(weights))
         return ChainSentence(

@@ -114,7 +114,7 @@ def segment_evidence(
                 probability=float(p[t, labels.index(tags[t])]),
                 rival_probability=None if rival is None else float(p[t, labels.index(rival[t])]),
                 place=t,
-                without=None if other is None else _removal(x, y, other[1], tags[t], t),
+                without=None if other is None else _removal(x, y, other[1], tags[t], t, score - other[0]),
                 note="" if other is not None else "No segmentation gives this token such a label.",
                 whole=None if rival is None else (tuple(tags), tuple(rival)),
             )
@@ -193,7 +193,9 @@ def _span_name(x: SegmentSentence, segment: Segment, name: str) -> str:
     return f"{x.types[segment.label]} {segment.start + 1}-{segment.end}: {name}"
 
 
-def _removal(x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: str, t: int) -> Removal | None:
+def _removal(
+    x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: str, t: int, margin: float
+) -> Removal | None:
     """Features left out one after the other, the most telling first, until the token gets another tag."""
     mine, theirs = _columns(y), _columns(rival)
     telling: list[tuple[float, int, int, bool, Contribution]] = []
@@ -215,5 +217,5 @@ def _removal(x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: s
         spans = [(u, k) for _, u, k, span, _ in telling[:n] if span]
         return x.tags(x.structure.argmax(x.potentials(tokens, spans)))[t]
 
-    n = turning_point(len(telling), answer, tag_without)
-    return None if n is None else Removal(tuple(entry[4] for entry in telling[:n]), tag_without(n))
+    found = turning_point([-entry[0] for entry in telling], margin, answer, tag_without)
+    return None if found is None else Removal(tuple(entry[4] for entry in telling[: found[0]]), found[1])
