@@ -12,7 +12,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.evaluate.evaluation import Evaluation
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.wording import description, title_of
-from chaffinch.files import display_name, writing_text
+from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
 from chaffinch.lab.model_difference import KINDS, Change, ModelDifference, compare_models
 from chaffinch.lab.regression import verdict
@@ -71,6 +71,9 @@ def command(
 
     Exit code 1 if the new model is significantly worse (--any: if it is worse at all), 0 if not.
     """
+    for path in (history, html):
+        if path is not None:
+            refuse_unwritable(path)
     difference = compare_models(
         old,
         new,

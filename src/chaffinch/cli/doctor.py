@@ -12,7 +12,7 @@ from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examine
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.doctor.label_errors import ODDS
 from chaffinch.doctor.page import examination_page
-from chaffinch.files import display_name, writing_text
+from chaffinch.files import display_name, refuse_unwritable, writing_text
 
 EXAMPLES = """
 chaffinch doctor train.conll
@@ -62,6 +62,9 @@ def command(
 
     Exit code 1 if there are errors (--strict: or warnings), else 0.
     """
+    for path in (output, html):
+        if path is not None:
+            refuse_unwritable(path)
     with console.progress_bar() as listener:
         found = examine(
             data,

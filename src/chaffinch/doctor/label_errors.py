@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from chaffinch.doctor.corpus_file import CorpusFile, normalised, with_tags
-from chaffinch.doctor.finding import WARNING, Finding, quoted
+from chaffinch.doctor.finding import HINT, WARNING, Finding, quoted
 from chaffinch.doctor.opinions import FOLDS, Opinions, held_out_opinions
 from chaffinch.lab.parts import Part, Texts
 from chaffinch.progress import Listener, keep_going
@@ -17,6 +18,7 @@ CHECK = "suspects"
 
 ODDS = 10.0  # chosen on the embedded samples, whose slips are known: docs/retraining.md
 MOST_SPOKEN = 1000  # odds that findings tell
+TRUSTED = 0.5  # of a label's places are found by the models, or their doubts are only worth a look
 FEWEST_ROWS = 30  # of different text, of which a model can learn anything
 FEWEST_GROUPS = 2 * FOLDS  # documents, to be dealt out to the folds as a whole
 
@@ -35,7 +37,12 @@ def label_errors(
     threads: int = 0,
     on_fold: Listener = keep_going,
 ) -> Iterator[Finding]:
-    """Every label against which held-out models give at least these odds; the greatest first."""
+    """Every label against which held-out models give at least these odds.
+
+    First come great odds against labels that are seldom doubted. A label that the models seldom find themselves (a
+    rare kind of name, say) is doubted nearly everywhere, and mostly without reason: such doubts are hints, the others
+    warnings.
+    """
     part, places = judged_part(files)
     if part is None:
         return
@@ -94,44 +101,64 @@ def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
     return [normalised(d.text) for _, d in rows]
 
 
+class Judgement:
+    """How much a doubt weighs: the more, the greater the odds and the less often that label is doubted at all."""
+
+    def __init__(self, found: Opinions, odds: float) -> None:
+        self.odds = found.odds
+        self.trust = found.trust
+        self.share = found.share_doubted(odds)
+
+    def severity(self, given: Any) -> str:
+        """Of a doubt about one label, or about several together."""
+        return WARNING if np.all(self.trust[given] >= TRUSTED) else HINT
+
+    def weight(self, against: float, given: Any) -> float:
+        """Odds, by the share of the label's places that are doubted; of several labels the greatest share."""
+        return against / float(np.max(self.share[given]))
+
+
 def _texts(
     files: Sequence[CorpusFile], places: Sequence[Place], found: Opinions, odds: float
 ) -> Iterator[Finding]:
-    odds_of = found.odds
+    judged = Judgement(found, odds)
     for i in found.doubtful(odds).tolist():
         f, n = places[i]
         other = found.labels[found.other[i]]
-        against = float(odds_of[i])
+        against = float(judged.odds[i])
         what = f"labelled {found.labels[found.given[i]]}, {_spoken(against)} for {other}: "
         yield files[f].finding(
             CHECK,
-            WARNING,
+            judged.severity(found.given[i]),
             n,
             what + quoted(files[f].documents[n].text),
             f"{other}?",
-            weight=against,
+            weight=judged.weight(against, found.given[i]),
         )
 
 
 def _one_of_several(
     files: Sequence[CorpusFile], places: Sequence[Place], label: str, found: Opinions, odds: float
 ) -> Iterator[Finding]:
-    odds_of = found.odds
+    judged = Judgement(found, odds)
     for i in found.doubtful(odds).tolist():
         f, n = places[i]
         has = found.labels[found.given[i]] == HAS
-        against = float(odds_of[i])
+        against = float(judged.odds[i])
         what = f"{'has' if has else 'lacks'} the label {label}, {_spoken(against)} {'against' if has else 'for'} it: "
         advice = f"take {label} away?" if has else f"{label}?"
         text = quoted(files[f].documents[n].text)
-        yield files[f].finding(CHECK, WARNING, n, what + text, advice, weight=against)
+        severity = judged.severity(found.given[i])
+        yield files[f].finding(
+            CHECK, severity, n, what + text, advice, weight=judged.weight(against, found.given[i])
+        )
 
 
 def _tokens(
     files: Sequence[CorpusFile], places: Sequence[Place], table: TokenTable, found: Opinions, odds: float
 ) -> Iterator[Finding]:
     """Neighbouring tokens of one sentence are one finding."""
-    odds_of = found.odds
+    judged = Judgement(found, odds)
     chosen = np.sort(found.doubtful(odds))
     sentence = np.searchsorted(table.ptr, chosen, side="right") - 1
     new_run = np.ones(len(chosen), bool)
@@ -146,9 +173,18 @@ def _tokens(
         words = " ".join(token.text for token in d.tokens[first : first + len(run)])
         given = " ".join(found.labels[i] for i in found.given[run].tolist())
         other = " ".join(found.labels[i] for i in found.other[run].tolist())
-        against = float(odds_of[run].min())
+        against = float(judged.odds[run].min())
         what = f"{words!r} is {given}, {_spoken(against)} for {other}: {quoted(d.text)}"
-        yield files[f].finding(CHECK, WARNING, n, what, f"{other}?", token=first, weight=against)
+        severity = judged.severity(found.given[run])
+        yield files[f].finding(
+            CHECK,
+            severity,
+            n,
+            what,
+            f"{other}?",
+            token=first,
+            weight=judged.weight(against, found.given[run]),
+        )
 
 
 def _spoken(odds: float) -> str:

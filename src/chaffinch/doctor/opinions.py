@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.estimators import Classifier, Tagger
 from chaffinch.lab.parts import Part, Texts, shuffled, size, taken
+from chaffinch.learners.dual import DualLogistic
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.document import LABEL
@@ -24,7 +25,8 @@ MOST_CALIBRATED = 20_000  # labels that a temperature is fitted to
 
 # A plain likelihood, whose probabilities are honest, by the quickest optimiser.
 QUICK_TAGGER = Crf(optimiser="fast", margin=0.0, inside="as given")
-QUICK_CLASSIFIER = "logistic"
+# Held back more than one that is to predict: it must not believe the slips that it is to find.
+QUICK_CLASSIFIER = DualLogistic(C=3.0)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,19 @@ class Opinions:
     def odds(self) -> NDArray[np.float32]:
         """How many times as probable the other label is as the given one; NaN where the model had no say."""
         return (self.p_other / np.maximum(self.p_given, TINY)).astype(np.float32)
+
+    @property
+    def trust(self) -> NDArray[np.float64]:
+        """For each label how often the models find it themselves where it is given; [labels]."""
+        return 1.0 - self.share_doubted(1.0 + TINY)
+
+    def share_doubted(self, odds: float) -> NDArray[np.float64]:
+        """For each label, of its places that were judged those with at least these odds against it; [labels]."""
+        against = self.odds
+        judged = ~np.isnan(against)
+        times = np.bincount(self.given[judged], minlength=len(self.labels))
+        doubted = np.bincount(self.given[judged & (against >= odds)], minlength=len(self.labels))
+        return doubted / np.maximum(times, 1)
 
     def doubtful(self, odds: float) -> NDArray[np.int64]:
         """The units with at least these odds against their label; the greatest first."""

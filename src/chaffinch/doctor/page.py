@@ -2,7 +2,7 @@
 
 from chaffinch.doctor.examination import CHECKS, Examination
 from chaffinch.doctor.finding import ERROR, HINT, SEVERITIES, WARNING, Finding
-from chaffinch.report import Page, cards, paragraph, table, tag
+from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 COLOURS = {ERROR: "bad", WARNING: "", HINT: "soft"}
 
@@ -33,8 +33,13 @@ def examination_page(examination: Examination, top: int = 200) -> Page:
 
 
 def _findings(found: list[Finding]) -> str:
-    rows = [
-        (tag("span", f.severity, class_=COLOURS[f.severity] or None), f.where, f.what, f.suggestion)
-        for f in found
-    ]
-    return table(("", "where", "what", "suggestion"), rows)
+    return table(
+        ("", "finding"),
+        [(tag("span", f.severity, class_=COLOURS[f.severity] or None), _told(f)) for f in found],
+    )
+
+
+def _told(f: Finding) -> Html:
+    """Where it is, what it is, and below it what to do."""
+    advice = [tag("div", f"→ {f.suggestion}", class_="soft")] if f.suggestion else []
+    return tag("div", tag("div", f.where, class_="where"), tag("div", f.what), *advice, class_="finding")
