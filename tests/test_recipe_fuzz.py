@@ -42,3 +42,16 @@ def test_what_a_model_says_of_damage_begins_with_the_file_and_is_one_line(name: 
         load(path)
     assert str(refused.value).startswith(f"{path}: recipe ")
     assert "no such setting" in str(refused.value)
+
+
+@pytest.mark.parametrize("temperature", [0.0, -1.5, None, "x"])
+def test_a_temperature_that_is_none_is_refused_when_the_file_is_read(
+    temperature: object, tmp_path: Path
+) -> None:
+    path = tmp_path / "m.chaff"
+    recipe_models.models()["tagger greedy"][0]().save(path)
+    sound = modelfile.read(path)
+    header = replace(sound.header, details={**sound.header.details, "temperature": temperature})
+    modelfile.write(path, header, sound.arrays, sound.strings)
+    with pytest.raises(ModelFileError, match="its temperature is .*, expected a number above 0"):
+        load(path)

@@ -321,6 +321,11 @@ class IncrementalModel:
             if f"legal.{name}" in file.arrays
         }
         settings = {name: value for name, value in search.items() if name != "kind"}
+        temperature = details.get("temperature", 1.0)
+        if not isinstance(temperature, int | float) or not 0 < temperature < np.inf:
+            raise ModelFileError(
+                f"{file.source}: its temperature is {temperature!r}, expected a number above 0"
+            )
         try:
             return cls(
                 encoder,
@@ -329,7 +334,7 @@ class IncrementalModel:
                 SEARCHES[search["kind"]](**settings),
                 Legality(**masks, needs=needs_of(details.get("legality", {}))),
                 LabelDictionary.loaded(file, Y),
-                float(details.get("temperature", 1.0)),
+                float(temperature),
                 details.get("bits"),
                 small,
             )
