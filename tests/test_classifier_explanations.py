@@ -1,5 +1,7 @@
 """Why classifiers gave their labels: features, support examples and votes that add up to the model's own scores."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -189,3 +191,19 @@ def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
             gone = [int(c.name[1:]) for c in one.without.features]
             left = np.delete(values, gone) @ np.delete(weights[:, y], gone) + intercepts[y]
             assert (left >= bar) != (scores[y] >= bar)
+
+
+def test_words_that_features_see_as_stems_are_coloured():
+    texts, labels = ["happily singing", "sang happily", "crying badly", "cries"] * 3, ["+", "+", "-", "-"] * 3
+    classifier = Classifier("svm", features=TextVectorizer(stemming="stem", ngram_high=1)).fit(texts, labels)
+    page = str(classifier.explain("Happily crying").html())
+    assert [word in page for word in (">Happily</span>", ">crying</span>")] == [True, True]
+
+
+def test_a_page_of_a_long_text_is_made_at_once():
+    words = [f"w{n % 997}" for n in range(20_000)]
+    classifier = Classifier("nb").fit([" ".join(words[:900]), "other words"], ["+", "-"])
+    started = process_time()
+    page = str(classifier.explain(" ".join(words)).html())
+    assert process_time() - started < 5
+    assert page.count("color-mix") > 900

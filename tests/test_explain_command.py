@@ -17,7 +17,8 @@ from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.explanation_page import explanation_page
-from chaffinch.trust.word_evidence import text_evidence, text_pieces, token_evidence
+from chaffinch.trust.text_evidence import TextPieces, text_evidence
+from chaffinch.trust.token_evidence import token_evidence
 from commandline import Runner, run  # noqa: F401
 
 
@@ -164,10 +165,8 @@ def test_words_get_the_evidence_of_the_features_that_see_them(tagger, classifier
     assert sum(by_word) == pytest.approx(one.margin, abs=1e-6)
     assert all(by_word)
     one = classifier.explain("Awful, awful tea!").decisions[0]
-    pieces = text_pieces("Awful, awful tea!")
-    evidence = dict(
-        zip([(a, b) for a, b in pieces], text_evidence(one, "Awful, awful tea!", pieces), strict=True)
-    )
+    pieces = TextPieces("Awful, awful tea!")
+    evidence = dict(zip(pieces.spans, text_evidence(one, pieces), strict=True))
     assert evidence[0, 5] == pytest.approx(evidence[7, 12])
     assert evidence[0, 5] > abs(evidence[13, 16])
 

@@ -189,7 +189,8 @@ class Classifier(Kept[Any]):
         )
         source = document if isinstance(document, str) else _in_words(document)
         answer = ", ".join(str(one.answer) for one in decisions if one.subject == DOCUMENT)
-        return Explanation(CLASSIFIERS.by_config(self.config_).name, source, (), answer, decisions)
+        forms = model.encoder.forms(document) if isinstance(document, str) else {}
+        return Explanation(CLASSIFIERS.by_config(self.config_).name, source, (), answer, decisions, forms)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, beside: Any = None) -> float:
         """The share of documents labelled right; of those with several labels, entirely right."""

@@ -15,6 +15,8 @@ from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
 from chaffinch.model.valences import Valences
 from chaffinch.text.clusters import Clusters
+from chaffinch.text.stems import stems
+from chaffinch.text.words import word_tokens
 
 SECTION = "features."
 VALENCES = "valences."
@@ -144,6 +146,20 @@ class DocumentEncoder:
                 found |= {i: f"{prefix}{found[i]!r}" for i in here.tolist()}
         behind = self.names()[bounds[len(self.union.parts)] :] if len(found) < len(set(ids.tolist())) else []
         return [found[i] if i in found else behind[i - bounds[len(self.union.parts)]] for i in ids.tolist()]
+
+    def forms(self, text: str) -> dict[str, set[str]]:
+        """What words of a text are called in names: their stems or lemmas, where n-grams are taken of those.
+
+        >>> DocumentEncoder.of([TextVectorizer(stemming="stem")], [1.0]).forms("Happily so")["happily"]
+        {'happili'}
+        """
+        found: dict[str, set[str]] = {}
+        for part in () if self.union is None else self.union.parts:
+            if part.stemming != "none":
+                words = sorted({token.text for token in word_tokens(text, part.tokens, lower=part.lower)})
+                for word, stem in zip(words, stems(words, part.stemming, part.language), strict=True):
+                    found.setdefault(word.lower(), set()).add(stem.lower())
+        return found
 
     @cached_property
     def _names(self) -> list[list[str]]:

@@ -45,6 +45,10 @@ class ObjectEncoder:
             )
         return list(X)
 
+    def forms(self, text: str) -> dict[str, set[str]]:
+        """None: a kernel that compares texts as they are names no words."""
+        return {}
+
     def names(self) -> list[str]:
         """There are no features to name."""
         return []

@@ -6,43 +6,56 @@ from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Bar, Html, figure, join, tag
 from chaffinch.report.signed_bars import signed_bars
 from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name, removal_sentence
-from chaffinch.trust.word_evidence import text_evidence, text_pieces, token_evidence
+from chaffinch.trust.text_evidence import TextPieces, text_evidence
+from chaffinch.trust.token_evidence import token_evidence
+
+LONG, NEAR = 100, 20  # tokens of a sentence that is shown in part, and those shown on either side
+FAINT = 0.02  # of the strongest colour: no colour
 
 
-def decision_html(one: Evidence, words: tuple[str, ...], source: str, top: int) -> Html:
-    """The input with its words coloured, and a chart; words: those of a sentence, none of another source."""
-    coloured = _tokens(one, words) if words else _text(one, source)
+def decision_html(one: Evidence, words: Sequence[str], pieces: TextPieces, top: int) -> Html:
+    """The input with its words coloured, and a chart; words: those of a sentence, none of a text."""
+    coloured = _tokens(one, words) if words else _text(one, pieces)
     return join(coloured, figure(_chart(one, words, top), _caption(one, words)))
 
 
-def _tokens(one: Evidence, words: tuple[str, ...]) -> Html:
+def _tokens(one: Evidence, words: Sequence[str]) -> Html:
+    """The sentence; of a long one what is near the token in question or has evidence."""
     evidence = token_evidence(one, len(words))
-    shown = [
-        _coloured(tag("b", word) if t == one.place else word, evidence[t], _most(evidence))
-        for t, word in enumerate(words)
-    ]
-    return tag("p", *(join(word, " ") for word in shown))
+    most = _most(evidence)
+    shown: list[object] = []
+    before = -1
+    for t in _near(evidence, one.place):
+        word = tag("b", words[t]) if t == one.place else words[t]
+        shown += [*(["… "] if t > before + 1 else []), _coloured(word, evidence[t] / most, evidence[t]), " "]
+        before = t
+    return tag("p", *shown, *(["…"] if before < len(words) - 1 else []), class_="source", dir="auto")
 
 
-def _text(one: Evidence, text: str) -> Html:
+def _near(evidence: Sequence[float], place: int | None) -> list[int]:
+    T = len(evidence)
+    if T <= LONG or place is None:
+        return list(range(T))
+    return [t for t in range(T) if evidence[t] or abs(t - place) <= NEAR]
+
+
+def _text(one: Evidence, pieces: TextPieces) -> Html:
     """Nothing where no piece of the text has evidence of its own."""
-    pieces = text_pieces(text)
-    evidence = text_evidence(one, text, pieces)
+    evidence = text_evidence(one, pieces)
     if not any(evidence):
         return Html("")
-    made, at = [], 0
-    for (start, end), strength in zip(pieces, evidence, strict=True):
-        made += [text[at:start], _coloured(text[start:end], strength, _most(evidence))]
+    most, made, at = _most(evidence), list[object](), 0
+    for (start, end), strength in zip(pieces.spans, evidence, strict=True):
+        made += [pieces.text[at:start], _coloured(pieces.text[start:end], strength / most, strength)]
         at = end
-    return tag("p", *made, text[at:])
+    return tag("p", *made, pieces.text[at:], class_="source text", dir="auto")
 
 
-def _coloured(word: object, evidence: float, most: float) -> Html:
-    share = abs(evidence) / most
-    if share < 0.02:
-        return tag("span", word)
-    colour = "var(--good)" if evidence > 0 else "var(--bad)"
-    wash = f"color-mix(in srgb, {colour} {55 * share:.0f}%, transparent)"
+def _coloured(word: object, share: float, evidence: float) -> object:
+    if abs(share) < FAINT:
+        return word
+    colour = "var(--good)" if share > 0 else "var(--bad)"
+    wash = f"color-mix(in srgb, {colour} {55 * abs(share):.0f}%, transparent)"
     style = f"background:{wash};border-radius:3px;padding:1px 2px"
     return tag("span", word, style=style, title=f"{evidence:+.3f}")
 
@@ -51,7 +64,7 @@ def _most(evidence: Sequence[float]) -> float:
     return max(map(abs, evidence), default=0.0) or 1.0
 
 
-def _chart(one: Evidence, words: tuple[str, ...], top: int) -> Html:
+def _chart(one: Evidence, words: Sequence[str], top: int) -> Html:
     shown, rest = one.strongest(top)
     bars = [_bar(c, one, words) for c in [*shown, *([rest] if rest else [])]]
     title = _title(one)
@@ -65,7 +78,7 @@ def _title(one: Evidence) -> str:
     return f"{place}{one.subject}: {one.answer}{against}"
 
 
-def _bar(c: Contribution, one: Evidence, words: tuple[str, ...]) -> Bar:
+def _bar(c: Contribution, one: Evidence, words: Sequence[str]) -> Bar:
     return Bar(
         contribution_name(c, one, words),
         c.difference,
@@ -73,7 +86,7 @@ def _bar(c: Contribution, one: Evidence, words: tuple[str, ...]) -> Bar:
     )
 
 
-def _caption(one: Evidence, words: tuple[str, ...]) -> str:
+def _caption(one: Evidence, words: Sequence[str]) -> str:
     said = [f"Score {one.score:.3f}"]
     if one.rival is not None and one.rival_score is not None:
         said.append(f", its rival's {one.rival_score:.3f}")

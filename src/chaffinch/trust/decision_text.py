@@ -8,7 +8,7 @@ WIDE = 100
 LISTED = 6  # features that a sentence about what would have to go names
 
 
-def decision_text(one: Evidence, words: tuple[str, ...], top: int) -> str:
+def decision_text(one: Evidence, words: Sequence[str], top: int) -> str:
     """What was decided, against what, and what speaks for it and against; words: those of the sentence."""
     lines = [_headline(one)]
     shown, rest = one.strongest(top)
@@ -46,7 +46,7 @@ def _signed(number: float) -> str:
     return f"({number:.3f})" if number < 0 else f"{number:.3f}"
 
 
-def contribution_name(c: Contribution, one: Evidence, words: tuple[str, ...]) -> str:
+def contribution_name(c: Contribution, one: Evidence, words: Sequence[str]) -> str:
     """The name, and the word that it was seen at where that is another than the one in question."""
     if c.place is None or one.place in (None, c.place):
         return c.name
@@ -60,7 +60,7 @@ def _made_of(c: Contribution, one: Evidence) -> str:
     return f"{times}({c.weight:+.3f} - {_signed(c.rival)})"
 
 
-def also_changed(one: Evidence, words: tuple[str, ...]) -> str:
+def also_changed(one: Evidence, words: Sequence[str]) -> str:
     """What else would be another under the rival; nothing where that is the one label.
 
     >>> one = Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W")))
@@ -75,7 +75,7 @@ def also_changed(one: Evidence, words: tuple[str, ...]) -> str:
     return f"Then {', '.join(found[:LISTED])}{more}, too." if found else ""
 
 
-def _without(one: Evidence, words: tuple[str, ...]) -> str:
+def _without(one: Evidence, words: Sequence[str]) -> str:
     assert one.without is not None
     gone = one.without.features
     return removal_sentence([contribution_name(c, one, words) for c in gone], one.without.answer)

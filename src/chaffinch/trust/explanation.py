@@ -1,12 +1,13 @@
 """Explanations: an answer with the evidence for each of its decisions, as text, as a page and as plain values."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.trust.decision_page import decision_html
 from chaffinch.trust.decision_text import decision_text
+from chaffinch.trust.text_evidence import Forms, TextPieces
 
 TOP, TOP_OF_MANY = 8, 3
 
@@ -20,6 +21,7 @@ class Explanation:
     words:     the tokens of a sentence; none for other inputs
     answer:    the whole answer, as one line
     decisions: what it is made of, each against its best rival
+    forms:     what words of the source are called by features that see their stems
     """
 
     recipe: str
@@ -27,6 +29,7 @@ class Explanation:
     words: tuple[str, ...]
     answer: str
     decisions: tuple[Evidence, ...]
+    forms: Forms = field(default_factory=dict)
 
     def text(self, top: int | None = None) -> str:
         """In words; top: how many contributions are shown of each decision."""
@@ -36,7 +39,8 @@ class Explanation:
 
     def html(self, top: int | None = None) -> Html:
         """As a piece of a page: words coloured by their evidence, contributions as bars."""
-        blocks = [decision_html(one, self.words, self.source, top or TOP) for one in self.decisions]
+        pieces = TextPieces(self.source, self.forms)
+        blocks = [decision_html(one, self.words, pieces, top or TOP) for one in self.decisions]
         return join(paragraph(tag("b", self.answer), f" ({self.recipe})"), *blocks)
 
     def record(self, top: int | None = None) -> dict[str, Any]:
