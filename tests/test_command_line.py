@@ -234,13 +234,16 @@ def test_a_full_disk_is_one_sentence(command: str, model: Path) -> None:
     assert re.fullmatch(r"chaffinch: [^\n]*No space left on device\n", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("command", SHOWN)
+PAGES = {"help": "--help", "help of a command": "train --help"}
+
+
+@pytest.mark.parametrize("command", SHOWN | PAGES)
 def test_a_reader_who_has_seen_enough_ends_the_command_quietly(command: str, model: Path) -> None:
     good = model.with_name("good.conll")
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
-        [*MAIN, *arguments(SHOWN[command], GOOD=good, MODEL=model)],
+        [*MAIN, *arguments((SHOWN | PAGES)[command], GOOD=good, MODEL=model)],
         stdout=write_end,
         stderr=subprocess.PIPE,
         text=True,

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
@@ -49,7 +50,8 @@ class LazyGroup(TyperGroup):
         """The page of all commands."""
         from chaffinch.cli.front_page import print_front_page
 
-        print_front_page(ctx, COMMANDS)
+        with closed_pipe():
+            print_front_page(ctx, COMMANDS)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The real command."""
@@ -91,6 +93,15 @@ def root(
     ),
 ) -> None:
     """Linear models of text: trained in seconds, run fast on a CPU, and able to say why."""
+
+
+@contextmanager
+def closed_pipe() -> Iterator[None]:
+    """Around pages of help, for which Rich says "no" where their reader has seen enough."""
+    try:
+        yield
+    except SystemExit:
+        raise typer.Exit(CLOSED_PIPE) from None
 
 
 def main() -> None:

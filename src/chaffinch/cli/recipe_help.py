@@ -5,6 +5,7 @@ from typing import Any
 
 from typer.core import TyperCommand
 
+from chaffinch.cli import closed_pipe
 from chaffinch.cli.flags import knob_help
 from chaffinch.knobs import Knob, Panel, knobs
 
@@ -32,7 +33,8 @@ class RecipeCommand(TyperCommand):
         if known and not tasks:
             hint = f"Knobs of a recipe: chaffinch {ctx.info_name} --recipe {known[0]} --help"
             self.epilog = f"{hint}\n\n{self.epilog}" if self.epilog else hint
-        super().format_help(ctx, formatter)
+        with closed_pipe():
+            super().format_help(ctx, formatter)
 
     def _show_only(self, shown: list[Panel]) -> None:
         """Hide the flags of all other panels; of a flag that several recipes share, tell what these say."""
