@@ -14,8 +14,18 @@ from chaffinch.corpus.conversion import convert
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.intervals import Comparison
-from chaffinch.lab.model_difference import BOTH_WRONG, BROKEN, CHANGED, FIXED, ModelDifference, compare_models
+from chaffinch.evaluate.mistakes import NONE
+from chaffinch.lab.model_difference import (
+    BOTH_WRONG,
+    BROKEN,
+    CHANGED,
+    FIXED,
+    ModelDifference,
+    Side,
+    compare_models,
+)
 from chaffinch.lab.regression import verdict
+from chaffinch.lab.sheets import TreeSheet
 from chaffinch.text.document import Document
 
 
@@ -286,3 +296,24 @@ def test_an_option_that_the_kind_has_not_is_refused(folder: Path) -> None:
         compare_models(
             folder / "tags-old.chaff", folder / "tags-new.chaff", folder / "posts-test.conll", text="body"
         )
+
+
+def test_parts_of_speech_are_not_taken_for_constituents_over_the_same_word(tmp_path: Path) -> None:
+    path = tmp_path / "x.mrg"
+    path.write_text("(S (NP (PRP they)) (VP (VBD saw) (S (NP (PRP her)) (VP (VB fly)))))\n")
+    sheet = TreeSheet(path)
+    [[right]] = sheet.readings([sheet.gold], [0])
+    other = tmp_path / "y.mrg"
+    other.write_text("(S (NP (PRP they)) (VP (VBD saw) (NP (PRP$ her) (NN fly))))\n")
+    [[answer]] = sheet.readings([TreeSheet(other).gold], [0])
+    found = sheet.mistakes(0, right, answer)
+    assert found["PRP", "PRP$"] == found["VB", "NN"] == 1
+    assert found["NP", NONE] == found["VP", NONE] == 1
+    assert found["S", "NP"] == 1
+
+
+def test_of_many_labels_that_one_model_has_alone_a_few_are_named() -> None:
+    names = [f"L{i}" for i in range(30)]
+    old, new = (Side("x", "hmm", tuple(labels)) for labels in (["A", *names], ["A"]))
+    [note] = ModelDifference(sheet=None, old=old, new=new, changes=[], evaluation=object()).notes()  # type: ignore[arg-type]
+    assert note.endswith("and 18 more.")

@@ -254,6 +254,13 @@ def test_labels_that_differ_in_case_are_an_error(tmp_path: Path) -> None:
     assert "'per' (1 times, first here) looks like 'PER' (6 times)" in fault.what
 
 
+def test_a_file_without_labels_is_noted_with_the_columns_that_may_hold_them(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("coarse,text\na,one\nb,two\n")
+    assert any("coarse, name it with --label" in note for note in examine([path], quick=True).notes)
+    assert examine([path], quick=True, label="coarse").notes == []
+
+
 def test_a_label_that_training_never_shows_is_a_warning(tmp_path: Path) -> None:
     train = "label,text\n" + "".join(f"a,x{i}\nb,y{i}\n" for i in range(3))
     test = "label,text\na,z\nc,u\nc,v\nc,w\n"

@@ -14,7 +14,7 @@ from chaffinch.doctor import (
     span_bounds,
     tag_schemes,
 )
-from chaffinch.doctor.corpus_file import READING, CorpusFile, read_corpus
+from chaffinch.doctor.corpus_file import READING, CorpusFile, is_annotated, read_corpus
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.errors import ConfigError
 from chaffinch.progress import Listener, keep_going
@@ -127,7 +127,7 @@ def examine(
     files = [read_corpus(path, told) for path in paths]
     wanted = [c for c in CHECKS if (checks is None or c.name in checks) and not (quick and c.find is None)]
     findings: list[Finding] = []
-    notes: list[str] = []
+    notes = [_unlabelled(file) for file in files if not any(map(is_annotated, file.documents))]
     for check in wanted:
         if check.find is not None:
             findings += check.find(files)
@@ -142,3 +142,10 @@ def examine(
                 files, odds=odds, seed=seed, threads=threads, on_fold=on_fold
             )
     return Examination(files, findings, tuple(check.name for check in wanted), notes)
+
+
+def _unlabelled(file: CorpusFile) -> str:
+    """That nothing in a file is labelled, and where else labels might be."""
+    others = list(file.documents[0].fields) if file.documents else []
+    advice = f"; if it is one of the columns {', '.join(others)}, name it with --label" if others else ""
+    return f"{file.name}: no labels were found{advice}."

@@ -20,7 +20,16 @@ def examination_page(examination: Examination, top: int = 200) -> Page:
     ]
     page.add(
         "Summary",
-        cards([("rows", f"{rows:,}", f"{len(examination.files)} files"), *boxes]),
+        cards(
+            [
+                (
+                    "rows",
+                    f"{rows:,}",
+                    "1 file" if len(examination.files) == 1 else f"{len(examination.files)} files",
+                ),
+                *boxes,
+            ]
+        ),
         table(("check", "looks for", "errors", "warnings", "hints"), summary),
         *(paragraph(note) for note in examination.notes),
     )

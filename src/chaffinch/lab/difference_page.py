@@ -14,7 +14,7 @@ from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600
 EACH = 20  # rows shown of one confusion
-SHOWN_CONFUSIONS = 60
+SHOWN_CONFUSIONS = 20
 
 HEADINGS = {
     "broken": "Broken: right before, wrong now",
@@ -47,7 +47,12 @@ def difference_page(difference: ModelDifference, verdict: Verdict | None, top: i
         judged = difference.evaluation is not None
         head = ("what", "gone", "come") if judged else ("what", "times")
         listed = [(name, gone, come) if judged else (name, come) for name, gone, come in confusions]
-        page.add("Confusions", table(head, listed[:SHOWN_CONFUSIONS]))
+        cut = len(listed) > SHOWN_CONFUSIONS
+        page.add(
+            "Confusions",
+            paragraph(f"The {SHOWN_CONFUSIONS} most frequent of {len(listed)}.") if cut else "",
+            table(head, listed[:SHOWN_CONFUSIONS]),
+        )
     for kind in KINDS:
         rows = list(_rows(difference, kind, top))
         if rows:

@@ -22,6 +22,7 @@ KINDS = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
 
 ENOUGH_SECONDS = 0.2  # of answering, for a speed worth telling
 MOST_RUNS = 5
+MOST_LISTED = 12  # names in a sentence
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ class ModelDifference:
                 only = sorted(set(side.labels) - set(other.labels))
                 if only:
                     which = "old" if side is self.old else "new"
-                    found.append(f"Labels of the {which} model only: {', '.join(only)}.")
+                    found.append(f"Labels of the {which} model only: {_listed(only)}.")
         if self.evaluation is None:
             found.append("The data has no right answers, so changes are listed and not judged.")
         return found
@@ -265,6 +266,11 @@ def _named(found: Counter[Confusion], name: Callable[[str, str], str]) -> Counte
     return Counter({name(*pair): times for pair, times in found.items()})
 
 
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - MOST_LISTED
+    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
 def _change_name(old: str, new: str) -> str:
     """What became of an answer, where nobody knows which is right."""
     if old == NONE:
@@ -280,7 +286,7 @@ def _sheet(
     """The sheet for models of this kind, or for the kind of thing that files of answers hold."""
     kinds = {type(model) for model in models}
     if len(kinds) > 1:
-        names = " and ".join(f"a {type(model).__name__.lower()}" for model in models)
+        names = " and ".join(_article(type(model)) for model in models)
         raise ConfigError(f"the models are of two kinds, {names}; their answers cannot be compared")
     makers: dict[type, Callable[[], QuestionSheet]] = {
         Tagger: lambda: TagSheet(data, models, told["label"]),
@@ -291,17 +297,22 @@ def _sheet(
     kind = kinds.pop() if kinds else _kind_of(files[0])
     if kind not in makers:
         raise ConfigError(
-            f"a {kind.__name__.lower()} works on the lists of another model, which compare does not make; "
+            f"{_article(kind)} works on the lists of another model, which compare does not make; "
             "chaffinch evaluate --against compares two outputs"
         )
     if kind is not Classifier:
         for name in ("text", "label_separator", *(["label"] if kind is not Tagger else [])):
             if told[name] is not None:
-                raise ConfigError(f"--{name.replace('_', '-')} does not go with a {kind.__name__.lower()}")
+                raise ConfigError(f"--{name.replace('_', '-')} does not go with {_article(kind)}")
     for found in files:
         if _kind_of(found) is not kind:
-            raise DataError(f"{found.names[1]}: does not hold the answers of a {kind.__name__.lower()}")
+            raise DataError(f"{found.names[1]}: does not hold the answers of {_article(kind)}")
     return makers[kind]()
+
+
+def _article(kind: type) -> str:
+    name = kind.__name__.lower()
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _kind_of(found: Any) -> type:

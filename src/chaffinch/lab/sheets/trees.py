@@ -63,7 +63,9 @@ class TreeSheet:
 
     def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
         """Constituents and parts of speech; two over the same words were taken for each other."""
-        return missed_and_invented(right, given)
+        words = len(self.sentences[row])
+        above = missed_and_invented(right[:-words], given[:-words])
+        return above + missed_and_invented(right[-words:], given[-words:])
 
     def piece(self, row: int, piece: tuple[str, int, int]) -> str:
         """The label and its words."""
