@@ -7,6 +7,7 @@ import pytest
 
 from chaffinch import Aligner, ConfigError, DataError, Parser, Reranker, Tagger, samples
 from chaffinch.corpus.brackets import bracketed, parse
+from chaffinch.estimators.reranker import _in_words
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, words_of
 from chaffinch.kernels import SubsetTreeKernel
@@ -17,6 +18,7 @@ from chaffinch.recipes.parsers import PARSERS
 from chaffinch.recipes.pcfg import Pcfg
 from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.recipes.span_parser import SpanParser
+from chaffinch.structures import Parts
 from chaffinch.text.table import TokenTable
 from commandline import Runner, run  # noqa: F401
 
@@ -126,6 +128,42 @@ def test_the_rival_of_a_link_is_the_best_matching_without_it(aligner, pairs):
                 assert added_up(one) == pytest.approx((one.score, one.rival_score))
 
 
+def test_without_the_features_that_are_named_a_link_is_gone_or_has_come(aligner, pairs):
+    model, turned = aligner.model_, set()
+    names = np.array(model.feature_names())
+    for pair in ([side[:5] for side in pair] for pair in pairs):
+        n, m = map(len, pair)
+        parts = {
+            "source": [f"{w} {i + 1} alone" for i, w in enumerate(pair[0])],
+            "target": [f"{w} {j + 1} alone" for j, w in enumerate(pair[1])],
+        }
+        links = [f"{pair[0][i]} {i + 1}-{j + 1} {pair[1][j]}" for i in range(n) for j in range(m)]
+        for link in ((i, j) for i in range(n) for j in range(m)):
+            (one,) = aligner.explain(pair, link=link).decisions
+            if one.without is None:
+                continue
+            gone = {c.name for c in one.without.features}
+            features = model.features(pair)
+            blocks = {}
+            for block, rows in features.rows.items():
+                blocks[block] = np.array(
+                    [
+                        sum(
+                            model.scorer.w[f] * v
+                            for f, v in zip(rows.ids[a:b].tolist(), rows.values[a:b].tolist(), strict=True)
+                            if f"{part}: {names[f]}" not in gone
+                        )
+                        for part, a, b in zip(
+                            parts.get(block, links), rows.ptr[:-1], rows.ptr[1:], strict=True
+                        )
+                    ]
+                ).reshape(features.shape[block])
+            found = {tuple(y[:2]) for y in model.structure.argmax(Parts(**blocks))}
+            assert ("linked" if link in found else "unlinked") == one.without.answer != one.answer
+            turned.add(one.answer)
+    assert turned == {"linked", "unlinked"}
+
+
 def test_a_link_that_cannot_be_is_refused(aligner, pairs):
     with pytest.raises(DataError, match="there is no link 100-1 between"):
         aligner.explain(pairs[0], link=(99, 0))
@@ -164,6 +202,7 @@ def test_the_features_of_candidates_add_up_and_all_have_names(name, request):
     kind, reranker = RERANKING[name]
     lists = request.getfixturevalue(kind)
     reranker.fit(lists)
+    turned = 0
     for one in lists[:12]:
         (found,) = reranker.explain(one).decisions
         scores = reranker.scores([one])[0]
@@ -174,12 +213,20 @@ def test_the_features_of_candidates_add_up_and_all_have_names(name, request):
             assert found.rival_score == pytest.approx(scores[0])
         elif len(scores) > 1:
             assert found.rival_score == pytest.approx(max(scores[1:]))
+        if found.without is not None:
+            names, values, w = reranker._evidence(one)
+            assert values @ w == pytest.approx(scores, abs=1e-4)
+            keep = ~np.isin(names, [c.name for c in found.without.features])
+            best = one.candidates[int((values[:, keep] @ w[keep]).argmax())]
+            assert found.without.answer == _in_words(best) != found.answer
+            turned += 1
         if name != "kernel":
             assert not [c.name for c in found.contributions if c.name.startswith("#")]
         for place in range(len(scores)):
             if place != chosen:
                 (asked,) = reranker.explain(one, against=place).decisions
                 assert asked.rival_score == pytest.approx(scores[place])
+    assert turned or kind != "trees" or name == "kernel"
     with pytest.raises(ConfigError, match="name another"):
         reranker.explain(lists[0], against=len(lists[0].candidates))
 

@@ -6,11 +6,13 @@ import pytest
 from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model.evidence import FEATURE, Evidence
+from chaffinch.model.segment_evidence import place as place_column
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork
+from chaffinch.structures import Parts
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import convert
 from chaffinch.text.table import TokenTable
@@ -177,6 +179,46 @@ def test_without_the_features_that_are_named_the_answer_is_the_other(tagger):
             turned += 1
     polynomial = isinstance(tagger.config_, MaxMarginMarkovNetwork) and tagger.config_.kernel != "linear"
     assert (turned == 0) == polynomial
+
+
+def test_without_features_of_spans_a_token_gets_the_tag_that_is_named():
+    tagger = Tagger("semi-crf", features=["w[0]"], seed=1, threads=1).fit(*sentences(60, 0))
+    model, turned = tagger.model_, 0
+    for words in sentences(12, 4)[0]:
+        table = TokenTable.from_lists({"w": [words]})
+        (potentials, T), L = model._potentials(table, 1)[0], model.weights.L
+        keys, of_spans = model.spans.keys.tolist(), model.weights.blocks()["span"]
+        of_tokens, rows = model.weights.blocks()["token"], model.encoder.rows(table, 1)
+        seen = span_features([words], L, model.spans.gazetteers)
+        for one in tagger.explain(words).decisions:
+            if one.without is None or not any(": " in c.name for c in one.without.features):
+                continue
+            segment = np.array(potentials["segment"], np.float64).reshape(T, L, -1)
+            for c in one.without.features:
+                if ": " not in c.name:
+                    place = int(rows.ptr[c.place])
+                    ids = rows.ids[place : int(rows.ptr[c.place + 1])]
+                    (f,) = [
+                        f for f in ids.tolist() if model.encoder.names(np.array([f], np.int32)) == [c.name]
+                    ]
+                    for start in range(T):
+                        for end in range(start + 1, min(T, start + L) + 1):
+                            for y in range(segment.shape[2]):
+                                if start <= c.place < end:
+                                    column = place_column(y, c.place - start, end - start)
+                                    segment[start, end - start - 1, y] -= of_tokens[f, column]
+                    continue
+                span, _, name = c.name.partition(": ")
+                start, end = (int(n) for n in span.rpartition(" ")[2].split("-"))
+                row = (start - 1) * L + end - start
+                k = names_of_span(words, start - 1, end - start + 1, model.spans.gazetteers).index(name)
+                g = keys.index(int(seen.keys[seen.ptr[row] + k]))
+                segment[start - 1, end - start] -= of_spans[g]
+            rest = {block: potentials[block] for block in ("pair", "start", "end")}
+            y = model.weights.structure.argmax(Parts(segment=segment.reshape(T * L, -1), **rest))
+            assert model.labels.outer[model._tags(y, T)[one.place]] == one.without.answer != one.answer
+            turned += 1
+    assert turned
 
 
 def test_asking_about_one_token_gives_its_decision_alone(tagger):

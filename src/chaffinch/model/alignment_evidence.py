@@ -65,14 +65,13 @@ def alignment_evidence(x: PairScores, link: Link | None) -> list[Evidence]:
 def _of_link(x: PairScores, potentials: Parts, y: Any, link: Link) -> Evidence:
     there = link in x.plain(y)
     rival = _without(x, potentials, link) if there else _with(x, potentials, link)
-    subject = f"{x.pair[0][link[0]]} {link[0] + 1}-{link[1] + 1} {x.pair[1][link[1]]}"
     mine, theirs = _parts(x, potentials, y), _parts(x, potentials, rival)
     shared = sum(float(_block(potentials, part)) for part in mine & theirs)
     contributions = [c for part in sorted(mine - theirs) for c in _of_part(x, part, 1.0)]
     contributions += [c for part in sorted(theirs - mine) for c in _of_part(x, part, 0.0)]
     score, other = _score(x, potentials, y), _score(x, potentials, rival)
     return Evidence(
-        subject=subject,
+        subject=_link_name(x, link),
         answer=LINKED if there else UNLINKED,
         score=score,
         contributions=tuple(contributions),
@@ -146,12 +145,15 @@ def _row(x: PairScores, part: Part) -> list[tuple[int, float]]:
 def _part_name(x: PairScores, part: Part) -> str:
     block, at = part
     e, f = x.pair
-    if block == "source":
-        return f"{e[at]} alone"
-    if block == "target":
-        return f"{f[at]} alone"
-    i, j = divmod(at, len(f))
-    return f"{e[i]} = {f[j]}"
+    if block in ("source", "target"):
+        return f"{(e if block == 'source' else f)[at]} {at + 1} alone"
+    return _link_name(x, divmod(at, len(f)))
+
+
+def _link_name(x: PairScores, link: Link) -> str:
+    """Both words, and their places: a word may come twice."""
+    i, j = link
+    return f"{x.pair[0][i]} {i + 1}-{j + 1} {x.pair[1][j]}"
 
 
 def _parts(x: PairScores, potentials: Parts, y: Any) -> set[Part]:
@@ -172,11 +174,7 @@ def _score(x: PairScores, potentials: Parts, y: Any) -> float:
 def _differently(x: PairScores, y: Any, rival: Any, what: str) -> str:
     """What the rival says instead: its own links that the answer has not."""
     own = sorted(x.plain(rival) - x.plain(y))
-    return what + (
-        f" but {', '.join(f'{x.pair[0][i]} = {x.pair[1][j]}' for i, j in own)}"
-        if own and what == UNLINKED
-        else ""
-    )
+    return what + (f" but {', '.join(_link_name(x, one) for one in own)}" if own and what == UNLINKED else "")
 
 
 def _spelt(x: PairScores, y: Any) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ score(y) = sum over segments of  (place weights of their tokens' features + span
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,22 +54,28 @@ class SegmentSentence:
     def potentials(self, gone: Sequence[Place] = (), gone_spans: Sequence[Place] = ()) -> Parts:
         """The scores of all segments, some features left out."""
         T, L, Y = len(self.words), self.structure.L, self.structure.Y
-        sums = np.stack([w.sum(axis=0) for _, w in self.tokens])
+        sums, of_spans = (block.copy() for block in self._sums)
         for t, k in gone:
             sums[t] -= self.tokens[t][1][k]
-        segment = np.full((T, L, Y), -np.inf)
+        for row, k in gone_spans:
+            of_spans[row] -= self.spans[row][1][k]
+        segment = of_spans.reshape(T, L, Y)
         for length in range(1, min(L, T) + 1):
             fits = T - length + 1
-            segment[:fits, length - 1] = 0.0
             for k in range(length):
-                columns = [place(y, k, length) for y in range(Y)]
-                segment[:fits, length - 1] += sums[k : k + fits][:, columns]
-        flat = segment.reshape(T * L, Y)
+                segment[:fits, length - 1] += sums[k : k + fits][:, [place(y, k, length) for y in range(Y)]]
+        return Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end)
+
+    @cached_property
+    def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The weights of each token's features [T, places], and of each span's [T L, Y]: -inf where none fits."""
+        T, L = len(self.words), self.structure.L
+        of_spans = np.zeros((T * L, self.structure.Y))
+        ends = np.arange(T)[:, None] + np.arange(L) + 1
+        of_spans[(ends > T).reshape(-1)] = -np.inf
         for row, (_, w) in self.spans.items():
-            flat[row] += w.sum(axis=0)
-        for row, k in gone_spans:
-            flat[row] -= self.spans[row][1][k]
-        return Parts(segment=flat, pair=self.pair, start=self.start, end=self.end)
+            of_spans[row] += w.sum(axis=0)
+        return np.stack([w.sum(axis=0) for _, w in self.tokens]), of_spans
 
     def row(self, segment: Segment) -> int:
         """The row of a segment's span."""

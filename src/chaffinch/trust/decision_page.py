@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Bar, Html, figure, join, tag
+from chaffinch.report.axes import clipped
 from chaffinch.report.signed_bars import signed_bars
 from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name, removal_sentence
 from chaffinch.trust.text_evidence import TextPieces, text_evidence
@@ -27,9 +28,13 @@ def _tokens(one: Evidence, words: Sequence[str]) -> Html:
     before = -1
     for t in _near(evidence, one.place):
         word = tag("b", words[t]) if t == one.place else words[t]
-        shown += [*(["… "] if t > before + 1 else []), _coloured(word, evidence[t] / most, evidence[t]), " "]
+        shown += [
+            *(["… "] if t > before + 1 else []),
+            tag("span", _coloured(word, evidence[t] / most, evidence[t]), class_="token"),
+            " ",
+        ]
         before = t
-    return tag("p", *shown, *(["…"] if before < len(words) - 1 else []), class_="source", dir="auto")
+    return tag("p", *shown, *(["…"] if before < len(words) - 1 else []), dir="auto")
 
 
 def _near(evidence: Sequence[float], place: int | None) -> list[int]:
@@ -48,7 +53,7 @@ def _text(one: Evidence, pieces: TextPieces) -> Html:
     for (start, end), strength in zip(pieces.spans, evidence, strict=True):
         made += [pieces.text[at:start], _coloured(pieces.text[start:end], strength / most, strength)]
         at = end
-    return tag("p", *made, pieces.text[at:], class_="source text", dir="auto")
+    return tag("p", *made, pieces.text[at:], class_="text", dir="auto")
 
 
 def _coloured(word: object, share: float, evidence: float) -> object:
@@ -68,7 +73,7 @@ def _chart(one: Evidence, words: Sequence[str], top: int) -> Html:
     shown, rest = one.strongest(top)
     bars = [_bar(c, one, words) for c in [*shown, *([rest] if rest else [])]]
     title = _title(one)
-    shown_title = title if len(title) < WIDE else one.subject
+    shown_title = title if len(title) < WIDE else clipped(one.subject, WIDE)
     return signed_bars(f"{shown_title}, by {one.margin:+.3f}", bars, rest=rest is not None)
 
 
