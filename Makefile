@@ -59,7 +59,7 @@ $(SANITIZED)/.built: $(NATIVE) | $(VENV)/.test
 sanitize: $(SANITIZED)/.built ## the tests with every C++ access and every arithmetic step checked (ONLY=tests/test_chain.py)
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-	  $(SANITIZED)/venv/bin/python -m pytest -q -p no:cacheprovider $(or $(ONLY),tests)
+	  $(SANITIZED)/venv/bin/python -m pytest -q --capture=no -p no:cacheprovider $(or $(ONLY),tests)
 
 docs: $(VENV)/.test $(VENV)/.built ## write docs/settings.md from the code, run the docs' examples, render to docs/_build
 	$(BIN)/python docs/build.py

@@ -130,6 +130,10 @@ template <class Types> class CharTable {
     std::array<std::int32_t, ascii_points> ascii_;
 };
 
+// One space, padded as all strings are that are looked up.
+constexpr char padded_space[1 + padding] = {' '};
+constexpr std::string_view space{padded_space, 1};
+
 struct HashedWord {
     std::string_view text;
     std::uint64_t hash;
@@ -168,7 +172,7 @@ void add_chars(std::string_view text, const TokenRule& rule, CharTable<Types>& c
         const Point c = point_at(text, i);
         spaces = rule.kinds[c.code] == space_char ? spaces + 1 : 0;
         if (spaces < 2) block.ids.push_back(chars(text.substr(i, c.bytes)));
-        if (spaces == 2) block.ids.back() = chars(" ");
+        if (spaces == 2) block.ids.back() = chars(space);
         i += c.bytes;
     }
     block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
@@ -179,7 +183,7 @@ void add_chars_in_words(std::string_view text, const TokenRule& rule, CharTable<
     bool inside = false;
     const auto close = [&] {
         if (inside) {
-            block.ids.push_back(chars(" "));
+            block.ids.push_back(chars(space));
             block.segments.push_back(static_cast<std::uint32_t>(block.ids.size()));
         }
         inside = false;
@@ -189,7 +193,7 @@ void add_chars_in_words(std::string_view text, const TokenRule& rule, CharTable<
         if (rule.kinds[c.code] == space_char) {
             close();
         } else {
-            if (!inside) block.ids.push_back(chars(" "));
+            if (!inside) block.ids.push_back(chars(space));
             inside = true;
             block.ids.push_back(chars(text.substr(i, c.bytes)));
         }
