@@ -39,10 +39,10 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
         if len(places) < 2:
             continue
         seen = [annotation(files[f].documents[n]) for f, n in places]
-        times = Counter(seen)
-        if len(times) < 2:
+        counted = Counter(seen)
+        if len(counted) < 2:
             continue
-        usual = times.most_common(1)[0][0]
+        usual, most = counted.most_common(1)[0]
         g, m = places[seen.index(usual)]
         other = files[g].documents[m]
         for (f, n), one in zip(places, seen, strict=True):
@@ -52,7 +52,7 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
             if d.columns.get(LABEL) and len(d.tokens) != len(other.tokens):
                 continue  # the same letters, cut into other words
             told.add((f, n))
-            often = f"{times[usual]} of {len(places)} times" if times[usual] > 1 else "once"
+            often = f"{most} of {len(places)} times" if most > 1 else "once"
             what = f"{_difference(d, other)} at {files[g].place(m)} ({often}): {quoted(d.text)}"
             severity = ERROR if content(d) == content(other) else WARNING
             yield files[f].finding(
@@ -60,9 +60,9 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
                 severity,
                 n,
                 what,
-                "decide for one",
+                _advice(d, other) if most > counted[one] else "decide for one",
                 token=_first_difference(d, other),
-                weight=times[usual] / times[one],
+                weight=most / counted[one],
             )
 
 
@@ -163,6 +163,13 @@ def _difference(d: Document, other: Document) -> str:
         only = [_spoken(sorted(a - b)) for a, b in pairwise((mine, theirs, mine))]
         return f"{only[0]} here, {only[1]}"
     return "another tree here than" if d.tree is not None else "other links here than"
+
+
+def _advice(d: Document, other: Document) -> str:
+    """What the other says, where it is one label."""
+    if d.columns.get(LABEL) != other.columns.get(LABEL):
+        return f"{other.columns.get(LABEL, [''])[_first_difference(d, other)]}?"
+    return f"{_listed(other.labels)}?" if sorted(d.labels) != sorted(other.labels) else "as there?"
 
 
 def _spoken(pairs: list[tuple[str, str]]) -> str:

@@ -95,7 +95,7 @@ class CorpusFile:
             what=what,
             suggestion=suggestion,
             line=line,
-            row=self.items[n] if self.items else n + 1,
+            row=None if self.path.is_dir() else self.items[n] if self.items else n + 1,
             weight=weight,
         )
 

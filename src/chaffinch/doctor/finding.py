@@ -7,6 +7,7 @@ from typing import Any
 ERROR, WARNING, HINT = "error", "warning", "hint"
 SEVERITIES = (ERROR, WARNING, HINT)
 
+_TIMES = {1: "once", 2: "twice"}
 _SHOWN = 60  # characters of a text that a finding repeats
 
 
@@ -52,3 +53,12 @@ def quoted(text: str) -> str:
     """
     plain = " ".join(text.split())
     return repr(plain if len(plain) <= _SHOWN else plain[: _SHOWN - 3] + "...")
+
+
+def times(count: int) -> str:
+    """How often, in words.
+
+    >>> times(1), times(2000)
+    ('once', '2,000 times')
+    """
+    return _TIMES.get(count, f"{count:,} times")

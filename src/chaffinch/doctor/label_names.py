@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from chaffinch.corpus.brackets import nodes, plain_label
 from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
+from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted, times
 from chaffinch.doctor.tag_schemes import spells_spans
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import OUTSIDE
@@ -35,18 +35,18 @@ def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
     alike = _look_alikes(total)
     for label, usual in alike.items():
         f, n, t = first[label]
-        what = f"the label {label!r} ({total[label]} times, first here) looks like {usual!r} ({total[usual]} times)"
+        what = f"the label {label!r} ({times(total[label])}, first here) looks like {usual!r} ({times(total[usual])})"
         yield files[f].finding(CHECK, ERROR, n, what, f"{usual}?", token=t, weight=total[usual])
     for f, file in enumerate(files[1:], 1):
         for label, (n, t) in first_in[f].items():
             if counts[0] and not counts[0][label] and label not in alike:
-                what = f"the label {label!r} ({counts[f][label]} times, first here) never occurs in {files[0].name}"
+                what = f"the label {label!r} ({times(counts[f][label])}, first here) never occurs in {files[0].name}"
                 yield file.finding(CHECK, WARNING, n, what, token=t, weight=counts[f][label])
-    for label, times in total.items():
+    for label, count in total.items():
         f, n, t = first[label]
-        if times <= RARE and label not in alike:
-            what = f"the label {label!r} occurs {'once' if times == 1 else 'twice'}: too few to learn from"
-            yield files[f].finding(CHECK, HINT, n, what, token=t, weight=-times)
+        if count <= RARE and label not in alike:
+            what = f"the label {label!r} occurs {times(count)}: too few to learn from"
+            yield files[f].finding(CHECK, HINT, n, what, token=t, weight=-count)
 
 
 def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
@@ -98,5 +98,7 @@ def _look_alikes(total: Counter[str]) -> dict[str, str]:
 
 
 def _folded(label: str) -> str:
-    plain = unicodedata.normalize("NFKC", label).casefold().strip()
+    """Without case, width and the kind of dash; labels that are letters, as of handwriting, keep their case."""
+    plain = unicodedata.normalize("NFKC", label).strip()
+    plain = plain.casefold() if len(plain) > 1 else plain
     return plain.replace("_", "-").replace(" ", "-") if plain.strip("_- ") else plain
