@@ -12,7 +12,7 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.kernels import Spectrum
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.nearest import NearestNeighbours
-from chaffinch.model.choice_evidence import choice_evidence, several_evidence
+from chaffinch.model.choice_evidence import ScoredDocument, choice_evidence, several_evidence
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.recipes.classifiers import CLASSIFIERS
 
@@ -171,7 +171,8 @@ def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
     names, labels = [f"f{k}" for k in range(len(values))], [f"y{k}" for k in range(len(intercepts))]
     scores = values @ weights + intercepts
     p = np.full(len(labels), 0.5)
-    one = choice_evidence(names, values, weights, intercepts, scores, p, labels, Question())
+    x = ScoredDocument(names, values, weights, intercepts, scores, p, labels)
+    one = choice_evidence(x, Question())
     assert added_up(one) == pytest.approx((one.score, one.rival_score))
     if one.without is not None:
         gone = [int(c.name[1:]) for c in one.without.features]
@@ -182,13 +183,13 @@ def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
         assert answers[-1] == one.without.answer
         assert set(answers[:-1]) == {one.answer}
     for label in labels:
-        asked = Question(against=label)
-        (one,) = several_evidence(names, values, weights, intercepts, scores, p, labels, asked, bar)
+        (one,) = several_evidence(x, Question(against=label), bar)
         assert added_up(one) == pytest.approx((one.score, one.rival_score))
         y = labels.index(label)
         assert one.answer == (label if scores[y] >= bar else f"not {label}")
         if one.without is not None:
             gone = [int(c.name[1:]) for c in one.without.features]
+            assert set(one.without.features) <= set(one.contributions)
             left = np.delete(values, gone) @ np.delete(weights[:, y], gone) + intercepts[y]
             assert (left >= bar) != (scores[y] >= bar)
 

@@ -85,7 +85,7 @@ class SparseRows:
 
     def taken(self, which: NDArray[np.integer[Any]]) -> "SparseRows":
         """Some of the rows, in the order named."""
-        sizes = np.diff(self.ptr)[which]
+        sizes = self.ptr[1:][which] - self.ptr[:-1][which]
         ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=ptr[1:])
         at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])

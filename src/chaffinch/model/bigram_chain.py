@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
-from chaffinch.model.encoders import TokenFeatures, token_features
+from chaffinch.model.chain_evidence import ChainSentence, chain_terms, chains_evidence, summing
+from chaffinch.model.encoders import TokenFeatures
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
@@ -55,11 +55,7 @@ class BigramChainModel(BlockwiseChain):
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> list[list[Evidence]]:
         """Features, pairs of labels, and pairs with what is observed beside them."""
-        decided = self.decode(table, threads)
-        return [
-            chain_evidence(self._sentence(found), decided[found.tokens], question)
-            for found in token_features(self.encoder, table, which, threads)
-        ]
+        return chains_evidence(self, self._sentence, table, which, question, threads)
 
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner

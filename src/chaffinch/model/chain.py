@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
-from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
+from chaffinch.model.chain_evidence import ChainSentence, chain_terms, chains_evidence, summing
+from chaffinch.model.encoders import Encoder, TokenFeatures
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -138,11 +138,7 @@ class ChainModel:
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> list[list[Evidence]]:
         """Features, and pairs and triples of labels."""
-        decided = self.decode(table, threads)
-        return [
-            chain_evidence(self._sentence(found), decided[found.tokens], question)
-            for found in token_features(self.encoder, table, which, threads)
-        ]
+        return chains_evidence(self, self._sentence, table, which, question, threads)
 
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         weights = [self.weights.unary[ids].astype(np.float64) for ids in found.ids]

@@ -7,11 +7,13 @@ Features of tokens that are labelled alike either way, and pairs of labels that 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import (
     REST,
     Contribution,
@@ -24,11 +26,25 @@ from chaffinch.model.evidence import (
 )
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
+from chaffinch.text.table import TokenTable
 
 Kept = Mapping[int, NDArray[np.bool_]]  # which features some tokens keep; the others keep all
 Labels = NDArray[np.int32]
 START, END = "start", "end"
 MOST = 1000  # features of a token that are listed one by one
+
+
+class DecodingModel(Protocol):
+    """A chain model: its encoder, and the labels that it gives."""
+
+    @property
+    def encoder(self) -> Encoder:
+        """Tokens to features."""
+        ...
+
+    def decode(self, table: TokenTable, threads: int) -> Labels:
+        """The outer label of every token."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +83,22 @@ class _Answer:
         self.features = np.array([w[:, k].sum() for w, k in zip(x.weights, mine, strict=True)])
         self.terms = [x.label_terms(mine, t) for t in range(len(mine))]
         self.labels = np.array([sum(term.weight for term in terms) for terms in self.terms])
+
+
+def chains_evidence(
+    model: DecodingModel,
+    sentence: Callable[[TokenFeatures], ChainSentence],
+    table: TokenTable,
+    which: Sequence[int],
+    question: Question,
+    threads: int,
+) -> list[list[Evidence]]:
+    """The evidence of some sentences of a table; sentence: how the model scores one."""
+    decided = model.decode(table, threads)
+    return [
+        chain_evidence(sentence(found), decided[found.tokens], question)
+        for found in token_features(model.encoder, table, which, threads)
+    ]
 
 
 def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> list[Evidence]:

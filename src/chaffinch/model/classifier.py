@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
-from chaffinch.model.choice_evidence import choice_evidence, several_evidence
+from chaffinch.model.choice_evidence import ScoredDocument, choice_evidence, several_evidence
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.lanes import with_lanes
@@ -73,7 +73,7 @@ class ClassifierModel:
         rows = self.encoder.rows(X, beside, threads)
         scores = self.scores_of_rows(rows, threads)
         weights = self.w[:, : len(self.classes)]
-        shown = (
+        x = ScoredDocument(
             self.encoder.names_of(rows.ids, X),
             rows.weights(),
             weights[rows.ids],
@@ -81,13 +81,12 @@ class ClassifierModel:
             scores[0],
             self.probabilities(scores)[0],
             [str(label) for label in self.classes.tolist()],
-            question,
         )
         if not self.several:
-            return [choice_evidence(*shown)]
+            return [choice_evidence(x, question)]
         with np.errstate(divide="ignore"):
             odds = np.log(self.threshold) - np.log1p(-self.threshold)
-        return several_evidence(*shown, bar=float(odds * self.temperature))
+        return several_evidence(x, question, bar=float(odds * self.temperature))
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The features that weigh most for each label, with their weights, and what those are called."""

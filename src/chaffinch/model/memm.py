@@ -13,11 +13,11 @@ from chaffinch.model.chain_evidence import (
     START,
     ChainSentence,
     Kept,
-    chain_evidence,
     chain_terms,
+    chains_evidence,
     summing,
 )
-from chaffinch.model.encoders import TokenFeatures, token_features
+from chaffinch.model.encoders import TokenFeatures
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
@@ -62,11 +62,7 @@ class MemmModel(BlockwiseChain):
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> list[list[Evidence]]:
         """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
-        decided = self.decode(table, threads)
-        return [
-            chain_evidence(self._sentence(found), decided[found.tokens], question)
-            for found in token_features(self.encoder, table, which, threads)
-        ]
+        return chains_evidence(self, self._sentence, table, which, question, threads)
 
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner

@@ -89,26 +89,22 @@ class PolynomialChainModel:
             self.labels,
             words,
             weights,
-            lambda t, places: [self._product_name(m) for m in rows[t][places].tolist()],
+            lambda t, places: self.names(rows[t][places]),
             lambda kept: Parts(unary=sums(kept), **blocks),
             chain_terms(self.labels.inner, blocks, len(weights)),
             fixed=True,
         )
-
-    def _product_name(self, monomial: int) -> str:
-        parts = self.map.features_of(monomial)
-        return " & ".join(self.encoder.names(np.array(parts, np.int32))) if parts else "constant"
 
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of label pairs [Y, Y]."""
         return self.weights.pair.astype(np.float64)
 
     def names(self, rows: NDArray[np.int32]) -> list[str]:
-        """What is multiplied in rows of the weights, such as ``bit3[0]=1 * bit9[0]=1``; row 0 is the constant."""
+        """What is multiplied in rows of the weights, such as ``bit3[0]=1 & bit9[0]=1``; row 0 is the constant."""
         factors = [self.map.factors(row) for row in rows.tolist()]
         single = sorted({f for product in factors for f in product})
         named = dict(zip(single, self.encoder.names(np.array(single, np.int32)), strict=True))
-        return [" * ".join(named[f] for f in product) or "constant" for product in factors]
+        return [" & ".join(named[f] for f in product) or "constant" for product in factors]
 
     def packed(self) -> Packed:
         """The encoder's sections, the kernel and the weights."""

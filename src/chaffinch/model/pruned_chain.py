@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from chaffinch._core import PrunedChain, score_rows
 from chaffinch.errors import ModelFileError
-from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_evidence, chain_terms, summing
-from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
+from chaffinch.model.chain_evidence import ChainSentence, Kept, chain_terms, chains_evidence, summing
+from chaffinch.model.encoders import Encoder, TokenFeatures
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
@@ -104,11 +104,7 @@ class PrunedChainModel:
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> list[list[Evidence]]:
         """As a chain's, over the labels that are tried."""
-        decided = self.decode(table, threads)
-        return [
-            chain_evidence(self._sentence(found), decided[found.tokens], question)
-            for found in token_features(self.encoder, table, which, threads)
-        ]
+        return chains_evidence(self, self._sentence, table, which, question, threads)
 
     def _sentence(self, found: TokenFeatures) -> ChainSentence:
         Y = len(self.labels.inner)

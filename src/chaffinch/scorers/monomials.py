@@ -7,7 +7,7 @@ The same model as the kernel's, in the primal: as many weights as there are prod
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import comb
 
 import numpy as np
@@ -53,23 +53,6 @@ class Monomials:
         """v^2 of a monomial, by its size 0 to 3."""
         return [float(v) for v in self.native.squares]
 
-    def features_of(self, row: int) -> tuple[int, ...]:
-        """The features that a monomial is the product of, rising; none for the constant.
-
-        >>> [Monomials(D=4, degree=3).features_of(row) for row in (0, 4, 5, 10, 14)]
-        [(), (3,), (0, 1), (2, 3), (1, 2, 3)]
-        """
-        firsts = list(self.native.firsts)
-        size = max(m for m in range(self.degree + 1) if row >= firsts[m])
-        rest, found = row - firsts[size], []
-        for m in range(size, 0, -1):  # the place of i < j < k among those of its size is C(k,3) + C(j,2) + i
-            largest = m - 1
-            while comb(largest + 1, m) <= rest:
-                largest += 1
-            rest -= comb(largest, m)
-            found.append(largest)
-        return tuple(reversed(found))
-
     def __deepcopy__(self, _: object) -> "Monomials":
         return self  # nothing in it ever changes
 
@@ -83,14 +66,14 @@ class Monomials:
     def factors(self, row: int) -> tuple[int, ...]:
         """The features that are multiplied in a row of the weights, rising; none of them is the constant.
 
-        >>> [Monomials(D=3, degree=2).factors(row) for row in (0, 3, 5)]
-        [(), (2,), (0, 2)]
+        >>> [Monomials(D=4, degree=3).factors(row) for row in (0, 4, 5, 10, 14)]
+        [(), (3,), (0, 1), (2, 3), (1, 2, 3)]
         """
         firsts = self.native.firsts
         size = next(m for m in range(self.degree, -1, -1) if row >= firsts[m])
         left, found = row - firsts[size], []
-        for m in range(size, 0, -1):  # the largest feature f with C(f, m) <= what is left
-            f = bisect_right([comb(feature, m) for feature in range(self.D)], left) - 1
+        for m in range(size, 0, -1):  # the place of i < j < k among those of its size is C(k,3) + C(j,2) + i
+            f = bisect_right(range(self.D), left, key=partial(_subsets, m=m)) - 1
             left -= comb(f, m)
             found.append(f)
         return tuple(reversed(found))
@@ -138,3 +121,7 @@ class MonomialScorer(Linear):
             bounds = np.concatenate([[0], np.cumsum(np.bincount(of[chosen], minlength=x.T))]).astype(np.int64)
             sizes.append((self.map.squares[m], bounds, np.ascontiguousarray(ids[chosen])))
         return sizes
+
+
+def _subsets(D: int, m: int) -> int:
+    return comb(D, m)
