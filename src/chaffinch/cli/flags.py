@@ -81,7 +81,7 @@ def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
 
 
 def knob_help(owners: Sequence[Knob]) -> str:
-    """What a flag's help says of a knob that these recipes share."""
+    """What a flag's help says of a knob that these recipes, or formats, share."""
     k, default = owners[0], _default(owners)
     choices = f" ({', '.join(k.choices)})" if k.choices else ""
     return f"{k.help}{choices}" + (f" [dim]\\[default: {default}][/dim]" if default else "")
@@ -93,9 +93,9 @@ def panels_of(command: Callable[..., None]) -> tuple[Panel, ...]:
 
 
 def _default(owners: Sequence[Knob]) -> str:
-    """What holds without the flag; recipes may differ."""
+    """What holds without the flag; recipes, or formats, may differ."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
-    return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by recipe"
+    return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by kind"
 
 
 def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]) -> dict[str, Any]:
