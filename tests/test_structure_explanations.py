@@ -1,6 +1,7 @@
 """Why parsers, aligners and rerankers answered as they did: parts that add up to the models' own scores."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -59,6 +60,16 @@ def test_the_parts_of_a_tree_add_up_to_its_score(parser, treebank):
             assert one.answer == explanation.answer != one.rival
             assert added_up(one) == pytest.approx((one.score, one.rival_score), abs=2e-3)
         assert explanation.decisions[0].margin > -1e-3
+
+
+def test_a_bracket_colours_all_of_its_words(parser, treebank):
+    words = words_of(treebank[0][0])
+    for one in parser.explain(words).decisions:
+        for c in one.contributions:
+            if m := re.search(r" over (\d+)(?:-(\d+))? '", c.name):
+                first, last = int(m[1]) - 1, int(m[2] or m[1]) - 1
+                assert (c.place, c.place if c.last is None else c.last) == (first, last)
+    assert not any("(" in c.name.split(" over ")[0] for c in one.contributions)
 
 
 def test_the_rival_of_the_best_tree_is_the_runner_up(parser, treebank):

@@ -64,6 +64,7 @@ class Contribution:
     """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
 
     place: the token that it was seen at, if any
+    last:  the last of its tokens, where it may be about several
     """
 
     name: str
@@ -72,6 +73,7 @@ class Contribution:
     value: float = 1.0
     kind: str = FEATURE
     place: int | None = None
+    last: int | None = None
 
     @property
     def difference(self) -> float:
@@ -181,13 +183,14 @@ def turning_point(
 class Term(NamedTuple):
     """Something that an answer has, and what it adds to the answer's score.
 
-    place: the token that it stands at
+    place: the token that it stands at   last: the last one, where it stands at several
     """
 
     name: str
     weight: float
     place: int
     kind: str = LABELS
+    last: int | None = None
 
 
 def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
@@ -196,13 +199,14 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
     What both have counts as shared even if at different places: it makes no difference.
 
     >>> told_apart([Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
-    ([Contribution(name='B → A', weight=1.0, rival=0.0, value=1.0, kind='labels', place=2),
-      Contribution(name='A → A', weight=0.0, rival=0.5, value=1.0, kind='labels', place=1)], 2.0)
+    ([Contribution(name='B → A', weight=1.0, rival=0.0, value=1.0, kind='labels', place=2, last=None),
+      Contribution(name='A → A', weight=0.0, rival=0.5, value=1.0, kind='labels', place=1, last=None)], 2.0)
     """
-    places: dict[tuple[str, float, str], tuple[list[int], list[int]]] = {}
+    places: dict[tuple[str, float, str], tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
     for side, terms in enumerate((own, others)):
         for term in terms:
-            places.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(term.place)
+            at = term.place, term.place if term.last is None else term.last
+            places.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(at)
     found: tuple[list[Contribution], list[Contribution]] = [], []
     shared = 0.0
     for (name, weight, kind), (mine, theirs) in places.items():
@@ -211,8 +215,11 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
         moved = min(map(len, left))
         shared += (alike + moved) * weight
         if weight:
-            found[0].extend(Contribution(name, weight, kind=kind, place=t) for t in left[0][moved:])
-            found[1].extend(Contribution(name, 0.0, weight, kind=kind, place=t) for t in left[1][moved:])
+            for side, weights in enumerate(((weight, 0.0), (0.0, weight))):
+                found[side].extend(
+                    Contribution(name, *weights, kind=kind, place=t, last=None if last == t else last)
+                    for t, last in left[side][moved:]
+                )
     return found[0] + found[1], shared
 
 
@@ -220,7 +227,7 @@ def summed(many: Sequence[Contribution], place: int | None = None) -> Contributi
     """Many contributions as one; None for none.
 
     >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])
-    Contribution(name='2 others', weight=3.0, rival=1.0, value=1.0, kind='rest', place=None)
+    Contribution(name='2 others', weight=3.0, rival=1.0, value=1.0, kind='rest', place=None, last=None)
     """
     if not many:
         return None

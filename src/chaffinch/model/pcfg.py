@@ -161,8 +161,7 @@ class PcfgModel:
 
     def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> list[Term]:
         """The rules and words of a derivation, each with its log-probability."""
-        plain = [symbol.replace("(", "") for symbol in self.symbols.symbols]
-        names = [f"[{symbol}]" if " " in symbol else symbol for symbol in plain]
+        names = self.symbols.shown
         placed_y, parent, _ = placed(len(words), len(names), y)
         children: dict[int, list[int]] = {}
         for n, above in enumerate(parent.tolist()):
@@ -175,7 +174,7 @@ class PcfgModel:
                 continue
             b, c = (int(placed_y[child, 2]) for child in children[n])
             rule = float(self.weights[number[a, b, c]])
-            found.append(Term(f"{names[a]} → {names[b]} {names[c]}", rule, start))
+            found.append(Term(f"{names[a]} → {names[b]} {names[c]}", rule, start, last=end - 1))
         return found
 
     def potentials(self, sentence: Sentence) -> Parts:

@@ -191,7 +191,8 @@ def _terms(x: SegmentSentence, y: Segmentation) -> list[Term]:
         before = label
         names, weights = x.spans.get(x.row(segment), ([], np.zeros((0, x.structure.Y))))
         for name, weight in zip(names, weights[:, segment.label].tolist(), strict=True):
-            found.append(Term(_span_name(x, segment, name), weight, segment.start, FEATURE))
+            shown = _span_name(x, segment, name)
+            found.append(Term(shown, weight, segment.start, FEATURE, segment.end - 1))
     found.append(Term(f"{before} → end", float(x.end[y[-1].label]), len(x.words) - 1))
     return found
 
@@ -215,7 +216,8 @@ def _removal(
         row = x.row(segment)
         names, w = x.spans[row]
         for k, (name, a) in enumerate(zip(names, w[:, segment.label].tolist(), strict=True)):
-            seen = Contribution(_span_name(x, segment, name), a, place=segment.start)
+            shown = _span_name(x, segment, name)
+            seen = Contribution(shown, a, place=segment.start, last=segment.end - 1)
             telling += [(-a, row, k, True, seen)] if a > 0 else []
     telling.sort(key=lambda entry: entry[:4])
 

@@ -125,7 +125,7 @@ class SpanParserModel:
         """The features of a tree's nodes, by label and by the label above, and pairs of parent and child."""
         (ptr, ids), T, Y = features, len(words), self.fine.tree.Y
         nodes, parent, left = placed(T, Y, y)
-        names = [symbol or "part" for symbol in self.symbols.symbols]
+        names = self.symbols.shown
         keys = self.fine.features.keys()
         shown = [list(words), list(tags), [word[0] for word in words]]
         found = []
@@ -141,10 +141,11 @@ class SpanParserModel:
                 total += w[:, (Y if left[n] else 2 * Y) + higher]
                 side, table = ("left", self.fine.left) if left[n] else ("right", self.fine.right)
                 what += f", {side} under {names[higher]}"
-                found.append(Term(what, float(table[label, higher]), start))
+                found.append(Term(what, float(table[label, higher]), start, last=end - 1))
             called = span_feature_names(self.fine.templates, COLUMNS, columns, shown, start, end)
             for f, weight in zip(here.tolist(), total.tolist(), strict=True):
-                found.append(Term(f"{what}: {called[int(keys[f])]}", weight, start, FEATURE))
+                name = f"{what}: {called[int(keys[f])]}"
+                found.append(Term(name, weight, start, FEATURE, end - 1))
         return found
 
     def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:

@@ -105,7 +105,7 @@ def _bracket(
     gain = p.get(b, 0.0) - toll
     start, end, label, _ = b
     name = f"{label} over {phrase(words, start, end)}: p {p.get(b, 0.0):.3f}"
-    return Contribution(name, gain if mine else 0.0, 0.0 if mine else gain, place=start)
+    return Contribution(name, gain if mine else 0.0, 0.0 if mine else gain, place=start, last=end - 1)
 
 
 def phrase(words: Sequence[str], start: int, end: int) -> str:

@@ -30,6 +30,16 @@ class TreeLabels:
         return {symbol: y for y, symbol in enumerate(self.symbols)}
 
     @cached_property
+    def shown(self) -> list[str]:
+        """The symbols as people read them: ``NP@`` is a part of an NP; several words are put in square brackets.
+
+        >>> TreeLabels(("NP", "", "VP(@", "VP(@ PP ^S"), np.zeros(4, bool), tagged=False).shown
+        ['NP', 'part', 'VP@', '[VP@ PP ^S]']
+        """
+        plain = [symbol.replace("(", "") or "part" for symbol in self.symbols]
+        return [f"[{symbol}]" if " " in symbol else symbol for symbol in plain]
+
+    @cached_property
     def brackets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """The brackets that each symbol stands for, as CSR of numbers. A word's tag is none; the second NP of a chain
         is another than the first."""

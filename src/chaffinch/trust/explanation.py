@@ -88,9 +88,9 @@ def _decision(one: Evidence, top: int | None) -> dict[str, Any]:
 
 
 def _contribution(c: Contribution) -> dict[str, Any]:
-    found = {**asdict(c), "difference": c.difference, "token": _from_one(c.place)}
-    del found["place"]
-    return found
+    found = asdict(c)
+    places = {"token": _from_one(found.pop("place")), "last_token": _from_one(found.pop("last"))}
+    return {**found, "difference": c.difference, **places}
 
 
 def _from_one(place: int | None) -> int | None:
