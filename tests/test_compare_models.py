@@ -312,6 +312,15 @@ def test_parts_of_speech_are_not_taken_for_constituents_over_the_same_word(tmp_p
     assert found["S", "NP"] == 1
 
 
+def test_labels_of_the_data_that_no_model_knows_are_noted(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text("label,text\nnever seen,one\n")
+    for texts, name in ((["a b", "c d"], "old"), (["a c", "b d"], "new")):
+        Classifier("nb").fit(texts, ["x", "y"]).save(tmp_path / f"{name}.chaff")
+    found = compare_models(tmp_path / "old.chaff", tmp_path / "new.chaff", path)
+    assert "Labels of the data that neither model knows: never seen." in found.notes()
+
+
 def test_of_many_labels_that_one_model_has_alone_a_few_are_named() -> None:
     names = [f"L{i}" for i in range(30)]
     old, new = (Side("x", "hmm", tuple(labels)) for labels in (["A", *names], ["A"]))

@@ -148,6 +148,11 @@ class ModelDifference:
                 if only:
                     which = "old" if side is self.old else "new"
                     found.append(f"Labels of the {which} model only: {_listed(only)}.")
+            if isinstance(self.sheet, LabelSheet):
+                known = {*self.old.labels, *self.new.labels}
+                strange = sorted({label for labels in self.sheet.gold for label in labels} - known)
+                if strange:
+                    found.append(f"Labels of the data that neither model knows: {_listed(strange)}.")
         if self.evaluation is None:
             found.append("The data has no right answers, so changes are listed and not judged.")
         return found
