@@ -111,7 +111,7 @@ def test_the_command_line_trains_predicts_and_draws_the_gap(
     assert json.loads(scored.out)["token_accuracy"] > 0.65
     inspected = run("inspect", model, "--label", "o", "--top", "40")
     assert inspected.code == 0
-    assert re.search(r"bit\d+\[0\]=1 \* bit\d+\[0\]=1", inspected.out)
+    assert re.search(r"bit\d+\[0\]=1 & +\n? *bit\d+\[0\]=1", inspected.out)
 
 
 @pytest.mark.parametrize("recipe", ["ssvm", "m3n"])
