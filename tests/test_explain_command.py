@@ -123,6 +123,7 @@ def test_a_page_needs_nothing_but_itself(models, run, tmp_path):  # noqa: F811
         (["tagger", "one word", "--number", 3], "there is no number 3 among 1"),
         (["tagger", "one word", "--text", "body"], "--text does not go with sentences"),
         (["tagger", "one word", "--base", "x"], "--base does not go with sentences"),
+        (["tagger", "one word", "--kbest", 5], "--kbest does not go with sentences"),
         (["stars", "awful tea", "--token", 1], "--token does not go with documents"),
         (["stars", "awful tea", "--against", "bad"], "the answer is bad: name another label"),
     ],

@@ -238,8 +238,10 @@ def test_the_features_of_candidates_add_up_and_all_have_names(name, request):
                 (asked,) = reranker.explain(one, against=place).decisions
                 assert asked.rival_score == pytest.approx(scores[place])
     assert turned or kind != "trees" or name == "kernel"
-    with pytest.raises(ConfigError, match="name another"):
+    with pytest.raises(ConfigError, match="there is no candidate"):
         reranker.explain(lists[0], against=len(lists[0].candidates))
+    with pytest.raises(ConfigError, match="is the chosen one"):
+        reranker.explain(lists[0], against=reranker.choose(lists[:1])[0])
 
 
 def test_features_of_a_class_of_ones_own_are_called_by_number():

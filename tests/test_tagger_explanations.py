@@ -121,6 +121,14 @@ def test_the_rival_is_the_best_labelling_with_another_label_there(tagger):
             assert asked.rival_score == pytest.approx(wanted, abs=2e-3)
 
 
+def test_a_beam_that_lost_the_better_labelling_says_so():
+    templates = ["caps[0]", "y[-1]|w[0]", "y[-1]|caps[0]", "y[-2]|y[-1]|caps[0]"]
+    tagger = Tagger(BeamTagger(epochs=1, width=1), features=templates, threads=1).fit(*sentences(12, 0))
+    every = [one for words in sentences(60, 7)[0] for one in tagger.explain(words).decisions if one.rival]
+    assert {one.margin < 0 for one in every} == {True, False}
+    assert all((one.margin < 0) == ("a wider one finds it" in one.note) for one in every)
+
+
 def rivals_of_steps(tagger):
     """Where decisions are made one by one, the rival is the best other label of that step."""
     model = tagger.model_

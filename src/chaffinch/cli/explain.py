@@ -13,6 +13,7 @@ from chaffinch.estimators import Reranker, load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.trust.explanation import Explanation
 
+KBEST = 20
 SOME = ("token", "against", "text")  # flags that some tasks understand
 EXAMPLES = """
 chaffinch explain tagger.chaff "Anna moved to New York"
@@ -54,7 +55,9 @@ def command(
     base: Annotated[
         Path | None, typer.Option(help="Rerankers: the tagger or parser among whose answers it chooses.")
     ] = None,
-    kbest: Annotated[int, typer.Option(help="Rerankers: the length of the lists.", min=2)] = 20,
+    kbest: Annotated[
+        int | None, typer.Option(help=f"Rerankers: the length of the lists; else {KBEST}.", min=2)
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
@@ -84,16 +87,19 @@ def command(
         _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
 
 
-def _explanations(loaded: Any, asked: Explaining, base: Path | None, kbest: int) -> list[Explanation]:
+def _explanations(loaded: Any, asked: Explaining, base: Path | None, kbest: int | None) -> list[Explanation]:
     """Those of the task that the model is for; flags that do not go with it are refused."""
     if isinstance(loaded, Reranker):
         from chaffinch.cli.explain_candidates import explain
 
         _refuse("k-best lists", token=asked.token, text=asked.text)
-        return explain(loaded, asked, base, kbest)
+        return explain(loaded, asked, base, kbest or KBEST)
     task = task_of_model(loaded)
     _refuse(
-        task.plural, base=base, **{name: getattr(asked, name) for name in SOME if name not in task.explains}
+        task.plural,
+        base=base,
+        kbest=kbest,
+        **{name: getattr(asked, name) for name in SOME if name not in task.explains},
     )
     return task.explain(loaded, asked)
 

@@ -15,10 +15,10 @@ def chosen_and_rival(scores: NDArray[np.float64], against: int | None) -> tuple[
     """The chosen candidate, and the one to compare with: the one asked about, else the first, else the next best."""
     chosen = int(scores.argmax())
     if against is not None:
-        if not 0 <= against < len(scores) or against == chosen:
-            raise ConfigError(
-                f"candidate {against + 1} is the chosen one, or none of the {len(scores)} of the list: name another"
-            )
+        if not 0 <= against < len(scores):
+            raise ConfigError(f"there is no candidate {against + 1} in a list of {len(scores)}: name another")
+        if against == chosen:
+            raise ConfigError(f"candidate {against + 1} is the chosen one: name another to compare it with")
         return chosen, against
     if chosen:
         return chosen, 0

@@ -166,13 +166,17 @@ def path_evidence(
                 without=None
                 if other is None
                 else _removal(model, x, t, places, outer_of[y[t]], score - other[0]),
-                note=""
-                if rival is not None
-                else f"{question.wanted} is in none of the {KEPT} best labellings of a wider beam.",
+                note=_beam_note(score, other, question),
                 whole=None if rival is None else (_spelt(model.labels, y), _spelt(model.labels, rival)),
             )
         )
     return found
+
+
+def _beam_note(score: float, other: tuple[float, Labels] | None, question: Question) -> str:
+    if other is None:
+        return f"{question.wanted} is in none of the {KEPT} best labellings of a wider beam."
+    return "" if other[0] <= score else "The beam lost the better rival on its way: a wider one finds it."
 
 
 def _differs(label: str, answer: str, against: str | None) -> bool:

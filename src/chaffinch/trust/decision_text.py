@@ -1,10 +1,12 @@
 """A decision's evidence as lines of text."""
 
+import re
 from collections.abc import Sequence
 
 from chaffinch.model.evidence import Contribution, Evidence
 
 WIDE = 100
+_BREAKS = re.compile(r"^[^']*[ ,][^']*$")  # what would run into the next name
 LISTED = 6  # features that a sentence about what would have to go names
 
 
@@ -86,7 +88,9 @@ def removal_sentence(names: Sequence[str], answer: str) -> str:
 
     >>> removal_sentence(["awful", "not good"], "+")
     "Without awful, 'not good' it would be +."
+    >>> removal_sentence([",", "characters 'ab'"], "+")
+    "Without ',', characters 'ab' it would be +."
     """
-    listed = ", ".join(f"'{name}'" if " " in name and "'" not in name else name for name in names[:LISTED])
+    listed = ", ".join(f"'{name}'" if _BREAKS.search(name) else name for name in names[:LISTED])
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
     return f"Without {listed}{more} it would be {answer}."
