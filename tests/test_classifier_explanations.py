@@ -150,6 +150,23 @@ def test_texts_that_a_kernel_compares_as_they_are_show_its_support():
     assert added_up(alone) == pytest.approx((alone.score, alone.rival_score), abs=1e-4)
 
 
+def test_votes_that_both_labels_have_tell_nothing():
+    chance = np.random.default_rng(0)
+    centres = chance.normal(size=(6, 2)) * 3
+    y = np.arange(240) % 6
+    classifier = Classifier("kernel-svm").fit(centres[y] + chance.normal(size=(240, 2)), [f"c{k}" for k in y])
+    for x in chance.normal(size=(20, 2)) * 3:
+        votes = classifier.explain(x).decisions[0]
+        assert added_up(votes) == pytest.approx((votes.score, votes.rival_score))
+        for c in votes.contributions:
+            if c.name.startswith("both beat"):
+                assert c.difference == 0
+            elif " beats " in c.name:
+                assert c.difference == (1 if c.name.startswith(f"{votes.answer} beats") else -1)
+        between = [c for c in votes.contributions if {votes.answer, votes.rival} <= set(c.name.split()[:3])]
+        assert len(between) == 1
+
+
 numbers = st.integers(-16, 16).map(lambda n: n / 8)
 
 

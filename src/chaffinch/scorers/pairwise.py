@@ -76,18 +76,15 @@ class Pairwise:
         alone = self._machine(K, y, z, names)
         if self.Y == 2:
             return [alone._replace(what="scores")]
-        s = voted(margins, self.Y)[0]
-        votes = np.zeros(self.Y)
+        s, f = voted(margins, self.Y)[0], np.zeros((self.Y, self.Y))
+        f[np.triu_indices(self.Y, 1)] = margins[0]
+        won = np.triu(f > 0, 1) | np.tril(f.T <= 0, -1)  # [a, b]: the vote of a and b goes to a
         found = []
-        for (a, b), f in zip(
-            np.transpose(np.triu_indices(self.Y, 1)).tolist(), margins[0].tolist(), strict=True
-        ):
-            winner, loser = (a, b) if f > 0 else (b, a)
-            votes[winner] += 1
-            if winner in (y, z):
-                name = f"{names[winner]} beats {names[loser]} by {abs(f):.3g}"
-                found.append(Share(name, 1.0, float(winner == y), float(winner == z)))
-        settled = s - votes
+        for other in range(self.Y):
+            name, mine, theirs = _against(other, y, z, won, np.abs(f + f.T), names)
+            if mine or theirs:
+                found.append(Share(name, 1.0, float(mine), float(theirs)))
+        settled = s - won.sum(axis=1)
         found.append(Share("sum of the margins", 1.0, float(settled[y]), float(settled[z])))
         return [Shares("votes", float(s[y]), float(s[z]), found), alone]
 
@@ -110,6 +107,32 @@ class Pairwise:
         """sums: [n, Y, Y], the part of each label's support in each of its machines."""
         y, z = np.triu_indices(self.Y, 1)
         return np.asarray(sums[:, y, z] + sums[:, z, y] + self.intercepts[y, z], np.float64)
+
+
+def _against(
+    other: int, y: int, z: int, won: NDArray[np.bool_], by: NDArray[np.float64], names: Sequence[str]
+) -> tuple[str, bool, bool]:
+    """What the machines of two labels and a third say, in words, and whether y and z have a vote by them.
+
+    Where ``other`` is y or z, it is the one machine of the two, told once.
+    """
+    if other in (y, z):
+        first, second = (y, z) if won[y, z] else (z, y)
+        told = other == first
+        return (
+            f"{names[first]} beats {names[second]} by {by[y, z]:.3g}",
+            told and first == y,
+            told and first == z,
+        )
+    mine, theirs = bool(won[y, other]), bool(won[z, other])
+    if mine and theirs:
+        return f"both beat {names[other]}", True, True
+    first, second = (y, z) if mine else (z, y)
+    name = (
+        f"{names[first]} beats {names[other]} by {by[first, other]:.3g}, "
+        f"{names[second]} loses to it by {by[second, other]:.3g}"
+    )
+    return name, mine, theirs
 
 
 def voted(margins: NDArray[np.float64], Y: int) -> NDArray[np.float64]:
