@@ -18,11 +18,13 @@ from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.duplicates import duplicates
 from chaffinch.doctor.label_errors import Judgement
 from chaffinch.doctor.page import examination_page
+from chaffinch.doctor.span_bounds import span_bounds
 from chaffinch.doctor.tag_schemes import tag_schemes
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.lab.parts import Texts, part_of
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, Span
 from chaffinch.text.schemes import TokenSpan, tags_of
+from chaffinch.text.tokens import tokenised
 
 CLEAN = "Ann B-PER\nLee I-PER\nleft O\n\nto O\nOslo B-LOC\n\nBo B-PER\nsaw O\nOslo B-LOC\n\n"
 
@@ -310,6 +312,18 @@ def test_a_span_that_is_not_a_run_of_words_is_an_error(
     [fault] = found("spans", rows, folder=tmp_path, ending=".jsonl")
     assert (fault.line, fault.severity, fault.suggestion) == (2, "error", suggestion)
     assert what in fault.what
+
+
+@given(st.integers(0, 17), st.integers(1, 18))
+def test_a_span_within_words_is_widened_to_all_words_that_it_touches(start: int, length: int) -> None:
+    text = "Ann Lee left Oslo."
+    d = tokenised(Document(text, spans=[Span("PER", start, min(len(text), start + length))]))
+    file = CorpusFile(Path("x.jsonl"), "jsonl-spans", [d])
+    [s] = d.spans
+    for fault in span_bounds([file]):
+        if "within" in fault.what:
+            touched = [t for t in d.tokens if t.start < s.end and s.start < t.end]
+            assert fault.suggestion.startswith(f"{touched[0].start}-{touched[-1].end} ")
 
 
 def test_spans_over_each_other_and_spans_that_stand_twice_are_errors(tmp_path: Path) -> None:

@@ -48,7 +48,12 @@ class CorpusFile:
         """What findings call it."""
         return display_name(self.path)
 
-    @property
+    @cached_property
+    def is_folder(self) -> bool:
+        """Whether each document has a file of its own."""
+        return self.path.is_dir()
+
+    @cached_property
     def has_tags(self) -> bool:
         """Whether its tokens have tags to learn."""
         return any(LABEL in d.columns for d in self.documents)
@@ -95,13 +100,13 @@ class CorpusFile:
             what=what,
             suggestion=suggestion,
             line=line,
-            row=None if self.path.is_dir() else self.items[n] if self.items else n + 1,
+            row=None if self.is_folder else self.items[n] if self.items else n + 1,
             weight=weight,
         )
 
     def file_of(self, n: int) -> str:
         """The file of document n: a corpus that is a folder has one for each."""
-        return f"{self.name}/{self.documents[n].id}.ann" if self.path.is_dir() else self.name
+        return f"{self.name}/{self.documents[n].id}.ann" if self.is_folder else self.name
 
     def place(self, n: int) -> str:
         """Where document n stands."""

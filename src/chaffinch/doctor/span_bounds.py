@@ -1,5 +1,6 @@
 """Spans by their offsets: with spaces at an end, within a word, over each other, twice."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 
 from chaffinch.doctor.corpus_file import CorpusFile
@@ -51,6 +52,7 @@ def _spans(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
 
 def _widened(d: Document, s: Span) -> str:
     """The span with whole words."""
-    touched = [token for token in d.tokens if token.start < s.end and s.start < token.end]
-    start, end = touched[0].start, touched[-1].end
+    first = bisect_right(d.tokens, s.start, key=lambda token: token.end)
+    last = bisect_left(d.tokens, s.end, key=lambda token: token.start) - 1
+    start, end = d.tokens[first].start, d.tokens[last].end
     return f"{start}-{end} {quoted(d.text[start:end])}?"

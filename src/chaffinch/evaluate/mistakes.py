@@ -149,10 +149,11 @@ def _example(source: TagSource, n: int, gold: Reading, predicted: Reading) -> Ex
 
 def marked(reading: Reading, other: Reading) -> list[Marked]:
     """The spans of one reading, judged by the other."""
+    known = set(other)
     bounds = {(b, e) for _, b, e in other}
     marked = []
     for kind, begin, end in reading:
-        if (kind, begin, end) in other:
+        if (kind, begin, end) in known:
             verdict = "right"
         else:
             near = (begin, end) in bounds or any(k == kind and b < end and begin < e for k, b, e in other)
