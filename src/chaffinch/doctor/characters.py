@@ -19,6 +19,8 @@ _ODD_SPACE = re.compile("[\u00a0\u00ad]")
 _CONTINUED = "".join(chr(b) + bytes([b]).decode("cp1252", "ignore") for b in range(0x80, 0xC0))
 _MOJIBAKE = re.compile(f"(?:[\u00c2-\u00f4][{re.escape(_CONTINUED)}]{{1,3}})+")
 
+LAST_LATIN = "\u017f"  # of the letters that European languages add to ASCII
+
 FAR_LONGER, LONG_SENTENCE, LONG_TEXT = 10, 150, 3000  # times the median, and at least so many words
 
 
@@ -84,8 +86,11 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
 def unscrambled(text: str) -> str | None:
     """What UTF-8 text was before it was read as Windows-1252 or Latin-1; None if it was not.
 
-    >>> unscrambled("Ã©"), unscrambled("â€™"), unscrambled("É")
-    ('é', '’', None)
+    Two signs that would be one letter beyond the Latin ones are taken for what they are, since such letters do not
+    come alone: a capital with an accent and a closing quote, as in CAFÉ’s.
+
+    >>> unscrambled("Ã©"), unscrambled("â€™"), unscrambled("É"), unscrambled("É’")
+    ('é', '’', None, None)
     """
     for encoding in ("cp1252", "latin-1"):
         try:
@@ -93,7 +98,7 @@ def unscrambled(text: str) -> str | None:
         except UnicodeError:
             continue
         if len(made) < len(text):
-            return made
+            return None if len(text) == 2 and made > LAST_LATIN else made
     return None
 
 
