@@ -5,6 +5,7 @@ import pytest
 
 from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.features.spans import names_of_span, span_features, span_names
+from chaffinch.model import chain_evidence
 from chaffinch.model.evidence import FEATURE, Evidence
 from chaffinch.model.segment_evidence import place as place_column
 from chaffinch.recipes import TAGGERS
@@ -227,6 +228,20 @@ def test_without_features_of_spans_a_token_gets_the_tag_that_is_named():
             assert model.labels.outer[model._tags(y, T)[one.place]] == one.without.answer != one.answer
             turned += 1
     assert turned
+
+
+def test_long_sentences_are_explained_as_short_ones_are(tagger, monkeypatch):
+    words = [word for sentence in sentences(12, 5)[0] for word in sentence]
+    records = []
+    for long in (1, 1_000_000):
+        monkeypatch.setattr(chain_evidence, "LONG", long)
+        records.append(tagger.explain(words).decisions)
+    for one, other in zip(*records, strict=True):
+        assert (one.answer, one.note) == (other.answer, other.note)
+        assert one.rival_score == pytest.approx(other.rival_score)
+        if one.rival == other.rival and one.whole == other.whole:
+            assert one.without == other.without
+            assert added_up(one) == pytest.approx(added_up(other))
 
 
 def test_asking_about_one_token_gives_its_decision_alone(tagger):

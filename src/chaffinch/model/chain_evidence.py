@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.model.chain_messages import ChainMessages
 from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
 from chaffinch.model.evidence import (
     REST,
@@ -31,6 +32,7 @@ from chaffinch.text.table import TokenTable
 Kept = Mapping[int, NDArray[np.bool_]]  # which features some tokens keep; the others keep all
 Labels = NDArray[np.int32]
 START, END = "start", "end"
+LONG = 64  # tokens from which on a sentence is not read as a whole for each of them
 MOST = 1000  # features of a token that are listed one by one
 
 
@@ -75,10 +77,15 @@ class ChainSentence:
 
 
 class _Answer:
-    """The labelling that the model gave, with what each token adds to its score."""
+    """The labelling that the model gave, with what each token adds to its score.
 
-    def __init__(self, x: ChainSentence, y: Labels) -> None:
+    messages: what is best around any stretch of it, where it is long
+    """
+
+    def __init__(self, x: ChainSentence, y: Labels, potentials: Parts) -> None:
         self.y = y
+        short = len(y) < LONG or x.chain.order > 1 or x.whole is not None
+        self.messages = None if short else ChainMessages(potentials)
         mine = y.tolist()
         self.features = np.array([w[:, k].sum() for w, k in zip(x.weights, mine, strict=True)])
         self.terms = [x.label_terms(mine, t) for t in range(len(mine))]
@@ -118,7 +125,7 @@ def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> lis
             "the model finds every labelling of this sentence impossible, so no score is there to be explained"
         ) from None
     p = x.labels.collapsed(x.chain.logsum(potentials)[1]["unary"])
-    answer, found = _Answer(x, y), []
+    answer, found = _Answer(x, y, potentials), []
     for t in asked:
         if question.is_answer(x.labels.outer[decided[t]], t, x.words[t]):
             continue
@@ -136,7 +143,7 @@ def _of_token(
 ) -> Evidence:
     y, outer, outer_of = answer.y, x.labels.outer, x.labels.outer_of
     given = int(outer_of[y[t]])
-    rival, scores, note = _rival(x, potentials, y, t, against)
+    rival, scores, note = _rival(x, potentials, answer, t, against)
     score, other = _score(x.chain, potentials, y), None if rival is None else _score(x.chain, scores, rival)
     contributions, shared = _contributions(x, answer, rival)
     return Evidence(
@@ -152,19 +159,25 @@ def _of_token(
         place=t,
         without=None
         if rival is None or other is None or x.fixed
-        else _removal(x, y, rival, t, score - other),
+        else _removal(x, answer, rival, t, score - other),
         note=note,
         whole=None if rival is None else (_spelt(x.labels, y), _spelt(x.labels, rival)),
     )
 
 
 def _rival(
-    x: ChainSentence, potentials: Parts, y: Labels, t: int, against: str | None
+    x: ChainSentence, potentials: Parts, answer: _Answer, t: int, against: str | None
 ) -> tuple[Labels | None, Parts, str]:
     """The best labelling with another label at t, the potentials that it was found under, and a remark."""
-    outer_of = x.labels.outer_of
+    y, outer_of = answer.y, x.labels.outer_of
+    here = outer_of != outer_of[y[t]] if against is None else outer_of == x.labels.outer.index(against)
+    what = "another label" if against is None else f"the label {against}"
+    none = f"No labelling with {what} is possible here."
+    if answer.messages is not None:
+        found = answer.messages.with_label(y, t, here)
+        return found, potentials, none if found is None else ""
     allowed = np.ones((len(y), x.chain.Y), bool)
-    allowed[t] = outer_of != outer_of[y[t]] if against is None else outer_of == x.labels.outer.index(against)
+    allowed[t] = here
     try:
         return x.chain.argmax(potentials, allowed=allowed), potentials, ""
     except DataError:
@@ -179,8 +192,7 @@ def _rival(
             )
         except DataError:
             pass
-    what = "another label" if against is None else f"the label {against}"
-    return None, potentials, f"No labelling with {what} is possible here."
+    return None, potentials, none
 
 
 def _contributions(
@@ -224,13 +236,14 @@ def _features(x: ChainSentence, t: int, mine: int, theirs: int | None) -> list[C
     return found
 
 
-def _removal(x: ChainSentence, y: Labels, rival: Labels, t: int, margin: float) -> Removal | None:
+def _removal(x: ChainSentence, answer: _Answer, rival: Labels, t: int, margin: float) -> Removal | None:
     """Features left out one after the other, the most telling first, until the token gets another label."""
-    outer_of = x.labels.outer_of
+    y, outer_of = answer.y, x.labels.outer_of
+    differ = np.flatnonzero(y != rival)
     telling = sorted(
         (
             (-float(lead[k]), u, k)
-            for u in np.flatnonzero(y != rival).tolist()
+            for u in differ.tolist()
             for lead in [x.weights[u][:, y[u]] - x.weights[u][:, rival[u]]]
             for k in np.flatnonzero(lead > 0).tolist()
         ),
@@ -240,7 +253,11 @@ def _removal(x: ChainSentence, y: Labels, rival: Labels, t: int, margin: float) 
         left: dict[int, NDArray[np.bool_]] = {}
         for _, u, k in telling[:n]:
             left.setdefault(u, np.ones(len(x.weights[u]), bool))[k] = False
-        return int(outer_of[x.chain.argmax(x.scored(left))[t]])
+        potentials, at = x.scored(left), t
+        if answer.messages is not None:
+            first = max(int(differ[0]) - 1, 0)
+            potentials, at = answer.messages.stretch(potentials, first, int(differ[-1])), t - first
+        return int(outer_of[x.chain.argmax(potentials)[at]])
 
     try:
         found = turning_point([-lead for lead, *_ in telling], margin, int(outer_of[y[t]]), label_without)

@@ -1,0 +1,61 @@
+"""Questions about a few tokens of a chain, answered without reading all of it."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaffinch.model.chain_messages import ChainMessages
+from chaffinch.structures import Chain, Parts
+
+
+@st.composite
+def potentials(draw):
+    """Of a chain of order 1, some pairs impossible; pairs are shared or have a place."""
+    T, Y = draw(st.integers(1, 7)), draw(st.integers(2, 4))
+    chance = np.random.default_rng(draw(st.integers(0, 1 << 30)))
+    pair = chance.normal(size=(T - 1, Y, Y) if draw(st.booleans()) else (Y, Y))
+    pair[chance.random(pair.shape) < 0.1] = -np.inf
+    blocks = {"unary": chance.normal(size=(T, Y)), "pair": pair}
+    if draw(st.booleans()):
+        blocks |= {"start": chance.normal(size=Y), "end": chance.normal(size=Y)}
+    return Parts(**blocks), chance
+
+
+def score(chain, scores, y):
+    return scores.dot(chain.parts(scores.shape, y))
+
+
+@given(potentials())
+def test_the_best_labelling_with_a_certain_label_is_viterbis(drawn):
+    scores, chance = drawn
+    T, Y = scores["unary"].shape
+    chain, messages = Chain(Y), ChainMessages(scores)
+    if not chain.kbest(scores, 1):
+        return
+    y = chain.kbest(scores, 1)[0][1]
+    for t in range(T):
+        here = chance.random(Y) < 0.6
+        found = messages.with_label(y, t, here)
+        allowed = np.ones((T, Y), bool)
+        allowed[t] = here
+        best = chain.kbest(scores, 1, allowed=allowed) if here.any() else []
+        assert (found is None) == (not best)
+        if found is not None:
+            assert here[found[t]]
+            assert score(chain, scores, found) == pytest.approx(best[0][0])
+
+
+@given(potentials())
+def test_a_stretch_that_changed_is_labelled_as_in_the_whole(drawn):
+    scores, chance = drawn
+    T, Y = scores["unary"].shape
+    chain, messages = Chain(Y), ChainMessages(scores)
+    first, last = sorted(chance.integers(0, T, 2).tolist())
+    blocks = {name: block.copy() for name, block in scores.items()}
+    blocks["unary"][first : last + 1] += chance.normal(size=(last - first + 1, Y))
+    changed = Parts(**blocks)
+    whole = chain.kbest(changed, 1)
+    if whole and np.isfinite(whole[0][0]):
+        stretch = chain.argmax(messages.stretch(changed, first, last))
+        assert stretch.tolist() == whole[0][1][first : last + 1].tolist()
