@@ -122,7 +122,9 @@ def segment_evidence(
                 rival_probability=None if rival is None else float(p[t, labels.index(rival[t])]),
                 place=t,
                 without=None if other is None else _removal(x, y, other[1], tags[t], t, score - other[0]),
-                note="" if other is not None else "No segmentation gives this token such a label.",
+                note=""
+                if other is not None
+                else f"{question.wanted} is in no segmentation of this sentence.",
                 whole=None if rival is None else (tuple(tags), tuple(rival)),
             )
         )
