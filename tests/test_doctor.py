@@ -1,5 +1,8 @@
 """Each check of the doctor on tiny corpora: the fault it is for, and the clean case in which it finds nothing."""
 
+import contextlib
+import io
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,6 +14,9 @@ from hypothesis import strategies as st
 
 from chaffinch import samples
 from chaffinch.corpus import write
+from chaffinch.corpus.lines import Lookahead
+from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.splitter import Rules, blocks
 from chaffinch.doctor import CorpusFile, Finding, Opinions, examine, held_out_opinions
 from chaffinch.doctor.characters import unscrambled
 from chaffinch.doctor.conflicts import conflicts
@@ -351,7 +357,8 @@ def test_every_record_with_offsets_outside_its_text_is_found_and_the_others_are_
         (".tsv", "label\ttext\na\tone\nb\na\tthree\n", [3], 2),
         (".tsv", "source\ttarget\tsure\tpossible\na\tb\tx\t\na\tb\t1-1\na\tb\t1-1\t\n", [2, 3], 1),
         (".jsonl", '{"text": "one"}\n{"text": \n[1]\n{"text": "four"}\n', [2, 3], 2),
-        (".conll", "Ann B-PER\n\nleft\n\nBo B-PER\n", [3], 1),
+        (".conll", "Ann B-PER\n\nleft\nx y z\n\nBo B-PER\n\nto many cells\n", [3, 8], 2),
+        (".conll", "Ann B-PER\nleft\n \nBo B-PER\nCy B-PER\n\na\n\nb", [2, 7, 9], 1),
     ],
 )
 def test_records_that_cannot_be_read_are_findings_and_the_others_are_read(
@@ -363,6 +370,33 @@ def test_records_that_cannot_be_read_are_findings_and_the_others_are_read(
     assert [f.line for f in examined.of("reading")] == lines_refused
     assert all(f.severity == "error" and f.suggestion for f in examined.of("reading"))
     assert len(examined.files[0].documents) == rows
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=1, max_size=4), min_size=1, max_size=12), st.integers(1, 40))
+def test_sentences_with_a_line_of_other_columns_are_refused_whatever_the_chunks(
+    sentences: list[list[bool]], size: int
+) -> None:
+    numbered = enumerate(line for s in sentences for line in [*s, None])
+    text = "".join("\n" if ok is None else f"w{n + 1} X\n" if ok else f"w{n + 1}\n" for n, ok in numbered)
+    ahead = Lookahead("x", io.BytesIO(text.encode()))
+    whole = text.encode()
+    ahead.chunks = lambda: (whole[i : i + size] for i in range(0, len(whole), size))  # type: ignore[method-assign]
+    refused: list[int] = []
+
+    class Kept(Losses):
+        def refuse(self, fault: DataError) -> None:
+            refused.append(int(str(fault).split(":")[1]))
+
+    rules = Rules(split="spaces", separator=" ", columns=2, kept=(0, 1), expected="as always")
+    sound: list[int] = []
+    with contextlib.suppress(DataError):  # no sentence at all
+        for block in blocks(ahead, rules, Kept()):
+            sound += block.lines.tolist()
+    starts = list(itertools.accumulate((len(s) + 1 for s in sentences), initial=1))
+    assert sound == [start for start, s in zip(starts, sentences, strict=False) if all(s)]
+    assert refused == [
+        start + s.index(False) for start, s in zip(starts, sentences, strict=False) if not all(s)
+    ]
 
 
 def test_links_outside_their_sentences_are_found(tmp_path: Path) -> None:

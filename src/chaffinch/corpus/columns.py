@@ -10,6 +10,7 @@ from chaffinch.corpus.column_names import Picked, picked
 from chaffinch.corpus.column_writer import DOCSTART, write
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, decoded
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import Block, Rules, blocks, no_sentence, whole
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
@@ -32,7 +33,7 @@ class ColumnOptions:
     comments: str | None = knob(None, "lines that start so are comments, such as '# '")
 
 
-def read(path: str | Path, **settings: Any) -> Iterator[Document]:
+def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> Iterator[Document]:
     """The sentences of a column file as documents; settings as in :class:`ColumnOptions`.
 
     The word becomes the token and column ``w``, the last column (or the one that ``label`` names) ``y``; a
@@ -42,7 +43,7 @@ def read(path: str | Path, **settings: Any) -> Iterator[Document]:
     a sentence, starts with ``# `` and has another count of columns than the rest.
     """
     with _opened(path, _options(settings)) as (ahead, rules, columns):
-        yield from documents(blocks(ahead, rules), columns.names)
+        yield from documents(blocks(ahead, rules, losses), columns.names)
 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:

@@ -10,6 +10,7 @@ from chaffinch.corpus.column_writer import encoded
 from chaffinch.corpus.columns import documents, table
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import Lookahead, shown
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import Rules, blocks, whole
 from chaffinch.errors import DataError
 from chaffinch.files import reading, writing
@@ -27,10 +28,10 @@ class HmmLayoutOptions:
     tags: bool | None = knob(None, "lines end in a tag; by default all but those of .in files do")
 
 
-def read(path: str | Path, **settings: Any) -> Iterator[Document]:
+def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> Iterator[Document]:
     """The sentences of one file; a token may hold spaces, a tag may not."""
     with _opened(path, settings) as (ahead, rules, names):
-        yield from documents(blocks(ahead, rules), names)
+        yield from documents(blocks(ahead, rules, losses), names)
 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:

@@ -1,5 +1,6 @@
 """A column file through the native splitter: block by block for documents, at once for tables."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +19,11 @@ from chaffinch.corpus.lines import (
     nul_byte,
     shown,
 )
+from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
 from chaffinch.files import display_name
+
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,25 +60,66 @@ class Block:
     remarks: list[list[str]]
 
 
-def blocks(ahead: Lookahead, rules: Rules) -> Iterator[Block]:
-    """The sentences in blocks, memory bounded by a chunk and the longest sentence."""
+def blocks(ahead: Lookahead, rules: Rules, losses: Losses | None = None) -> Iterator[Block]:
+    """The sentences in blocks, memory bounded by a chunk and the longest sentence.
+
+    A fault is refused through the losses; whoever takes that goes on after the blank line that ends its sentence.
+    """
+    tally = losses if losses is not None else Losses()
     text = _column_text(rules, ahead.number)
     found = False
+    rest, line, skipping = (
+        b"",
+        ahead.number,
+        False,
+    )  # what is to be read, the line it begins in, is it of any use
     for chunk in ahead.chunks():
-        sound = text.feed(chunk)
-        block = Block(*text.take())
-        if len(block.lines):
-            found = True
-            yield block
-        if not sound:
-            raise _error(ahead.path, text, rules)
+        rest += chunk
+        while rest:
+            if skipping:
+                rest, line, skipping = _after_blank_line(rest, line)
+                if skipping:
+                    break
+                text = _column_text(rules, line)
+            sound = text.feed(rest)
+            block = Block(*text.take())
+            if len(block.lines):
+                found = True
+                yield block
+            if sound:
+                rest, line = b"", line + rest.count(b"\n")
+                break
+            tally.refuse(_error(ahead.path, text, rules))
+            rest, line = _from_line(rest, line, text.fault()[1])
+            found = skipping = True  # a sentence, if not a sound one
+    if skipping:
+        return
     if not text.finish():
-        raise _error(ahead.path, text, rules)
+        tally.refuse(_error(ahead.path, text, rules))
+        return
     block = Block(*text.take())
     if len(block.lines):
         yield block
     elif not found:
         raise no_sentence(ahead.path)
+
+
+def _from_line(chunk: bytes, line: int, wanted: int) -> tuple[bytes, int]:
+    """What a chunk that begins in one line has from a later one on; all of it, if the later one is earlier."""
+    at = 0
+    while line < wanted and (end := chunk.find(b"\n", at)) >= 0:
+        at, line = end + 1, line + 1
+    return chunk[at:], line
+
+
+def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
+    """The rest of a chunk after its first blank line, the line that it begins in, and whether there was none.
+
+    Then the rest is the last line end and what follows it, for the blank line may be there and in the next chunk.
+    """
+    blank = _BLANK_LINE.search(chunk)
+    at = blank.end() if blank is not None else max(chunk.rfind(b"\n"), 0)
+    return chunk[at:], line + chunk.count(b"\n", 0, at), blank is None
 
 
 def whole(ahead: Lookahead, rules: Rules) -> Block:
