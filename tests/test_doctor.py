@@ -34,6 +34,8 @@ from chaffinch.text.tokens import tokenised
 
 CLEAN = "Ann B-PER\nLee I-PER\nleft O\n\nto O\nOslo B-LOC\n\nBo B-PER\nsaw O\nOslo B-LOC\n\n"
 
+CELLS = "_\tNOUN\t_\t_\t0\troot\t_\t_"  # of a row of CoNLL-U after its word
+
 
 def found(
     check: str, *contents: str, folder: Path, ending: str = ".conll", **options: object
@@ -356,6 +358,12 @@ def test_every_record_with_offsets_outside_its_text_is_found_and_the_others_are_
         (".csv", 'label,text\na,the first\na,"never closed\nb,c\n', [3], 1),
         (".tsv", "label\ttext\na\tone\nb\na\tthree\n", [3], 2),
         (".tsv", "source\ttarget\tsure\tpossible\na\tb\tx\t\na\tb\t1-1\na\tb\t1-1\t\n", [2, 3], 1),
+        (
+            ".conllu",
+            f"1\ta\t{CELLS}\n\n1\tb\n\n# text = other\n1\tc\t{CELLS}\n\n1\td\t{CELLS}\n\n",
+            [3, 6],
+            2,
+        ),
         (".jsonl", '{"text": "one"}\n{"text": \n[1]\n{"text": "four"}\n', [2, 3], 2),
         (".conll", "Ann B-PER\n\nleft\nx y z\n\nBo B-PER\n\nto many cells\n", [3, 8], 2),
         (".conll", "Ann B-PER\nleft\n \nBo B-PER\nCy B-PER\n\na\n\nb", [2, 7, 9], 1),

@@ -23,8 +23,9 @@ from chaffinch.corpus.conllu_text import (
 from chaffinch.corpus.conllu_writer import write
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, fault, shown
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import Rules, blocks, whole
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import reading
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import LABEL, WORD, Document
@@ -43,7 +44,7 @@ class ConlluOptions:
     rebuild_text: bool = knob(False, "take the text from the forms and SpaceAfter, not from '# text'")
 
 
-def read(path: str | Path, **settings: Any) -> Iterator[Document]:
+def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> Iterator[Document]:
     """The sentences of a CoNLL-U file; settings as in :class:`ConlluOptions`.
 
     The label's column becomes ``y``, the others keep their names. ``# sent_id`` is the id, ``# newdoc`` starts
@@ -53,8 +54,9 @@ def read(path: str | Path, **settings: Any) -> Iterator[Document]:
     options: ConlluOptions = configured(ConlluOptions, settings, "conllu")
     names = _kept(options, CELLS[1:])
     number, group = 0, None
+    tally = losses if losses is not None else Losses()
     with reading(path) as stream:
-        for block in blocks(Lookahead(path, stream), _rules(range(10), number_rows=False)):
+        for block in blocks(Lookahead(path, stream), _rules(range(10), number_rows=False), losses):
             rows = list(zip(*(_strings(types, ids.tolist()) for types, ids in block.columns), strict=True))
             bounds, lines, groups = block.ptr.tolist(), block.lines.tolist(), block.groups.tolist()
             for n, remarks in enumerate(block.remarks):
@@ -65,7 +67,12 @@ def read(path: str | Path, **settings: Any) -> Iterator[Document]:
                     number = groups[n]
                     group = named or str(number)
                 sentence = _Sentence(path, lines[n], rows[bounds[n] : bounds[n + 1]], fields)
-                yield sentence.document(names, options, group)
+                try:
+                    made = sentence.document(names, options, group)
+                except DataError as e:
+                    tally.refuse(e)
+                    continue
+                yield made
 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:
