@@ -244,6 +244,15 @@ def test_long_sentences_are_explained_as_short_ones_are(tagger, monkeypatch):
             assert added_up(one) == pytest.approx(added_up(other))
 
 
+def test_where_there_is_no_rival_the_token_itself_is_told_of(tagger):
+    words = [word for sentence in sentences(30, 6)[0] for word in sentence]
+    alone = [one for one in tagger.explain(words).decisions if one.rival is None]
+    for one in alone:
+        assert {c.place for c in one.contributions} <= {one.place}
+        assert added_up(one)[0] == pytest.approx(one.score, abs=1e-2)
+    assert alone or not isinstance(tagger.config_, BeamTagger)
+
+
 def test_asking_about_one_token_gives_its_decision_alone(tagger):
     words = ["Anna", "lives", "in", "Paris"]
     (one,) = tagger.explain(words, token=3).decisions

@@ -145,7 +145,7 @@ def _of_token(
     given = int(outer_of[y[t]])
     rival, scores, note = _rival(x, potentials, answer, t, against)
     score, other = _score(x.chain, potentials, y), None if rival is None else _score(x.chain, scores, rival)
-    contributions, shared = _contributions(x, answer, rival)
+    contributions, shared = _contributions(x, answer, rival, t)
     return Evidence(
         subject=x.words[t],
         answer=outer[given],
@@ -196,23 +196,24 @@ def _rival(
 
 
 def _contributions(
-    x: ChainSentence, answer: _Answer, rival: Labels | None
+    x: ChainSentence, answer: _Answer, rival: Labels | None, t: int
 ) -> tuple[list[Contribution], float]:
-    """What tells two labellings apart, and the sum of what they share; without a rival, all of the answer."""
-    T, mine = len(x.words), answer.y.tolist()
+    """What tells two labellings apart, and the sum of what they share; without a rival, what token t adds."""
+    mine = answer.y.tolist()
     if rival is None:
-        features = [c for t in range(T) for c in _features(x, t, mine[t], None)]
-        apart, shared = told_apart([term for terms in answer.terms for term in terms], [])
-        return features + apart, shared
+        apart, none = told_apart(answer.terms[t], [])
+        others = np.arange(len(mine)) != t
+        shared = float(answer.features[others].sum() + answer.labels[others].sum())
+        return _features(x, t, mine[t], None) + apart, shared + none
     theirs, differ = rival.tolist(), answer.y != rival
-    found = [c for t in np.flatnonzero(differ).tolist() for c in _features(x, t, mine[t], theirs[t])]
+    found = [c for u in np.flatnonzero(differ).tolist() for c in _features(x, u, mine[u], theirs[u])]
     seen = differ.copy()  # where a label, or one that it is seen together with, differs
     for back in range(1, x.chain.order + 1):
         seen[back:] |= differ[:-back]
     places = np.flatnonzero(seen).tolist()
     apart, alike = told_apart(
-        [term for t in places for term in answer.terms[t]],
-        [term for t in places for term in x.label_terms(theirs, t)],
+        [term for u in places for term in answer.terms[u]],
+        [term for u in places for term in x.label_terms(theirs, u)],
     )
     shared = float(answer.features[~differ].sum() + answer.labels[~seen].sum())
     return found + apart, shared + alike

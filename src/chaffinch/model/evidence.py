@@ -202,24 +202,21 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
     ([Contribution(name='B → A', weight=1.0, rival=0.0, value=1.0, kind='labels', place=2, last=None),
       Contribution(name='A → A', weight=0.0, rival=0.5, value=1.0, kind='labels', place=1, last=None)], 2.0)
     """
-    places: dict[tuple[str, float, str], tuple[list[tuple[int, int]], list[tuple[int, int]]]] = {}
-    for side, terms in enumerate((own, others)):
-        for term in terms:
-            at = term.place, term.place if term.last is None else term.last
-            places.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(at)
+    mine, theirs = Counter(own), Counter(others)
+    same = mine & theirs
+    shared = sum(times * term.weight for term, times in same.items())
+    left: dict[tuple[str, float, str], tuple[list[Term], list[Term]]] = {}
+    for side, terms in enumerate((mine - same, theirs - same)):
+        for term in terms.elements():
+            left.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(term)
     found: tuple[list[Contribution], list[Contribution]] = [], []
-    shared = 0.0
-    for (name, weight, kind), (mine, theirs) in places.items():
-        alike = (Counter(mine) & Counter(theirs)).total()
-        left = [sorted((Counter(a) - Counter(b)).elements()) for a, b in ((mine, theirs), (theirs, mine))]
-        moved = min(map(len, left))
-        shared += (alike + moved) * weight
-        if weight:
-            for side, weights in enumerate(((weight, 0.0), (0.0, weight))):
-                found[side].extend(
-                    Contribution(name, *weights, kind=kind, place=t, last=None if last == t else last)
-                    for t, last in left[side][moved:]
-                )
+    for (name, weight, kind), sides in left.items():
+        moved = min(map(len, sides))
+        shared += moved * weight
+        for side, weights in enumerate(((weight, 0.0), (0.0, weight)) if weight else ()):
+            for term in sorted(sides[side], key=lambda one: one.place)[moved:]:
+                last = None if term.last == term.place else term.last
+                found[side].append(Contribution(name, *weights, kind=kind, place=term.place, last=last))
     return found[0] + found[1], shared
 
 

@@ -147,7 +147,7 @@ def path_evidence(
             (one for one in paths if _differs(outer[outer_of[one[1][t]]], answer, question.against)), None
         )
         rival = None if other is None else other[1]
-        contributions, shared = taken.apart(y, rival)
+        contributions, shared = taken.alone(y, t) if rival is None else taken.apart(y, rival)
         places = (
             {}
             if rival is None
@@ -215,33 +215,43 @@ class _Paths:
     """Labellings of one sentence taken apart; what many have in common is looked up once."""
 
     def __init__(self, model: ContextScores, x: TokenRows) -> None:
-        self.model, self.x = model, x
+        self.model, self.x, self.reach = model, x, model.reach
         self.searched = [t for t in range(len(x.ids)) if x.known is None or x.known[t] < 0]
         self.unary = {t: model.unary_rows(x.ids[t]) for t in self.searched}
         self._contexts: dict[tuple[int, ...], list[Term]] = {}
 
-    def apart(self, y: Labels, rival: Labels | None) -> tuple[list[Contribution], float]:
-        """What tells two labellings apart, and the sum of what they share; without a rival, all of y."""
+    def alone(self, y: Labels, t: int) -> tuple[list[Contribution], float]:
+        """What token t adds to a labelling, and the sum of all else."""
+        mine = y.tolist()
+        names, w = self.unary[t]
+        weights = zip(names, w[:, mine[t]].tolist(), strict=True)
+        apart, none = told_apart(self._terms(mine, t), [])
+        found = [*(Contribution(name, a, place=t) for name, a in weights if a), *apart]
+        others = [u for u in self.searched if u != t]
+        shared = sum(float(self.unary[u][1][:, mine[u]].sum()) for u in others)
+        return found, shared + none + sum(term.weight for u in others for term in self._terms(mine, u))
+
+    def apart(self, y: Labels, rival: Labels) -> tuple[list[Contribution], float]:
+        """What tells two labellings apart, and the sum of what they share."""
         found: list[Contribution] = []
         shared = 0.0
         for t in self.searched:
             names, w = self.unary[t]
-            if rival is not None and y[t] == rival[t]:
+            if y[t] == rival[t]:
                 shared += float(w[:, y[t]].sum())
                 continue
-            other = np.zeros(len(w)) if rival is None else w[:, rival[t]]
-            pairs = zip(names, w[:, y[t]].tolist(), other.tolist(), strict=True)
+            pairs = zip(names, w[:, y[t]].tolist(), w[:, rival[t]].tolist(), strict=True)
             found += [Contribution(name, a, b, place=t) for name, a, b in pairs if a or b]
         sides = [
-            [] if path is None else [term for t in self.searched for term in self._terms(path.tolist(), t)]
-            for path in (y, rival)
+            [term for t in self.searched for term in self._terms(path, t)]
+            for path in (y.tolist(), rival.tolist())
         ]
         apart, alike = told_apart(*sides)
         return found + apart, shared + alike
 
     def _terms(self, y: list[int], t: int) -> list[Term]:
         """What the labels before t add to the label there."""
-        seen = (t, *y[max(0, t - self.model.reach) : t + 1])
+        seen = (t, *y[max(0, t - self.reach) : t + 1])
         if seen not in self._contexts:
             decided = [*y[:t], *[-1] * (len(y) - t)]
             names, w = self.model.context_weights(self.model.context_rows(self.x, t, decided))
