@@ -11,6 +11,9 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
 from chaffinch.scorers.shares import Share, Shares
 
+# Objects whose votes are counted at a time, so that their margins stay in the cache.
+VOTED_ROWS = 512
+
 
 class Pairwise:
     """f_yz(x) = sum over support examples i of y and z of  alpha_i(z or y) k(x_i, x)  +  b_yz,   y < z
@@ -54,14 +57,16 @@ class Pairwise:
 
     def margins(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
         """f_yz of new objects: float64 [n, pairs], pairs (0, 1), (0, 2) ... (1, 2) ..."""
-        given = self.kernel.prepared(objects)
-        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1)).astype(np.int64)
-        sums = self.kernel.grouped_expansion(given, self.support, bounds, self.alpha, threads=threads)
-        return self._pairs(sums)
+        return self._pairs(self._sums(objects, threads))
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
         """Votes, and less than half a vote for the sum of margins: float64 [n, Y]."""
-        return voted(self.margins(objects, threads), self.Y)
+        sums = self._sums(objects, threads)
+        found = np.empty((len(sums), self.Y))
+        for first in range(0, len(sums), VOTED_ROWS):
+            part = slice(first, first + VOTED_ROWS)
+            found[part] = voted(self._pairs(sums[part]), self.Y)
+        return found
 
     def of_block(self, K: NDArray[np.floating]) -> NDArray[np.float64]:
         """The scores given the Gram block of objects and support [n, support]."""
@@ -102,6 +107,12 @@ class Pairwise:
         f = float(K @ alpha) + bias if len(K) else bias
         found.append(Share("intercept", 1.0, bias, -bias))
         return Shares(f"{names[y]} against {names[z]} alone", f, -f, found)
+
+    def _sums(self, objects: Any, threads: int) -> NDArray[np.floating]:
+        """What each label's support adds to each of its machines: [n, Y, Y]."""
+        bounds = np.searchsorted(self.labels, np.arange(self.Y + 1)).astype(np.int64)
+        given = self.kernel.prepared(objects)
+        return self.kernel.grouped_expansion(given, self.support, bounds, self.alpha, threads=threads)
 
     def _pairs(self, sums: NDArray[np.floating]) -> NDArray[np.float64]:
         """sums: [n, Y, Y], the part of each label's support in each of its machines."""
