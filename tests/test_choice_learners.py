@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -92,6 +93,48 @@ def test_crammer_singer_reaches_the_objective_of_liblinear():
         return 0.5 * (w**2).sum() + 0.5 * (c * violation).sum()
 
     assert value(weights(made)) == pytest.approx(value(best), rel=2e-4)
+
+
+def test_crammer_singer_with_the_squared_hinge_is_where_no_step_leads_down():
+    made = DualCrammerSinger(loss="squared-hinge", C=0.5, epochs=3000, tolerance=1e-6).fit(problem())
+    rows = np.arange(N)
+
+    def value_and_slope(flat):
+        w = flat.reshape(F, -1)
+        s = X @ w + (signs < 0)
+        worst = s.argmax(axis=1)
+        short = s[rows, worst] - s[rows, y]
+        d = np.zeros_like(s)
+        d[rows, worst] += short * c
+        d[rows, y] -= short * c
+        return 0.5 * (w**2).sum() + 0.5 * (c * short**2).sum(), (w + X.T @ d).ravel()
+
+    found = weights(made).astype(np.float64).ravel()
+    best = scipy.optimize.minimize(value_and_slope, found, jac=True, method="L-BFGS-B", tol=1e-12)
+    assert value_and_slope(found)[0] == pytest.approx(best.fun, rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", [_core.MarginLoss.hinge, _core.MarginLoss.squared_hinge])
+def test_documents_that_are_right_by_far_rest_and_are_woken(loss):
+    random = np.random.default_rng(3)
+    gold = random.integers(0, 3, 400).astype(np.int32)
+    dense = np.eye(3)[gold] * 3 + random.normal(size=(400, 3)) * 0.5
+    native = SparseRows.of(dense).native(0.0)
+    solvers = [
+        _core.DualCrammerSinger(native, gold, np.full(400, 0.1, np.float32), 3, loss, resting)
+        for resting in (False, True)
+    ]
+    found = np.zeros((2, 4, 8), np.float32)
+    for solver, w in zip(solvers, found, strict=True):
+        for _ in range(200):
+            solver.run(np.arange(400))
+        solver.weights(w)
+    assert solvers[0].resting == 0
+    assert solvers[1].resting > 100
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
+    solvers[1].wake()
+    assert solvers[1].resting == 0
+    assert solvers[1].run(np.arange(400))[0] < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -294,7 +337,7 @@ def test_features_of_one_document_alone_have_the_weights_that_their_sum_says(kin
             solver.run(order, 1, np.zeros(labels, np.float32))
         d = np.asarray(solver.alpha())[:, :labels] * (2 * np.eye(labels)[gold] - 1)
     elif kind == "crammer-singer":
-        solver = _core.DualCrammerSinger(native, gold, ones, labels, True)
+        solver = _core.DualCrammerSinger(native, gold, ones, labels, _core.MarginLoss.hinge, True)
         for _ in range(3):
             solver.run(order)
         d = np.array(solver.alpha())[:, :labels]

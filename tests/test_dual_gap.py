@@ -19,6 +19,7 @@ LEARNERS = [
     DualRest(loss="squared-hinge"),
     DualRidge(),
     DualCrammerSinger(),
+    DualCrammerSinger(loss="squared-hinge"),
     DualLogistic(C=2.0),
 ]
 
@@ -49,7 +50,7 @@ def primal(learner, X, y, w):
     if isinstance(learner, DualLogistic):
         loss = np.log(np.exp(s).sum(axis=1)) - s[np.arange(N), y]
     elif isinstance(learner, DualCrammerSinger):
-        loss = (s + 1 - gold).max(axis=1) - s[np.arange(N), y]
+        loss = ((s + 1 - gold).max(axis=1) - s[np.arange(N), y]) ** (1 if learner.loss == "hinge" else 2)
     else:
         short = 1 - (2 * gold - 1) * s
         kind = getattr(learner, "loss", "squared")

@@ -205,14 +205,16 @@ void bind_classify(nb::module_& m) {
         .def(
             "__init__",
             [](CrammerSinger* self, const DocumentRows& rows, In<std::int32_t> y, In<float> C, std::int64_t Y,
-               bool shrinking) {
+               MarginLoss loss, bool shrinking) {
+                expect(loss != MarginLoss::squared, "DualCrammerSinger: the loss is the hinge or its square");
                 expect(static_cast<std::int64_t>(y.size()) == rows.N(), "DualCrammerSinger: one label per document");
                 expect(Y > 0 && all_below(span(y), Y), "DualCrammerSinger: a label is out of range");
                 rows.check_penalties(C);
-                new (self) CrammerSinger{&rows, Y, DualCrammerSinger(rows.examples, span(y), span(C), Y, shrinking)};
+                new (self) CrammerSinger{&rows, Y, DualCrammerSinger(rows.examples, span(y), span(C), Y,
+                                                                      loss == MarginLoss::squared_hinge, shrinking)};
             },
             nb::arg("rows"), nb::arg("y").noconvert(), nb::arg("C").noconvert(), nb::arg("label_count"),
-            nb::arg("shrinking"), nb::keep_alive<1, 2>())
+            nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
         .def(
             "run",
             [](CrammerSinger& self, In<std::int64_t> order) {
@@ -221,7 +223,8 @@ void bind_classify(nb::module_& m) {
                 const auto found = self.solver.pass(span(order));
                 return std::make_tuple(found.violation, found.met);
             },
-            nb::arg("order").noconvert(), "One pass in this order; the largest violation and the duality gap met.");
+            nb::arg("order").noconvert(), "One pass in this order; the largest violation and the duality gap met.")
+        .def_prop_ro("resting", [](const CrammerSinger& self) { return self.solver.resting(); }, "Documents left out of passes.");
     bind_reading(crammer_singer, "The dual variables, float32 [documents, padded labels].");
     bind_holding_out(crammer_singer);
 

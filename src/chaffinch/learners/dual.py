@@ -93,16 +93,22 @@ class DualCrammerSinger(DualMargin):
 
         primal  P = |w|^2 / 2 + C sum_n (max_y (w_y.x_n + [y != y_n]) - w_{y_n}.x_n)
         dual    D = sum_n a_n(y_n) - |w|^2 / 2,     w_y = sum_n a_n(y) x_n,   sum_y a_n(y) = 0,   a_n(y) <= C [y = y_n]
+                squared hinge: C times the square of what is summed;  a_n(y_n)^2 / 4C off the dual, a_n(y) <= 0 else
 
     Crammer and Singer 2001, by the sequential dual method of Keerthi et al. 2008.
     """
+
+    loss: str = knob(
+        "hinge", "what a margin below one costs", choices=tuple(name for name in LOSSES if name != "squared")
+    )
 
     def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
         """The weights."""
         problem.two_labels("the Crammer-Singer margin")
         y = problem.one_label_each("the Crammer-Singer margin")
         rows = problem.rows(self.bias or 0.0)
-        solver = _core.DualCrammerSinger(rows, y, penalties(problem, self.C), problem.Y, True)
+        C = penalties(problem, self.C)
+        solver = _core.DualCrammerSinger(rows, y, C, problem.Y, LOSSES[self.loss], True)
         return descended(
             problem,
             solver,

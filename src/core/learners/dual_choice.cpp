@@ -34,7 +34,13 @@ std::vector<float> norms(const SharedRows& x) {
 // (Crammer and Singer 2001.) The last sum falls in beta and is convex. Any set M of labels gives a beta that is not above
 // the solution, (sum over M of D - A C) / |M|, and Newton's steps rise from there: each is that of the labels above the
 // one before. The labels that were above it when the example was met last are mostly the answer.
-CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, float AC) {
+//
+// Squared, with d = 1 / 2C:  min over a of  sum_y A a_y^2 / 2 + B_y a_y  +  d a_gold^2 / 2,   a_y <= 0 except of gold.
+//
+//   a_gold = (beta - B_gold) / (A + d),   a_y = - max(0, B_y - beta) / A,   sum_y max(0, B_y - beta) = r (beta - B_gold)
+//
+// with r = A / (A + d), and the same steps: (sum over M of D + add) / (|M| + r), where the hinge has add = - A C and r = 0.
+CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, float add, float r) {
     for (std::int64_t step = 0; step < S; ++step) {
         Reals count{}, heights{}, d;
         for (std::int64_t y = 0; y < S; y += lanes) {
@@ -42,7 +48,7 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
             count += d > beta ? Reals{} + 1.0f : Reals{};
             heights += d > beta ? d : Reals{};
         }
-        const float next = (total(heights) - AC) / total(count);
+        const float next = (total(heights) + add) / (total(count) + r);
         if (!(next > beta)) break; // the same labels
         beta = next;
     }
@@ -52,8 +58,8 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
 } // namespace
 
 DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
-                                     std::span<const float> C, std::int64_t Y, bool shrinking)
-    : RestingSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), shrinking_(shrinking),
+                                     std::span<const float> C, std::int64_t Y, bool squared, bool shrinking)
+    : RestingSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), squared_(squared), shrinking_(shrinking),
       resting_(static_cast<std::size_t>(examples.N())) {}
 
 void DualCrammerSinger::wake() {
@@ -74,7 +80,7 @@ struct CrammerSingerPass {
 };
 
 // Packs: of a row of labels, or 0 where only the call knows.
-template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
+template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
     const auto& [x, order, gold, C, norm, Y, bound, resting, alpha, w] = p;
     const std::int64_t S = Packs ? Packs * lanes : padded(Y);
     AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
@@ -84,41 +90,50 @@ template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const Cram
         float* held = alpha + n * S;
         const std::int32_t y_n = gold[n];
         const float own = x.own()[n], A = norm[n], C_n = C[n];
+        const float curve = Squared ? 0.5f / C_n : 0.0f, most_gold = Squared ? 0.0f : C_n, before_gold = held[y_n];
         gather(x.rows(), n, w, S, G.data());
-        // G_y = s_y + [y != gold]; optimal where max_y G_y over all y does not exceed min over y with a_y < its bound.
+        // G_y = s_y + [y != gold] (squared: + a_gold / 2C of gold); optimal where max_y G_y over all y does not exceed the
+        // min over y with a_y < its bound. high: of all but gold.
         Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, product{}, count{}, heights{}, g, a;
         for (std::int64_t y = 0; y < S; y += lanes) {
             const Mask label = from_zero + static_cast<std::int32_t>(y), is_gold = label == y_n;
             get<float>(g, G.data() + y);
             get<float>(a, held + y);
-            const Reals most = is_gold ? Reals{} + C_n : Reals{};
-            g += own * a + (is_gold ? Reals{} : Reals{} + 1.0f);
+            const Reals most = is_gold ? Reals{} + most_gold : Reals{};
+            g += own * a + (is_gold ? curve * a : Reals{} + 1.0f);
             g = label < static_cast<std::int32_t>(Y) ? g : Reals{} + minus_infinity;
-            const Mask below = a < most;
-            high = g > high ? g : high;
+            Mask below = a < most;
+            if constexpr (Squared) below = is_gold ? Mask{} - 1 : below;
+            high = ~is_gold & (g > high) ? g : high;
             low = below & (g < low) ? g : low;
             product += a * (a != 0.0f ? g : Reals{});
             put<float>(G.data() + y, g);
             g += A * (most - a);
+            if constexpr (Squared) below = is_gold ? Mask{} : below, g = is_gold ? Reals{} + minus_infinity : g;
             count += below ? Reals{} + 1.0f : Reals{};
             heights += below ? g : Reals{};
             put<float>(D.data() + y, g);
         }
-        const float best = largest(high), violation = best + largest(-low);
+        const float other = largest(high), gold_score = G[y_n] - curve * before_gold;
+        const float best = other > G[y_n] ? other : G[y_n], violation = best + largest(-low);
+        const float short_by = other > gold_score ? other - gold_score : 0.0f;
         found.violation = violation > found.violation ? violation : found.violation;
-        found.met += static_cast<double>(C_n * (best - G[y_n]) + total(product));
+        found.met += static_cast<double>(C_n * (Squared ? short_by * short_by : short_by) + total(product) -
+                                         0.5f * curve * before_gold * before_gold);
         if (violation <= 1e-6f) {
             // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
-            if (bound > 0 && -violation > bound) resting[n] = 1;
+            if (bound > 0 && before_gold == 0 && G[y_n] - other > bound) resting[n] = 1;
             continue;
         }
-        const float AC = A * C_n, before = (total(heights) - AC) / total(count);
-        const float beta = threshold(S, D.data(), before, AC), inverse = 1.0f / A;
+        const float r = Squared ? A / (A + curve) : 0.0f, B_gold = gold_score - A * before_gold;
+        const float add = Squared ? r * B_gold : -A * C_n, before = (total(heights) + add) / (total(count) + r);
+        const float beta = threshold(S, D.data(), before, add, r), inverse = 1.0f / A;
+        const float to_gold = Squared ? (beta - B_gold) / (A + curve) : C_n;
         for (std::int64_t y = 0; y < S; y += lanes) {
             const Mask is_gold = from_zero + static_cast<std::int32_t>(y) == y_n;
             get<float>(g, D.data() + y);
             get<float>(a, held + y);
-            const Reals to = (is_gold ? Reals{} + C_n : Reals{}) - (g > beta ? (g - beta) * inverse : Reals{});
+            const Reals to = (is_gold ? Reals{} + to_gold : Reals{}) - (g > beta ? (g - beta) * inverse : Reals{});
             put<float>(held + y, to);
             put<float>(d.data() + y, to - a);
         }
@@ -127,15 +142,17 @@ template <int Packs> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const Cram
     return found;
 }
 
-CHAFFINCH_HOT static DualCrammerSinger::Pass descend_one(const CrammerSingerPass& p) { return descend<1>(p); }
-CHAFFINCH_HOT static DualCrammerSinger::Pass descend_two(const CrammerSingerPass& p) { return descend<2>(p); }
-CHAFFINCH_HOT static DualCrammerSinger::Pass descend_three(const CrammerSingerPass& p) { return descend<3>(p); }
-CHAFFINCH_HOT static DualCrammerSinger::Pass descend_many(const CrammerSingerPass& p) { return descend<0>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_one(const CrammerSingerPass& p) { return descend<1, false>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_two(const CrammerSingerPass& p) { return descend<2, false>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_three(const CrammerSingerPass& p) { return descend<3, false>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_many(const CrammerSingerPass& p) { return descend<0, false>(p); }
+CHAFFINCH_HOT static DualCrammerSinger::Pass descend_squared(const CrammerSingerPass& p) { return descend<0, true>(p); }
 
 DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> order) {
     constexpr decltype(&descend_one) by_packs[] = {descend_many, descend_one, descend_two, descend_three};
     const std::int64_t packs = S() / lanes;
-    const Pass found = by_packs[packs < 4 ? packs : 0]({x_, order, y_.data(), C_.data(), norm_.data(), Y_,
+    const auto descended = squared_ ? descend_squared : by_packs[packs < 4 ? packs : 0];
+    const Pass found = descended({x_, order, y_.data(), C_.data(), norm_.data(), Y_,
                                                        shrinking_ ? bound_ : 0.0f, resting_.data(), alpha_.data(),
                                                        w_.data()});
     bound_ = found.violation;
@@ -143,7 +160,8 @@ DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> or
 }
 
 CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const std::int32_t* gold,
-                                      const float* C, std::int64_t Y, const float* alpha, DualObjective& sum) {
+                                      const float* C, std::int64_t Y, bool squared, const float* alpha,
+                                      DualObjective& sum) {
     const std::int64_t S = padded(Y);
     for (std::int64_t n = begin; n < end; ++n, scores += S) {
         Reals high = Reals{} + scores[gold[n]], s;
@@ -153,13 +171,14 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
             s = (label != gold[n]) & (label < static_cast<std::int32_t>(Y)) ? s + 1.0f : high;
             high = s > high ? s : high;
         }
-        sum.primal += static_cast<double>(C[n] * (largest(high) - scores[gold[n]]));
-        sum.dual += static_cast<double>(alpha[n * S + gold[n]]);
+        const float loss = largest(high) - scores[gold[n]], a = alpha[n * S + gold[n]];
+        sum.primal += static_cast<double>(C[n] * (squared ? loss * loss : loss));
+        sum.dual += static_cast<double>(squared ? a - a * a / (4.0f * C[n]) : a);
     }
 }
 
 void DualCrammerSinger::add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const {
-    add_margins(begin, end, scores, y_.data(), C_.data(), Y_, alpha_.data(), sum);
+    add_margins(begin, end, scores, y_.data(), C_.data(), Y_, squared_, alpha_.data(), sum);
 }
 
 void DualCrammerSinger::coefficients(std::int64_t n, float* d) const { std::copy_n(alpha_.data() + n * S(), S(), d); }

@@ -2,9 +2,10 @@
 //
 //   min over w of  |w|^2 / 2 + sum_n C_n loss(s_n),   s_ny = w_y.x_n
 //
-//   Crammer-Singer   loss = max_y (s_y + [y != y_n]) - s_{y_n}
+//   Crammer-Singer   loss = max_y (s_y + [y != y_n]) - s_{y_n}, or its square
 //     w_y = sum_n a_ny x_n,   a_ny <= C_n [y = y_n],   sum_y a_ny = 0; the block is solved exactly
 //     dual = sum_n a_n(y_n) - |w|^2 / 2
+//     squared: a_n(y_n) has no bound, and a_n(y_n)^2 / 4 C_n is taken off the dual
 //     (Crammer and Singer 2001; Keerthi et al. 2008, "A sequential dual method", with LIBLINEAR's shrinking)
 //
 //   logistic         loss = log sum_y exp s_y - sum_y q_ny s_y,   q_n a distribution over the labels
@@ -15,6 +16,7 @@
 
 #include "dual_solver.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -25,7 +27,7 @@ class DualCrammerSinger : public RestingSolver {
     DualCrammerSinger(const Examples& examples,
                       std::span<const std::int32_t> y, // [N]  the label of each example
                       std::span<const float> C,        // [N]  penalty of each example
-                      std::int64_t Y, bool shrinking);
+                      std::int64_t Y, bool squared, bool shrinking);
 
     struct Pass {
         float violation = 0; // the largest of an example's optimality
@@ -33,6 +35,7 @@ class DualCrammerSinger : public RestingSolver {
     };
     Pass pass(std::span<const std::int64_t> order);
     void wake() override;
+    std::int64_t resting() const { return std::ranges::count(resting_, std::uint8_t{1}); }
 
   private:
     void coefficients(std::int64_t n, float* d) const override;
@@ -40,7 +43,7 @@ class DualCrammerSinger : public RestingSolver {
 
     std::vector<std::int32_t> y_;
     std::vector<float> C_, norm_;
-    bool shrinking_;
+    bool squared_, shrinking_;
     std::vector<std::uint8_t> resting_; // [N]
     float bound_ = 0;                   // last pass's largest violation
 };
