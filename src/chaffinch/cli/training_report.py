@@ -103,7 +103,8 @@ def _gap(history: Sequence[Progress]) -> str:
     if not found:
         return ""
     share = 100 * max(found["gap"], 0.0) / max(abs(found["primal"]), 1e-30)
-    return f", within {share:.2g} % of the optimum"
+    shown = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
+    return f", within {shown} % of the optimum"
 
 
 def _table(scores: Scores) -> Table:
