@@ -1,6 +1,7 @@
 """The command line called in this process: exit code, standard output and standard error."""
 
 import io
+import re
 import sys
 from dataclasses import dataclass
 
@@ -39,3 +40,13 @@ class Runner:
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Runner:
     return Runner(monkeypatch, capsys)
+
+
+def console_blocks(page: str) -> list[tuple[str, str]]:
+    """Commands and what they print, from the console blocks of a page of the documentation."""
+    found = []
+    for block in re.findall(r"~~~console\n(.*?)~~~", page, re.DOTALL):
+        for piece in re.split(r"(?m)^\$ ", block)[1:]:
+            command, _, shown = piece.partition("\n")
+            found.append((command, shown))
+    return found

@@ -6,19 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from commandline import Runner, run  # noqa: F401
+from commandline import Runner, console_blocks, run  # noqa: F401
 
-PAGE = Path(__file__).parents[1] / "docs" / "laboratory.md"
-
-
-def sessions() -> list[tuple[str, str]]:
-    """Commands and what they print, from the page's console blocks."""
-    found = []
-    for block in re.findall(r"~~~console\n(.*?)~~~", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        for piece in re.split(r"(?m)^\$ ", block)[1:]:
-            command, _, shown = piece.partition("\n")
-            found.append((command, shown))
-    return found
+PAGE = (Path(__file__).parents[1] / "docs" / "laboratory.md").read_text(encoding="utf-8")
 
 
 def timeless(text: str) -> list[str]:
@@ -47,8 +37,9 @@ def test_the_page_shows_what_its_commands_print(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    assert len(sessions()) >= 6
-    for command, shown in sessions():
+    found_on_page = console_blocks(PAGE)
+    assert len(found_on_page) >= 6
+    for command, shown in found_on_page:
         program, *arguments = shlex.split(command)
         if program == "cat":
             printed = Path(arguments[0]).read_text()

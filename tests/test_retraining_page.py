@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch.doctor import CHECKS
-from commandline import Runner, run  # noqa: F401
+from commandline import Runner, console_blocks, run  # noqa: F401
 
 PAGE = (Path(__file__).parents[1] / "docs" / "retraining.md").read_text(encoding="utf-8")
 
@@ -19,13 +19,9 @@ def test_every_command_of_the_page_runs_and_prints_the_headings_that_the_page_sh
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    sessions = [
-        piece.partition("\n")
-        for block in re.findall(r"~~~console\n(.*?)~~~", PAGE, re.DOTALL)
-        for piece in re.split(r"(?m)^\$ ", block)[1:]
-    ]
-    assert len(sessions) >= 6
-    for command, _, shown in sessions:
+    on_page = console_blocks(PAGE)
+    assert len(on_page) >= 6
+    for command, shown in on_page:
         outcome = run(*shlex.split(command)[1:])
         assert outcome.code in (0, 1), outcome.err
         headings = {line.split()[0] for line in shown.splitlines() if line[:1].isalpha()}

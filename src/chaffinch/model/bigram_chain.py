@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from chaffinch._core import score_rows
 from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.chain_evidence import ChainSentence, chain_terms, chains_evidence, summing
+from chaffinch.model.chain_evidence import ChainSentence, chain_terms, summing
 from chaffinch.model.encoders import TokenFeatures
-from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
 from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
@@ -51,13 +50,8 @@ class BigramChainModel(BlockwiseChain):
                 pair[o >= 0] += table_l[o[o >= 0]]
             yield Parts(unary=unary[a:b], pair=pair, start=self.weights.start, end=self.weights.end), bounds
 
-    def evidence(
-        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    def scored_as(self, found: TokenFeatures) -> ChainSentence:
         """Features, pairs of labels, and pairs with what is observed beside them."""
-        return chains_evidence(self, self._sentence, table, which, question, threads)
-
-    def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
         sums = summing(weights)

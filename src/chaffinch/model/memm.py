@@ -14,11 +14,9 @@ from chaffinch.model.chain_evidence import (
     ChainSentence,
     Kept,
     chain_terms,
-    chains_evidence,
     summing,
 )
 from chaffinch.model.encoders import TokenFeatures
-from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed
 from chaffinch.model.sentence_blocks import BlockwiseChain, sentence_blocks
@@ -58,13 +56,8 @@ class MemmModel(BlockwiseChain):
             pair = _log_softmax(scores[a:b][inside][:, None, :] + w.pair)
             yield Parts(unary=unary, pair=pair, end=w.end), bounds
 
-    def evidence(
-        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    def scored_as(self, found: TokenFeatures) -> ChainSentence:
         """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
-        return chains_evidence(self, self._sentence, table, which, question, threads)
-
-    def _sentence(self, found: TokenFeatures) -> ChainSentence:
         w, names = self.weights, self.labels.inner
         weights = [w.unary[ids].astype(np.float64) for ids in found.ids]
         sums = summing(weights)

@@ -1,11 +1,14 @@
 """Chains whose potentials differ from position to position: made and decoded a block of sentences at a time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.model.chain_evidence import ChainSentence, chains_evidence
+from chaffinch.model.encoders import TokenFeatures
+from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Reading
 from chaffinch.model.template_encoder import TemplateEncoder
@@ -21,6 +24,10 @@ class BlockwiseChain:
 
     def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
         """Blocks of whole sentences: their potentials and bounds."""
+        raise NotImplementedError
+
+    def scored_as(self, found: TokenFeatures) -> ChainSentence:
+        """One sentence as a chain of features and labels that have names."""
         raise NotImplementedError
 
     @property
@@ -66,6 +73,12 @@ class BlockwiseChain:
                 pair = parts["pair"][step : step + max(b - a - 1, 0)]
                 step += len(pair)
                 yield chain, Parts(unary=parts["unary"][a:b], pair=pair, **shared)
+
+    def evidence(
+        self, table: TokenTable, which: Sequence[int], question: Question, threads: int
+    ) -> list[list[Evidence]]:
+        """What each decision was made of, against its best rival."""
+        return chains_evidence(self, self.scored_as, table, which, question, threads)
 
 
 def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
