@@ -1,5 +1,6 @@
 """The feature encoder: columns and templates, fitted to a token table, then frozen."""
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -95,17 +96,23 @@ class FeatureEncoder:
         )
         return FeatureRows(*made, sentences=table.ptr)
 
-    def transform(self, tokens: TokenTable | Mapping[str, Strings] | Strings) -> FeatureRows:
-        """The rows of a table, of named columns of sentences, or of sentences of words alone."""
+    def transform(
+        self, tokens: TokenTable | Mapping[str, Strings] | Strings, *, threads: int | None = None
+    ) -> FeatureRows:
+        """The rows of a table, of named columns of sentences, or of sentences of words alone.
+
+        threads: for this call; None: as many as the encoder was made with
+        """
         engine, plan = self._fitted()
+        threads = self.threads if threads is None else threads
         if isinstance(tokens, TokenTable):
             columns = _columns(tokens, plan)
             groups = document_groups(tokens, self.stretch or STRETCH)
-            made = engine.find_table(tokens.ptr, columns, groups, plan.external, self.threads)
+            made = engine.find_table(tokens.ptr, columns, groups, plan.external, threads)
             return FeatureRows(*made, sentences=tokens.ptr)
         given = tokens if isinstance(tokens, Mapping) else {WORD: tokens}
         if plan.looks_elsewhere:
-            return self.transform(_table(given))
+            return self.transform(_table(given), threads=threads)
         if plan.computed:
             words = [[w or "" for w in row] for row in given[WORD]]
             given = {**given, **{name: [f(row) for row in words] for name, f in plan.computed.items()}}
@@ -156,15 +163,22 @@ class FeatureEncoder:
         """How often each feature occurred in training, falling; empty for an encoder that was loaded."""
         return self._fitted()[0].counts()
 
-    def prune(self, keep: NDArray[np.bool_]) -> None:
-        """Forget the features that are not kept (bool [F]); the others keep their order and close ranks."""
+    def pruned(self, keep: NDArray[np.bool_]) -> "FeatureEncoder":
+        """A new encoder with the features that are kept (bool [F]), in the same order; this one stays as it is.
+
+        >>> encoder = FeatureEncoder(["w[0]"])
+        >>> _ = encoder.fit(TokenTable.from_lists({"w": [["the", "dog"]]}))
+        >>> encoder.pruned(np.array([False, True])).names([0]), encoder.n_features
+        (['w[0]=dog'], 2)
+        """
         engine, plan = self._fitted()
         if keep.shape != (self.n_features,):
-            raise ConfigError(f"prune needs one answer per feature: {self.n_features}, got {len(keep)}")
+            raise ConfigError(f"pruned needs one answer per feature: {self.n_features}, got {len(keep)}")
         index: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
         for name in ("feature_template", "feature_key"):
             index[name] = np.ascontiguousarray(index[name][keep])
-        engine.restore([engine.values(c) for c in range(len(plan.words))], engine.runs(), *index.values())
+        values = [engine.values(c) for c in range(len(plan.words))]
+        return self._with_index(values, engine.runs(), index)
 
     def value_columns(self) -> dict[str, list[str]]:
         """Which columns show the strings of each section ``values.N`` of the state in the names of features.
@@ -243,6 +257,21 @@ class FeatureEncoder:
             raise
         except ValueError as e:
             raise ModelFileError(f"the feature encoder in the file is damaged: {e}") from None
+        return made
+
+    def _with_index(
+        self, values: list[list[str]], runs: list[str], index: Mapping[str, NDArray[Any]]
+    ) -> "FeatureEncoder":
+        """A new encoder of the same plan over another index; the engine checks every key.
+
+        A fitted encoder never changes: an encoder with fewer features (``pruned``) or with more is a new one, made
+        here from values by column, runs, and the arrays of ``_INDEX``.
+        """
+        _, plan = self._fitted()
+        made = copy.copy(self)
+        made._open(plan)
+        assert made._engine is not None
+        made._engine.restore(values, runs, *(index[name] for name in _INDEX))
         return made
 
     def _open(self, plan: Plan) -> None:

@@ -1,5 +1,6 @@
 """Text to rows of n-gram features."""
 
+import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -113,8 +114,15 @@ class TextVectorizer:
         self._fitted = _Fitted(index, scale, rows.columns)
         return self._weighted(rows, scale)
 
-    def transform(self, texts: Iterable[str]) -> SparseRows:
-        """The rows of ``texts`` over the features learnt."""
+    def transform(self, texts: Iterable[str], *, threads: int | None = None) -> SparseRows:
+        """The rows of ``texts`` over the features learnt.
+
+        threads: for this call; None: as many as the vectoriser was made with
+        """
+        if threads is not None and threads != self.threads:
+            asked = copy.copy(self)
+            asked.threads = threads
+            return asked.transform(texts)
         fitted = self._ready()
         if fitted.index is None:
             rows = self._hashed(self._symbols(texts)[0])

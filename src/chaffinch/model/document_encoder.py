@@ -87,8 +87,7 @@ class DocumentEncoder:
         extra = self.union.more_beside(beside)
         blocks = []
         for part, view, scale in zip(self.union.parts, self.views, self.scales, strict=True):
-            part.threads = threads
-            blocks.append(part.transform(view.of(X, self.clusters)).times(scale))
+            blocks.append(part.transform(view.of(X, self.clusters), threads=threads).times(scale))
         if self.valences is not None:
             extra.append(SparseRows.of(self.valences.features(X, threads)))
         return joined(blocks + extra)

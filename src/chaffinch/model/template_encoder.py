@@ -42,9 +42,13 @@ class TemplateEncoder:
 
     def rows(self, table: TokenTable, threads: int) -> FeatureRows:
         """The features of every token of the table."""
-        self.features.threads = threads
         given = table.columns
-        return self.features.transform(given.lists if isinstance(given, ListColumns) else table)
+        tokens = given.lists if isinstance(given, ListColumns) else table
+        return self.features.transform(tokens, threads=threads)
+
+    def pruned(self, keep: NDArray[np.bool_]) -> "TemplateEncoder":
+        """A new encoder with the features that are kept (bool [F]); this one stays as it is."""
+        return TemplateEncoder(self.features.pruned(keep))
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """What features are called, such as ``w[-1]=the|w[0]=dog``."""

@@ -74,8 +74,7 @@ class Valences:
         """The n-grams of texts."""
         blocks = []
         for part, scale, seen in zip(self.parts, self.scales, self.views(texts), strict=True):
-            part.threads = threads
-            blocks.append(part.transform(seen).times(scale))
+            blocks.append(part.transform(seen, threads=threads).times(scale))
         return joined(blocks)
 
     def views(self, texts: list[str]) -> tuple[list[str], ...]:

@@ -139,8 +139,8 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     del problem, learner, passes, rows
     if shape.observations or not (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
         return Trained(model(), history)
-    kept = smaller(encoder, weights(), config.min_weight, config.bits)
-    return Trained(ChainModel(encoder, kept, inner.labels, config.bits), history)
+    lean, kept = smaller(encoder, weights(), config.min_weight, config.bits)
+    return Trained(ChainModel(lean, kept, inner.labels, config.bits), history)
 
 
 def _pruned(
@@ -214,8 +214,8 @@ def load(file: ModelFile) -> TaggingModel:
 
 def smaller(
     encoder: TemplateEncoder, weights: ChainWeights, min_weight: float, bits: int | None
-) -> ChainWeights:
-    """The weights without small ones, rounded to ``bits``; the encoder forgets the features that have none left."""
+) -> tuple[TemplateEncoder, ChainWeights]:
+    """The weights without small ones, rounded to ``bits``, and an encoder of the features that have some left."""
     every = weights.unary
     largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
     keep = (largest >= min_weight) & (largest > 0)
@@ -226,9 +226,7 @@ def smaller(
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
         left = np.asarray(unary.any(axis=1))
         keep[keep], unary = left, unary[left]
-    if not keep.all():
-        encoder.features.prune(keep)
-    return replace(weights, unary=unary)
+    return encoder if keep.all() else encoder.pruned(keep), replace(weights, unary=unary)
 
 
 def _model_of(path: str) -> TaggingModel:

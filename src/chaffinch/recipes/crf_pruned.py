@@ -97,9 +97,14 @@ class PrunedModels:
             values = np.rint(unary / np.float32(scale)).astype(np.int8 if bits <= 8 else np.int16)
         kept = (np.abs(unary) >= min_weight) & (values != 0)
         counts = np.bincount(row[kept], minlength=len(ptr) - 1)
-        self.encoder.features.prune(counts > 0)
         full = self.model((ptr, columns, unary, chain))
         sparse = SparseWeights(counts[counts > 0].astype(np.uint16), columns[kept], values[kept], scale)
         return PrunedChainModel(
-            self.encoder, sparse, full.start, full.end, full.pair, self.inner.labels, self.pruning
+            self.encoder.pruned(counts > 0),
+            sparse,
+            full.start,
+            full.end,
+            full.pair,
+            self.inner.labels,
+            self.pruning,
         )
