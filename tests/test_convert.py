@@ -254,7 +254,7 @@ def test_rejected_and_ignored_tasks_are_counted(tmp_path: Path, run: Runner) -> 
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(t) + "\n" for t in tasks))
     outcome = run("convert", tmp_path / "a.jsonl", "-", "--to", "jsonl")
     assert outcome.out == '{"text": "a", "label": "X"}\n'
-    assert f"tasks answered reject are no documents: 2 (first at {tmp_path / 'a.jsonl'}:2)" in outcome.err
+    assert f"tasks answered reject are left out: 2 (first at {tmp_path / 'a.jsonl'}:2)" in outcome.err
 
 
 def test_links_outside_are_dropped_by_choice_and_counted(tmp_path: Path, run: Runner) -> None:

@@ -80,7 +80,8 @@ def test_labelled_documents_come_back_from_fasttext_lines(documents: list[Docume
 @few
 @given(documents=st.lists(spanned(scores=True), min_size=1, max_size=4))
 def test_spans_and_their_scores_come_back(format: str, documents: list[Document]) -> None:
-    assert through(documents, "a", format) == documents
+    told = {"predicted": True} if format in ("label-studio", "prodigy") else {}
+    assert through(documents, "a", format, told) == documents
 
 
 @pytest.mark.parametrize("format", ["jsonl-spans", "label-studio", "prodigy", "parquet", "doccano", "brat"])

@@ -1,4 +1,7 @@
-"""The exceptions a caller may meet: each message says where, what was expected, what came, what to do."""
+"""What a caller may meet: exceptions that say where, what was expected, what came, what to do; and one warning."""
+
+import sys
+import warnings
 
 
 class ChaffinchError(ValueError):
@@ -15,6 +18,26 @@ class ConfigError(ChaffinchError):
 
 class ModelFileError(ChaffinchError):
     """A model file that is damaged, foreign or from a newer version."""
+
+
+class DataWarning(UserWarning):
+    """Input that was read, and how it was understood where that is not certain, or what of it was left out.
+
+    In Python a warning, which :mod:`warnings` can turn into an error; on the command line a line on standard error.
+    """
+
+
+def warn_about_data(message: str) -> None:
+    """Say how data was understood, from the place that called the package."""
+    warnings.warn(message, DataWarning, stacklevel=_frames_inside() + 1)
+
+
+def _frames_inside() -> int:
+    """How many frames of this package stand between here and its caller."""
+    frame, depth = sys._getframe(1), 1
+    while frame.f_back is not None and str(frame.f_globals.get("__name__", "")).startswith("chaffinch"):
+        frame, depth = frame.f_back, depth + 1
+    return depth
 
 
 def missing_extra(extra: str, module: str) -> ConfigError:

@@ -2,13 +2,14 @@
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from types import ModuleType
 from typing import Any, NoReturn
 
-from chaffinch.errors import ChaffinchError
+from chaffinch.errors import ChaffinchError, DataWarning
 
 BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for the answer "no"
 
@@ -104,12 +105,32 @@ def closed_pipe() -> Iterator[None]:
         raise typer.Exit(CLOSED_PIPE) from None
 
 
+@contextmanager
+def told_once() -> Iterator[None]:
+    """What is to be said of the data is one line on stderr, said once however often a command meets it."""
+    told: set[str] = set()
+    with warnings.catch_warnings():
+        as_before = warnings.showwarning
+
+        def tell(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if not issubclass(category, DataWarning):
+                as_before(message, category, *place, **more)
+            elif str(message) not in told:
+                told.add(str(message))
+                sys.stderr.write(f"chaffinch: {message}\n")
+
+        warnings.simplefilter("always", DataWarning)
+        warnings.showwarning = tell
+        yield
+
+
 def main() -> None:
     """The entry point: what is wrong with the input is one sentence on stderr and exit code 2."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None where the caller closed it)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
-        typer.main.get_command(app)(prog_name="chaffinch")
+        with told_once():
+            typer.main.get_command(app)(prog_name="chaffinch")
     except ChaffinchError as e:
         _fail(str(e))
     except OSError as e:

@@ -9,7 +9,7 @@ import numpy as np
 from chaffinch.cli.console import err, progress_bar
 from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training, refuse_other_format
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read, write
+from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.aligner import Aligner
@@ -27,9 +27,9 @@ TITLE = "strongest features"
 def train(asked: Training) -> None:
     """Train an aligner on files of linked pairs and write it to one file."""
     config = TASK.configured(asked.recipe, asked.settings)
-    parts = {"train": [d for path in asked.data for d in _pairs(path)]}
+    parts = {"train": [d for path in asked.data for d in _pairs(path, asked.from_format)]}
     if asked.dev is not None:
-        parts["dev"] = _pairs(asked.dev)
+        parts["dev"] = _pairs(asked.dev, asked.from_format)
     aligner = Aligner(config, seed=asked.seed, threads=asked.threads)
     with progress_bar() as listener, clock() as took:
         aligner.fit(
@@ -51,7 +51,7 @@ def predict(aligner: Aligner, asked: Prediction) -> None:
     """Write the pairs back with the links that were found, as sure ones; any links that they had are put aside."""
     if not asked.json and asked.kbest is None:
         refuse_other_format(asked.output, "links", "a .tsv file")
-    documents = _pairs(asked.data)
+    documents = _pairs(asked.data, asked.from_format)
     pairs = [_words(d) for d in documents]
     if asked.json or asked.kbest is not None:
         with writing_text(asked.output) as stream:
@@ -80,9 +80,9 @@ def inspect(aligner: Aligner, top: int, label: str | None) -> Contents:
     return Contents((), TITLE, rows)
 
 
-def holds_pairs(path: Path) -> bool:
+def holds_pairs(_path: Path, format: Format) -> bool:
     """A file of sentence pairs with links."""
-    return "links" in detect(path).carries
+    return "links" in format.carries
 
 
 def explain(aligner: Aligner, asked: Explaining) -> list[Explanation]:
@@ -108,13 +108,13 @@ TASK = Task(
 )
 
 
-def _pairs(path: Path) -> list[Document]:
+def _pairs(path: Path, format: str | None = None) -> list[Document]:
     """The pairs of a file; links that point outside their sentences are left out, and stderr says so."""
-    format_options = detect(path).options
+    format_options = detect(path, format).options
     known = set() if format_options is None else {k.name for k in knobs(format_options)}
     losses = Losses()
     lenient: dict[str, Any] = {"out_of_range": "drop", "losses": losses} if "out_of_range" in known else {}
-    documents = list(read(path, **lenient))
+    documents = list(read(path, format, **lenient))
     for loss in losses:
         err.print(f"chaffinch: {loss}")
     if not documents:

@@ -10,8 +10,9 @@ from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read, write
-from chaffinch.corpus.registry import with_extension
+from chaffinch.corpus import Format, detect, read, write
+from chaffinch.corpus.annotators import FIRST
+from chaffinch.corpus.registry import every_document, named, with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.evaluate import score_documents, score_label_sets
@@ -45,10 +46,9 @@ class DocumentColumns:
     numbers: str | None = knob(None, "columns of numbers that are features beside the text, by commas")
 
 
-def holds_documents(path: Path) -> bool:
+def holds_documents(_path: Path, format: Format) -> bool:
     """A file whose rows are texts with labels, as opposed to sentences of tokens."""
-    found = detect(path).carries
-    return "labels" in found and not found & {"columns", "tree", "links"}
+    return "labels" in format.carries and not format.carries & {"columns", "tree", "links"}
 
 
 def train(asked: Training) -> None:
@@ -97,9 +97,9 @@ def predict(classifier: Classifier, asked: Prediction) -> None:
         if not classifier.model_.several:
             raise ConfigError("--threshold is for models that give several labels; this one gives one each")
         classifier.model_ = replace(classifier.model_, threshold=asked.threshold)
-    format = detect(data).name  # before reading, since a pipe is gone afterwards
-    written = format if asked.json else _format_of_answers(asked.output, format)
-    documents = list(read(data, **_options(data, text=asked.text)))
+    format = detect(data, asked.from_format)  # before reading, since a pipe is gone afterwards
+    written = format.name if asked.json else _format_of_answers(asked.output, format.name, asked.to_format)
+    documents = list(every_document(data, format, **_options(data, format, text=asked.text)))
     texts = [d.text for d in documents]
     if not texts:
         raise DataError(f"{display_name(data)}: has no document")
@@ -142,7 +142,7 @@ def explain(classifier: Classifier, asked: Explaining) -> list[Explanation]:
     if asked.data is None:
         documents = [Document(text=asked.words or "")]
     else:
-        documents = list(read(asked.data, **_options(asked.data, text=asked.text)))
+        documents = list(read(asked.data, **_options(asked.data, detect(asked.data), text=asked.text)))
     union = classifier.model_.encoder.union
     found = []
     for document in asked.chosen(documents):
@@ -172,6 +172,8 @@ TASK = Task(
         "label",
         "text",
         "label_separator",
+        "annotators",
+        "to_format",
         "compare",
         "stop_on_dev",
         "threshold",
@@ -218,11 +220,15 @@ def _compare(asked: Training, parts: dict[str, list[Document]]) -> None:
 
 def _labelled(path: Path, asked: Training) -> Iterator[Document]:
     """Documents with labels; where any has several, some may have none."""
-    options = _options(path, text=asked.text, label=asked.label, label_separator=asked.label_separator)
+    format = detect(path, asked.from_format)
+    options = _options(
+        path, format, text=asked.text, label=asked.label, label_separator=asked.label_separator
+    )
     several = asked.label_separator is not None
-    advice = "; name its column with --label" if "label" in _told(path) else ""
+    advice = "; name its column with --label" if "label" in _told(format) else ""
     n = 0
-    for n, document in enumerate(read(path, **options), 1):
+    documents = read(path, format.name, annotators=asked.annotators or FIRST, **options)
+    for n, document in enumerate(documents, 1):
         if not document.labels and not several:
             place = f": document {n}" if document.line is None else f":{document.line}: the document"
             raise DataError(f"{display_name(path)}{place} has no label{advice}")
@@ -231,12 +237,12 @@ def _labelled(path: Path, asked: Training) -> Iterator[Document]:
         raise DataError(f"{display_name(path)}: has no document")
 
 
-def _format_of_answers(output: Path, of_input: str) -> str:
-    """How documents with predictions are written: as the output's name says, else as they came, else as CSV.
+def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
+    """How documents with predictions are written: as asked, as the output's name says, as they came, else as CSV.
 
     A format that cannot carry the predictions is refused.
     """
-    suggested = [format.name for format in with_extension(output)]
+    suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
     if not suggested:
         return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
     fit = [name for name in (of_input, *WITH_FIELDS) if name in WITH_FIELDS and name in suggested]
@@ -248,19 +254,18 @@ def _format_of_answers(output: Path, of_input: str) -> str:
     return fit[0]
 
 
-def _told(path: Path) -> set[str]:
-    """What the reader of a file can be told."""
-    options = detect(path).options
-    return set() if options is None else {k.name for k in knobs(options)}
+def _told(format: Format) -> set[str]:
+    """What the reader of a format can be told."""
+    return set() if format.options is None else {k.name for k in knobs(format.options)}
 
 
-def _options(path: Path, **told: str | None) -> dict[str, Any]:
+def _options(path: Path, format: Format, **told: str | None) -> dict[str, Any]:
     """What the reader is told, refused where it does not listen."""
     wanted = {k: v for k, v in told.items() if v is not None}
     for name in wanted:
-        if name not in _told(path):
+        if name not in _told(format):
             raise ConfigError(
-                f"{display_name(path)}: format {detect(path).name} has no option --{name.replace('_', '-')}"
+                f"{display_name(path)}: format {format.name} has no option --{name.replace('_', '-')}"
             )
     return wanted
 

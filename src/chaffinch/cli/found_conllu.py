@@ -14,9 +14,9 @@ from chaffinch.text.table import TokenTable
 SURENESS = "Probability"  # the attribute in the last column
 
 
-def is_conllu(path: Path) -> bool:
-    """Whether a file of this name is CoNLL-U."""
-    return conllu.FORMAT in with_extension(path)
+def is_conllu(path: Path, format: str | None = None) -> bool:
+    """Whether a file is CoNLL-U, by the format that was named or else by its name."""
+    return conllu.FORMAT in with_extension(path) if format is None else format == conllu.FORMAT.name
 
 
 def conllu_documents(table: TokenTable) -> list[Document]:

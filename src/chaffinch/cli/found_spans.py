@@ -1,10 +1,11 @@
 """What a tagger found, as spans of characters: sentences go back to the formats of annotation tools."""
 
+import inspect
 from dataclasses import replace
 from pathlib import Path
 
 from chaffinch.corpus import Format, write
-from chaffinch.corpus.registry import TABLES, with_extension, written_as
+from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
 from chaffinch.text.document import Document, Span
@@ -12,18 +13,19 @@ from chaffinch.text.schemes import TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 
 
-def format_of_spans(output: Path) -> Format | None:
-    """The format that the output's name asks for, if it is one that holds spans; None for columns.
+def format_of_spans(output: Path, format: str | None = None) -> Format | None:
+    """The format that was named, or that the output's name asks for, if it holds spans; None for columns.
 
     A name of neither is refused: what was written there could not be read again.
     """
-    suggested = with_extension(output)
-    if not suggested or any(format.name in TABLES for format in suggested):
+    suggested = with_extension(output) if format is None else [named(format)]
+    if not suggested or any(one.name in TABLES for one in suggested):
         return None
-    chosen = written_as(output, frozenset({"spans"}))
+    chosen = written_as(output, frozenset({"spans"})) if format is None else suggested[0]
     if "spans" not in chosen.carries:
+        told = "by its name of the format" if format is None else "asked for in the format"
         raise ConfigError(
-            f"{output}: by its name of the format {chosen.name}, which holds no tags; name a file of columns "
+            f"{output}: {told} {chosen.name}, which holds no tags; name a file of columns "
             "(tagged.conll), of CoNLL-U (tagged.conllu) or of spans (found.jsonl)"
         )
     return chosen
@@ -59,7 +61,8 @@ def write_spans(
         replace(d, spans=_in_characters(d, of_one, p), columns={})
         for d, of_one, p in zip(documents, found, sure, strict=True)
     )
-    write(made, output, format=format.name)
+    marked = {"predicted": True} if "predicted" in inspect.signature(format.write).parameters else {}
+    write(made, output, format=format.name, **marked)
 
 
 def _in_characters(d: Document, found: list[TokenSpan], sure: list[float | None]) -> list[Span]:

@@ -7,6 +7,7 @@ import typer
 
 from chaffinch.cli.task import Prediction, refuse_strange_flags
 from chaffinch.cli.tasks import task_of_model
+from chaffinch.corpus import FORMATS
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, refuse_unwritable
@@ -21,6 +22,7 @@ chaffinch predict model.chaff dev.in --kbest 3 --json --probabilities
 chaffinch predict easiest.chaff dev.in --steps --beside greedy.chaff -o steps.html
 chaffinch predict tagger.chaff new.conllu -o tagged.conllu
 chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
+chaffinch predict names.chaff letters.txt --from text -o tasks.json --to label-studio --marginals
 chaffinch predict stars.chaff new.csv -o labelled.csv
 echo "the soup was awful" | chaffinch predict stars.chaff
 """
@@ -37,6 +39,20 @@ def command(
     output: Annotated[
         Path, typer.Option("--out", "--output", "-o", help="Where the result goes; else stdout.")
     ] = Path(STDIO),
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help=f"Format of DATA, if not seen: {', '.join(sorted(FORMATS))}.", metavar="FORMAT"
+        ),
+    ] = None,
+    to_format: Annotated[
+        str | None,
+        typer.Option("--to", help="Format of the result, if its name does not say.", metavar="FORMAT"),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Sentences: names of the columns (w,pos), or which to take (w=2,pos=4)."),
+    ] = None,
     kbest: Annotated[
         int | None, typer.Option(help="Append the K best readings, a column each.", min=1)
     ] = None,
@@ -91,6 +107,9 @@ def command(
     asked = Prediction(
         data=data,
         output=output,
+        from_format=from_format,
+        to_format=to_format,
+        columns=columns,
         kbest=kbest,
         nth=nth,
         marginals=marginals,

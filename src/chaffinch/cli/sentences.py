@@ -14,14 +14,17 @@ from chaffinch.cli.task import Explaining, Prediction, Task, Training
 from chaffinch.cli.train_compare import train_and_compare
 from chaffinch.cli.train_within import train_within
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import conllu, detect, read, read_table
+from chaffinch.corpus import Format, conllu, detect, read, read_table
+from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
+from chaffinch.corpus.registry import every_document
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.sentences import input_names
 from chaffinch.evaluate import score_tags
-from chaffinch.files import display_name, is_stream, writing_text
+from chaffinch.files import STDIO, display_name, is_stream, writing_text
+from chaffinch.knobs import knobs
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import scheme_of, spans
@@ -35,21 +38,19 @@ LOOKED_AT = 100  # documents, for a span in any
 SHOWN = ("token_accuracy", "sentence_accuracy", "span.micro.f1")
 
 
-def holds_sentences(path: Path) -> bool:
+def holds_sentences(path: Path, format: Format) -> bool:
     """A file of columns, or of texts with spans in the first of them; a pipe is judged by its format alone."""
-    chosen = detect(path)
-    if "columns" in chosen.carries or chosen.name == "jsonl-spans":
+    if "columns" in format.carries or format.name == "jsonl-spans":
         return True
-    if "spans" not in chosen.carries or is_stream(path):
+    if "spans" not in format.carries or is_stream(path):
         return False
-    return any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+    return any(d.spans for d in islice(format.read(path), LOOKED_AT))
 
 
 def train(asked: Training) -> None:
     """Train a tagger on files of columns or of texts with spans and write it to one file."""
-    options = {} if asked.label is None else {"label": asked.label}
-    table = concatenated([_labelled(path, options) for path in asked.data])
-    held_out = None if asked.dev is None else _labelled(asked.dev, options)
+    table = concatenated([_labelled(path, asked) for path in asked.data])
+    held_out = None if asked.dev is None else _labelled(asked.dev, asked)
     if asked.compare is not None:
         title = f"{table.n_tokens:,} tokens of training text"
         train_and_compare(
@@ -61,8 +62,9 @@ def train(asked: Training) -> None:
         train_within(asked, config, table, held_out)
         return
     tagger = Tagger(config, features=asked.features, seed=asked.seed, threads=asked.threads)
+    shares = _shares(asked) if asked.annotators == SOFT else None
     with progress_bar() as listener, clock() as took:
-        tagger.fit(table, dev=held_out, on_epoch=listener)
+        tagger.fit(table, shares, dev=held_out, on_epoch=listener)
     parts = {"train": table} | ({} if held_out is None else {"dev": held_out})
     scores = {name: _scores(tagger, part) for name, part in parts.items()}
     facts = {
@@ -76,15 +78,15 @@ def train(asked: Training) -> None:
 def predict(tagger: Tagger, asked: Prediction) -> None:
     """Write the sentences back with the prediction as the last column, or as spans where the output holds spans."""
     tagger.threads = asked.threads
-    as_conllu = is_conllu(asked.output) and not (asked.json or asked.steps)
-    table, documents = _input(asked.data, tagger, whole=as_conllu)
+    as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
+    table, documents = _input(asked, tagger, whole=as_conllu)
     if asked.steps:
         others = [load(path) for path in asked.beside or []]
         show_steps([tagger, *others], table, asked.output, display_name(asked.data))
         return
     if asked.beside:
         raise ConfigError("--beside goes with --steps")
-    format = None if asked.json else format_of_spans(asked.output)
+    format = None if asked.json else format_of_spans(asked.output, asked.to_format)
     if format is not None and (asked.kbest is not None or asked.nth is not None):
         raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
     if as_conllu and asked.kbest is not None:
@@ -127,7 +129,7 @@ def explain(tagger: Tagger, asked: Explaining) -> list[Explanation]:
     """Why each token of a sentence got its label."""
     tagger.threads = asked.threads
     if asked.data is not None:
-        table, _ = _input(asked.data, tagger, whole=False)
+        table, _ = _input(Prediction(data=asked.data, output=Path(STDIO)), tagger, whole=False)
     else:
         if tagger.model_.columns != (WORD,):
             raise DataError(
@@ -153,6 +155,9 @@ TASK = Task(
     takes=(
         "features",
         "label",
+        "columns",
+        "annotators",
+        "to_format",
         "compare",
         "max_size",
         "kbest",
@@ -166,8 +171,8 @@ TASK = Task(
 )
 
 
-def _labelled(path: Path, options: dict[str, Any]) -> TokenTable:
-    table = read_table(path, **options)
+def _labelled(path: Path, asked: Training) -> TokenTable:
+    table = read_table(path, asked.from_format, annotators=asked.annotators or FIRST, **_options(path, asked))
     if LABEL not in table.columns:
         raise DataError(f"{path}: has one column only, expected words and labels")
     return table
@@ -178,28 +183,56 @@ def _scores(tagger: Tagger, table: TokenTable) -> dict[str, float]:
     return {k: v for k, v in score_tags(gold, tagger.predict(table)).as_dict().items() if k in SHOWN}
 
 
-def _input(path: Path, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
+def _options(path: Path, asked: Training) -> dict[str, Any]:
+    """What the reader is told; names of columns are for files of columns."""
+    options = {} if asked.label is None else {"label": asked.label}
+    if asked.columns is not None:
+        known = detect(path, asked.from_format).options
+        if known is None or "columns" not in {k.name for k in knobs(known)}:
+            raise ConfigError(f"{display_name(path)}: --columns is for files of columns, such as train.conll")
+        options["columns"] = asked.columns
+    return options
+
+
+def _shares(asked: Training) -> list[list[dict[str, float]]]:
+    """For each token of the training files the share of annotators behind each tag."""
+    found = []
+    for path in asked.data:
+        documents = read(path, asked.from_format, annotators=SOFT, **_options(path, asked))
+        found += [soft_tags(d) for d in as_sentences(documents, path)]
+    return found
+
+
+def _input(asked: Prediction, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
     """The sentences to tag, and the documents that they were if they came as texts.
 
     whole: with everything that CoNLL-U keeps beside its columns, as documents
 
     A column file has the columns of the training data, or the first of them; what follows is kept.
     """
-    chosen, known = detect(path).name, tagger.columns_
+    path, known = asked.data, tagger.columns_
+    format = detect(path, asked.from_format)
+    chosen = format.name
     documents: list[Document] = []
-    if chosen in ("columns", "hmm"):
+    if asked.columns is not None:
+        if chosen not in ("columns", "hmm"):
+            raise ConfigError(
+                f"{display_name(path)}: --columns is for files of columns, and this is {chosen}"
+            )
+        table = read_table(path, format="columns", columns=asked.columns, label="")
+    elif chosen in ("columns", "hmm"):
         read_as = read_table(path, format="columns", label="")
         names = input_names(known, len(read_as.columns))
         table = TokenTable(
             read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
         )
     elif chosen == conllu.FORMAT.name and not whole:
-        table = read_table(path, label=learned(known))
+        table = read_table(path, chosen, label=learned(known))
     elif chosen == conllu.FORMAT.name:
-        documents = list(read(path, label=""))
+        documents = list(read(path, chosen, label=""))
         table = TokenTable.from_documents(documents)
     else:
-        documents = as_sentences(read(path), path)
+        documents = as_sentences(every_document(path, format), path)
         table = TokenTable.from_documents(documents)
     if any(name not in table.columns for name in tagger.model_.columns):
         raise DataError(

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.corpus import Format
 from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name
@@ -27,6 +28,9 @@ class Training:
 
     data: list[Path]
     model: Path
+    from_format: str | None = None
+    columns: str | None = None
+    annotators: str | None = None
     recipe: str | None = None
     dev: Path | None = None
     features: str | None = None
@@ -49,6 +53,9 @@ class Prediction:
 
     data: Path
     output: Path
+    from_format: str | None = None
+    to_format: str | None = None
+    columns: str | None = None
     kbest: int | None = None
     nth: int | None = None
     marginals: bool = False
@@ -115,7 +122,7 @@ class Task:
     plural:    what a file of it holds, as in "for documents"
     recipes:   its recipes
     default:   the recipe that is trained where none is named
-    holds:     whether a file is of this task
+    holds:     whether a file of this format is of this task
     takes:     the flags of Training and Prediction that it understands beside those that all do
     estimator: the class of its trained models
     knobs:     further configs whose knobs are flags of ``train``, with the title they are listed under after the plural
@@ -127,7 +134,7 @@ class Task:
     plural: str
     recipes: Recipes
     default: str
-    holds: Callable[[Path], bool]
+    holds: Callable[[Path, Format], bool]
     estimator: type
     train: Callable[[Training], None]
     predict: Callable[[Any, Prediction], None]
@@ -162,7 +169,19 @@ class Task:
 
 
 ALWAYS = frozenset(
-    {"data", "model", "recipe", "dev", "seed", "threads", "json", "report", "settings", "output"}
+    {
+        "data",
+        "model",
+        "recipe",
+        "dev",
+        "seed",
+        "threads",
+        "json",
+        "report",
+        "settings",
+        "output",
+        "from_format",
+    }
 )
 
 
@@ -172,7 +191,8 @@ def refuse_strange_flags(task: Task, request: Training | Prediction) -> None:
     for name, default in defaults.items():
         if name in ALWAYS or name in task.takes or getattr(request, name) == default:
             continue
-        raise ConfigError(f"--{name.replace('_', '-')} does not go with {task.plural}")
+        flag = name.removesuffix("_format").replace("_", "-")
+        raise ConfigError(f"--{flag} does not go with {task.plural}")
 
 
 def refuse_other_format(output: Path, part: str, names: str) -> None:

@@ -5,14 +5,19 @@ from typing import Any
 
 from chaffinch.cli import alignments, documents, sentences, trees
 from chaffinch.cli.task import Task
+from chaffinch.corpus import detect
 from chaffinch.errors import ConfigError
 
 TASKS = (sentences.TASK, documents.TASK, alignments.TASK, trees.TASK)
 
 
-def task_of_file(path: Path, recipe: str | None) -> Task:
-    """The task that a file is for. A recipe that belongs to another is refused, and the file's recipes listed."""
-    found = next((task for task in TASKS if task.holds(path)), sentences.TASK)
+def task_of_file(path: Path, recipe: str | None, format: str | None = None) -> Task:
+    """The task that a file is for, in a format that is named or else detected.
+
+    A recipe that belongs to another task is refused, and the file's recipes are listed.
+    """
+    chosen = detect(path, format)
+    found = next((task for task in TASKS if task.holds(path, chosen)), sentences.TASK)
     if recipe is not None and recipe not in {r.name for r in found.recipes}:
         owners = [task.plural for task in TASKS if recipe in {r.name for r in task.recipes}]
         if owners:

@@ -9,6 +9,7 @@ from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.lab_train import with_experiments
 from chaffinch.cli.task import Training, refuse_strange_flags
 from chaffinch.cli.tasks import TASKS, task_of_file
+from chaffinch.corpus import FORMATS
 from chaffinch.files import refuse_unwritable
 
 EXAMPLES = """
@@ -16,6 +17,8 @@ chaffinch train train.conll -o model.chaff
 chaffinch train train.conll -o hmm.chaff --recipe hmm --dev dev.conll
 chaffinch train data.conllu -o pos.chaff --label xpos --json
 chaffinch train annotated.jsonl -o names.chaff
+chaffinch train tasks.json -o names.chaff --annotators majority
+chaffinch train words.txt -o model.chaff --from columns --columns w=1,y=3
 chaffinch train train.tsv --dev dev.tsv -o best.chaff --compare greedy,easiest-first,crf --report recipes.html
 chaffinch train train.tsv --dev dev.tsv -o small.chaff --recipe easiest-first --max-size 300KB
 chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev.csv
@@ -40,6 +43,20 @@ def command(
             help=" ".join(f"For {t.plural}: {', '.join(r.name for r in t.recipes)}." for t in TASKS),
             metavar="NAME",
         ),
+    ] = None,
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from", help=f"Format of DATA, if not seen: {', '.join(sorted(FORMATS))}.", metavar="FORMAT"
+        ),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Sentences: names of the columns (w,shape,y), or which to take (w=2,y=4)."),
+    ] = None,
+    annotators: Annotated[
+        str | None,
+        typer.Option(help="Texts that several people annotated: first, majority or soft (shares of labels)."),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Held-out file to score, and to stop on.")] = None,
     features: Annotated[str | None, typer.Option(help="A preset's name or a file of templates.")] = None,
@@ -78,10 +95,13 @@ def command(
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)
-    task = task_of_file(data[0], recipe)
+    task = task_of_file(data[0], recipe, from_format)
     asked = Training(
         data=data,
         model=model,
+        from_format=from_format,
+        columns=columns,
+        annotators=annotators,
         recipe=recipe,
         dev=dev,
         features=features,

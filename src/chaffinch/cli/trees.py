@@ -9,7 +9,7 @@ from typing import Any
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.task import Contents, Explaining, Prediction, Task, Training, refuse_other_format
 from chaffinch.cli.training_report import clock, keep_trained
-from chaffinch.corpus import detect, read
+from chaffinch.corpus import Format, read
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import DataError
@@ -25,16 +25,16 @@ from chaffinch.text.document import Document, Tree
 from chaffinch.trust.explanation import Explanation
 
 
-def holds_trees(path: Path) -> bool:
+def holds_trees(_path: Path, format: Format) -> bool:
     """A file of bracketed trees."""
-    return "tree" in detect(path).carries
+    return "tree" in format.carries
 
 
 def train(asked: Training) -> None:
     """Train a parser on files of trees and write it to one file."""
-    parts = {"train": [tree for path in asked.data for tree in _trees(path)]}
+    parts = {"train": [tree for path in asked.data for tree in _trees(path, asked.from_format)]}
     if asked.dev is not None:
-        parts["dev"] = _trees(asked.dev)
+        parts["dev"] = _trees(asked.dev, asked.from_format)
     config = TASK.configured(asked.recipe, asked.settings)
     parser = Parser(config, seed=asked.seed, threads=asked.threads)
     with progress_bar() as listener, clock() as took:
@@ -52,7 +52,7 @@ def predict(parser: Parser, asked: Prediction) -> None:
     parser.threads = asked.threads
     if not (asked.json or asked.marginals or asked.kbest is not None):
         refuse_other_format(asked.output, "tree", "a .mrg or .txt file")
-    sentences = words_to_parse(asked.data)
+    sentences = words_to_parse(asked.data, asked.from_format)
     if asked.marginals:
         _write_chances(sentences, parser.predict_marginals(sentences), asked)
         return
@@ -136,8 +136,8 @@ TASK = Task(
 )
 
 
-def _trees(path: Path) -> list[Tree]:
-    found = [d.tree for d in read(path) if d.tree is not None]
+def _trees(path: Path, format: str | None) -> list[Tree]:
+    found = [d.tree for d in read(path, format) if d.tree is not None]
     if not found:
         raise DataError(f"{display_name(path)}: has no tree")
     return found

@@ -85,6 +85,11 @@ def span_object(s: Span) -> dict[str, Any]:
     return made
 
 
+def is_predicted(d: Document) -> bool:
+    """Whether a model said what the document holds: it has a score, or a span has one."""
+    return d.score is not None or any(s.score is not None for s in d.spans)
+
+
 def _is_annotation(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(v, list | dict | str) for v in value)
 

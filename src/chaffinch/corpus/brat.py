@@ -56,7 +56,7 @@ def write(documents: Iterable[Document], path: str | Path, *, force: bool = Fals
     """
     with _writing_folder(Path(path), force) as folder:
         for number, d in enumerate(documents, start=1):
-            name = d.id if d.id is not None else f"{number:06d}"
+            name = str(d.id) if d.id is not None else f"{number:06d}"
             if not _SAFE_NAME.fullmatch(name):
                 raise DataError(f"document {number}: its id {name!r} cannot be the name of a file")
             text_path = folder / f"{name}.txt"

@@ -15,6 +15,7 @@ from typing import Any
 from chaffinch.corpus.delimited import TSV
 from chaffinch.corpus.fitting import Fitting, Tokeniser
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.label_studio import KEEP
 from chaffinch.corpus.losses import Loss, Losses
 from chaffinch.corpus.registry import FORMATS, detect, named, with_extension, written_as
 from chaffinch.corpus.survey import ANNOTATIONS, Survey, survey
@@ -102,7 +103,9 @@ def convert(
                 yield made
         fitting.finish()
 
-    options = _writer_options(write_as, found, fitting.columns, label_separator, force, losses)
+    looked_at = "spans" in read_as.carries and reading.get("unannotated") != KEEP
+    annotated = bool(found.annotations) or looked_at
+    options = _writer_options(write_as, found, fitting.columns, annotated, label_separator, force, losses)
     _write_whole(write_as, carried(), target, options)
     return Conversion(read_as.name, write_as.name, written, list(losses))
 
@@ -202,6 +205,7 @@ def _writer_options(
     target: Format,
     found: Survey,
     columns: list[str],
+    annotated: bool,
     label_separator: str | None,
     force: bool,
     losses: Losses,
@@ -215,6 +219,8 @@ def _writer_options(
         "force": force,
         "losses": losses,
         "columns": columns,
+        "annotated": annotated,
+        "predicted": bool(found.counts["scores"]),
     }
     return {name: value for name, value in known.items() if value is not None and _takes(target.write, name)}
 

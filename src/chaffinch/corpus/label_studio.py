@@ -1,16 +1,18 @@
 """Label Studio's JSON: tasks with annotations (spans and choices), or with scored predictions.
 
-An export is one JSON array and is loaded whole. Where a task has several annotations the one marked as ground
-truth is read, else the first; cancelled ones are passed over; a task with predictions only gives those.
+An export is one JSON array and is loaded whole. If a task has several annotations, the document has the one marked
+as ground truth, else the first, and all of them as ``annotations``. A task that nobody annotated, or whose annotations
+were all cancelled, says nothing of its text: it is left out and counted. In a file without a single annotation the
+predictions of the tasks are read instead.
 """
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import check_offsets
+from chaffinch.corpus.annotations import check_offsets, is_predicted
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import Record, as_field, compact, records, shown
 from chaffinch.corpus.lines import BOM
@@ -18,14 +20,11 @@ from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import writing_text
 from chaffinch.knobs import knob
-from chaffinch.text.document import Document, Span
+from chaffinch.text.document import Annotation, Document, Span
 
 CODE_POINTS, UTF_16 = "code-points", "utf-16"
-SPANS, CHOICES, TEXT = (
-    "label",
-    "choice",
-    "text",
-)  # the names that our tasks give to the parts of the interface
+SKIP, KEEP = "skip", "keep"
+SPANS, CHOICES, TEXT = "label", "choice", "text"  # the names of the parts of the interface in our tasks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,59 +33,130 @@ class LabelStudioOptions:
 
     text: str = knob(TEXT, "key of the text in each task's data")
     offsets: str = knob(CODE_POINTS, "what start and end count", choices=(CODE_POINTS, UTF_16))
+    unannotated: str = knob(
+        SKIP, "tasks that nobody annotated: skip, or keep as bare texts", choices=(SKIP, KEEP)
+    )
 
 
 def read(
-    path: str | Path, *, text: str = TEXT, offsets: str = CODE_POINTS, losses: Losses | None = None
+    path: str | Path,
+    *,
+    text: str = TEXT,
+    offsets: str = CODE_POINTS,
+    unannotated: str = SKIP,
+    losses: Losses | None = None,
 ) -> Iterator[Document]:
     """The tasks of an export; ``text`` is the key of the text in each task's ``data``.
 
+    unannotated: tasks that nobody annotated are left out ("skip") or are documents without annotations ("keep")
     offsets: what the file's start and end count, code points or UTF-16 units (they differ after an emoji);
              a span whose own text says that the wrong one was chosen is refused
     """
     if offsets not in (CODE_POINTS, UTF_16):
         raise ConfigError(f"offsets must be {CODE_POINTS} or {UTF_16}, got {offsets!r}")
-    tally = losses if losses is not None else Losses()
-    return accepted(records(path, tally), lambda task: _document(task, text, offsets, tally), tally)
+    if unannotated not in (SKIP, KEEP):
+        raise ConfigError(f"unannotated must be {SKIP} or {KEEP}, got {unannotated!r}")
+    return _documents(path, text, offsets, unannotated, losses if losses is not None else Losses())
 
 
-def write(documents: Iterable[Document], path: str | Path, *, model: str = "chaffinch") -> None:
-    """Tasks to import: annotations, or predictions where the spans have scores.
+def write(
+    documents: Iterable[Document],
+    path: str | Path,
+    *,
+    model: str = "chaffinch",
+    annotated: bool = True,
+    predicted: bool | None = None,
+) -> None:
+    """Tasks to import, with annotations or with predictions.
 
-    A prediction's score is its least certain span's, so that sorting by it brings up what needs a look first.
+    annotated: a document without spans and labels was annotated, and there is nothing in it; False: nobody has looked
+    predicted: spans and labels are a model's; None: those that have scores are
+
+    A prediction's score is the document's, else that of its least certain span, so that sorting by it brings up what
+    needs a look first.
     """
     with writing_text(path) as out:
         before = "[\n"
         for d in documents:
-            out.write(before + compact(_task(d, model)))
+            guessed = is_predicted(d) if predicted is None else predicted
+            out.write(before + compact(_task(d, model if guessed else None, annotated)))
             before = ",\n"
         out.write("\n]\n" if before == ",\n" else "[]\n")
 
 
-def _document(task: Record, text: str, offsets: str, tally: Losses) -> Document:
+def _documents(
+    path: str | Path, text: str, offsets: str, unannotated: str, tally: Losses
+) -> Iterator[Document]:
+    tasks = list(records(path, tally))
+    kept = list(accepted(tasks, lambda task: (task, _kept(task, tally)), tally))
+    predicted = not any(given for _, given in kept)  # a file of predictions, not of people's work
+
+    def made(one: tuple[Record, list[Record]]) -> Document | None:
+        task, given = one
+        d = _text(task, text)
+        if given:
+            return _annotated(d, given, offsets, tally)
+        guesses = list(task.records("predictions"))
+        if predicted and guesses and not task.array(_key(task)):
+            tally.add("tasks without annotations were read from their predictions", task.where)
+            return _predicted(d, guesses[0], offsets, tally)
+        if unannotated == KEEP:
+            return d
+        tally.add("tasks that nobody annotated are left out", task.where, rows=True)
+        return None
+
+    return accepted(kept, made, tally)
+
+
+def _text(task: Record, text: str) -> Document:
+    """The task's text, not yet annotated."""
     fields = task.record("data")
     d = Document(text=fields.string(text), id=task.scalar("id"), line=task.line)
     d.fields = {k: as_field(v) for k, v in fields.value.items() if k != text and v is not None}
-    chosen = _chosen(task, tally)
-    if chosen is not None:
-        for result in chosen.records("result"):
-            _annotate(d, result, offsets, tally)
     return d
 
 
-def _task(d: Document, model: str) -> dict[str, Any]:
+def _annotated(d: Document, given: list[Record], offsets: str, tally: Losses) -> Document:
+    """The document with the annotation that speaks for it, and all of them if there are several."""
+    final = next((n for n, a in enumerate(given) if a.value.get("ground_truth")), None)
+    chosen = final or 0
+    for result in given[chosen].records("result"):
+        _annotate(d, result, offsets, tally)
+    if len(given) > 1:
+        tally.add("further annotations of the same task were passed over", given[0].where, len(given) - 1)
+        for n, a in enumerate(given):
+            other = replace(d, spans=[], labels=[])
+            for result in a.records("result"):
+                _annotate(other, result, offsets, Losses())
+            who = as_field(a.value.get("completed_by", f"annotator {n + 1}"))
+            d.annotations.append(Annotation(who, other.spans, other.labels, n == final))
+    return d
+
+
+def _predicted(d: Document, guess: Record, offsets: str, tally: Losses) -> Document:
+    for result in guess.records("result"):
+        _annotate(d, result, offsets, tally)
+    score = guess.number("score")
+    if score != min((s.score for s in d.spans if s.score is not None), default=None):
+        d.score = score  # of its own, and not the least certain span's
+    return d
+
+
+def _task(d: Document, model: str | None, annotated: bool) -> dict[str, Any]:
+    """A task; ``model``: whose predictions the annotations are."""
     if TEXT in d.fields:
         raise DataError(f"a field is called {TEXT!r}, which this format uses itself; rename the column")
-    task: dict[str, Any] = {} if d.id is None else {"id": int(d.id) if _is_whole(d.id) else d.id}
+    task: dict[str, Any] = {} if d.id is None else {"id": int(d.id) if _is_whole(str(d.id)) else d.id}
     task["data"] = {TEXT: d.text} | d.fields
     results = [_span_result(i, s, d.text) for i, s in enumerate(d.spans, start=1)]
     if d.labels:
         value = {"choices": d.labels}
         results.append({"from_name": CHOICES, "to_name": TEXT, "type": "choices", "value": value})
-    scores = [s.score for s in d.spans if s.score is not None]
-    if scores:
-        task["predictions"] = [{"model_version": model, "score": min(scores), "result": results}]
-    elif results:
+    if model is not None:
+        scores = [s.score for s in d.spans if s.score is not None] if d.score is None else [d.score]
+        sure = {"score": min(scores)} if scores else {}
+        task["predictions"] = [{"model_version": model, **sure, "result": results}]
+    elif results or annotated:
         task["annotations"] = [{"result": results}]
     return task
 
@@ -102,20 +172,16 @@ def _is_whole(name: str) -> bool:
     return name.isascii() and name.isdigit() and (name == "0" or name[0] != "0") and len(name) < 19
 
 
-def _chosen(task: Record, tally: Losses) -> Record | None:
-    """The annotation or prediction that speaks for the task."""
-    key = "completions" if "completions" in task else "annotations"
-    given = list(task.records(key))
+def _kept(task: Record, tally: Losses) -> list[Record]:
+    """The annotations that were not cancelled."""
+    given = list(task.records(_key(task)))
     kept = [a for a in given if not a.value.get("was_cancelled") and not a.value.get("skipped")]
     tally.add("cancelled annotations were passed over", task.where, len(given) - len(kept))
-    if kept:
-        tally.add("further annotations of the same task were passed over", task.where, len(kept) - 1)
-        return next((a for a in kept if a.value.get("ground_truth")), kept[0])
-    predictions = list(task.records("predictions"))
-    if given or not predictions:
-        return None
-    tally.add("tasks without annotations were read from their predictions", task.where)
-    return predictions[0]
+    return kept
+
+
+def _key(task: Record) -> str:
+    return "completions" if "completions" in task else "annotations"
 
 
 def _annotate(d: Document, result: Record, offsets: str, tally: Losses) -> None:

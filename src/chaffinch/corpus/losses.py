@@ -12,11 +12,12 @@ Made = TypeVar("Made")
 
 @dataclass(slots=True)
 class Loss:
-    """One kind of thing that was left behind."""
+    """One kind of thing that was left behind; ``rows``: whole documents, which nobody will miss by looking."""
 
     what: str
     count: int
     first: str
+    rows: bool = False
 
     def __str__(self) -> str:
         place = f" (first at {self.first})" if self.first else ""
@@ -36,14 +37,14 @@ class Losses:
     def __init__(self) -> None:
         self._kinds: dict[str, Loss] = {}
 
-    def add(self, what: str, first: str = "", count: int = 1) -> None:
+    def add(self, what: str, first: str = "", count: int = 1, *, rows: bool = False) -> None:
         """Count ``count`` more of a kind; ``first`` is remembered from the first call."""
         if count <= 0:
             return
         if what in self._kinds:
             self._kinds[what].count += count
         else:
-            self._kinds[what] = Loss(what, count, first)
+            self._kinds[what] = Loss(what, count, first, rows)
 
     def refuse(self, fault: DataError) -> None:
         """A record that cannot be read ends the reading; whoever can do without it goes on from here."""

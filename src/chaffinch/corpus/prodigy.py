@@ -7,10 +7,11 @@ Only accepted tasks are documents; the others are counted. Its hashes and sessio
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import check_offsets, span, span_object
+from chaffinch.corpus.annotations import check_offsets, is_predicted, span, span_object
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import (
     Record,
@@ -20,23 +21,45 @@ from chaffinch.corpus.json_records import (
     line_records,
     shown,
 )
+from chaffinch.corpus.label_studio import KEEP, SKIP
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import DataError
 from chaffinch.files import writing_text
+from chaffinch.knobs import knob
 from chaffinch.text.document import Document, Span, Token
 
 ANSWERS = ("accept", "reject", "ignore")
 OWN_KEYS = ("text", "tokens", "spans", "label", "accept", "options", "answer", "id")
 
 
-def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
-    """The accepted tasks of a dataset as ``db-out`` prints it."""
+@dataclass(frozen=True, kw_only=True)
+class ProdigyOptions:
+    """Which tasks are read."""
+
+    unannotated: str = knob(
+        SKIP, "tasks rejected or ignored: skip, or keep as bare texts", choices=(SKIP, KEEP)
+    )
+
+
+def read(path: str | Path, *, unannotated: str = SKIP, losses: Losses | None = None) -> Iterator[Document]:
+    """The accepted tasks of a dataset as ``db-out`` prints it; ``unannotated="keep"`` adds the others as bare texts."""
     tally = losses if losses is not None else Losses()
-    return accepted(line_records(path, tally), lambda record: _accepted(record, tally), tally)
+    keep = unannotated == KEEP
+    return accepted(line_records(path, tally), lambda record: _accepted(record, tally, keep), tally)
 
 
-def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[str] | None = None) -> None:
-    """Tasks answered ``accept``; ``options`` are the labels to choose from (by default each task's own)."""
+def write(
+    documents: Iterable[Document],
+    path: str | Path,
+    *,
+    options: Sequence[str] | None = None,
+    predicted: bool | None = None,
+) -> None:
+    """Tasks answered ``accept``; a model's predictions are tasks that wait for their answer.
+
+    options:   the labels to choose from (by default each task's own)
+    predicted: spans and labels are a model's; None: those that have scores are
+    """
     with writing_text(path) as out:
         for d in documents:
             for name in d.fields:
@@ -44,15 +67,19 @@ def write(documents: Iterable[Document], path: str | Path, *, options: Sequence[
                     raise DataError(
                         f"a field is called {name!r}, which Prodigy uses itself; rename the column"
                     )
-            out.write(compact(_task(d, options) | d.fields) + "\n")
+            guessed = is_predicted(d) if predicted is None else predicted
+            answer = {} if guessed else {"answer": "accept"}
+            out.write(compact(_task(d, options) | answer | d.fields) + "\n")
 
 
-def _accepted(record: Record, tally: Losses) -> Document | None:
+def _accepted(record: Record, tally: Losses, keep: bool) -> Document | None:
     answer = record.value.get("answer", "accept")
     if answer not in ANSWERS:
         raise DataError(f"{record.where}: expected 'answer' to be one of {ANSWERS}, found {shown(answer)}")
+    if answer != "accept" and keep:
+        return replace(_document(record, tally), spans=[], labels=[])
     if answer != "accept":
-        tally.add(f"tasks answered {answer} are no documents", record.where)
+        tally.add(f"tasks answered {answer} are left out", record.where, rows=True)
         return None
     return _document(record, tally)
 
@@ -132,7 +159,6 @@ def _task(d: Document, options: Sequence[str] | None) -> dict[str, Any]:
     if d.labels or options:
         task["options"] = [{"id": name, "text": name} for name in (options or d.labels)]
         task["accept"] = d.labels
-    task["answer"] = "accept"
     return task
 
 
@@ -148,4 +174,5 @@ FORMAT = Format(
     write=write,
     carries=frozenset({"text", "tokens", "spans", "scores", "labels", "id", "fields"}),
     looks_like=_looks_like,
+    options=ProdigyOptions,
 )

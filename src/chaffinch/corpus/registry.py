@@ -1,5 +1,6 @@
 """The table of formats, and the choice of one by a file's name and first bytes."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -22,11 +23,14 @@ from chaffinch.corpus import (
     plain_text,
     prodigy,
 )
+from chaffinch.corpus.annotators import FIRST, MAJORITY, SOFT, Agreement, decided
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
+from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, display_name, head
+from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
 
@@ -69,8 +73,14 @@ MODEL_START = b'{"__metadata__":{"chaffinch":'
 WEIGHTIEST = ("tree", "links", "spans", "labels", "columns")
 
 
-def read(path: str | Path, format: str | None = None, **options: Any) -> Iterator[Document]:
+def read(
+    path: str | Path, format: str | None = None, *, annotators: str = FIRST, **options: Any
+) -> Iterator[Document]:
     """The documents of a file, in a format that is named or else detected; options go to its reader.
+
+    annotators: what is taken of texts that several people annotated: first, majority or soft
+
+    Rows that are left out, and how far annotators agree, are said in a :class:`DataWarning` at the end.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "eggs.conll"
@@ -78,19 +88,32 @@ def read(path: str | Path, format: str | None = None, **options: Any) -> Iterato
     >>> [d.text for d in read(path)], next(read(path)).columns
     (['2 large eggs'], {'y': ['QTY', 'SIZE', 'NAME']})
     """
-    chosen = detect(path) if format is None else named(format)
-    return chosen.read(path, **options)
+    chosen = detect(path, format)
+    losses = None
+    if "losses" not in options and "losses" in inspect.signature(chosen.read).parameters:
+        losses = options["losses"] = Losses()
+    return _telling(chosen.read(path, **options), path, annotators, losses)
 
 
-def read_table(path: str | Path, format: str | None = None, **options: Any) -> TokenTable:
+def every_document(path: str | Path, format: Format, **options: Any) -> Iterator[Document]:
+    """The documents of a file to predict: also those that nobody annotated, or that an annotator turned down."""
+    if format.options is not None and "unannotated" in {k.name for k in knobs(format.options)}:
+        options["unannotated"] = "keep"
+    return read(path, format.name, **options)
+
+
+def read_table(
+    path: str | Path, format: str | None = None, *, annotators: str = FIRST, **options: Any
+) -> TokenTable:
     """The tokens of a file as a table of ids: for column formats straight from the bytes.
 
     Text without tokens is cut into words, and spans become BIO tags in the column ``y``.
     """
-    chosen = detect(path) if format is None else named(format)
+    chosen = detect(path, format)
     if chosen.name in TABLES:
         return TABLES[chosen.name](path, **options)
-    return TokenTable.from_documents(as_sentences(chosen.read(path, **options), path))
+    found = read(path, chosen.name, annotators=annotators, **options)
+    return TokenTable.from_documents(as_sentences(found, path))
 
 
 def write(documents: Iterable[Document], path: str | Path, format: str | None = None, **options: Any) -> None:
@@ -111,8 +134,10 @@ def named(name: str) -> Format:
     return FORMATS[name]
 
 
-def detect(path: str | Path) -> Format:
-    """The format of a file: by its extension where that settles it, else by its first 64 KiB."""
+def detect(path: str | Path, format: str | None = None) -> Format:
+    """The format of a file: the one named; else by its extension if that settles it, else by its first 64 KiB."""
+    if format is not None:
+        return named(format)
     if Path(path).is_dir():
         for chosen in FORMATS.values():
             if chosen.folder is not None and chosen.folder(Path(path)):
@@ -137,6 +162,27 @@ def detect(path: str | Path) -> Format:
         f"{display_name(path)}: has none of the known formats by its name or its start; chaffinch convert "
         f"{path} OUT --from FORMAT reads it as one of {', '.join(FORMATS)}"
     )
+
+
+def _telling(
+    found: Iterable[Document], path: str | Path, annotators: str, losses: Losses | None
+) -> Iterator[Document]:
+    """The documents, decided where several people annotated them; then what there is to say of them."""
+    agreement = Agreement()
+    for d in found:
+        agreement.add(d)
+        yield decided(d, annotators)
+    name = display_name(path)
+    for loss in losses or ():
+        if loss.rows:
+            warn_about_data(f"{name}: {loss}")
+    if agreement.documents:
+        taken = {
+            FIRST: "the first annotation of each is read; --annotators majority or soft reads all",
+            MAJORITY: "what more than half of them say is read",
+            SOFT: "their shares are read",
+        }
+        warn_about_data(f"{name}: {agreement}; {taken[annotators]}")
 
 
 def with_extension(path: str | Path) -> list[Format]:

@@ -57,7 +57,7 @@ class Survey:
         self.counts["id"] += d.id is not None
         self.counts["group"] += d.group is not None
         scored = sum(s.score is not None for s in d.spans)
-        self.counts["scores"] += bool(scored)
+        self.counts["scores"] += bool(scored) or d.score is not None
         self.totals["scores"] += scored
         self.totals["spans"] += len(d.spans)
         self.totals["labels"] += len(d.labels)

@@ -198,7 +198,7 @@ class _Noted(Losses):
         self.findings: list[Finding] = []
         self.refused = 0
 
-    def add(self, what: str, first: str = "", count: int = 1) -> None:
+    def add(self, what: str, first: str = "", count: int = 1, *, rows: bool = False) -> None:
         """Remember a loss."""
         if count > 0:
             told = what if count == 1 else f"{what}: {count}"

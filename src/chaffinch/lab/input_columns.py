@@ -31,18 +31,18 @@ def number_columns(documents: Sequence[Document], names: str | None) -> dict[str
     return found
 
 
-def words_to_parse(path: Path) -> list[Any]:
+def words_to_parse(path: Path, format: str | None = None) -> list[Any]:
     """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech.
 
     Brackets are written as in treebanks, -LRB- and -RRB-: a tree has no other way to hold them.
     """
-    chosen = detect(path)
+    chosen = detect(path, format)
     if "tree" in chosen.carries:
-        return [d.words() for d in read(path, strip=True)]
+        return [d.words() for d in read(path, chosen.name, strip=True)]
     table = (
         read_table(path, format="columns", label="")
         if chosen.name in ("columns", "hmm")
-        else read_table(path)
+        else read_table(path, chosen.name)
     )
     names = [name for name in ("w", "pos", "xpos") if name in table.columns] or list(table.columns)[:1]
     if chosen.name in ("columns", "hmm"):

@@ -1,6 +1,7 @@
 """The one document model: text with character offsets, tokens with columns, spans, labels, a tree, links."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 # The names that columns have everywhere: the word, and the label that a tagger learns.
 WORD = "w"
@@ -44,6 +45,16 @@ class Links:
     possible: frozenset[tuple[int, int]] = frozenset()
 
 
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What one annotator said of a document; ``final``: a reviewer took it as the truth."""
+
+    annotator: str
+    spans: list[Span] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    final: bool = False
+
+
 @dataclass(slots=True)
 class Document:
     """One annotated unit, a sentence or a whole text; readers yield it, writers take it.
@@ -52,7 +63,9 @@ class Document:
     labels:  labels of the whole document (more than one: multi-label)
     shares:  how much of each label it has, adding up to one, where that is not all or nothing; ``labels`` is the most
     group:   what larger document this one belongs to, for features that look beyond the sentence
-    fields:  whatever else its row held, as strings
+    fields:  whatever else its row held: strings, or any JSON value from files that have types
+    score:   how sure a model is of the spans and labels, if they are its predictions; None: people's annotations
+    annotations: what each annotator said, if several did; ``spans`` and ``labels`` are one of them
     line:    where in its file it begins (its first token, in files of columns), from 1; no part of what it says
     """
 
@@ -64,9 +77,11 @@ class Document:
     shares: dict[str, float] = field(default_factory=dict)
     tree: Tree | None = None
     links: Links | None = None
-    id: str | None = None
+    id: str | int | None = None
     group: str | None = None
-    fields: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    score: float | None = None
+    annotations: list[Annotation] = field(default_factory=list, compare=False, repr=False)
     line: int | None = field(default=None, compare=False, repr=False)
 
     @classmethod
