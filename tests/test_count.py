@@ -96,7 +96,21 @@ def test_emissions_of_a_label_sum_to_one_over_words_and_classes(smoothing, token
     _, counts = tables(tokens, "classes", rare)
     e = np.exp(emissions_by_class(counts, smoothing, 0.3))
     used = counts.direct.sum(axis=1) > 0
+    if smoothing != "none":
+        used |= counts.parent < 0  # a word of which nothing is known is an outcome too
     np.testing.assert_allclose(e[used].sum(axis=0), 1.0)
+
+
+@given(tokens=tagged)
+def test_a_discount_goes_to_the_unknown_word_as_to_any_other_that_a_label_was_not_seen_with(tokens):
+    made, counts = tables(tokens, "one", rare=1)
+    e = np.exp(emissions_by_class(counts, "absolute", 0.3))
+    V = len(made.symbols.words)
+    for y in np.flatnonzero(counts.labels):
+        seen = counts.counts[:V, y] > 0
+        share = 0.3 * seen.sum() / (counts.labels[y] * ((~seen).sum() + 1))
+        np.testing.assert_allclose(e[-1, y], share)
+        np.testing.assert_allclose(e[:V, y][~seen], share)
 
 
 @given(tagged)

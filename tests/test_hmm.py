@@ -184,3 +184,21 @@ def test_the_default_hmm_is_far_better(data, language, least):
     entity, typed = entity_and_type_f(data, language, Hmm())
     assert entity >= least[0]
     assert typed >= least[1]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("language", ["EN", "SG"])
+def test_absolute_discounting_of_emissions_does_not_hurt(data, language):
+    plain = {"order": 1, "unknown": "one", "rare": 1, "transition_smoothing": "none"}
+    without = entity_and_type_f(data, language, Hmm(**plain, emission_smoothing="none"))
+    with_it = entity_and_type_f(
+        data, language, Hmm(**plain, emission_smoothing="absolute", emission_amount=0.5)
+    )
+    assert with_it[0] >= without[0]
+    assert with_it[1] >= without[1]
+
+
+@pytest.mark.parametrize("unknown", ["suffix", "half", "constant"])
+def test_a_smoothing_that_the_rule_for_unknown_words_cannot_use_is_refused(unknown):
+    with pytest.raises(ConfigError, match="needs unknown 'classes' or 'one'"):
+        Tagger(Hmm(unknown=unknown, emission_smoothing="absolute")).fit([["a", "b"]], [["A", "B"]])

@@ -106,13 +106,22 @@ def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix
 def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> Matrix:
     """log e(s|y) [S, Y] over words and the narrowest rungs of rare words, smoothed as one distribution per label.
 
-    A rung that no rare word ended in is no part of the distribution; it scores as all rare words below it do.
+    The widest rung stands for a word of which nothing is known. It is an outcome that a smoothing gives mass to even
+    if no rare word ended in it: otherwise a discount would go to known words alone. Any other rung that no rare word
+    ended in scores as its parent does. Without smoothing, such rungs score as all rare words below them do.
     """
     used = symbols.direct.sum(axis=1) > 0
     table = np.zeros_like(symbols.direct)
+    if smoothing != "none":
+        used |= symbols.parent < 0
     table[used] = smoothed(symbols.direct[used].T, smoothing, amount).T
-    wider = maximum_likelihood(symbols.counts[~used] + 1e-3)
-    table[~used] = wider / maximum_likelihood(symbols.labels[None] + 1e-3)
+    if smoothing == "none":
+        wider = maximum_likelihood(symbols.counts[~used] + 1e-3)
+        table[~used] = wider / maximum_likelihood(symbols.labels[None] + 1e-3)
+        return _log(table)
+    for level in _levels(symbols.parent):
+        empty = level[~used[level]]
+        table[empty] = table[symbols.parent[empty]]
     return _log(table)
 
 

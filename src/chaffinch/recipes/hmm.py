@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.errors import ConfigError
 from chaffinch.features.symbols import SymbolTable, counted
 from chaffinch.knobs import knob
 from chaffinch.learners.count import (
@@ -27,6 +28,8 @@ from chaffinch.text.document import LABEL, WORD
 COMMON = 10
 
 UNKNOWN = ("suffix", "classes", "one", "half", "constant")
+# Rules under which rare words are counted as unknown ones, so that one smoothed distribution covers both.
+FOLDED = ("classes", "one")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +44,9 @@ class Hmm:
         choices=UNKNOWN,
     )
     rare: int = knob(2, "classes, one: words seen fewer times than this count as unknown", low=1)
-    emission_smoothing: str = knob("add-k", "classes, one: smoothing of e(x|y)", choices=SMOOTHINGS)
+    emission_smoothing: str = knob(
+        "auto", "classes, one: smoothing of e(x|y); auto: add-k", choices=("auto", *SMOOTHINGS)
+    )
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
     unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
     word_strength: float | None = knob(
@@ -65,7 +70,9 @@ class Emission:
 
     unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
     rare: int = knob(1, "classes, one: words seen fewer times than this count as unknown", low=1)
-    emission_smoothing: str = knob("add-k", "classes, one: smoothing of e(x|y)", choices=SMOOTHINGS)
+    emission_smoothing: str = knob(
+        "auto", "classes, one: smoothing of e(x|y); auto: add-k", choices=("auto", *SMOOTHINGS)
+    )
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
     unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
 
@@ -103,7 +110,7 @@ def _counts(task: TaggingTask, unknown: str, rare: int) -> tuple[LabelSet, NDArr
     pairs = words.ids.astype(np.int64) * Y + y
     by_type = np.bincount(pairs, minlength=len(words.types) * Y).reshape(-1, Y).astype(np.float64)
     ladder = unknown if unknown in ("suffix", "classes") else "one"
-    folded = unknown in ("classes", "one")
+    folded = unknown in FOLDED
     return (
         labels,
         y,
@@ -114,11 +121,17 @@ def _counts(task: TaggingTask, unknown: str, rare: int) -> tuple[LabelSet, NDArr
 def _emissions(table: SymbolTable, y: NDArray[np.int32], Y: int, config: Hmm) -> NDArray[np.float64]:
     seen = np.bincount(y, minlength=Y).astype(np.float64)
     symbols = SymbolCounts(table.counts, table.direct, len(table.symbols.words), table.parent, seen)
+    smoothing = "add-k" if config.emission_smoothing == "auto" else config.emission_smoothing
+    if smoothing != "add-k" and config.unknown not in FOLDED:
+        raise ConfigError(
+            f"emission_smoothing {smoothing!r} needs unknown 'classes' or 'one': the rule "
+            f"{config.unknown!r} has its own estimate of e(x|y)"
+        )
     if config.unknown in ("half", "constant"):
         return emissions_by_rule(symbols, config.unknown, config.unseen)
     if config.unknown == "suffix":
         return emissions_by_ladder(symbols, config.word_strength, config.rung_strength)[0]
-    return emissions_by_class(symbols, config.emission_smoothing, config.emission_amount)
+    return emissions_by_class(symbols, smoothing, config.emission_amount)
 
 
 def _model(
