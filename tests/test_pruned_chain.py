@@ -9,7 +9,7 @@ import chaffinch
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
-from chaffinch.model.pruned_chain import PrunedChainModel
+from chaffinch.model.potentials import Pruned
 from chaffinch.recipes.crf import Crf
 
 EVERYTHING = 1e-30
@@ -117,7 +117,7 @@ def test_a_pruned_model_learns_the_training_data_and_is_the_same_after_saving(tm
     model = Tagger(Crf(prune=0.01, c2=0.05, passes=10, **knobs), features=["w[0]", "position"], seed=1).fit(
         X, y
     )
-    assert isinstance(model.model_, PrunedChainModel)
+    assert isinstance(model.model_.source, Pruned)
     assert model.score(X, y) == 1.0
     model.save(tmp_path / "m.chaff")
     again = chaffinch.load(tmp_path / "m.chaff")
@@ -146,9 +146,9 @@ def test_the_distribution_of_a_pruned_model_is_that_of_its_marginals_and_reading
 def test_many_labels_are_pruned_unless_somebody_says_no():
     words = [[f"w{n}"] for n in range(120)]
     labels = [[f"L{n}"] for n in range(120)]
-    assert isinstance(Tagger(Crf(passes=1)).fit(words, labels).model_, PrunedChainModel)
-    assert not isinstance(Tagger(Crf(passes=1, prune=0.0)).fit(words, labels).model_, PrunedChainModel)
-    assert not isinstance(Tagger(Crf(passes=1)).fit(X, y).model_, PrunedChainModel)
+    assert isinstance(Tagger(Crf(passes=1)).fit(words, labels).model_.source, Pruned)
+    assert not isinstance(Tagger(Crf(passes=1, prune=0.0)).fit(words, labels).model_.source, Pruned)
+    assert not isinstance(Tagger(Crf(passes=1)).fit(X, y).model_.source, Pruned)
     with pytest.raises(ConfigError, match=r"Crf\.prune needs"):
         Tagger(Crf(prune=0.01, order=2)).fit(X, y)
 
@@ -168,4 +168,4 @@ def test_an_interrupted_run_goes_on_to_the_same_weights(tmp_path):
         Tagger(config, seed=1).fit(X, y, on_epoch=stop)
     rest = Tagger(config, seed=1).fit(X, y)
     assert [p.done for p in rest.history_] == [3, 4, 5]
-    np.testing.assert_array_equal(rest.model_.unary.values, whole.model_.unary.values)
+    np.testing.assert_array_equal(rest.model_.weights.unary.values, whole.model_.weights.unary.values)

@@ -9,12 +9,8 @@ from numpy.typing import NDArray
 from chaffinch.cli.task import Contents
 from chaffinch.estimators import Tagger
 from chaffinch.features.spans import span_names
-from chaffinch.model.bigram_chain import BigramChainModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.incremental import IncrementalModel
-from chaffinch.model.memm import MemmModel
-from chaffinch.model.polynomial_chain import PolynomialChainModel
-from chaffinch.model.pruned_chain import PrunedChainModel
 from chaffinch.model.segments import SegmentModel
 from chaffinch.model.two_pass import TwoPassModel
 
@@ -38,24 +34,20 @@ def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
 def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
     """The strongest features of label y, so many of them; None where features have no weights of their own."""
     match model:
-        case ChainModel() | BigramChainModel() | MemmModel():
-            return lambda y, top: _strongest(model.weights.unary[:, y], top, model.encoder.names)
-        case PolynomialChainModel():
-            return lambda y, top: _strongest(model.weights.unary[:, y], top, model.names)
+        case ChainModel():
+            return lambda y, top: _of_chain(model, y, top)
         case IncrementalModel():
             both = np.concatenate([model.weights.unary, model.weights.context])
             return lambda y, top: _strongest(both[:, y], top, model.names)
-        case PrunedChainModel():
-            return lambda y, top: _of_few_labels(model, y, top)
         case SegmentModel():
             return lambda y, top: _of_segments(model, y, top)
         case _:
             return None
 
 
-def _of_few_labels(model: PrunedChainModel, y: int, top: int) -> Strongest:
-    rows, weights = model.unary.column(y)
-    return _strongest(weights, top, lambda ids: model.encoder.names(rows[ids]))
+def _of_chain(model: ChainModel, y: int, top: int) -> Strongest:
+    rows, weights = model.feature_weights(y)
+    return _strongest(weights, top, lambda ids: model.feature_names(rows[ids]))
 
 
 def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:

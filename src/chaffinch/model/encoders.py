@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,12 @@ class TokenFeatures:
             return self.rows.observations[self.tokens]
         return np.zeros((len(self.words), 0), np.int32)
 
+    def observation_name(self, label_template: int, observation: int) -> str:
+        """What a label template observed, such as ``stem[0]=chop``."""
+        encoder: Any = self.encoder
+        name: str = encoder.features.observation_name(label_template, observation)
+        return name
+
     def names(self, t: int, places: NDArray[np.int64]) -> list[str]:
         """What the features of token t at these places are called."""
         first = int(self.rows.ptr[self.tokens.start + t])
@@ -96,6 +102,13 @@ def token_features(
     return [
         TokenFeatures(encoder, rows, slice(int(table.ptr[n]), int(table.ptr[n + 1])), words[n]) for n in which
     ]
+
+
+class CsrRows(NamedTuple):
+    """Rows of feature ids: row t is ids[ptr[t]:ptr[t+1]]."""
+
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
 
 
 @dataclass(frozen=True)

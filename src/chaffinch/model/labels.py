@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.modelfile import Requirements
 from chaffinch.text.table import Column
 
 
@@ -41,6 +42,15 @@ class LabelSet:
         inner = tuple(sorted(inner_to_outer))
         place = {label: i for i, label in enumerate(shown)}
         return cls(shown, inner, np.array([place[inner_to_outer[i]] for i in inner], dtype=np.int32))
+
+    @classmethod
+    def loaded(cls, need: Requirements) -> "LabelSet":
+        """The labels of a tagger's file, checked; Y is how many inner ones there are."""
+        outer = need.file.header.details.get("outer")
+        if not isinstance(outer, list) or not all(isinstance(label, str) for label in outer):
+            raise need.fault("its header lacks the labels as users see them")
+        outer_of = need.array("outer_of", np.int32, ("Y",), below=len(outer))
+        return cls(tuple(outer), need.file.header.labels, outer_of)
 
     @cached_property
     def _place(self) -> dict[str, int]:

@@ -25,7 +25,7 @@ class Requirements:
 
     def __init__(self, model: ModelFile, **sizes: int) -> None:
         """Sizes known beforehand are given by name: ``Requirements(model, Y=len(model.header.labels))``."""
-        self._model = model
+        self.file = model
         self._sizes = dict(sizes)
         self._asked: set[str] = set()
 
@@ -33,9 +33,13 @@ class Requirements:
         """The size that a name stands for by now."""
         return self._sizes[name]
 
+    def has(self, name: str) -> bool:
+        """Whether there is an array of this name."""
+        return name in self.file.arrays
+
     def dropped(self, name: str) -> bool:
         """Whether this section was there once and was dropped: then do without it."""
-        return name in self._model.header.dropped
+        return name in self.file.header.dropped
 
     def array(
         self,
@@ -44,6 +48,7 @@ class Requirements:
         shape: tuple[str | int, ...],
         *,
         finite: bool = False,
+        potential: bool = False,
         low: int = 0,
         below: str | int | None = None,
         bounds: str | int | None = None,
@@ -52,14 +57,15 @@ class Requirements:
         """The array of that name, type and shape.
 
         finite:    no number is NaN or infinite
+        potential: no number is NaN or plus infinity; minus infinity forbids
         below:     every number is at least ``low`` and below this
         bounds:    the numbers are row bounds (CSR): from 0, never falling, to exactly this
         ascending: each number is greater than the one before
         """
-        if name not in self._model.arrays:
+        if name not in self.file.arrays:
             raise self.fault(f"has no array {name!r}")
         self._asked.add(name)
-        a = self._model.arrays[name]
+        a = self.file.arrays[name]
         if a.dtype != np.dtype(dtype):
             raise self.fault(f"array {name!r} is {a.dtype}, expected {np.dtype(dtype)}")
         if a.ndim != len(shape):
@@ -68,6 +74,8 @@ class Requirements:
             self._bind(f"array {name!r}", size, a.shape[axis])
         if finite and not np.all(np.isfinite(a)):
             raise self.fault(f"array {name!r} holds {a[~np.isfinite(a)][0]}, expected finite numbers")
+        if potential and (np.isnan(a).any() or np.isposinf(a).any()):
+            raise self.fault(f"array {name!r} holds NaN or +infinity")
         if below is not None:
             self._check_range(name, a, low, below)
         if bounds is not None:
@@ -79,10 +87,10 @@ class Requirements:
 
     def strings(self, name: str, size: str | int, *, distinct: bool = False) -> StringList:
         """The string list of that name and length; distinct: no string comes twice."""
-        if name not in self._model.strings:
+        if name not in self.file.strings:
             raise self.fault(f"has no string list {name!r}")
         self._asked.add(name)
-        found = self._model.strings[name]
+        found = self.file.strings[name]
         self._bind(f"string list {name!r}", size, len(found))
         if distinct and len(set(found)) != len(found):
             raise self.fault(f"string list {name!r} holds a string twice")
@@ -90,7 +98,7 @@ class Requirements:
 
     def nothing_else(self) -> None:
         """Every section was asked for, droppable ones aside."""
-        model = self._model
+        model = self.file
         rest = (model.arrays.keys() | model.strings.keys()) - self._asked - {*model.header.droppable}
         if rest:
             raise self.fault(f"has the unknown section {min(rest)!r}")
@@ -119,4 +127,4 @@ class Requirements:
 
     def fault(self, sentence: str) -> ModelFileError:
         """What is wrong with the file, for the recipe to raise."""
-        return ModelFileError(f"{self._model.source}: {sentence}")
+        return ModelFileError(f"{self.file.source}: {sentence}")

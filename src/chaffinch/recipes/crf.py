@@ -11,9 +11,9 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.learners.likelihood import Sgd, calibrated_rate
 from chaffinch.model import LabelSet, TaggingModel
-from chaffinch.model.bigram_chain import BigramChainModel
-from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.pruned_chain import PRUNING, PrunedChainModel, Pruning
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Additive, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
@@ -110,13 +110,12 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     def weights() -> ChainWeights:
         found = shape.split(w, inner.legal if config.constraints else None)
         if fixed is not None:
-            found.unary[fixed.features, fixed.labels] = fixed.values
+            found.dense[fixed.features, fixed.labels] = fixed.values
         return found
 
     def model() -> TaggingModel:
-        if shape.observations:
-            return BigramChainModel(encoder, weights(), shape.bigrams(w), inner.labels)
-        return ChainModel(encoder, weights(), inner.labels)
+        bigrams = shape.bigrams(w) if shape.observations else ()
+        return ChainModel(encoder, Additive(replace(weights(), bigrams=bigrams)), inner.labels)
 
     dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
     learner = chosen_learner(
@@ -140,7 +139,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if shape.observations or not (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
         return Trained(model(), history)
     lean, kept = smaller(encoder, weights(), config.min_weight, config.bits)
-    return Trained(ChainModel(lean, kept, inner.labels, config.bits), history)
+    return Trained(ChainModel(lean, Additive(kept), inner.labels), history)
 
 
 def _pruned(
@@ -205,18 +204,14 @@ def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
     if (both := two_files(file)) is not None:
         return TwoPassModel(load(both[0]), load(both[1]), stretch_of(file))
-    encoder = TemplateEncoder.loaded(file)
-    if PRUNING in file.header.details:
-        return PrunedChainModel.loaded(file, encoder)
-    kind = BigramChainModel if encoder.features.label_templates else ChainModel
-    return kind.loaded(file, encoder)
+    return ChainModel.loaded(file, TemplateEncoder.loaded(file))
 
 
 def smaller(
     encoder: TemplateEncoder, weights: ChainWeights, min_weight: float, bits: int | None
 ) -> tuple[TemplateEncoder, ChainWeights]:
     """The weights without small ones, rounded to ``bits``, and an encoder of the features that have some left."""
-    every = weights.unary
+    every = weights.dense
     largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
     keep = (largest >= min_weight) & (largest > 0)
     # The rest is done on what is left: the whole table may be the largest thing in memory.
@@ -226,7 +221,7 @@ def smaller(
         unary = SparseWeights.of(unary, bits).dense(unary.shape[1])
         left = np.asarray(unary.any(axis=1))
         keep[keep], unary = left, unary[left]
-    return encoder if keep.all() else encoder.pruned(keep), replace(weights, unary=unary)
+    return encoder if keep.all() else encoder.pruned(keep), replace(weights, unary=unary, bits=bits)
 
 
 def _model_of(path: str) -> TaggingModel:
@@ -254,7 +249,12 @@ def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder,
         )
         return inner, encoder, rows
     start = task.start
-    if not isinstance(start, ChainModel) or not isinstance(start.encoder, TemplateEncoder):
+    if (
+        not isinstance(start, ChainModel)
+        or not isinstance(start.encoder, TemplateEncoder)
+        or not isinstance(start.source, Additive)
+        or start.weights.bigrams
+    ):
         raise ConfigError("a crf can go on from a crf that has no template with y[-1], and from nothing else")
     return inner.with_labels_of(start.labels), start.encoder, start.encoder.rows(task.table, task.threads)
 

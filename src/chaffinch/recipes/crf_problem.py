@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, isfinite, nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.files import display_name
 from chaffinch.model import LabelSet
-from chaffinch.model.chain import ChainWeights, Legal
+from chaffinch.model.chain_weights import ChainWeights, Legal
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.encoding import OUTSIDE, InnerLabels
 
@@ -57,7 +58,7 @@ class Shape:
         if legal is not None:
             follows, starts, ends = legal
             pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
-        second = {}
+        second: dict[str, Any] = {}
         if self.order == 2:
             at = (F + Y + 2) * S
             triple, first, last = np.split(w[at : at + Y**3 + 2 * Y**2], [Y**3, Y**3 + Y**2])
@@ -79,7 +80,8 @@ class Shape:
         F, Y, S = self.F, self.Y, self.S
         w = np.zeros(self.size, np.float32)
         rows = w[: (F + Y + 2) * S].reshape(-1, S)
-        rows[: len(weights.unary), place] = weights.unary
+        unary = weights.dense
+        rows[: len(unary), place] = unary
         for at, part in ((F + Y, weights.start), (F + Y + 1, weights.end)):
             rows[at, place] = _finite(part)
         rows[F + place[:, None], place[None, :]] = _finite(weights.pair)

@@ -1,7 +1,7 @@
 """The CRF of hundreds of labels: trained by SGD on lattices of the labels that are likely at each token."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem, PrunedSgd
 from chaffinch.learners.likelihood import Journal, Pass
-from chaffinch.model.pruned_chain import PrunedChainModel, Pruning
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Pruned, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.encoding import InnerLabels
@@ -74,7 +76,7 @@ class PrunedModels:
     pruning: Pruning
     constraints: bool
 
-    def model(self, weights: PrunedWeights) -> PrunedChainModel:
+    def model(self, weights: PrunedWeights) -> ChainModel:
         """A model of these weights."""
         ptr, columns, unary, chain = weights
         Y = len(self.inner.labels.inner)
@@ -84,11 +86,12 @@ class PrunedModels:
             follows, starts, ends = self.inner.legal
             pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
         sparse = SparseWeights(np.diff(ptr).astype(np.uint16), columns, unary)
-        return PrunedChainModel(self.encoder, sparse, start, end, pair, self.inner.labels, self.pruning)
+        source = Pruned(ChainWeights(sparse, start, end, pair), self.pruning)
+        return ChainModel(self.encoder, source, self.inner.labels)
 
-    def smaller(self, weights: PrunedWeights, min_weight: float, bits: int | None) -> PrunedChainModel:
+    def smaller(self, weights: PrunedWeights, min_weight: float, bits: int | None) -> ChainModel:
         """The same without small weights and without features that have none left, rounded to ``bits``."""
-        ptr, columns, unary, chain = weights
+        ptr, columns, unary, _ = weights
         row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
         scale = 1.0
         values: NDArray[Any] = unary
@@ -97,14 +100,6 @@ class PrunedModels:
             values = np.rint(unary / np.float32(scale)).astype(np.int8 if bits <= 8 else np.int16)
         kept = (np.abs(unary) >= min_weight) & (values != 0)
         counts = np.bincount(row[kept], minlength=len(ptr) - 1)
-        full = self.model((ptr, columns, unary, chain))
         sparse = SparseWeights(counts[counts > 0].astype(np.uint16), columns[kept], values[kept], scale)
-        return PrunedChainModel(
-            self.encoder.pruned(counts > 0),
-            sparse,
-            full.start,
-            full.end,
-            full.pair,
-            self.inner.labels,
-            self.pruning,
-        )
+        full = replace(self.model(weights).weights, unary=sparse)
+        return ChainModel(self.encoder.pruned(counts > 0), Pruned(full, self.pruning), self.inner.labels)

@@ -1,6 +1,7 @@
 """The hidden Markov model: counted, smoothed, decoded by Viterbi; and its emissions alone."""
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,10 @@ from chaffinch.learners.count import (
 )
 from chaffinch.learners.smoothing import SMOOTHINGS
 from chaffinch.model import LabelSet, TaggingModel
-from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import SymbolEncoder
+from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.text.document import LABEL, WORD
@@ -144,7 +147,7 @@ def _model(
     def stored(p: NDArray[np.float64]) -> NDArray[np.float32]:
         return np.ascontiguousarray(p if floor is None else np.maximum(p, floor), dtype=np.float32)
 
-    second = {}
+    second: dict[str, Any] = {}
     if moves.triple is not None and moves.first is not None and moves.last is not None:
         second = {"triple": stored(moves.triple), "first": stored(moves.first), "last": stored(moves.last)}
     weights = ChainWeights(
@@ -154,7 +157,7 @@ def _model(
         pair=stored(moves.pair),
         **second,
     )
-    return ChainModel(SymbolEncoder(table.symbols), weights, labels)
+    return ChainModel(SymbolEncoder(table.symbols), Additive(weights), labels)
 
 
 RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train_hmm, load)

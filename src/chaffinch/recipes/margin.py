@@ -14,8 +14,9 @@ from chaffinch.learners.margin import RESCALINGS, MarginLearner
 from chaffinch.learners.problem import MonomialExamples, Problem, SentenceExamples
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.model import TaggingModel
-from chaffinch.model.chain import ChainModel, ChainWeights
-from chaffinch.model.polynomial_chain import PolynomialChainModel, rising
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Additive, Polynomial, sorted_rows
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.progress import Progress
@@ -90,10 +91,7 @@ def load_ssvm(file: ModelFile) -> TaggingModel:
 
 def load_m3n(file: ModelFile) -> TaggingModel:
     """The model of a file: a kernel's, or a plain chain's."""
-    encoder = TemplateEncoder.loaded(file)
-    if "kernel" in file.header.details:
-        return PolynomialChainModel.loaded(file, encoder)
-    return ChainModel.loaded(file, encoder)
+    return ChainModel.loaded(file, TemplateEncoder.loaded(file))
 
 
 def _train(
@@ -113,14 +111,13 @@ def _train(
         examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
         problem = Problem(chain, Linear(Layout.chain(F, Y)), examples)
     else:
-        products = MonomialExamples(rows.sentences, *rising(rows, F), inner.y, map)
+        products = MonomialExamples(rows.sentences, *sorted_rows(rows, F), inner.y, map)
         problem = Problem(chain, MonomialScorer(Layout.chain(map.rows, Y), map), products)
 
     def model(scorer: Linear) -> TaggingModel:
         weights = ChainWeights.of(scorer, legal)
-        if map is None:
-            return ChainModel(encoder, weights, inner.labels)
-        return PolynomialChainModel(encoder, map, weights, inner.labels)
+        source = Additive(weights) if map is None else Polynomial(weights, map)
+        return ChainModel(encoder, source, inner.labels)
 
     best: list[TaggingModel] = []
     last: list[Callable[[], Linear]] = []

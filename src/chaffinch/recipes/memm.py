@@ -8,7 +8,8 @@ from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import Lbfgs, LikelihoodLearner, Sgd
 from chaffinch.model import TaggingModel
-from chaffinch.model.memm import MemmModel
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.potentials import LocallyNormalised
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_problem import Shape, made_problem
@@ -47,8 +48,9 @@ def train(task: TaggingTask, config: Memm) -> Trained:
     if config.optimiser == "lbfgs":
         learner = Lbfgs(c1=config.c1, c2=config.c2, start=sgd)
 
-    def model() -> MemmModel:
-        return MemmModel(encoder, shape.split(w, inner.legal if config.constraints else None), inner.labels)
+    def model() -> ChainModel:
+        weights = shape.split(w, inner.legal if config.constraints else None)
+        return ChainModel(encoder, LocallyNormalised(weights), inner.labels)
 
     passes = learner.passes(problem, w, task.seed, task.threads)
     history = driven(passes, w, model, task, config.patience)
@@ -57,7 +59,7 @@ def train(task: TaggingTask, config: Memm) -> Trained:
 
 def load(file: ModelFile) -> TaggingModel:
     """The model of a file."""
-    return MemmModel.loaded(file, TemplateEncoder.loaded(file))
+    return ChainModel.loaded(file, TemplateEncoder.loaded(file), local=True)
 
 
 RECIPE = Recipe("memm", "maximum-entropy Markov model", Memm, train, load, options=("weight",))

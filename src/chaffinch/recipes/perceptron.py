@@ -10,7 +10,9 @@ from chaffinch.learners.online import Epoch, OnlineLearner, epochs
 from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
 from chaffinch.learners.problem import Problem, SentenceExamples
 from chaffinch.model import TaggingModel
-from chaffinch.model.chain import ChainModel, ChainWeights
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Additive
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import encoded_without_labels, inner_labels
@@ -76,7 +78,7 @@ def _train_chain(
     )
 
     def model(epoch: Epoch) -> ChainModel:
-        return ChainModel(encoder, ChainWeights.of(epoch.scorer(), legal), inner.labels)
+        return ChainModel(encoder, Additive(ChainWeights.of(epoch.scorer(), legal)), inner.labels)
 
     def passes() -> Iterator[tuple[float, Callable[[], TaggingModel]]]:
         for epoch in epochs(learner, problem):

@@ -1,0 +1,125 @@
+"""The weights of a linear chain, in one layout for every model that is one."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.modelfile import Requirements
+from chaffinch.scorers import Linear
+
+Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
+"""Which label may follow which [Y, Y], begin [Y] and end [Y]."""
+
+UNARY = "unary"
+SHAPES: dict[str, tuple[str, ...]] = {
+    "start": ("Y",),
+    "end": ("Y",),
+    "pair": ("Y", "Y"),
+    "triple": ("Y", "Y", "Y"),
+    "first": ("Y", "Y"),
+    "last": ("Y", "Y"),
+}
+SECOND_ORDER = ("triple", "first", "last")
+
+# Unary weights of which more than this share are zero are stored without their zeros.
+SPARSE = 0.5
+
+
+@dataclass(frozen=True)
+class ChainWeights:
+    """Weights by part, float32; minus infinity forbids.
+
+    unary   [F, Y], dense or without its zeros
+    start   [Y], end [Y], pair [Y, Y]
+    triple  [Y, Y, Y], first [Y, Y], last [Y, Y]: second order only
+    bigrams [observations, Y, Y] for each template with y[-1]: added to ``pair`` where the template observes them
+    bits    unary weights are multiples of a scale, and a file stores them as whole numbers of so many bits
+    """
+
+    unary: NDArray[np.float32] | SparseWeights
+    start: NDArray[np.float32]
+    end: NDArray[np.float32]
+    pair: NDArray[np.float32]
+    triple: NDArray[np.float32] | None = None
+    first: NDArray[np.float32] | None = None
+    last: NDArray[np.float32] | None = None
+    bigrams: tuple[NDArray[np.float32], ...] = ()
+    bits: int | None = None
+
+    @classmethod
+    def of(cls, scorer: Linear, legal: Legal | None) -> "ChainWeights":
+        """A copy of the weights of a first-order scorer; transitions that are not legal get minus infinity."""
+        unary, pair, start, end = (scorer.block(name).copy() for name in (UNARY, "pair", "start", "end"))
+        if legal is not None:
+            follows, starts, ends = legal
+            pair[~follows], start[0, ~starts], end[0, ~ends] = -np.inf, -np.inf, -np.inf
+        return cls(unary, start[0], end[0], pair)
+
+    @property
+    def Y(self) -> int:
+        """How many inner labels there are."""
+        return len(self.start)
+
+    @property
+    def order(self) -> int:
+        """1, or 2 if there are weights of three labels in a row."""
+        return 1 if self.triple is None else 2
+
+    @property
+    def dense(self) -> NDArray[np.float32]:
+        """The unary weights with their zeros: float32 [F, Y]."""
+        return self.unary.dense(self.Y) if isinstance(self.unary, SparseWeights) else self.unary
+
+    def of_features(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        """The unary weights of some features: float32 [ids, Y]."""
+        if isinstance(self.unary, SparseWeights):
+            return self.unary.of_rows(ids).dense(self.Y)
+        return self.unary[ids]
+
+    def of_label(self, y: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The features that have a weight for label y, and the weights."""
+        if isinstance(self.unary, SparseWeights):
+            return self.unary.column(y)
+        return np.arange(len(self.unary), dtype=np.int32), self.unary[:, y]
+
+    def shared(self) -> dict[str, NDArray[np.float32]]:
+        """The blocks that are the same at every position, by name: all but unary and bigrams."""
+        return {name: block for name in SHAPES if (block := getattr(self, name)) is not None}
+
+    def packed(self) -> dict[str, NDArray[np.generic]]:
+        """The sections of a model file; unary weights without zeros if most are zero, or with ``bits``."""
+        arrays: dict[str, NDArray[np.generic]] = dict(self.shared())
+        arrays |= {f"bigrams.{l}": block for l, block in enumerate(self.bigrams)}
+        unary = self.unary
+        if not isinstance(unary, SparseWeights):
+            zeros = unary.size - np.count_nonzero(unary)
+            if self.bits is None and zeros <= SPARSE * unary.size:
+                return arrays | {UNARY: unary}
+            unary = SparseWeights.of(unary, self.bits)
+        return arrays | unary.arrays(UNARY)
+
+    @classmethod
+    def loaded(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
+        """The weights of a file, every size checked; the sizes F and Y are known.
+
+        observations: how many each template with y[-1] has
+        sparse:       the unary weights stay without their zeros
+        """
+        there = {n: s for n, s in SHAPES.items() if n not in SECOND_ORDER or need.has("triple")}
+        blocks = {name: need.array(name, np.float32, shape, potential=True) for name, shape in there.items()}
+        unary: NDArray[np.float32] | SparseWeights
+        bits = None
+        if sparse or not need.has(UNARY):
+            rows = SparseWeights.loaded(need.file, UNARY, need.size("F"), need.size("Y"))
+            unary, bits = rows if sparse else rows.dense(need.size("Y")), rows.bits
+        else:
+            unary = need.array(UNARY, np.float32, ("F", "Y"), potential=True)
+        bigrams = tuple(
+            need.array(f"bigrams.{l}", np.float32, (n, "Y", "Y"), finite=True)
+            for l, n in enumerate(observations)
+        )
+        if bigrams and "triple" in blocks:
+            raise need.fault("has templates with y[-1] and weights of order 2")
+        return cls(unary=unary, bigrams=bigrams, bits=bits, **blocks)

@@ -1,0 +1,470 @@
+"""Sources of potentials: how the weights of a chain and the features of a sentence become scores of labels.
+
+A chain model decodes, lists the best labellings and sums over all of them; what differs from model to model is here:
+
+    Additive           sums of weights                     CRFs, HMMs, perceptrons, margins, templates with y[-1]
+    Pruned             the same over few labels a token    CRFs of hundreds of labels
+    Polynomial         sums over products of features      margins with a quadratic or cubic kernel
+    LocallyNormalised  log-softmax given the label before  MEMMs
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import LinearChain, PrunedChain, score_rows
+from chaffinch.model.chain_evidence import START, ChainSentence, Kept, chain_terms, summing
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.encoders import CsrRows, Encoder, Rows, TokenFeatures
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.modelfile import Requirements
+from chaffinch.scorers import Layout
+from chaffinch.scorers.monomials import Monomials
+from chaffinch.structures import Chain, Parts
+
+# Numbers [tokens, Y] or [tokens, Y, Y] of potentials that are made at a time.
+CELLS = 1 << 22
+
+# Tokens of a block of a pruned chain, whose weights are made dense for the features of the block.
+PRUNED = 1024
+
+Block = tuple[Parts, NDArray[np.int64]]
+"""Potentials of some whole sentences, and the bounds of the sentences in tokens, from 0."""
+
+
+class NativeChain(Protocol):
+    """A chain of the core that decodes straight from rows of features, without potentials in Python."""
+
+    def tag(
+        self,
+        sentences: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        threads: int,
+    ) -> NDArray[np.int32]:
+        """The best labels of all tokens."""
+        ...
+
+    def kbest(
+        self,
+        sentences: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        k: int,
+        threads: int,
+    ) -> tuple[NDArray[np.int32], NDArray[np.float64], NDArray[np.int64]]:
+        """The k best labellings of each sentence, their scores, and how many each sentence has."""
+        ...
+
+    def marginals(
+        self,
+        sentences: NDArray[np.int64],
+        ptr: NDArray[np.int64],
+        ids: NDArray[np.int32],
+        threads: int,
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        """p(y_t|x) of all tokens, and log Z of each sentence."""
+        ...
+
+
+class Potentials(Protocol):
+    """What a chain model needs of its scores."""
+
+    @property
+    def weights(self) -> ChainWeights:
+        """The weights that the potentials are made of."""
+        ...
+
+    @property
+    def native(self) -> NativeChain | None:
+        """The chain of the core that has these potentials; None: they are made block by block."""
+        ...
+
+    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """The potentials of all sentences, block by block; ptr: bounds of the sentences."""
+        ...
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+        """One sentence with names for everything that adds to its scores, for explanations."""
+        ...
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """What rows of the unary weights stand for."""
+        ...
+
+    def details(self) -> Mapping[str, Any]:
+        """What a model file's header records."""
+        ...
+
+
+@dataclass(frozen=True)
+class Additive:
+    """The sum of the weights of a token's features; with templates of y[-1], pairs differ from token to token."""
+
+    weights: ChainWeights
+
+    @cached_property
+    def native(self) -> NativeChain | None:
+        """The linear chain of the core, unless pairs differ from token to token."""
+        w = self.weights
+        if w.bigrams:
+            return None
+        chain: NativeChain = LinearChain(w.dense, w.start, w.end, w.pair, w.triple, w.first, w.last)
+        return chain
+
+    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """Unary potentials are sums; all others are the weights, bigrams added to pairs."""
+        w, shared = self.weights, self.weights.shared()
+        for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=bool(w.bigrams))):
+            if w.bigrams:
+                after = a + np.flatnonzero(_inside(bounds))
+                shared["pair"] = self._pairs(_observations(rows)[after])
+            yield Parts(unary=_sums(rows, a, b, w.dense), **shared), bounds
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+        """Features, pairs and triples of labels, and pairs with what is observed beside them."""
+        weights, shared = _of_tokens(self.weights, found.ids), _double(self.weights)
+        names = labels.inner
+        sums, terms = summing(weights), chain_terms(names, shared, len(weights))
+        blocks = dict(shared)
+        if self.weights.bigrams:
+            blocks["pair"] = self._pairs(found.observations[1:]).astype(np.float64)
+
+        def with_bigrams(y: Sequence[int], t: int) -> dict[str, float]:
+            more = {}
+            for l, table in enumerate(self.weights.bigrams if t else ()):
+                if (o := int(found.observations[t, l])) >= 0:
+                    shown = found.observation_name(l, o)
+                    more[f"{names[y[t - 1]]} → {names[y[t]]}|{shown}"] = float(table[o, y[t - 1], y[t]])
+            return terms(y, t) | more
+
+        return ChainSentence(
+            Chain(self.weights.Y, order=self.weights.order),
+            labels,
+            found.words,
+            weights,
+            found.names,
+            lambda kept: Parts(unary=sums(kept), **blocks),
+            with_bigrams,
+        )
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The features'."""
+        return encoder.names(rows)
+
+    def details(self) -> Mapping[str, Any]:
+        """Nothing."""
+        return {}
+
+    def _pairs(self, observations: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Pair potentials [tokens, Y, Y] of tokens that follow another, given what the templates observe there."""
+        pair = np.repeat(self.weights.pair[None], len(observations), axis=0)
+        for l, table in enumerate(self.weights.bigrams):
+            o = observations[:, l]
+            pair[o >= 0] += table[o[o >= 0]]
+        return pair
+
+
+@dataclass(frozen=True)
+class Pruning:
+    """A token keeps the labels that its own features give a share of at least ``threshold``, ``most`` of them."""
+
+    threshold: float
+    most: int
+
+    SECTION = "pruning"
+
+    @classmethod
+    def loaded(cls, need: Requirements) -> "Pruning":
+        """What the header of a file records, checked."""
+        cut = need.file.header.details.get(cls.SECTION)
+        threshold, most = (cut.get("threshold"), cut.get("most")) if isinstance(cut, dict) else (None, None)
+        if (
+            not isinstance(threshold, int | float)
+            or not 0 <= threshold <= 1
+            or type(most) is not int
+            or most < 1
+        ):
+            raise need.fault("its header lacks a threshold and a number of labels for pruning")
+        return cls(float(threshold), most)
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The scores of :class:`Additive`, over the labels that pruning leaves at each token; sparse unary weights."""
+
+    weights: ChainWeights
+    pruning: Pruning
+
+    @cached_property
+    def native(self) -> "_Lattice":
+        """The pruned chain of the core."""
+        w, unary = self.weights, self.weights.unary
+        assert isinstance(unary, SparseWeights)
+        ptr = np.concatenate([[0], np.cumsum(unary.counts, dtype=np.int64)])
+        values = unary.values.astype(np.float32) * np.float32(unary.scale)
+        cut = (self.pruning.threshold, self.pruning.most)
+        return _Lattice(ptr, unary.columns, values, w.start, w.end, w.pair, *cut)
+
+    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """Labels that are not tried at a token have minus infinity there."""
+        for a, b, bounds in sentence_blocks(ptr, PRUNED):
+            own, ids = rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]]
+            used, places = np.unique(ids, return_inverse=True)
+            unary = np.zeros((b - a, self.weights.Y), np.float32)
+            score_rows(own, places.astype(np.int32), self.weights.of_features(used), unary)
+            unary[~self._tried(bounds, own, ids, threads)] = -np.inf
+            yield Parts(unary=unary, **self.weights.shared()), bounds
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+        """As of an additive chain, over the labels that are tried."""
+        every = found.ids
+        weights, blocks = _of_tokens(self.weights, every), _double(self.weights)
+        sums, terms = summing(weights), chain_terms(labels.inner, blocks, len(weights))
+        bounds = np.array([0, len(weights)], np.int64)
+
+        def tried(kept: Kept) -> Parts:
+            unary = sums(kept)
+            left = [ids[kept[t]] if t in kept else ids for t, ids in enumerate(every)]
+            ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
+            unary[~self._tried(bounds, ptr, np.concatenate(left), 1)] = -np.inf
+            return Parts(unary=unary, **blocks)
+
+        def whole() -> Parts:
+            return Parts(unary=sums({}), **blocks)
+
+        chain = Chain(self.weights.Y)
+        return ChainSentence(chain, labels, found.words, weights, found.names, tried, terms, whole=whole)
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The features'."""
+        return encoder.names(rows)
+
+    def details(self) -> Mapping[str, Any]:
+        """How labels are pruned."""
+        return {Pruning.SECTION: vars(self.pruning)}
+
+    def _tried(
+        self, bounds: NDArray[np.int64], ptr: NDArray[np.int64], ids: NDArray[np.int32], threads: int
+    ) -> NDArray[np.bool_]:
+        """Which labels each token tries: bool [tokens, Y]."""
+        p, _ = self.native.marginals(bounds, ptr, ids, threads)
+        return np.asarray(p.reshape(-1, self.weights.Y) != 0)
+
+
+class _Lattice(PrunedChain):
+    """The pruned chain with the interface of the linear one."""
+
+    def tag(
+        self, sentences: NDArray[np.int64], ptr: NDArray[np.int64], ids: NDArray[np.int32], threads: int
+    ) -> NDArray[np.int32]:
+        """The best labels of all tokens."""
+        return self.kbest(sentences, ptr, ids, 1, threads)[0]
+
+
+@dataclass(frozen=True)
+class Polynomial:
+    """Unary scores through a polynomial kernel, in the primal: weights of products of up to three features.
+
+    The products are enumerated as they are summed; neither they nor a Gram matrix is stored.
+    """
+
+    weights: ChainWeights
+    products: Monomials
+
+    SECTION = "kernel"
+    DEGREES = (1, 2, 3)
+
+    @property
+    def native(self) -> None:
+        """None: the core sums over products, and the chain is decoded from its potentials."""
+        return None
+
+    @cached_property
+    def _padded(self) -> NDArray[np.float32]:
+        """The unary weights in rows of whole vectors."""
+        w = self.weights.dense
+        block = Layout.choice(*w.shape)["choice"]
+        made = np.zeros((block.rows, block.stride), np.float32)
+        made[:, : block.columns] = w
+        return made
+
+    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """Unary potentials are the kernel's; all others are the weights."""
+        own, ids = sorted_rows(rows, self.products.D)
+        for a, b, bounds in sentence_blocks(ptr, _tokens(self.weights)):
+            here = np.ascontiguousarray(own[a : b + 1] - own[a])
+            unary = self.products.score(here, np.ascontiguousarray(ids[own[a] : own[b]]), self._padded)
+            unary = np.ascontiguousarray(unary[:, : self.weights.Y])
+            yield Parts(unary=unary, **self.weights.shared()), bounds
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+        """Products of features, and pairs of labels. A feature is in many products, so none is left out alone."""
+        ids = found.ids
+        ptr = np.cumsum([0, *map(len, ids)], dtype=np.int64)
+        listed = CsrRows(ptr, np.concatenate([np.zeros(0, np.int32), *ids]))
+        bounds, products = self.products.expanded(*sorted_rows(listed, self.products.D))
+        rows = [products[i:j] for i, j in pairwise(bounds.tolist())]
+        weights, blocks = _of_tokens(self.weights, rows), _double(self.weights)
+        sums = summing(weights)
+        return ChainSentence(
+            Chain(self.weights.Y),
+            labels,
+            found.words,
+            weights,
+            lambda t, places: self.names(found.encoder, rows[t][places]),
+            lambda kept: Parts(unary=sums(kept), **blocks),
+            chain_terms(labels.inner, blocks, len(weights)),
+            fixed=True,
+        )
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The features that are multiplied, such as ``bit3[0]=1 & bit9[0]=1``; row 0 is the constant."""
+        factors = [self.products.factors(row) for row in rows.tolist()]
+        single = sorted({f for product in factors for f in product})
+        named = dict(zip(single, encoder.names(np.array(single, np.int32)), strict=True))
+        return [" & ".join(named[f] for f in product) or "constant" for product in factors]
+
+    def details(self) -> Mapping[str, Any]:
+        """The kernel."""
+        map = self.products
+        return {self.SECTION: {"degree": map.degree, "gamma": map.gamma, "offset": map.offset}}
+
+    @classmethod
+    def loaded_products(cls, need: Requirements, F: int) -> Monomials:
+        """The products of F features that the kernel in the header of a file has, checked."""
+        kernel = need.file.header.details.get(cls.SECTION)
+        given = kernel if isinstance(kernel, dict) else {}
+        degree, gamma, offset = (given.get(name) for name in ("degree", "gamma", "offset"))
+        if (
+            type(degree) is not int
+            or degree not in cls.DEGREES
+            or not all(isinstance(v, float) and 0 < v < np.inf for v in (gamma, offset))
+        ):
+            raise need.fault("its header lacks a kernel of degree, gamma and offset")
+        return Monomials(F, degree, float(gamma), float(offset))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class LocallyNormalised:
+    """p(y|x) = product over t of p(y_t | y_{t-1}, x), each proportional to exp(unary_t[y_t] + pair[y_{t-1}][y_t]).
+
+    The score of a labelling is its log-probability. A transition of weight minus infinity has probability zero.
+    """
+
+    weights: ChainWeights
+
+    @property
+    def native(self) -> None:
+        """None: the chain is decoded from log-probabilities."""
+        return None
+
+    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
+        w = self.weights
+        for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=True)):
+            scores, inside = _sums(rows, a, b, w.dense), _inside(bounds)
+            unary = np.zeros_like(scores)
+            unary[~inside] = _log_softmax(scores[~inside] + w.start)
+            pair = _log_softmax(scores[inside][:, None, :] + w.pair)
+            yield Parts(unary=unary, pair=pair, end=w.end), bounds
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+        """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
+        weights, blocks = _of_tokens(self.weights, found.ids), _double(self.weights)
+        sums, named = summing(weights), chain_terms(labels.inner, blocks, len(weights))
+        start, pair, end = blocks["start"], blocks["pair"], blocks["end"]
+
+        def potentials(kept: Kept) -> Parts:
+            scores = sums(kept)
+            unary = np.zeros_like(scores)
+            unary[:1] = _log_softmax(scores[:1] + start)
+            return Parts(unary=unary, pair=_log_softmax(scores[1:, None, :] + pair), end=end)
+
+        whole = sums({})
+
+        def terms(y: Sequence[int], t: int) -> dict[str, float]:
+            row = start if t == 0 else pair[y[t - 1]]
+            after = START if t == 0 else labels.inner[y[t - 1]]
+            normaliser = float(np.logaddexp.reduce(whole[t] + row))
+            return named(y, t) | {f"normaliser after {after}": -normaliser}
+
+        chain = Chain(self.weights.Y)
+        return ChainSentence(chain, labels, found.words, weights, found.names, potentials, terms)
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The features'."""
+        return encoder.names(rows)
+
+    def details(self) -> Mapping[str, Any]:
+        """Nothing: the recipe says that it is one."""
+        return {}
+
+
+def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Runs of whole sentences of about so many tokens: the first token, the end, and the sentences' bounds from 0.
+
+    >>> [(a, b, bounds.tolist()) for a, b, bounds in sentence_blocks(np.array([0, 2, 3, 7, 8]), 3)]
+    [(0, 3, [0, 2, 3]), (3, 7, [0, 4]), (7, 8, [0, 1])]
+    """
+    first = 0
+    for n in range(1, len(ptr)):
+        if ptr[n] - ptr[first] >= tokens or n == len(ptr) - 1:
+            yield int(ptr[first]), int(ptr[n]), ptr[first : n + 1] - ptr[first]
+            first = n
+
+
+def sorted_rows(rows: Rows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The same rows with the ids of each in ascending order, each once."""
+    T = len(rows.ptr) - 1
+    keys = np.unique(np.repeat(np.arange(T), np.diff(rows.ptr)) * max(F, 1) + rows.ids)
+    of, ids = np.divmod(keys, max(F, 1))
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(of, minlength=T))]).astype(np.int64)
+    return ptr, ids.astype(np.int32)
+
+
+def _tokens(weights: ChainWeights, *, by_pair: bool = False) -> int:
+    """How many tokens a block has."""
+    return max(1, CELLS // weights.Y ** (2 if by_pair else 1))
+
+
+def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which tokens follow another in their sentence."""
+    inside = np.ones(int(bounds[-1]), bool)
+    inside[bounds[:-1][np.diff(bounds) > 0]] = False
+    return inside
+
+
+def _sums(rows: Rows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The sums of the weights of tokens a to b: float32 [b - a, Y]."""
+    out = np.zeros((b - a, w.shape[1]), np.float32)
+    score_rows(rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]], w, out)
+    return out
+
+
+def _observations(rows: Any) -> NDArray[np.int32]:
+    found: NDArray[np.int32] = rows.observations
+    return found
+
+
+def _of_tokens(weights: ChainWeights, ids: Sequence[NDArray[np.int32]]) -> list[NDArray[np.float64]]:
+    """The unary weights of each token's features, float64 [features, Y]."""
+    return [weights.of_features(here).astype(np.float64) for here in ids]
+
+
+def _double(weights: ChainWeights) -> dict[str, NDArray[np.float64]]:
+    return {name: block.astype(np.float64) for name, block in weights.shared().items()}
+
+
+def _log_softmax(scores: NDArray[Any]) -> NDArray[Any]:
+    """Along the last axis; a row in which nothing is allowed stays so."""
+    top = np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min)
+    shifted = scores - top
+    with np.errstate(divide="ignore"):
+        return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
