@@ -14,9 +14,9 @@ inline void check_bounds(std::span<const std::int64_t> bounds, std::size_t total
     for (std::size_t n = 0; n + 1 < bounds.size(); ++n) expect(bounds[n] <= bounds[n + 1], "bounds must not decrease");
 }
 
-inline BracketLabels bracket_labels(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, float toll) {
+inline structures::BracketLabels bracket_labels(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, float toll) {
     check_bounds(span(ptr), ids.size());
-    BracketLabels how{{ptr.data(), ptr.data() + ptr.size()}, {ids.data(), ids.data() + ids.size()}, 0, toll};
+    structures::BracketLabels how{{ptr.data(), ptr.data() + ptr.size()}, {ids.data(), ids.data() + ids.size()}, 0, toll};
     for (const std::int32_t b : how.brackets) {
         expect(b >= 0, "a bracket below 0");
         how.count = std::max<std::int64_t>(how.count, b + 1);

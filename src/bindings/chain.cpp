@@ -63,7 +63,7 @@ template <class Real> class BoundBatch {
     auto viterbi(std::size_t threads) const {
         std::vector<std::int32_t> labels(total());
         std::vector<double> scores(sentences());
-        run([&] { return viterbi_batch(batch_, threads, labels.data(), scores.data()); });
+        run([&] { return structures::viterbi_batch(batch_, threads, labels.data(), scores.data()); });
         return std::pair(given(std::move(labels)), given(std::move(scores)));
     }
 
@@ -72,7 +72,7 @@ template <class Real> class BoundBatch {
         std::vector<std::int32_t> labels(total() * k);
         std::vector<double> scores(sentences() * k);
         std::vector<std::int64_t> counts(sentences());
-        run([&] { return kbest_batch(batch_, k, threads, labels.data(), scores.data(), counts.data()); });
+        run([&] { return structures::kbest_batch(batch_, k, threads, labels.data(), scores.data(), counts.data()); });
         return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(counts)));
     }
 
@@ -86,7 +86,7 @@ template <class Real> class BoundBatch {
         std::vector<Real> triple(batch_.shared.order == 2 ? Y * Y * Y : 0);
         std::vector<Real> first(wanted(batch_.shared.first, Y * Y)), last(wanted(batch_.shared.last, Y * Y));
         const auto at = [](std::vector<Real>& v) { return v.empty() ? nullptr : v.data(); };
-        const ChainExpectations<Real> out{.unary = unary.data(),
+        const structures::ChainExpectations<Real> out{.unary = unary.data(),
                                           .unary_stride = batch_.shared.Y,
                                           .pair = by_position ? nullptr : pair.data(),
                                           .pair_stride = batch_.shared.Y,
@@ -94,27 +94,27 @@ template <class Real> class BoundBatch {
                                           .triple = at(triple),
                                           .first = at(first),
                                           .last = at(last)};
-        run([&] { return marginals_batch(batch_, threads, out, log_z.data()); });
+        run([&] { return structures::marginals_batch(batch_, threads, out, log_z.data()); });
         return std::tuple(given(std::move(log_z)), given(std::move(unary)), given(std::move(pair)),
                           given(std::move(triple)), given(std::move(first)), given(std::move(last)));
     }
 
     auto log_z(std::size_t threads) const {
         std::vector<double> values(sentences());
-        run([&] { return log_z_batch(batch_, threads, values.data()); });
+        run([&] { return structures::log_z_batch(batch_, threads, values.data()); });
         return given(std::move(values));
     }
 
     auto max_marginals(std::size_t threads) const {
         std::vector<Real> out(total() * static_cast<std::size_t>(batch_.shared.Y));
-        run([&] { return max_marginals_batch(batch_, threads, out.data()); });
+        run([&] { return structures::max_marginals_batch(batch_, threads, out.data()); });
         return given(std::move(out));
     }
 
     auto sample(std::int64_t n, std::uint64_t seed, std::size_t threads) const {
         expect(n >= 0, "n must be >= 0");
         std::vector<std::int32_t> labels(total() * n);
-        run([&] { return sample_batch(batch_, n, seed, threads, labels.data()); });
+        run([&] { return structures::sample_batch(batch_, n, seed, threads, labels.data()); });
         return given(std::move(labels));
     }
 
@@ -123,7 +123,7 @@ template <class Real> class BoundBatch {
     std::size_t sentences() const { return batch_.bounds.size() - 1; }
 
     template <class Kernel> void run(Kernel&& kernel) const {
-        Blocked blocked;
+        structures::Blocked blocked;
         {
             nb::gil_scoped_release released;
             blocked = kernel();
@@ -143,7 +143,7 @@ template <class Real> class BoundBatch {
                Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 2>, Maybe<Real, 3>, Maybe<Real, 3>,
                Maybe<Real, 2>, Maybe<Real, 2>>
         kept_; // the arrays live as long as the batch
-    ChainBatch<Real> batch_;
+    structures::ChainBatch<Real> batch_;
     std::int64_t steps_ = 0;
 };
 
@@ -180,7 +180,7 @@ void bind_chain(nb::module_& m) {
         [](In<float> x, Out<float> out) {
             expect(x.size() == out.size(), "x and out must have the same length");
             nb::gil_scoped_release released;
-            exp_rows(x.data(), static_cast<std::int64_t>(x.size()), out.data());
+            machine::exp_rows(x.data(), static_cast<std::int64_t>(x.size()), out.data());
         },
         nb::arg("x").noconvert(), nb::arg("out").noconvert(), "out = exp(x), as the sum programme takes it.");
 }

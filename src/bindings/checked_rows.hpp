@@ -18,11 +18,11 @@ inline void check_rows(const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
         last = p;
     }
     if (last > static_cast<std::int64_t>(ids.size())) throw nb::value_error("ptr runs past ids");
-    if (!all_below(span(ids).subspan(first, last - first), F)) throw nb::index_error("feature id out of range");
+    if (!scorers::all_below(span(ids).subspan(first, last - first), F)) throw nb::index_error("feature id out of range");
 }
 
 // The same of P parts, with as many values as ids.
-inline PartRows checked_rows(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, const In<float>& values,
+inline scorers::PartRows checked_rows(const In<std::int64_t>& ptr, const In<std::int32_t>& ids, const In<float>& values,
                              std::size_t P, std::size_t F) {
     if (ids.size() != values.size()) throw nb::value_error("ids and values must have the same length");
     check_rows(ptr, ids, P, static_cast<std::int64_t>(F));

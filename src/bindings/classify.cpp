@@ -21,7 +21,7 @@ namespace chaffinch::bindings {
 namespace {
 
 template <class Array> void check_table(const Array& w, std::int64_t F, std::int64_t Y) {
-    expect(static_cast<std::int64_t>(w.shape(0)) == F + 1 && static_cast<std::int64_t>(w.shape(1)) == padded(Y),
+    expect(static_cast<std::int64_t>(w.shape(0)) == F + 1 && static_cast<std::int64_t>(w.shape(1)) == machine::padded(Y),
            "weights must be [features + 1, padded labels]");
 }
 
@@ -30,7 +30,7 @@ struct DocumentRows {
     In<std::int64_t> ptr;
     In<std::int32_t> ids;
     In<float> values, by_feature, by_row;
-    Examples examples;
+    features::Examples examples;
 
     DocumentRows(In<std::int64_t> ptr_, In<std::int32_t> ids_, In<float> values_, std::int64_t F, float bias,
                  In<float> by_feature_, In<float> by_row_)
@@ -41,7 +41,7 @@ struct DocumentRows {
                    bounds.back() == static_cast<std::int64_t>(ids.size()),
                "DocumentRows: ptr must rise from 0 to the number of ids");
         expect(values.size() == 0 || values.size() == ids.size(), "DocumentRows: values must match ids, or be empty");
-        expect(F >= 0 && all_below(span(ids), F), "DocumentRows: a feature is out of range");
+        expect(F >= 0 && scorers::all_below(span(ids), F), "DocumentRows: a feature is out of range");
         expect((by_feature.size() == 0 && by_row.size() == 0) ||
                    (values.size() == 0 && static_cast<std::int64_t>(by_feature.size()) == F &&
                     by_row.size() + 1 == bounds.size()),
@@ -74,7 +74,7 @@ template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
 
 template <class Run> std::tuple<double, double> objective(const Run& self, std::size_t threads) {
     nb::gil_scoped_release released;
-    const DualObjective o = self.solver.objective(threads);
+    const learners::DualObjective o = self.solver.objective(threads);
     return {o.primal, o.dual};
 }
 
@@ -85,8 +85,8 @@ template <class Run> void weights(const Run& self, Out<float, 2> w) {
 }
 
 template <class Run> nb::ndarray<nb::numpy, float, nb::ndim<2>> release(Run& self) {
-    auto* w = new AlignedVector<float>(self.solver.release());
-    nb::capsule owner(w, [](void* p) noexcept { delete static_cast<AlignedVector<float>*>(p); });
+    auto* w = new machine::AlignedVector<float>(self.solver.release());
+    nb::capsule owner(w, [](void* p) noexcept { delete static_cast<machine::AlignedVector<float>*>(p); });
     const auto S = static_cast<std::size_t>(self.solver.S());
     return nb::ndarray<nb::numpy, float, nb::ndim<2>>(w->data(), {w->size() / S, S}, owner);
 }
@@ -99,7 +99,7 @@ template <class Run> void forget(Run& self, In<std::int64_t> which) {
 
 template <class Run> void scores(const Run& self, In<std::int64_t> which, Out<float, 2> out) {
     self.rows->check_order(which);
-    expect(out.shape(0) == which.size() && static_cast<std::int64_t>(out.shape(1)) == padded(self.Y),
+    expect(out.shape(0) == which.size() && static_cast<std::int64_t>(out.shape(1)) == machine::padded(self.Y),
            "scores must be [documents, padded labels]");
     nb::gil_scoped_release released;
     self.solver.scores(span(which), out.data());
@@ -128,19 +128,19 @@ template <class Run> void bind_holding_out(nb::class_<Run>& bound) {
 struct Rest {
     const DocumentRows* rows;
     std::int64_t Y;
-    DualRest solver;
+    learners::DualRest solver;
 };
 
 struct CrammerSinger {
     const DocumentRows* rows;
     std::int64_t Y;
-    DualCrammerSinger solver;
+    learners::DualCrammerSinger solver;
 };
 
 struct Logistic {
     const DocumentRows* rows;
     std::int64_t Y;
-    DualLogistic solver;
+    learners::DualLogistic solver;
 };
 
 // An objective and the optimiser that asks it, at one place.
@@ -148,15 +148,15 @@ struct BatchRun {
     In<float, 2> q;
     In<float> c;
     std::int64_t Y;
-    ChoiceObjective objective;
-    Lbfgs steps;
+    learners::ChoiceObjective objective;
+    learners::Lbfgs steps;
 
-    BatchRun(const DocumentRows& rows, In<float, 2> q_, In<float> c_, std::int64_t Y_, ChoiceLoss loss, double l2,
-             const LbfgsSettings& settings)
+    BatchRun(const DocumentRows& rows, In<float, 2> q_, In<float> c_, std::int64_t Y_, learners::ChoiceLoss loss, double l2,
+             const learners::LbfgsSettings& settings)
         : q(std::move(q_)), c(std::move(c_)), Y(Y_),
           objective(rows.examples, span(q), span(c), Y_, loss, l2, settings.threads),
           steps([this](const float* w, float* g) { return objective(w, g); },
-                AlignedVector<float>(static_cast<std::size_t>(objective.size())), {}, settings) {}
+                machine::AlignedVector<float>(static_cast<std::size_t>(objective.size())), {}, settings) {}
 };
 
 } // namespace
@@ -167,23 +167,23 @@ void bind_classify(nb::module_& m) {
              nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(), nb::arg("features"),
              nb::arg("bias"), nb::arg("by_feature").noconvert(), nb::arg("by_row").noconvert());
 
-    nb::enum_<MarginLoss>(m, "MarginLoss")
-        .value("hinge", MarginLoss::hinge)
-        .value("squared_hinge", MarginLoss::squared_hinge)
-        .value("squared", MarginLoss::squared);
+    nb::enum_<learners::MarginLoss>(m, "MarginLoss")
+        .value("hinge", learners::MarginLoss::hinge)
+        .value("squared_hinge", learners::MarginLoss::squared_hinge)
+        .value("squared", learners::MarginLoss::squared);
 
     nb::class_<Rest> rest(m, "DualRest", "One model per label against the rest, by dual coordinate descent.");
     rest.def(
             "__init__",
             [](Rest* self, const DocumentRows& rows, In<std::int64_t> label_ptr, In<std::int32_t> labels, In<float> C,
-               std::int64_t Y, MarginLoss loss, bool shrinking) {
+               std::int64_t Y, learners::MarginLoss loss, bool shrinking) {
                 const auto bounds = span(label_ptr);
                 expect(static_cast<std::int64_t>(bounds.size()) == rows.N() + 1 && bounds.front() == 0 &&
                            std::ranges::is_sorted(bounds) && bounds.back() == static_cast<std::int64_t>(labels.size()),
                        "DualRest: label_ptr must rise from 0 to the number of labels");
-                expect(Y > 0 && all_below(span(labels), Y), "DualRest: a label is out of range");
+                expect(Y > 0 && scorers::all_below(span(labels), Y), "DualRest: a label is out of range");
                 rows.check_penalties(C);
-                new (self) Rest{&rows, Y, DualRest(rows.examples, bounds, span(labels), span(C), Y, loss, shrinking)};
+                new (self) Rest{&rows, Y, learners::DualRest(rows.examples, bounds, span(labels), span(C), Y, loss, shrinking)};
             },
             nb::arg("rows"), nb::arg("label_ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("C").noconvert(),
             nb::arg("label_count"), nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
@@ -205,13 +205,13 @@ void bind_classify(nb::module_& m) {
         .def(
             "__init__",
             [](CrammerSinger* self, const DocumentRows& rows, In<std::int32_t> y, In<float> C, std::int64_t Y,
-               MarginLoss loss, bool shrinking) {
-                expect(loss != MarginLoss::squared, "DualCrammerSinger: the loss is the hinge or its square");
+               learners::MarginLoss loss, bool shrinking) {
+                expect(loss != learners::MarginLoss::squared, "DualCrammerSinger: the loss is the hinge or its square");
                 expect(static_cast<std::int64_t>(y.size()) == rows.N(), "DualCrammerSinger: one label per document");
-                expect(Y > 0 && all_below(span(y), Y), "DualCrammerSinger: a label is out of range");
+                expect(Y > 0 && scorers::all_below(span(y), Y), "DualCrammerSinger: a label is out of range");
                 rows.check_penalties(C);
-                new (self) CrammerSinger{&rows, Y, DualCrammerSinger(rows.examples, span(y), span(C), Y,
-                                                                      loss == MarginLoss::squared_hinge, shrinking)};
+                new (self) CrammerSinger{&rows, Y, learners::DualCrammerSinger(rows.examples, span(y), span(C), Y,
+                                                                      loss == learners::MarginLoss::squared_hinge, shrinking)};
             },
             nb::arg("rows"), nb::arg("y").noconvert(), nb::arg("C").noconvert(), nb::arg("label_count"),
             nb::arg("loss"), nb::arg("shrinking"), nb::keep_alive<1, 2>())
@@ -236,7 +236,7 @@ void bind_classify(nb::module_& m) {
                 const auto Y = static_cast<std::int64_t>(q.shape(1));
                 rows.check_targets(q, Y);
                 rows.check_penalties(C);
-                new (self) Logistic{&rows, Y, DualLogistic(rows.examples, span(q), span(C), Y)};
+                new (self) Logistic{&rows, Y, learners::DualLogistic(rows.examples, span(q), span(C), Y)};
             },
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("C").noconvert(), nb::keep_alive<1, 2>())
         .def(
@@ -249,25 +249,25 @@ void bind_classify(nb::module_& m) {
             nb::arg("order").noconvert(), "One pass in this order; the duality gap met.");
     bind_reading(logistic, "The dual distributions, float32 [documents, padded labels].");
 
-    nb::enum_<ChoiceLoss>(m, "ChoiceLoss")
-        .value("softmax", ChoiceLoss::softmax)
-        .value("sigmoid", ChoiceLoss::sigmoid)
-        .value("hinge", ChoiceLoss::hinge)
-        .value("perceptron", ChoiceLoss::perceptron);
+    nb::enum_<learners::ChoiceLoss>(m, "ChoiceLoss")
+        .value("softmax", learners::ChoiceLoss::softmax)
+        .value("sigmoid", learners::ChoiceLoss::sigmoid)
+        .value("hinge", learners::ChoiceLoss::hinge)
+        .value("perceptron", learners::ChoiceLoss::perceptron);
 
-    nb::class_<ChoiceSgd>(m, "ChoiceSgd", "Stochastic gradient descent over documents, plain or AdaGrad, averaged or not.")
+    nb::class_<learners::ChoiceSgd>(m, "ChoiceSgd", "Stochastic gradient descent over documents, plain or AdaGrad, averaged or not.")
         .def(
             "__init__",
-            [](ChoiceSgd* self, std::int64_t F, std::int64_t Y, ChoiceLoss loss, bool adaptive, bool average, double l1,
+            [](learners::ChoiceSgd* self, std::int64_t F, std::int64_t Y, learners::ChoiceLoss loss, bool adaptive, bool average, double l1,
                double l2) {
                 expect(F >= 0 && Y > 0 && l1 >= 0 && l2 >= 0, "ChoiceSgd: sizes and penalties must not be negative");
-                new (self) ChoiceSgd(F, Y, {loss, adaptive, average, l1, l2});
+                new (self) learners::ChoiceSgd(F, Y, {loss, adaptive, average, l1, l2});
             },
             nb::arg("features"), nb::arg("label_count"), nb::arg("loss"), nb::arg("adaptive"), nb::arg("average"),
             nb::arg("l1"), nb::arg("l2"))
         .def(
             "run",
-            [](ChoiceSgd& self, const DocumentRows& rows, In<float, 2> q, In<float> c, In<std::int64_t> order,
+            [](learners::ChoiceSgd& self, const DocumentRows& rows, In<float, 2> q, In<float> c, In<std::int64_t> order,
                std::int64_t batch, In<float> rates, std::size_t threads, Out<float, 2> w) {
                 expect(rows.examples.F == self.F(), "ChoiceSgd: rows have another number of features");
                 rows.check_targets(q, self.Y());
@@ -285,14 +285,14 @@ void bind_classify(nb::module_& m) {
             nb::arg("w").noconvert(), "Steps over the documents in this order; the sum of their losses as met.")
         .def(
             "settle",
-            [](ChoiceSgd& self, Out<float, 2> w) {
+            [](learners::ChoiceSgd& self, Out<float, 2> w) {
                 check_table(w, self.F(), self.Y());
                 self.settle(w.data());
             },
             nb::arg("w").noconvert(), "Bring every weight up to date with the penalties.")
         .def(
             "average",
-            [](const ChoiceSgd& self, In<float, 2> w, Out<float, 2> out) {
+            [](const learners::ChoiceSgd& self, In<float, 2> w, Out<float, 2> out) {
                 check_table(w, self.F(), self.Y());
                 check_table(out, self.F(), self.Y());
                 self.average(w.data(), out.data());
@@ -303,14 +303,14 @@ void bind_classify(nb::module_& m) {
     nb::class_<Batch>(m, "ChoiceBatch", "L-BFGS, or OWL-QN where l1 > 0, over the likelihood of all documents.")
         .def(
             "__init__",
-            [](Batch* self, const DocumentRows& rows, In<float, 2> q, In<float> c, ChoiceLoss loss, double l1, double l2,
+            [](Batch* self, const DocumentRows& rows, In<float, 2> q, In<float> c, learners::ChoiceLoss loss, double l1, double l2,
                std::size_t memory, std::size_t threads) {
                 const auto Y = static_cast<std::int64_t>(q.shape(1));
                 rows.check_targets(q, Y);
                 rows.check_penalties(c);
-                expect(loss == ChoiceLoss::softmax || loss == ChoiceLoss::sigmoid, "ChoiceBatch: the loss must be smooth");
+                expect(loss == learners::ChoiceLoss::softmax || loss == learners::ChoiceLoss::sigmoid, "ChoiceBatch: the loss must be smooth");
                 expect(l1 >= 0 && l2 >= 0, "ChoiceBatch: penalties must not be negative");
-                const LbfgsSettings settings{.c1 = l1, .memory = memory, .threads = threads};
+                const learners::LbfgsSettings settings{.c1 = l1, .memory = memory, .threads = threads};
                 new (self) Batch(&rows, std::make_unique<BatchRun>(rows, q, c, Y, loss, l2, settings));
             },
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(), nb::arg("loss"),
@@ -341,7 +341,7 @@ void bind_classify(nb::module_& m) {
         [](In<float, 2> w, std::size_t threads, Out<float> out) {
             expect(out.size() == w.shape(0), "row_strengths: one number per row");
             nb::gil_scoped_release released;
-            row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), w.data(), threads,
+            features::row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), w.data(), threads,
                           out.data());
         },
         nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(), "The largest |w| of each row.");
@@ -352,7 +352,7 @@ void bind_classify(nb::module_& m) {
             expect(q.shape(0) == w.shape(0) && q.shape(1) <= w.shape(1) && scales.size() == w.shape(0),
                    "round_rows: q and scales must have a row for each of w");
             nb::gil_scoped_release released;
-            round_rows(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(q.shape(1)),
+            features::round_rows(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(q.shape(1)),
                        static_cast<std::int64_t>(w.shape(1)), threads, w.data(), q.data(), scales.data());
         },
         nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("q").noconvert(), nb::arg("scales").noconvert(),
@@ -365,7 +365,7 @@ void bind_classify(nb::module_& m) {
             expect(static_cast<std::int64_t>(out.shape(0)) == rows.N(), "choice_scores: one row of scores per document");
             rows.check_weights(w, Y);
             nb::gil_scoped_release released;
-            choice_scores(rows.examples, Y, w.data(), threads, out.data());
+            scorers::choice_scores(rows.examples, Y, w.data(), threads, out.data());
         },
         nb::arg("rows"), nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(),
         "out float32 [documents, labels]: the score of every label.");

@@ -12,29 +12,29 @@ namespace chaffinch::bindings {
 
 namespace {
 
-Split split_named(const std::string& name) {
-    if (name == "separator") return Split::separator;
-    if (name == "spaces") return Split::spaces;
-    if (name == "last") return Split::last;
-    if (name == "whole") return Split::whole;
+text::Split split_named(const std::string& name) {
+    if (name == "separator") return text::Split::separator;
+    if (name == "spaces") return text::Split::spaces;
+    if (name == "last") return text::Split::last;
+    if (name == "whole") return text::Split::whole;
     throw nb::value_error("split must be separator, spaces, last or whole");
 }
 
-const char* fault_name(ColumnFault::Kind kind) {
+const char* fault_name(text::ColumnFault::Kind kind) {
     switch (kind) {
-    case ColumnFault::Kind::columns: return "columns";
-    case ColumnFault::Kind::empty_word: return "empty word";
-    case ColumnFault::Kind::row_number: return "row number";
-    case ColumnFault::Kind::long_line: return "long line";
-    case ColumnFault::Kind::nul: return "nul";
-    case ColumnFault::Kind::utf8: return "utf-8";
-    case ColumnFault::Kind::carriage_return: return "carriage return";
-    case ColumnFault::Kind::none: break;
+    case text::ColumnFault::Kind::columns: return "columns";
+    case text::ColumnFault::Kind::empty_word: return "empty word";
+    case text::ColumnFault::Kind::row_number: return "row number";
+    case text::ColumnFault::Kind::long_line: return "long line";
+    case text::ColumnFault::Kind::nul: return "nul";
+    case text::ColumnFault::Kind::utf8: return "utf-8";
+    case text::ColumnFault::Kind::carriage_return: return "carriage return";
+    case text::ColumnFault::Kind::none: break;
     }
     return "";
 }
 
-void check(const ColumnRules& rules) {
+void check(const text::ColumnRules& rules) {
     if (rules.columns < 1) throw nb::value_error("columns must be >= 1");
     if (rules.separator.empty()) throw nb::value_error("separator must not be empty");
     const auto outside = [&](std::int32_t c) { return c < 0 || c >= rules.columns; };
@@ -47,19 +47,19 @@ void check(const ColumnRules& rules) {
 
 std::string_view view(const nb::bytes& chunk) { return {static_cast<const char*>(chunk.data()), chunk.size()}; }
 
-nb::list strings(const Interner& types) {
+nb::list strings(const text::Interner& types) {
     nb::list out;
     for (std::int32_t id = 0; id < types.size(); ++id) out.append(nb::str(types[id].data(), types[id].size()));
     return out;
 }
 
-nb::tuple taken(ColumnText& self) {
-    SentenceBlock block = [&] {
+nb::tuple taken(text::ColumnText& self) {
+    text::SentenceBlock block = [&] {
         nb::gil_scoped_release released;
         return self.take();
     }();
     nb::list columns;
-    for (SentenceBlock::Column& column : block.columns)
+    for (text::SentenceBlock::Column& column : block.columns)
         columns.append(nb::make_tuple(strings(column.types), given(std::move(column.ids))));
     nb::list remarks;
     for (std::size_t n = 0; n + 1 < block.heads.size(); ++n) {
@@ -75,43 +75,43 @@ nb::tuple taken(ColumnText& self) {
 } // namespace
 
 void bind_corpus(nb::module_& m) {
-    nb::class_<ColumnText>(m, "ColumnText", "Reads a column file chunk by chunk.")
+    nb::class_<text::ColumnText>(m, "ColumnText", "Reads a column file chunk by chunk.")
         .def(
             "__init__",
-            [](ColumnText* self, const std::string& split, std::string separator, std::int32_t columns,
+            [](text::ColumnText* self, const std::string& split, std::string separator, std::int32_t columns,
                std::vector<std::int32_t> kept, std::int32_t word, std::string comment, std::string group,
                bool stray_comments, bool number_rows, std::int64_t longest, std::int64_t line) {
-                ColumnRules rules{split_named(split), std::move(separator), columns,        std::move(kept), word,
+                text::ColumnRules rules{split_named(split), std::move(separator), columns,        std::move(kept), word,
                                   std::move(comment), std::move(group),     stray_comments, number_rows,     longest};
                 check(rules);
-                new (self) ColumnText(std::move(rules), line);
+                new (self) text::ColumnText(std::move(rules), line);
             },
             nb::kw_only(), nb::arg("split"), nb::arg("separator"), nb::arg("columns"), nb::arg("kept"),
             nb::arg("word"), nb::arg("comment"), nb::arg("group"), nb::arg("stray_comments"), nb::arg("number_rows"),
             nb::arg("longest"), nb::arg("line"))
         .def(
             "feed",
-            [](ColumnText& self, const nb::bytes& chunk) {
+            [](text::ColumnText& self, const nb::bytes& chunk) {
                 const std::string_view bytes = view(chunk);
                 nb::gil_scoped_release released;
                 return self.feed(bytes);
             },
             nb::arg("chunk"), "Read on; False once something is wrong, see fault().")
-        .def("finish", &ColumnText::finish, "The input has ended; False if something is wrong.")
+        .def("finish", &text::ColumnText::finish, "The input has ended; False if something is wrong.")
         .def("take", &taken,
              "The sentences completed since the last call: (types, ids) per kept column, bounds [N+1], first lines "
              "[N], groups [N], remarks before each [N].")
         .def(
             "fault",
-            [](const ColumnText& self) {
-                const ColumnFault& f = self.fault();
+            [](const text::ColumnText& self) {
+                const text::ColumnFault& f = self.fault();
                 return nb::make_tuple(fault_name(f.kind), f.line, f.found,
                                       nb::bytes(f.content.data(), f.content.size()));
             },
             nb::sig("def fault(self) -> tuple[str, int, int, bytes]"),
             "Kind ('' if all is well), line, cells found, and the start of the line.");
     m.def(
-        "sound_prefix", [](const nb::bytes& bytes) { return sound_prefix(view(bytes)); }, nb::arg("bytes"),
+        "sound_prefix", [](const nb::bytes& bytes) { return text::sound_prefix(view(bytes)); }, nb::arg("bytes"),
         "How many bytes come before the first NUL or malformed UTF-8.");
 }
 

@@ -22,12 +22,12 @@ namespace chaffinch::bindings {
 namespace {
 
 template <class Real> void bind_objective(nb::module_& m, const char* name) {
-    using Objective = std::pair<Problem*, CrfObjective<Real>>;
+    using Objective = std::pair<Problem*, learners::CrfObjective<Real>>;
     nb::class_<Objective>(m, name, "f(w) = -log-likelihood + c2 |w|^2 over a CrfProblem, and its gradient.")
         .def(
             "__init__",
             [](Objective* self, Problem& p, double c2, std::size_t threads) {
-                new (self) Objective(&p, CrfObjective<Real>(p.shape, p.data, c2, p.trainable(), threads));
+                new (self) Objective(&p, learners::CrfObjective<Real>(p.shape, p.data, c2, p.trainable(), threads));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("threads") = 0, nb::keep_alive<1, 2>())
         .def(
@@ -70,27 +70,27 @@ void bind_crf(nb::module_& m) {
             },
             "Where pair, start, end, triple, first, last and the bigram rows begin.")
         .def_prop_ro(
-            "dual_bytes", [](const Problem& p) { return CrfSdca::bytes_needed(p.shape, p.data); },
+            "dual_bytes", [](const Problem& p) { return learners::CrfSdca::bytes_needed(p.shape, p.data); },
             "What CrfSdca would keep in memory besides the weights.");
 
     bind_objective<float>(m, "CrfObjective");
     bind_objective<double>(m, "CrfObjective64");
 
-    nb::class_<SdcaPass>(m, "SdcaPass", "What one pass of CrfSdca met.")
-        .def_ro("loss", &SdcaPass::loss)
-        .def_ro("penalty", &SdcaPass::penalty)
-        .def_ro("visited", &SdcaPass::visited)
-        .def_prop_ro("gap", &SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
+    nb::class_<learners::SdcaPass>(m, "SdcaPass", "What one pass of CrfSdca met.")
+        .def_ro("loss", &learners::SdcaPass::loss)
+        .def_ro("penalty", &learners::SdcaPass::penalty)
+        .def_ro("visited", &learners::SdcaPass::visited)
+        .def_prop_ro("gap", &learners::SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
 
-    using Sdca = std::pair<Problem*, CrfSdca>;
+    using Sdca = std::pair<Problem*, learners::CrfSdca>;
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
         .def(
             "__init__",
             [](Sdca* self, Problem& p, double c2, double still, bool skip_quiet, std::uint64_t seed, double factor) {
                 if (p.shape.order != 1 || p.data.allowed || !p.shape.observations.empty())
                     throw nb::value_error("CrfSdca: first order, no partial labels, no bigram templates");
-                SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
-                new (self) Sdca(&p, CrfSdca(p.shape, p.data, s, p.trainable()));
+                learners::SdcaSettings s{.c2 = c2, .factor = factor, .still = still, .skip_quiet = skip_quiet, .seed = seed};
+                new (self) Sdca(&p, learners::CrfSdca(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("still") = 0.001, nb::arg("skip_quiet") = true,
             nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
@@ -101,7 +101,7 @@ void bind_crf(nb::module_& m) {
         .def(
             "state",
             [](const Sdca& self) {
-                CrfSdca::State s = self.second.state();
+                learners::CrfSdca::State s = self.second.state();
                 return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)), given(std::move(s.loss)),
                                   given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
@@ -121,17 +121,17 @@ void bind_crf(nb::module_& m) {
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
             nb::arg("loss").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
 
-    using Sgd = std::pair<Problem*, std::unique_ptr<CrfSgd>>;
+    using Sgd = std::pair<Problem*, std::unique_ptr<learners::CrfSgd>>;
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")
         .def(
             "__init__",
             [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, std::uint64_t seed, std::int64_t block) {
                 if (block < 1) throw nb::value_error("CrfSgd: a block has at least one sentence");
-                SgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed};
-                new (self) Sgd(&p, std::make_unique<CrfSgd>(p.shape, p.data, s, p.trainable()));
+                learners::CrfSgdSettings s{.c2 = c2, .rate = rate, .epochs = epochs, .block = block, .seed = seed};
+                new (self) Sgd(&p, std::make_unique<learners::CrfSgd>(p.shape, p.data, s, p.trainable()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate") = 0.2, nb::arg("epochs") = 5, nb::arg("seed") = 1,
-            nb::arg("block") = SgdSettings{}.block, nb::keep_alive<1, 2>())
+            nb::arg("block") = learners::CrfSgdSettings{}.block, nb::keep_alive<1, 2>())
         .def(
             "run",
             [](Sgd& self, const Out<float>& w, std::size_t threads) {
@@ -152,17 +152,17 @@ void bind_crf(nb::module_& m) {
             },
             nb::arg("state").noconvert());
 
-    using Batch = std::pair<Problem*, std::unique_ptr<CrfBatch>>;
+    using Batch = std::pair<Problem*, std::unique_ptr<learners::CrfBatch>>;
     nb::class_<Batch>(m, "CrfBatch", "L-BFGS, or OWL-QN where c1 > 0, over a CrfProblem.")
         .def(
             "__init__",
             [](Batch* self, Problem& p, double c1, double c2, const Out<float>& w, bool fisher, std::size_t memory,
                std::size_t threads) {
-                const LbfgsSettings settings{.c1 = c1, .memory = memory, .threads = threads};
+                const learners::LbfgsSettings settings{.c1 = c1, .memory = memory, .threads = threads};
                 const float* from = p.weights(w);
                 nb::gil_scoped_release unlocked;
                 new (self) Batch(
-                    &p, std::make_unique<CrfBatch>(p.shape, p.data, c2, p.trainable(), from, fisher, settings));
+                    &p, std::make_unique<learners::CrfBatch>(p.shape, p.data, c2, p.trainable(), from, fisher, settings));
             },
             nb::arg("problem"), nb::arg("c1"), nb::arg("c2"), nb::arg("w").noconvert(), nb::arg("fisher") = false,
             nb::arg("memory") = 6, nb::arg("threads") = 0, nb::keep_alive<1, 2>())

@@ -41,8 +41,8 @@ class Problem {
         return w.data();
     }
 
-    CrfShape shape;
-    CrfData data;
+    learners::CrfShape shape;
+    learners::CrfData data;
 
   private:
     void check() const {
@@ -56,9 +56,9 @@ class Problem {
         expect(data.sentences.back() == T, "CrfProblem: sentences must end at the last token");
         expect(data.ptr.back() == static_cast<std::int64_t>(data.ids.size()), "CrfProblem: ptr must end at the last id");
         expect(T < (std::int64_t{1} << 31), "CrfProblem: too many tokens");
-        expect(all_below(data.ids, shape.F), "CrfProblem: a feature id is out of range");
+        expect(scorers::all_below(data.ids, shape.F), "CrfProblem: a feature id is out of range");
         expect(static_cast<std::int64_t>(data.y.size()) == T, "CrfProblem: y must have one label per token");
-        if (!data.soft && !data.allowed) expect(all_below(data.y, Y), "CrfProblem: a label is out of range");
+        if (!data.soft && !data.allowed) expect(scorers::all_below(data.y, Y), "CrfProblem: a label is out of range");
         const auto by_label = [&](const auto& a, const char* what) {
             if (a) expect(static_cast<std::int64_t>(a->shape(0)) == T && static_cast<std::int64_t>(a->shape(1)) == Y, what);
         };

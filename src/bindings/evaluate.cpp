@@ -30,14 +30,14 @@ class SpanCounter {
                 In<std::uint8_t> cells, bool loose, bool streamed, std::int32_t boundary_type, std::int32_t first_type)
         : labels_(labels), n_types_(n_types), cells_(span(cells).begin(), span(cells).end()),
           rules_{cells_, loose, streamed, boundary_type, first_type} {
-        if (cells_.size() != 2 * tag_prefixes * tag_prefixes) throw nb::value_error("the rule table has another size");
+        if (cells_.size() != 2 * evaluate::tag_prefixes * evaluate::tag_prefixes) throw nb::value_error("the rule table has another size");
         if (prefixes.size() != types.size() || (types.size() != 0 && types.size() != labels))
             throw nb::value_error("expected one prefix and one type for each label");
         if (n_types < 0 || boundary_type < 0 || (types.size() != 0 && boundary_type >= n_types))
             throw nb::value_error("type id out of range");
         check_ids(span(types), static_cast<std::size_t>(n_types));
         for (std::size_t i = 0; i < types.size(); ++i) {
-            if (prefixes.data()[i] >= tag_prefixes) throw nb::value_error("unknown tag prefix");
+            if (prefixes.data()[i] >= evaluate::tag_prefixes) throw nb::value_error("unknown tag prefix");
             tags_.push_back({prefixes.data()[i], types.data()[i]});
         }
     }
@@ -48,17 +48,17 @@ class SpanCounter {
         std::vector<std::int64_t> sums;
         {
             nb::gil_scoped_release released;
-            sums = tag_totals(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
+            sums = evaluate::tag_totals(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
         }
         return given(std::move(sums));
     }
 
     auto rows(In<std::int32_t> y, In<std::int32_t> y_hat, In<std::int64_t> ptr) const {
         check(y, y_hat, ptr);
-        SentenceCounts counts;
+        evaluate::SentenceCounts counts;
         {
             nb::gil_scoped_release released;
-            counts = tag_counts(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
+            counts = evaluate::tag_counts(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
         }
         return std::tuple(given(std::move(counts.ptr)), given(std::move(counts.columns)),
                           given(std::move(counts.values)));
@@ -68,10 +68,10 @@ class SpanCounter {
         if (tags_.empty()) throw nb::value_error("this counter knows no spans");
         check_bounds(span(ptr), y.size());
         check_ids(span(y), labels_);
-        SpanTable table;
+        evaluate::SpanTable table;
         {
             nb::gil_scoped_release released;
-            table = spans_of(span(y), span(ptr), tags_, rules_);
+            table = evaluate::spans_of(span(y), span(ptr), tags_, rules_);
         }
         return std::tuple(given(std::move(table.sentence)), given(std::move(table.begin)),
                           given(std::move(table.end)), given(std::move(table.type)));
@@ -88,8 +88,8 @@ class SpanCounter {
     std::size_t labels_;
     std::int32_t n_types_;
     std::vector<std::uint8_t> cells_;
-    std::vector<Tag> tags_;
-    SpanRules rules_;
+    std::vector<evaluate::Tag> tags_;
+    evaluate::SpanRules rules_;
 };
 
 auto resampled(In<std::int64_t> ptr, In<std::int32_t> columns, In<std::int32_t> values, std::int64_t K,
@@ -101,7 +101,7 @@ auto resampled(In<std::int64_t> ptr, In<std::int32_t> columns, In<std::int32_t> 
     std::vector<std::int64_t> sums(static_cast<std::size_t>(K * resamples));
     {
         nb::gil_scoped_release released;
-        resampled_sums({span(ptr), span(columns), span(values)}, K, coin ? Draw::coin : Draw::bootstrap, seed, threads,
+        evaluate::resampled_sums({span(ptr), span(columns), span(values)}, K, coin ? evaluate::Draw::coin : evaluate::Draw::bootstrap, seed, threads,
                        sums);
     }
     return given(std::move(sums));

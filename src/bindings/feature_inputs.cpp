@@ -16,7 +16,7 @@ Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &colu
         const auto [types, ids] = nb::cast<std::pair<nb::list, In<std::int32_t>>>(columns[s]);
         if (ids.size() != T) throw nb::value_error("one id per token");
         out.words.push_back(self.core.words());
-        Words &words = out.words.back();
+        features::Words &words = out.words.back();
         self.add(static_cast<std::int32_t>(s), types, external, growing, words);
         std::vector<std::int32_t> id_of; // of each type; types should be distinct, but need not be
         for (nb::handle type : types) id_of.push_back(words.texts.find(utf8(type)));

@@ -21,12 +21,12 @@ inline nb::handle item(const nb::list &list, std::size_t i) {
 // and never across a call into Python.
 class Engine {
   public:
-    Engine(Design design, nb::callable kinds) : core(std::move(design)) {
+    Engine(features::Design design, nb::callable kinds) : core(std::move(design)) {
         core.code_points().set_source([kinds](std::uint32_t page) {
             const auto made = nb::cast<nb::bytes>(kinds(page));
-            CodePoints::Page out{};
+            text::CodePoints::Page out{};
             for (std::size_t i = 0; i < std::min(out.size(), made.size()); ++i)
-                out[i] = static_cast<Kind>(static_cast<const char *>(made.data())[i]);
+                out[i] = static_cast<text::Kind>(static_cast<const char *>(made.data())[i]);
             return out;
         });
         empty_cache();
@@ -40,11 +40,11 @@ class Engine {
 
     // Adds words that are not there yet. Everything that Python must be asked is asked first.
     void add(std::int32_t source, const nb::list &fresh, const nb::callable &external, bool growing,
-             Words &words) {
+             features::Words &words) {
         std::vector<std::pair<std::size_t, nb::list>> columns;
         for (std::size_t c = 0; c < core.design().words.size(); ++c)
             if (core.design().words[c].source == source &&
-                core.design().words[c].function == WordFunction::external) {
+                core.design().words[c].function == text::WordFunction::external) {
                 columns.emplace_back(c, nb::cast<nb::list>(external(c, fresh)));
                 if (nb::len(columns.back().second) != nb::len(fresh))
                     throw nb::value_error("a column function must give one value per word");
@@ -54,10 +54,10 @@ class Engine {
         for (std::size_t i = 0; i < n; ++i) {
             const nb::handle word = item(fresh, i);
             const std::string_view text = utf8(word);
-            if (is_ascii(text)) continue;
+            if (text::is_ascii(text)) continue;
             lowered[i] = word.attr("lower")();
             for (std::size_t at = 0; at < text.size();) {
-                const auto [c, bytes] = code_point(text, at);
+                const auto [c, bytes] = text::code_point(text, at);
                 (void)core.code_points().kind(c);
                 at += bytes;
             }
@@ -78,16 +78,16 @@ class Engine {
         }
     }
 
-    FeatureEngine core;
-    std::vector<Words> cache; // [sources]
+    features::FeatureEngine core;
+    std::vector<features::Words> cache; // [sources]
     std::int64_t emptied = 0; // how often: ids into the cache are good for as long as this stays the same
 };
 
 // A token table as the engine reads it, with words of its own that no other call can touch.
 struct Table {
-    std::vector<Words> words;
+    std::vector<features::Words> words;
     std::vector<std::vector<std::int32_t>> ids;
-    Tokens tokens;
+    features::Tokens tokens;
 };
 
 Table read_table(Engine &self, const In<std::int64_t> &ptr, const nb::list &columns,
@@ -145,14 +145,14 @@ class ListReader {
         return last;
     }
 
-    void fill(std::size_t first, std::size_t last, Frame &frame) {
+    void fill(std::size_t first, std::size_t last, features::Frame &frame) {
         for (bool complete = false; !complete;) {
             complete = true;
             for (std::size_t s = 0; s < rows_.size(); ++s) complete = resolve(s, first, last) && complete;
         }
         std::vector<std::int64_t> bounds(last - first + 1);
         for (std::size_t n = first; n <= last; ++n) bounds[n - first] = ptr[n] - ptr[first];
-        Tokens tokens;
+        features::Tokens tokens;
         tokens.ptr = bounds;
         for (std::size_t s = 0; s < rows_.size(); ++s) {
             tokens.ids.emplace_back(ids_[s]);
@@ -171,10 +171,10 @@ class ListReader {
             std::size_t at;
             std::int32_t word;
         };
-        const Words &words = engine_.cache[s];
+        const features::Words &words = engine_.cache[s];
         std::vector<std::int32_t> &ids = ids_[s];
         std::vector<Unknown> unknown;
-        std::optional<Interner> texts; // of the words that are new, and the words themselves
+        std::optional<text::Interner> texts; // of the words that are new, and the words themselves
         nb::list fresh;
         ids.clear();
         for (std::size_t n = first; n < last; ++n) {

@@ -18,51 +18,51 @@ namespace chaffinch::bindings {
 
 namespace {
 
-const std::map<std::string_view, WordFunction> word_functions{
-    {"identity", WordFunction::identity},
-    {"lower", WordFunction::lower},
-    {"shape", WordFunction::shape},
-    {"long_shape", WordFunction::long_shape},
-    {"prefix", WordFunction::prefix},
-    {"suffix", WordFunction::suffix},
-    {"caps", WordFunction::caps},
-    {"digit", WordFunction::digit},
-    {"hyphen", WordFunction::hyphen},
-    {"fold", WordFunction::fold},
-    {"length", WordFunction::length},
-    {"punctuation", WordFunction::punctuation},
-    {"bit", WordFunction::bit},
-    {"preposition", WordFunction::preposition},
-    {"cluster", WordFunction::cluster},
-    {"external", WordFunction::external},
+const std::map<std::string_view, text::WordFunction> word_functions{
+    {"identity", text::WordFunction::identity},
+    {"lower", text::WordFunction::lower},
+    {"shape", text::WordFunction::shape},
+    {"long_shape", text::WordFunction::long_shape},
+    {"prefix", text::WordFunction::prefix},
+    {"suffix", text::WordFunction::suffix},
+    {"caps", text::WordFunction::caps},
+    {"digit", text::WordFunction::digit},
+    {"hyphen", text::WordFunction::hyphen},
+    {"fold", text::WordFunction::fold},
+    {"length", text::WordFunction::length},
+    {"punctuation", text::WordFunction::punctuation},
+    {"bit", text::WordFunction::bit},
+    {"preposition", text::WordFunction::preposition},
+    {"cluster", text::WordFunction::cluster},
+    {"external", text::WordFunction::external},
 };
 
-const std::map<std::string_view, SentenceFunction> sentence_functions{
-    {"bos", SentenceFunction::bos},
-    {"eos", SentenceFunction::eos},
-    {"brackets", SentenceFunction::brackets},
-    {"commas", SentenceFunction::commas},
-    {"numbers", SentenceFunction::numbers},
-    {"position", SentenceFunction::position},
-    {"remaining", SentenceFunction::remaining},
-    {"sentence_length", SentenceFunction::sentence_length},
-    {"mostly_capitals", SentenceFunction::mostly_capitals},
-    {"first_word", SentenceFunction::first_word},
-    {"last_word", SentenceFunction::last_word},
-    {"last_punctuation", SentenceFunction::last_punctuation},
-    {"last_preposition", SentenceFunction::last_preposition},
-    {"seen", SentenceFunction::seen},
-    {"run_length", SentenceFunction::run_length},
-    {"run_place", SentenceFunction::run_place},
-    {"run", SentenceFunction::run},
-    {"quoted", SentenceFunction::quoted},
-    {"elsewhere", SentenceFunction::elsewhere},
-    {"elsewhere_before", SentenceFunction::elsewhere_before},
-    {"elsewhere_after", SentenceFunction::elsewhere_after},
-    {"elsewhere_run", SentenceFunction::elsewhere_run},
-    {"elsewhere_first", SentenceFunction::elsewhere_first},
-    {"phrases", SentenceFunction::phrases},
-    {"phrases_list", SentenceFunction::phrases_list},
+const std::map<std::string_view, features::SentenceFunction> sentence_functions{
+    {"bos", features::SentenceFunction::bos},
+    {"eos", features::SentenceFunction::eos},
+    {"brackets", features::SentenceFunction::brackets},
+    {"commas", features::SentenceFunction::commas},
+    {"numbers", features::SentenceFunction::numbers},
+    {"position", features::SentenceFunction::position},
+    {"remaining", features::SentenceFunction::remaining},
+    {"sentence_length", features::SentenceFunction::sentence_length},
+    {"mostly_capitals", features::SentenceFunction::mostly_capitals},
+    {"first_word", features::SentenceFunction::first_word},
+    {"last_word", features::SentenceFunction::last_word},
+    {"last_punctuation", features::SentenceFunction::last_punctuation},
+    {"last_preposition", features::SentenceFunction::last_preposition},
+    {"seen", features::SentenceFunction::seen},
+    {"run_length", features::SentenceFunction::run_length},
+    {"run_place", features::SentenceFunction::run_place},
+    {"run", features::SentenceFunction::run},
+    {"quoted", features::SentenceFunction::quoted},
+    {"elsewhere", features::SentenceFunction::elsewhere},
+    {"elsewhere_before", features::SentenceFunction::elsewhere_before},
+    {"elsewhere_after", features::SentenceFunction::elsewhere_after},
+    {"elsewhere_run", features::SentenceFunction::elsewhere_run},
+    {"elsewhere_first", features::SentenceFunction::elsewhere_first},
+    {"phrases", features::SentenceFunction::phrases},
+    {"phrases_list", features::SentenceFunction::phrases_list},
 };
 
 std::vector<std::string_view> views(const nb::list &strings) {
@@ -71,7 +71,7 @@ std::vector<std::string_view> views(const nb::list &strings) {
     return out;
 }
 
-nb::list strings(const Interner &table) {
+nb::list strings(const text::Interner &table) {
     nb::list out;
     for (std::int32_t id = 0; id < table.size(); ++id)
         out.append(nb::str(table[id].data(), table[id].size()));
@@ -82,7 +82,7 @@ using RowArrays = std::tuple<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>,
                              nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>,
                              nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>>;
 
-RowArrays handed_over(Rows &&rows, std::vector<std::int32_t> &&observations, std::size_t L) {
+RowArrays handed_over(features::TokenRows &&rows, std::vector<std::int32_t> &&observations, std::size_t L) {
     const std::size_t T = rows.ptr.size() - 1;
     const auto nnz = static_cast<std::size_t>(rows.ptr.back());
     std::int32_t *ids = rows.ids.release();
@@ -93,7 +93,7 @@ RowArrays handed_over(Rows &&rows, std::vector<std::int32_t> &&observations, std
             nb::ndarray<nb::numpy, std::int32_t, nb::ndim<2>>(kept->data(), {T, L}, keeper)};
 }
 
-Design design_of(std::int32_t sources,
+features::Design design_of(std::int32_t sources,
                  const std::vector<std::tuple<std::int32_t, std::string, std::int32_t>> &words,
                  const std::vector<std::pair<std::string, std::int32_t>> &sentences,
                  std::vector<std::string> names,
@@ -103,7 +103,7 @@ Design design_of(std::int32_t sources,
     const auto need = [](bool fine, const char *what) {
         if (!fine) throw nb::value_error(what);
     };
-    Design out;
+    features::Design out;
     out.sources = sources;
     out.names = std::move(names);
     out.marked = marked;
@@ -121,7 +121,7 @@ Design design_of(std::int32_t sources,
     need(out.names.size() == columns, "one name per column");
     need(templates.size() < 0xFFFF, "at most 65,534 templates");
     for (const auto &[atoms, window, labels] : templates) {
-        Template t{{}, window, labels};
+        features::Template t{{}, window, labels};
         for (const auto &[column, offset] : atoms) {
             need(column >= 0 && static_cast<std::size_t>(column) < columns,
                  "template of a column that is not there");
@@ -135,33 +135,33 @@ Design design_of(std::int32_t sources,
 }
 
 // Sentence columns name a word column or a list of phrases; both must exist.
-void check_arguments(const Design &design) {
-    for (const SentenceColumn &column : design.sentences) {
+void check_arguments(const features::Design &design) {
+    for (const features::SentenceColumn &column : design.sentences) {
         const auto within = [&](std::size_t n) {
             if (column.argument < 0 || static_cast<std::size_t>(column.argument) >= n)
                 throw nb::value_error("sentence column without its argument");
         };
-        if (reads_column(column.function)) within(design.words.size());
-        if (column.function == SentenceFunction::phrases_list) within(design.lists.size());
+        if (features::reads_column(column.function)) within(design.words.size());
+        if (column.function == features::SentenceFunction::phrases_list) within(design.lists.size());
     }
     if (design.triggers.size() > 8) throw nb::value_error("at most 8 trigger words");
-    if (design.lists.size() > static_cast<std::size_t>(Phrases::most_lists))
+    if (design.lists.size() > static_cast<std::size_t>(features::Phrases::most_lists))
         throw nb::value_error("at most 64 lists of phrases");
 }
 
 std::pair<nb::ndarray<nb::numpy, std::int64_t, nb::ndim<1>>, RowArrays>
 find_lists(Engine &self, const nb::list &columns, const nb::callable &external) {
-    if (std::ranges::any_of(self.cache, [](const Words &w) { return w.texts.size() > (1 << 20); }))
+    if (std::ranges::any_of(self.cache, [](const features::Words &w) { return w.texts.size() > (1 << 20); }))
         self.empty_cache();
     ListReader reader(self, columns, external);
     const auto T = static_cast<std::size_t>(reader.ptr.back());
     const std::size_t L = self.core.n_labelled();
-    Rows out;
+    features::TokenRows out;
     out.reserve(T * self.core.slots());
     out.ptr.assign(T + 1, 0);
     std::vector<std::int32_t> observations(T * L);
     std::size_t written = 0;
-    Frame frame;
+    features::Frame frame;
     for (std::size_t first = 0; first < reader.sentences();) {
         const std::size_t last = reader.stretch(first);
         reader.fill(first, last, frame);
@@ -192,10 +192,10 @@ void bind_features(nb::module_ &m) {
                const std::vector<std::pair<std::string, nb::list>> &lists, bool fold,
                const nb::list &cluster_words, In<std::int32_t> cluster_path, const nb::list &cluster_paths,
                nb::callable kinds) {
-                Design design = design_of(sources, words, sentences, std::move(names), templates, marked);
+                features::Design design = design_of(sources, words, sentences, std::move(names), templates, marked);
                 design.prepositions = std::move(prepositions);
                 design.triggers = std::move(triggers);
-                design.phrases = Phrases(fold);
+                design.phrases = features::Phrases(fold);
                 for (const auto &[name, phrases] : lists) {
                     for (nb::handle phrase : phrases)
                         design.phrases.add(views(nb::cast<nb::list>(phrase)),
@@ -236,7 +236,7 @@ void bind_features(nb::module_ &m) {
                 if (min_count < 1) throw nb::value_error("min_count must be >= 1");
                 const Table table = read_table(self, ptr, columns, groups, external, true);
                 std::vector<std::int32_t> observations;
-                Rows rows;
+                features::TokenRows rows;
                 {
                     nb::gil_scoped_release unlocked;
                     rows = self.core.fit(table.tokens, min_count, threads, observations);
@@ -254,7 +254,7 @@ void bind_features(nb::module_ &m) {
                std::optional<In<std::int32_t>> groups, const nb::callable &external, std::size_t threads) {
                 const Table table = read_table(self, ptr, columns, groups, external, false);
                 std::vector<std::int32_t> observations;
-                Rows rows;
+                features::TokenRows rows;
                 {
                     nb::gil_scoped_release unlocked;
                     rows = self.core.find(table.tokens, threads, observations);
@@ -301,7 +301,7 @@ void bind_features(nb::module_ &m) {
         .def("runs", [](const Engine &self) { return strings(self.core.runs()); })
         .def("state",
              [](const Engine &self) {
-                 const IndexState &s = self.core.state();
+                 const features::IndexState &s = self.core.state();
                  return std::tuple(given(std::vector(s.feature_template)), given(std::vector(s.feature_key)),
                                    given(std::vector(s.observation_ptr)),
                                    given(std::vector(s.observation_key)), given(std::vector(s.join_ptr)),
@@ -314,7 +314,7 @@ void bind_features(nb::module_ &m) {
                In<std::uint64_t> feature_key, In<std::int64_t> observation_ptr,
                In<std::uint64_t> observation_key, In<std::int64_t> join_ptr, In<std::uint64_t> join_key) {
                 const auto copy = [](const auto &a) { return std::vector(a.data(), a.data() + a.size()); };
-                IndexState state{copy(feature_template), copy(feature_key), copy(observation_ptr),
+                features::IndexState state{copy(feature_template), copy(feature_key), copy(observation_ptr),
                                  copy(observation_key),  copy(join_ptr),    copy(join_key)};
                 self.core.restore(std::move(values), runs, std::move(state));
                 self.empty_cache();

@@ -22,8 +22,8 @@ using namespace online;
 using Offsets = std::vector<std::tuple<std::vector<std::int32_t>, std::int64_t, std::int32_t>>; // ..., observations, column
 using Needs = std::vector<std::tuple<std::int32_t, std::int32_t, std::int32_t>>;
 
-std::vector<LabelContext::Template> templates_of(const Offsets& given_in, std::int64_t Y, bool forward) {
-    std::vector<LabelContext::Template> out;
+std::vector<search::LabelContext::Template> templates_of(const Offsets& given_in, std::int64_t Y, bool forward) {
+    std::vector<search::LabelContext::Template> out;
     for (const auto& [offsets, observations, column] : given_in) {
         out.push_back({offsets, observations, column});
         expect(column >= -1 && column < 1000, "a label template's column is out of range");
@@ -31,12 +31,12 @@ std::vector<LabelContext::Template> templates_of(const Offsets& given_in, std::i
         expect(std::ranges::all_of(offsets, [](std::int32_t o) { return o != 0 && o > -1000 && o < 1000; }),
                "label templates look at other positions, less than 1000 away");
         expect(!forward || offsets.back() < 0, "search from left to right reads labels to the left only");
-        expect(LabelContext::fits(Y, out.back()), "a label template has too many contexts");
+        expect(search::LabelContext::fits(Y, out.back()), "a label template has too many contexts");
     }
     return out;
 }
 
-std::optional<LabelAutomaton> automaton_of(std::int64_t Y, const Maybe<std::uint8_t, 2>& transitions,
+std::optional<search::LabelAutomaton> automaton_of(std::int64_t Y, const Maybe<std::uint8_t, 2>& transitions,
                                            const Maybe<std::uint8_t, 1>& start, const Maybe<std::uint8_t, 1>& end,
                                            const Needs& needs) {
     expect(needs.size() <= 8, "at most 8 needs");
@@ -46,16 +46,16 @@ std::optional<LabelAutomaton> automaton_of(std::int64_t Y, const Maybe<std::uint
     expect(!start || start->size() == y, "start must be [labels]");
     expect(!end || end->size() == y, "end must be [labels]");
     const std::vector<std::uint8_t> all(y * y, 1);
-    std::vector<LabelAutomaton::Need> rules;
+    std::vector<search::LabelAutomaton::Need> rules;
     for (const auto& [label, needed, since] : needs) {
         expect(label >= 0 && label < Y && needed >= 0 && needed < Y && since >= -1 && since < Y, "a need names no label");
         rules.push_back({label, needed, since});
     }
-    return LabelAutomaton(Y, transitions ? transitions->data() : all.data(), start ? start->data() : all.data(),
+    return search::LabelAutomaton(Y, transitions ? transitions->data() : all.data(), start ? start->data() : all.data(),
                           end ? end->data() : all.data(), rules);
 }
 
-void check_observations(const In<std::int32_t, 2>& observations, std::int64_t tokens, const LabelContext& context) {
+void check_observations(const In<std::int32_t, 2>& observations, std::int64_t tokens, const search::LabelContext& context) {
     expect(static_cast<std::int64_t>(observations.shape(0)) == tokens &&
                static_cast<std::int64_t>(observations.shape(1)) == context.columns(),
            "observations must be [tokens, columns of the label templates]");
@@ -75,15 +75,15 @@ void check_known(const Maybe<std::int32_t, 1>& known, std::int64_t tokens, std::
     expect(std::ranges::all_of(span(*known), [Y](std::int32_t y) { return y >= -1 && y < Y; }), "a known label is out of range");
 }
 
-Direction direction_named(const std::string& name) {
-    if (name == "left-to-right") return Direction::left_to_right;
-    if (name == "easiest-first") return Direction::easiest_first;
+search::Direction direction_named(const std::string& name) {
+    if (name == "left-to-right") return search::Direction::left_to_right;
+    if (name == "easiest-first") return search::Direction::easiest_first;
     throw nb::value_error("direction must be left-to-right or easiest-first");
 }
 
-Ease ease_named(const std::string& name) {
-    if (name == "score") return Ease::score;
-    if (name == "margin") return Ease::margin;
+search::Ease ease_named(const std::string& name) {
+    if (name == "score") return search::Ease::score;
+    if (name == "margin") return search::Ease::margin;
     throw nb::value_error("ease must be score or margin");
 }
 
@@ -98,20 +98,20 @@ class IncrementalTrainer {
         : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
           observations_(std::move(observations)), known_(std::move(known)), context_(F, Y, templates_of(templates, Y, search != "easiest-first")),
           automaton_(automaton_of(Y, transitions, start, end, needs)), rule_(rule_named(rule, amount)),
-          weights_(context_.rows() * padded(Y), is_confident(rule_)) {
+          weights_(context_.rows() * machine::padded(Y), learners::is_confident(rule_)) {
         check_observations(observations_, data_.tokens(), context_);
-        if (min_updates > 1) weights_.hide(padded(Y), min_updates);
+        if (min_updates > 1) weights_.hide(machine::padded(Y), min_updates);
         check_known(known_, data_.tokens(), Y);
-        const Observed x{data_.examples, observations_.data(), pointer(known_)};
-        const LabelAutomaton* automaton = automaton_ ? &*automaton_ : nullptr;
+        const search::Observed x{data_.examples, observations_.data(), pointer(known_)};
+        const search::LabelAutomaton* automaton = automaton_ ? &*automaton_ : nullptr;
         if (search == "beam") {
             expect(width >= 1, "the beam must be at least 1 wide");
-            search_ = std::make_unique<BeamSearch>(x, data_.gold(), context_, automaton,
-                                                   BeamSettings{.width = width, .max_violation = max_violation});
+            search_ = std::make_unique<search::BeamSearch>(x, data_.gold(), context_, automaton,
+                                                   search::BeamSettings{.width = width, .max_violation = max_violation});
         } else {
-            const IncrementalSettings settings{
+            const search::IncrementalSettings settings{
                 .direction = direction_named(search), .ease = ease_named(ease), .global = global, .tries = tries};
-            search_ = std::make_unique<IncrementalSearch>(x, data_.gold(), context_, automaton, settings, seed);
+            search_ = std::make_unique<search::IncrementalSearch>(x, data_.gold(), context_, automaton, settings, seed);
         }
     }
 
@@ -145,11 +145,11 @@ class IncrementalTrainer {
     Labelled data_;
     In<std::int32_t, 2> observations_;
     Maybe<std::int32_t, 1> known_;
-    LabelContext context_;
-    std::optional<LabelAutomaton> automaton_;
-    AnyRule rule_;
-    OnlineWeights weights_;
-    std::variant<std::unique_ptr<IncrementalSearch>, std::unique_ptr<BeamSearch>> search_;
+    search::LabelContext context_;
+    std::optional<search::LabelAutomaton> automaton_;
+    learners::AnyRule rule_;
+    learners::OnlineWeights weights_;
+    std::variant<std::unique_ptr<search::IncrementalSearch>, std::unique_ptr<search::BeamSearch>> search_;
 };
 
 class BoundTagger {
@@ -168,17 +168,17 @@ class BoundTagger {
     auto tag(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
              const std::string& direction, const std::string& ease, float temperature, bool details,
              std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
-        const Observed x = observed(sentences, ptr, ids, observations, known);
+        const search::Observed x = observed(sentences, ptr, ids, observations, known);
         const auto tokens = ptr.size() - 1;
         const std::size_t cells = details ? tokens * static_cast<std::size_t>(tagger_.labels()) : 0;
         std::vector<std::int32_t> labels(tokens), order(details ? tokens : 0);
         std::vector<float> scores(cells), p(cells);
         expect(temperature > 0, "temperature must be > 0");
-        Decisions out{.labels = labels.data()};
+        search::Decisions out{.labels = labels.data()};
         if (details) out.order = order.data(), out.scores = scores.data(), out.p = p.data();
-        const Direction where = direction_named(direction);
-        const Ease how = ease_named(ease);
-        expect(where == Direction::easiest_first || tagger_.context().right() == 0,
+        const search::Direction where = direction_named(direction);
+        const search::Ease how = ease_named(ease);
+        expect(where == search::Direction::easiest_first || tagger_.context().right() == 0,
                "search from left to right reads labels to the left only");
         {
             nb::gil_scoped_release released;
@@ -189,7 +189,7 @@ class BoundTagger {
 
     auto beam(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
               std::int64_t width, std::int64_t k, std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
-        const Observed x = observed(sentences, ptr, ids, observations, known);
+        const search::Observed x = observed(sentences, ptr, ids, observations, known);
         expect(width >= 1 && k >= 1, "width and k must be >= 1");
         expect(tagger_.context().right() == 0, "beam search reads labels to the left only");
         std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
@@ -211,7 +211,7 @@ class BoundTagger {
         const auto made = templates_of(templates, Y, false);
         expect(of.size() == keys.size() && weights.shape(0) == keys.size() && weights.shape(1) == unary.shape(1),
                "contexts: template, key and weights differ in number");
-        expect(all_below(span(of), static_cast<std::int64_t>(made.size())), "a context's template is out of range");
+        expect(scorers::all_below(span(of), static_cast<std::int64_t>(made.size())), "a context's template is out of range");
         std::vector<std::uint64_t> spans;
         for (const auto& t : made) {
             std::uint64_t s = static_cast<std::uint64_t>(t.observations);
@@ -228,16 +228,16 @@ class BoundTagger {
         return static_cast<std::int64_t>(unary.shape(0));
     }
 
-    Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
+    search::Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
                       const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known) const {
-        const SentenceRows x{span(sentences), span(ptr), span(ids)};
+        const scorers::SentenceRows x{span(sentences), span(ptr), span(ids)};
         check_examples(x, tagger_.features());
         check_observations(observations, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.context());
         check_known(known, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.labels());
         return {x, observations.data(), pointer(known)};
     }
 
-    IncrementalTagger tagger_;
+    search::IncrementalTagger tagger_;
 };
 
 } // namespace

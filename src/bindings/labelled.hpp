@@ -19,23 +19,23 @@ template <class T, std::size_t Dims> using Maybe = std::optional<In<T, Dims>>;
 
 template <class Array> auto pointer(const std::optional<Array>& a) { return a ? a->data() : nullptr; }
 
-inline AnyRule rule_named(const std::string& name, double amount) {
-    if (name == "perceptron") return PerceptronRule{};
-    if (name == "margin-perceptron") return MarginPerceptronRule{.step = static_cast<float>(amount)};
-    if (name == "pa") return PassiveAggressiveRule{.C = amount, .tau = {}, .length = {}};
-    if (name == "mira") return MiraRule{.C = amount, .tau = {}, .length = {}};
-    if (name == "arow") return ArowRule{.r = amount};
+inline learners::AnyRule rule_named(const std::string& name, double amount) {
+    if (name == "perceptron") return learners::PerceptronRule{};
+    if (name == "margin-perceptron") return learners::MarginPerceptronRule{.step = static_cast<float>(amount)};
+    if (name == "pa") return learners::PassiveAggressiveRule{.C = amount, .tau = {}, .length = {}};
+    if (name == "mira") return learners::MiraRule{.C = amount, .tau = {}, .length = {}};
+    if (name == "arow") return learners::ArowRule{.r = amount};
     throw nb::value_error("rule must be perceptron, margin-perceptron, pa, mira or arow");
 }
 
-inline void check_examples(const SentenceRows& x, std::int64_t F) {
+inline void check_examples(const scorers::SentenceRows& x, std::int64_t F) {
     const auto rising = [](std::span<const std::int64_t> bounds) {
         return !bounds.empty() && bounds.front() == 0 && std::ranges::is_sorted(bounds);
     };
     expect(rising(x.sentences) && rising(x.ptr), "bounds must start at 0 and not fall");
     expect(x.sentences.back() == static_cast<std::int64_t>(x.ptr.size()) - 1, "sentences must end at the last token");
     expect(x.ptr.back() == static_cast<std::int64_t>(x.ids.size()), "ptr must end at the last id");
-    expect(all_below(x.ids, F), "a feature id is out of range");
+    expect(scorers::all_below(x.ids, F), "a feature id is out of range");
 }
 
 // Sentences with features and labels, checked once; the arrays live as long as this.
@@ -49,7 +49,7 @@ class Labelled {
         check_examples(examples, F);
         const auto T = static_cast<std::int64_t>(examples.ptr.size()) - 1;
         expect(static_cast<std::int64_t>(gold_.size()) == T, "there must be one label per token");
-        expect(all_below(span(gold_), Y), "a label is out of range");
+        expect(scorers::all_below(span(gold_), Y), "a label is out of range");
     }
 
     std::span<const std::int32_t> gold() const { return span(gold_); }
@@ -61,14 +61,14 @@ class Labelled {
                "order holds a number that is no sentence's");
     }
 
-    SentenceRows examples;
+    scorers::SentenceRows examples;
 
   private:
     In<std::int64_t> sentences_, ptr_;
     In<std::int32_t> ids_, gold_;
 };
 
-inline nb::ndarray<nb::numpy, float, nb::ndim<1>> mean_of(const OnlineWeights& weights, bool average) {
+inline nb::ndarray<nb::numpy, float, nb::ndim<1>> mean_of(const learners::OnlineWeights& weights, bool average) {
     std::vector<float> out(static_cast<std::size_t>(weights.size()));
     if (average)
         weights.averaged(out);
@@ -77,7 +77,7 @@ inline nb::ndarray<nb::numpy, float, nb::ndim<1>> mean_of(const OnlineWeights& w
     return given(std::move(out));
 }
 
-inline std::tuple<std::int64_t, std::int64_t, std::int64_t> counted(const Tally& tally) {
+inline std::tuple<std::int64_t, std::int64_t, std::int64_t> counted(const learners::Tally& tally) {
     return {tally.decisions, tally.mistakes, tally.updates};
 }
 

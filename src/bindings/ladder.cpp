@@ -15,22 +15,22 @@ namespace chaffinch::bindings {
 
 namespace {
 
-Ladder ladder_named(const std::string& name) {
-    if (name == "one") return Ladder::one;
-    if (name == "classes") return Ladder::classes;
-    if (name == "suffix") return Ladder::suffix;
+learners::Ladder ladder_named(const std::string& name) {
+    if (name == "one") return learners::Ladder::one;
+    if (name == "classes") return learners::Ladder::classes;
+    if (name == "suffix") return learners::Ladder::suffix;
     throw nb::value_error("a ladder is one, classes or suffix");
 }
 
 // Python's strings and its knowledge of Unicode; the core sees bytes and kinds.
 class Reader {
   public:
-    Reader(Ladder ladder, nb::callable kinds) : climber_(ladder), points_(std::make_unique<CodePoints>()) {
+    Reader(learners::Ladder ladder, nb::callable kinds) : climber_(ladder), points_(std::make_unique<text::CodePoints>()) {
         points_->set_source([kinds](std::uint32_t page) {
             const auto made = nb::cast<nb::bytes>(kinds(page));
-            CodePoints::Page out{};
+            text::CodePoints::Page out{};
             for (std::size_t i = 0; i < std::min(out.size(), made.size()); ++i)
-                out[i] = static_cast<Kind>(static_cast<const char*>(made.data())[i]);
+                out[i] = static_cast<text::Kind>(static_cast<const char*>(made.data())[i]);
             return out;
         });
     }
@@ -49,19 +49,19 @@ class Reader {
     }
 
   private:
-    Climber climber_;
-    std::unique_ptr<CodePoints> points_;
+    learners::Climber climber_;
+    std::unique_ptr<text::CodePoints> points_;
     std::string lower_;
 };
 
 struct Index {
     Index(const std::string& ladder, nb::callable kinds) : reader(ladder_named(ladder), std::move(kinds)) {}
 
-    EmissionSymbols symbols;
+    learners::EmissionSymbols symbols;
     Reader reader;
 };
 
-void intern_all(const nb::list& strings, Interner& table, const char* repeated) {
+void intern_all(const nb::list& strings, text::Interner& table, const char* repeated) {
     for (nb::handle s : strings) table.intern(utf8(s));
     if (table.size() != static_cast<std::int32_t>(nb::len(strings))) throw nb::value_error(repeated);
 }
@@ -85,7 +85,7 @@ void bind_ladder(nb::module_& m) {
                 out.reserve(nb::len(types));
                 for (nb::handle word : types) {
                     const std::int32_t known = self.symbols.words.find(utf8(word));
-                    out.push_back(known != Interner::absent ? known : self.symbols.rung(self.reader.climb(word)));
+                    out.push_back(known != text::Interner::absent ? known : self.symbols.rung(self.reader.climb(word)));
                 }
                 return given(std::move(out));
             },
@@ -94,7 +94,7 @@ void bind_ladder(nb::module_& m) {
         "ladders",
         [](nb::list types, const std::string& ladder, nb::callable kinds) {
             Reader reader(ladder_named(ladder), std::move(kinds));
-            Interner rungs;
+            text::Interner rungs;
             std::vector<std::int64_t> ptr{0};
             std::vector<std::int32_t> ids;
             for (nb::handle word : types) {

@@ -17,7 +17,7 @@ using Row = In<float, 1>;
 using Matrix = In<float, 2>;
 using Cube = In<float, 3>;
 
-LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
+scorers::LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
                  std::optional<Matrix> first, std::optional<Matrix> last) {
     const std::size_t Y = unary.shape(1);
     const auto square = [Y](const Matrix& m) { return m.shape(0) == Y && m.shape(1) == Y; };
@@ -30,7 +30,7 @@ LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cu
         expect(triple->shape(0) == Y && triple->shape(1) == Y && triple->shape(2) == Y && square(*first) &&
                    square(*last),
                "LinearChain: triple, first and last must have the labels of unary");
-    return LinearChain(unary.data(), static_cast<std::int64_t>(unary.shape(0)), static_cast<std::int64_t>(Y),
+    return scorers::LinearChain(unary.data(), static_cast<std::int64_t>(unary.shape(0)), static_cast<std::int64_t>(Y),
                        start.data(), end.data(), pair.data(), triple ? triple->data() : nullptr,
                        first ? first->data() : nullptr, last ? last->data() : nullptr);
 }
@@ -38,20 +38,20 @@ LinearChain made(Matrix unary, Row start, Row end, Matrix pair, std::optional<Cu
 } // namespace
 
 void bind_linear_chain(nb::module_& m) {
-    nb::class_<LinearChain> bound(m, "LinearChain", "A trained linear chain: rows of feature ids in, labels out.");
+    nb::class_<scorers::LinearChain> bound(m, "LinearChain", "A trained linear chain: rows of feature ids in, labels out.");
     bound
         .def("__init__",
-             [](LinearChain* self, Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
+             [](scorers::LinearChain* self, Matrix unary, Row start, Row end, Matrix pair, std::optional<Cube> triple,
                 std::optional<Matrix> first, std::optional<Matrix> last) {
-                 new (self) LinearChain(made(unary, start, end, pair, triple, first, last));
+                 new (self) scorers::LinearChain(made(unary, start, end, pair, triple, first, last));
              },
              nb::arg("unary").noconvert(), nb::arg("start").noconvert(), nb::arg("end").noconvert(),
              nb::arg("pair").noconvert(), nb::arg("triple").none(), nb::arg("first").none(), nb::arg("last").none())
         .def(
             "tag",
-            [](const LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+            [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
-                const SentenceRows x = checked(self, sentences, ptr, ids);
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
                 std::vector<std::int32_t> labels(ptr.size() - 1);
                 {
                     nb::gil_scoped_release unlocked;

@@ -20,7 +20,7 @@ namespace {
 
 using namespace online;
 
-MonomialMap monomials(std::int64_t D, int degree, double gamma, double offset) {
+scorers::MonomialMap monomials(std::int64_t D, int degree, double gamma, double offset) {
     expect(D >= 0 && D <= 2000, "there must be 0 to 2000 features to multiply");
     expect(degree >= 1 && degree <= 3, "degree must be 1, 2 or 3");
     expect(gamma > 0 && offset > 0 && std::isfinite(gamma) && std::isfinite(offset), "gamma and offset must be above 0");
@@ -31,7 +31,7 @@ void check_lists(std::span<const std::int64_t> ptr, std::span<const std::int32_t
     expect(!ptr.empty() && ptr.front() == 0 && std::ranges::is_sorted(ptr) &&
                ptr.back() == static_cast<std::int64_t>(ids.size()),
            "ptr must rise from 0 to len(ids)");
-    expect(all_below(ids, D), "a feature id is out of range");
+    expect(scorers::all_below(ids, D), "a feature id is out of range");
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
         for (std::int64_t k = ptr[t] + 1; k < ptr[t + 1]; ++k)
             expect(ids[k - 1] < ids[k], "the features of a position must rise, each once");
@@ -39,18 +39,18 @@ void check_lists(std::span<const std::int64_t> ptr, std::span<const std::int32_t
 
 class Trainer {
   public:
-    using Solver = std::variant<ChainFrankWolfe<SparseObservations>, ChainFrankWolfe<DenseObservations>,
-                                ChainFrankWolfe<MonomialObservations>>;
+    using Solver = std::variant<learners::ChainFrankWolfe<scorers::SparseObservations>, learners::ChainFrankWolfe<scorers::DenseObservations>,
+                                learners::ChainFrankWolfe<scorers::MonomialObservations>>;
 
     Trainer(In<std::int64_t> sentences, std::optional<In<std::int64_t>> ptr, std::optional<In<std::int32_t>> ids,
             std::optional<In<float, 2>> rows, In<std::int32_t> gold, std::int64_t F, std::int64_t Y, std::int64_t pair,
             std::int64_t start, std::int64_t end, std::int64_t cells, double C, bool average,
-            const MonomialMap* map, Maybe<std::uint8_t, 2> transitions,
+            const scorers::MonomialMap* map, Maybe<std::uint8_t, 2> transitions,
             Maybe<std::uint8_t, 1> start_allowed, Maybe<std::uint8_t, 1> end_allowed)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), rows_(std::move(rows)),
           gold_(std::move(gold)), transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
           end_allowed_(std::move(end_allowed)), size_(cells), gaps_(sentences_.size() ? sentences_.size() - 1 : 0) {
-        const std::int64_t S = padded(Y);
+        const std::int64_t S = machine::padded(Y);
         const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * S && at + n <= cells; };
         const auto T = static_cast<std::int64_t>(gold_.size());
         const auto labels = static_cast<std::size_t>(Y);
@@ -60,35 +60,35 @@ class Trainer {
         expect(sentences_.size() > 0 && span(sentences_).front() == 0 && std::ranges::is_sorted(span(sentences_)) &&
                    span(sentences_).back() == T,
                "sentences must rise from 0 to the number of labels");
-        expect(all_below(span(gold_), Y), "a label is out of range");
+        expect(scorers::all_below(span(gold_), Y), "a label is out of range");
         expect(!transitions_ || (transitions_->shape(0) == labels && transitions_->shape(1) == labels),
                "transitions must be [labels, labels]");
         expect(!start_allowed_ || start_allowed_->size() == labels, "start_allowed must be [labels]");
         expect(!end_allowed_ || end_allowed_->size() == labels, "end_allowed must be [labels]");
         expect(rows_.has_value() != ptr_.has_value() && ptr_.has_value() == ids_.has_value(),
                "features are either ptr and ids, or rows");
-        const ChainCells layout{.Y = Y, .S = S, .pair = pair, .start = start, .end = end};
-        const ChainMasks masks{
+        const learners::ChainCells layout{.Y = Y, .S = S, .pair = pair, .start = start, .end = end};
+        const learners::ChainMasks masks{
             .transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)};
         const auto made = [&]<class Observations>(Observations x) {
-            solver_ = std::make_unique<Solver>(std::in_place_type<ChainFrankWolfe<Observations>>, std::move(x),
+            solver_ = std::make_unique<Solver>(std::in_place_type<learners::ChainFrankWolfe<Observations>>, std::move(x),
                                                span(sentences_), span(gold_), layout, masks, cells, C, average);
         };
         if (rows_) {
             expect(rows_->shape(0) == gold_.size() && rows_->shape(1) == static_cast<std::size_t>(F),
                    "rows must be [labels given, F]");
             nb::gil_scoped_release released;
-            made(DenseObservations(rows_->data(), F));
+            made(scorers::DenseObservations(rows_->data(), F));
         } else if (map) {
             check_lists(span(*ptr_), span(*ids_), map->features());
             expect(static_cast<std::int64_t>(ptr_->size()) == T + 1, "there must be one label per position");
             expect(map->rows() == F, "F must be the number of monomials");
             nb::gil_scoped_release released;
-            made(MonomialObservations(span(*ptr_), span(*ids_), *map));
+            made(scorers::MonomialObservations(span(*ptr_), span(*ids_), *map));
         } else {
             check_examples({span(sentences_), span(*ptr_), span(*ids_)}, F);
             nb::gil_scoped_release released;
-            made(SparseObservations(span(*ptr_), span(*ids_), F));
+            made(scorers::SparseObservations(span(*ptr_), span(*ids_), F));
         }
     }
 
@@ -102,7 +102,7 @@ class Trainer {
 
     std::pair<double, double> measured() {
         nb::gil_scoped_release released;
-        const MarginObjective o = std::visit([&](auto& s) { return s.measured(gaps_); }, *solver_);
+        const learners::MarginObjective o = std::visit([&](auto& s) { return s.measured(gaps_); }, *solver_);
         return {o.primal, o.dual};
     }
 
@@ -133,18 +133,18 @@ class Trainer {
 } // namespace
 
 void bind_margins(nb::module_& m) {
-    nb::class_<MonomialMap>(m, "MonomialMap", "Products of up to three binary features: a polynomial kernel, spelt out.")
+    nb::class_<scorers::MonomialMap>(m, "MonomialMap", "Products of up to three binary features: a polynomial kernel, spelt out.")
         .def("__init__",
-             [](MonomialMap* self, std::int64_t D, int degree, double gamma, double offset) {
-                 new (self) MonomialMap(monomials(D, degree, gamma, offset));
+             [](scorers::MonomialMap* self, std::int64_t D, int degree, double gamma, double offset) {
+                 new (self) scorers::MonomialMap(monomials(D, degree, gamma, offset));
              },
              nb::arg("D"), nb::arg("degree"), nb::arg("gamma"), nb::arg("offset"))
-        .def_prop_ro("rows", &MonomialMap::rows)
-        .def_prop_ro("squares", &MonomialMap::squares, "The square of a monomial's value, by its size 0 to 3.")
-        .def_prop_ro("firsts", &MonomialMap::firsts, "The row at which monomials of each size begin.")
+        .def_prop_ro("rows", &scorers::MonomialMap::rows)
+        .def_prop_ro("squares", &scorers::MonomialMap::squares, "The square of a monomial's value, by its size 0 to 3.")
+        .def_prop_ro("firsts", &scorers::MonomialMap::firsts, "The row at which monomials of each size begin.")
         .def(
             "expand",
-            [](const MonomialMap& self, In<std::int64_t> ptr, In<std::int32_t> ids) {
+            [](const scorers::MonomialMap& self, In<std::int64_t> ptr, In<std::int32_t> ids) {
                 check_lists(span(ptr), span(ids), self.features());
                 std::vector<std::int64_t> bounds{0};
                 std::vector<std::int32_t> all, rows;
@@ -164,13 +164,13 @@ void bind_margins(nb::module_& m) {
             nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), "The monomials of each list of features, as ptr and ids.")
         .def(
             "score",
-            [](const MonomialMap& self, In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> w, Out<float, 2> out) {
+            [](const scorers::MonomialMap& self, In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> w, Out<float, 2> out) {
                 check_lists(span(ptr), span(ids), self.features());
                 expect(static_cast<std::int64_t>(w.shape(0)) == self.rows() && w.shape(1) == out.shape(1) &&
                            out.shape(0) + 1 == ptr.size(),
                        "w must be [monomials, S] and out [positions, S]");
                 nb::gil_scoped_release released;
-                MonomialObservations(span(ptr), span(ids), self)
+                scorers::MonomialObservations(span(ptr), span(ids), self)
                     .score(0, static_cast<std::int64_t>(out.shape(0)), w.data(), static_cast<std::int64_t>(w.shape(1)),
                            out.data());
             },
@@ -181,7 +181,7 @@ void bind_margins(nb::module_& m) {
         .def(nb::init<In<std::int64_t>, std::optional<In<std::int64_t>>, std::optional<In<std::int32_t>>,
                       std::optional<In<float, 2>>, In<std::int32_t>, std::int64_t, std::int64_t, std::int64_t,
                       std::int64_t, std::int64_t, std::int64_t, double, bool,
-                      const MonomialMap*, Maybe<std::uint8_t, 2>,
+                      const scorers::MonomialMap*, Maybe<std::uint8_t, 2>,
                       Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert().none(), nb::arg("ids").noconvert().none(),
              nb::arg("rows").noconvert().none(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
@@ -197,10 +197,10 @@ void bind_margins(nb::module_& m) {
         "dense_score",
         [](In<float, 2> x, In<float, 2> w, Out<float, 2> out) {
             expect(x.shape(1) == w.shape(0) && out.shape(0) == x.shape(0) && out.shape(1) == w.shape(1) &&
-                       w.shape(1) % static_cast<std::size_t>(lanes) == 0,
+                       w.shape(1) % static_cast<std::size_t>(machine::lanes) == 0,
                    "x [T, D], w [D, S] and out [T, S] must fit, S a whole number of vectors");
             nb::gil_scoped_release released;
-            dense_score(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)), w.data(),
+            scorers::dense_score(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)), w.data(),
                         static_cast<std::int64_t>(w.shape(1)), out.data());
         },
         nb::arg("x").noconvert(), nb::arg("w").noconvert(), nb::arg("out").noconvert(), "out = x w, in blocks.");
@@ -210,7 +210,7 @@ void bind_margins(nb::module_& m) {
             expect(x.shape(1) == w.shape(0) && delta.shape(0) == x.shape(0) && delta.shape(1) == w.shape(1),
                    "x [T, D], delta [T, S] and w [D, S] must fit");
             nb::gil_scoped_release released;
-            dense_add(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)),
+            scorers::dense_add(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)),
                       delta.data(), step, static_cast<std::int64_t>(w.shape(1)), w.data());
         },
         nb::arg("x").noconvert(), nb::arg("delta").noconvert(), nb::arg("step"), nb::arg("w").noconvert(),

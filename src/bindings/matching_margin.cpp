@@ -37,7 +37,7 @@ class MatchingTrainer {
 
     std::pair<double, double> measured() {
         nb::gil_scoped_release released;
-        const MarginObjective o = solver_.measured(gaps_);
+        const learners::MarginObjective o = solver_.measured(gaps_);
         return {o.primal, o.dual};
     }
 
@@ -53,14 +53,14 @@ class MatchingTrainer {
     }
 
   private:
-    static std::vector<MatchingExample> examples(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes,
+    static std::vector<learners::MatchingExample> examples(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes,
                                                  const std::vector<std::vector<Rows>>& rows,
                                                  const std::vector<In<double>>& gold,
                                                  const std::vector<In<double>>& cost, std::int64_t F, bool fertile) {
         expect(rows.size() == sizes.size() && gold.size() == sizes.size() && cost.size() == sizes.size(),
                "rows, gold and cost must have one entry per example");
         expect(F >= 0, "F must not be negative");
-        std::vector<MatchingExample> made;
+        std::vector<learners::MatchingExample> made;
         made.reserve(sizes.size());
         for (std::size_t e = 0; e < sizes.size(); ++e) {
             const auto [n, m] = sizes[e];
@@ -70,7 +70,7 @@ class MatchingTrainer {
             blocks.push_back(static_cast<std::size_t>(n));
             blocks.push_back(static_cast<std::size_t>(m));
             expect(rows[e].size() == blocks.size(), "an example has another number of blocks");
-            MatchingExample& x = made.emplace_back(MatchingExample{n, m, {}, {}, {}});
+            learners::MatchingExample& x = made.emplace_back(learners::MatchingExample{n, m, {}, {}, {}});
             std::size_t P = 0;
             for (std::size_t b = 0; b < blocks.size(); ++b) {
                 const auto& [ptr, ids, values] = rows[e][b];
@@ -88,7 +88,7 @@ class MatchingTrainer {
     std::vector<std::vector<Rows>> rows_; // keeps the arrays that the solver looks into
     std::vector<double> gaps_;
     std::size_t F_;
-    MatchingFrankWolfe solver_;
+    learners::MatchingFrankWolfe solver_;
 };
 
 } // namespace
@@ -97,7 +97,7 @@ void bind_matching_margin(nb::module_& m) {
     m.def(
         "best_fertile_matchings",
         [](std::int64_t n, std::int64_t targets, In<double> parts, std::int64_t k) {
-            expect(n >= 0 && targets >= 0 && static_cast<std::int64_t>(parts.size()) == fertile_parts(n, targets),
+            expect(n >= 0 && targets >= 0 && static_cast<std::int64_t>(parts.size()) == structures::fertile_parts(n, targets),
                    "parts must hold edge, more_source, more_target, source and target end to end");
             expect(std::ranges::none_of(span(parts), [](double s) { return std::isnan(s) || s == HUGE_VAL; }),
                    "scores must be finite or -inf");
@@ -106,19 +106,19 @@ void bind_matching_margin(nb::module_& m) {
             std::vector<std::int64_t> found;
             {
                 nb::gil_scoped_release released;
-                FertilePlaces places;
+                structures::FertilePlaces places;
                 places.set(n, targets, span(parts));
                 if (k == 1) {
                     links.resize(static_cast<std::size_t>(2 * n));
-                    if (!best_matching(places.scores(), links)) links.clear();
+                    if (!structures::best_matching(places.scores(), links)) links.clear();
                     else scores.push_back(0);
                 } else {
-                    best_matchings(places.scores(), k, links, scores);
+                    structures::best_matchings(places.scores(), k, links, scores);
                 }
                 found.reserve(links.size());
                 for (std::size_t at = 0; at < links.size(); ++at) {
                     const auto row = static_cast<std::int64_t>(at) % (2 * n);
-                    found.push_back(links[at] == alone ? alone : places.part(row, links[at]));
+                    found.push_back(links[at] == structures::alone ? structures::alone : places.part(row, links[at]));
                 }
             }
             return nb::make_tuple(given(std::move(found)), given(std::move(scores)));

@@ -43,24 +43,24 @@ template <class Names> nb::list strings(const Names& names, std::size_t size) {
     return out;
 }
 
-TokenRule token_rule(const Strings& texts, In<std::uint8_t> kinds, int shortest, bool marks, bool lower) {
-    if (kinds.size() != ascii_points && kinds.size() != code_points)
+text::TokenRule token_rule(const Strings& texts, In<std::uint8_t> kinds, int shortest, bool marks, bool lower) {
+    if (kinds.size() != text::ascii_points && kinds.size() != text::code_points)
         throw nb::value_error("kinds must have 128 or 1114112 entries");
-    if (kinds.size() == ascii_points)
+    if (kinds.size() == text::ascii_points)
         for (const std::string_view text : texts) {
             unsigned char any = 0;
             for (const char c : text) any |= static_cast<unsigned char>(c);
-            if (any >= ascii_points)
+            if (any >= text::ascii_points)
                 throw nb::value_error("kinds of all code points are needed for text beyond ASCII");
         }
     return {span(kinds), shortest, marks, lower};
 }
 
-nb::tuple arrays(Rows&& rows) {
+nb::tuple arrays(features::NGramRows&& rows) {
     return nb::make_tuple(given(std::move(rows.ptr)), given(std::move(rows.ids)), given(std::move(rows.values)));
 }
 
-NGramRule ngram_rule(const Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most,
+features::NGramRule ngram_rule(const text::Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most,
                      In<std::uint8_t> stops, bool pads, bool presence) {
     if (low < 1 || high < low) throw nb::value_error("n-grams need 1 <= low <= high");
     if (stops.size() != 0 && stops.size() != static_cast<std::size_t>(symbols.types.size()))
@@ -84,57 +84,57 @@ void check_ids(std::span<const std::int32_t> ids, std::int64_t F) {
 } // namespace
 
 void bind_ngrams(nb::module_& m) {
-    nb::enum_<Cut>(m, "Cut", "What the symbols of an n-gram are.")
-        .value("words", Cut::words)
-        .value("chars", Cut::chars)
-        .value("chars_in_words", Cut::chars_in_words);
+    nb::enum_<text::Cut>(m, "Cut", "What the symbols of an n-gram are.")
+        .value("words", text::Cut::words)
+        .value("chars", text::Cut::chars)
+        .value("chars_in_words", text::Cut::chars_in_words);
 
-    nb::class_<Symbols>(m, "Symbols", "Documents as sequences of words or characters, each distinct one kept once.")
+    nb::class_<text::Symbols>(m, "Symbols", "Documents as sequences of words or characters, each distinct one kept once.")
         .def(
             "__init__",
-            [](Symbols* self, nb::list texts, Cut cut, In<std::uint8_t> kinds, int shortest, bool marks, bool lower,
+            [](text::Symbols* self, nb::list texts, text::Cut cut, In<std::uint8_t> kinds, int shortest, bool marks, bool lower,
                std::size_t threads) {
                 const Strings documents = views(texts);
-                const TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
+                const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
                 nb::gil_scoped_release released;
-                new (self) Symbols(symbols_of(documents, cut, rule, threads));
+                new (self) text::Symbols(text::symbols_of(documents, cut, rule, threads));
             },
             nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
             nb::arg("lower"), nb::arg("threads"))
         .def(
-            "types", [](const Symbols& self) { return strings(self.types, static_cast<std::size_t>(self.types.size())); },
+            "types", [](const text::Symbols& self) { return strings(self.types, static_cast<std::size_t>(self.types.size())); },
             "The distinct symbols, in order of first sight.")
         .def(
             "rename",
-            [](Symbols& self, nb::list names, std::size_t threads) {
+            [](text::Symbols& self, nb::list names, std::size_t threads) {
                 if (nb::len(names) != static_cast<std::size_t>(self.types.size()))
                     throw nb::value_error("rename needs one name per type");
                 const Strings renamed = views(names);
                 nb::gil_scoped_release released;
-                rename_types(self, renamed, threads);
+                text::rename_types(self, renamed, threads);
             },
             nb::arg("names"), nb::arg("threads"), "Give each type a new name; several may share one, such as a stem.");
 
-    nb::class_<NGramIndex>(m, "NGramIndex", "The frozen index of n-grams: a trie over symbols.")
+    nb::class_<features::NGramIndex>(m, "NGramIndex", "The frozen index of n-grams: a trie over symbols.")
         .def(
             "__init__",
-            [](NGramIndex* self, nb::list symbols, In<std::int32_t> parents, In<std::int32_t> lasts,
+            [](features::NGramIndex* self, nb::list symbols, In<std::int32_t> parents, In<std::int32_t> lasts,
                In<std::int32_t> features, std::int64_t feature_count) {
-                Interner interner;
+                text::Interner interner;
                 for (const std::string_view s : views(symbols)) interner.intern(s);
                 if (static_cast<std::size_t>(interner.size()) != nb::len(symbols))
                     throw nb::value_error("an n-gram index has a symbol twice");
                 const auto copy = [](const In<std::int32_t>& a) {
                     return std::vector<std::int32_t>(a.data(), a.data() + a.size());
                 };
-                new (self) NGramIndex(std::move(interner), copy(parents), copy(lasts), copy(features), feature_count);
+                new (self) features::NGramIndex(std::move(interner), copy(parents), copy(lasts), copy(features), feature_count);
             },
             nb::arg("symbols"), nb::arg("parents").noconvert(), nb::arg("lasts").noconvert(),
             nb::arg("features").noconvert(), nb::arg("feature_count"))
-        .def("__len__", &NGramIndex::feature_count)
+        .def("__len__", &features::NGramIndex::feature_count)
         .def(
             "arrays",
-            [](const NGramIndex& self) {
+            [](const features::NGramIndex& self) {
                 const auto copy = [](std::span<const std::int32_t> a) {
                     return given(std::vector<std::int32_t>(a.begin(), a.end()));
                 };
@@ -143,11 +143,11 @@ void bind_ngrams(nb::module_& m) {
             "Parents int32 [K], lasts int32 [K] and features int32 [S+K]: see the trie.")
         .def(
             "symbols",
-            [](const NGramIndex& self) { return strings(self.symbols(), static_cast<std::size_t>(self.symbols().size())); },
+            [](const features::NGramIndex& self) { return strings(self.symbols(), static_cast<std::size_t>(self.symbols().size())); },
             "The strings of nodes 0 .. S-1.")
         .def(
             "names",
-            [](const NGramIndex& self, std::string_view joint) {
+            [](const features::NGramIndex& self, std::string_view joint) {
                 const std::vector<std::string> names = self.names(joint);
                 nb::list out;
                 for (const std::string& name : names) out.append(nb::str(name.data(), name.size()));
@@ -156,14 +156,14 @@ void bind_ngrams(nb::module_& m) {
             nb::arg("joint"), "The n-gram of each feature, its symbols joined.")
         .def(
             "buckets",
-            [](const NGramIndex& self, std::uint64_t bucket_count) {
+            [](const features::NGramIndex& self, std::uint64_t bucket_count) {
                 if (bucket_count == 0) throw nb::value_error("bucket_count must be positive");
                 return given(self.buckets(bucket_count));
             },
             nb::arg("bucket_count"), "The hashed feature of each feature's n-gram.")
         .def(
             "renumbered",
-            [](const NGramIndex& self, In<std::int32_t> to, std::int64_t feature_count) {
+            [](const features::NGramIndex& self, In<std::int32_t> to, std::int64_t feature_count) {
                 if (static_cast<std::int64_t>(to.size()) != self.feature_count())
                     throw nb::value_error("renumbered needs one entry per feature");
                 return self.renumbered(span(to), feature_count);
@@ -172,8 +172,8 @@ void bind_ngrams(nb::module_& m) {
             "The index with feature f renamed to[f], or forgotten where that is -1.")
         .def(
             "rows",
-            [](const NGramIndex& self, const Symbols& symbols, bool presence, std::size_t threads) {
-                Rows rows;
+            [](const features::NGramIndex& self, const text::Symbols& symbols, bool presence, std::size_t threads) {
+                features::NGramRows rows;
                 {
                     nb::gil_scoped_release released;
                     rows = self.rows(symbols, presence, threads);
@@ -184,11 +184,11 @@ void bind_ngrams(nb::module_& m) {
             "Rows (ptr, ids, counts) of the n-grams that the index knows; no counts where presence is enough.")
         .def(
             "rows_of_texts",
-            [](const NGramIndex& self, nb::list texts, Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,
+            [](const features::NGramIndex& self, nb::list texts, text::Cut cut, In<std::uint8_t> kinds, int shortest, bool marks,
                bool lower, std::size_t threads, bool presence) {
                 const Strings documents = views(texts);
-                const TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
-                Rows rows;
+                const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
+                features::NGramRows rows;
                 {
                     nb::gil_scoped_release released;
                     rows = self.rows(documents, cut, rule, presence, threads);
@@ -200,15 +200,15 @@ void bind_ngrams(nb::module_& m) {
 
     m.def(
         "count_ngrams",
-        [](Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most, In<std::uint8_t> stops,
+        [](text::Symbols& symbols, int low, int high, std::int64_t least, std::int64_t most, In<std::uint8_t> stops,
            bool pads, bool presence, std::size_t threads) {
-            const NGramRule rule = ngram_rule(symbols, low, high, least, most, stops, pads, presence);
-            CountedNGrams counted;
-            std::unique_ptr<NGramIndex> index;
+            const features::NGramRule rule = ngram_rule(symbols, low, high, least, most, stops, pads, presence);
+            features::CountedNGrams counted;
+            std::unique_ptr<features::NGramIndex> index;
             {
                 nb::gil_scoped_release released;
-                counted = count_ngrams(symbols, rule, threads);
-                index = std::make_unique<NGramIndex>(index_of(std::move(counted), symbols));
+                counted = features::count_ngrams(symbols, rule, threads);
+                index = std::make_unique<features::NGramIndex>(features::index_of(std::move(counted), symbols));
             }
             return nb::make_tuple(nb::cast(std::move(*index)), arrays(std::move(counted.rows)),
                                   given(std::move(counted.totals)), given(std::move(counted.documents)));
@@ -220,14 +220,14 @@ void bind_ngrams(nb::module_& m) {
 
     m.def(
         "hashed_ngrams",
-        [](const Symbols& symbols, int low, int high, In<std::uint8_t> stops, bool pads, std::uint64_t bucket_count,
+        [](const text::Symbols& symbols, int low, int high, In<std::uint8_t> stops, bool pads, std::uint64_t bucket_count,
            std::size_t threads) {
             if (bucket_count == 0 || bucket_count > INT32_MAX) throw nb::value_error("bucket_count is out of range");
-            const NGramRule rule = ngram_rule(symbols, low, high, 1, INT64_MAX, stops, pads, false);
-            Rows rows;
+            const features::NGramRule rule = ngram_rule(symbols, low, high, 1, INT64_MAX, stops, pads, false);
+            features::NGramRows rows;
             {
                 nb::gil_scoped_release released;
-                rows = hashed_rows(symbols, rule, bucket_count, threads);
+                rows = features::hashed_rows(symbols, rule, bucket_count, threads);
             }
             return arrays(std::move(rows));
         },
@@ -238,12 +238,12 @@ void bind_ngrams(nb::module_& m) {
         "word_offsets",
         [](nb::list texts, In<std::uint8_t> kinds, int shortest, bool marks, bool lower) {
             const Strings documents = views(texts);
-            const TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
+            const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
             std::vector<std::int64_t> ptr{0}, starts, ends;
             {
                 nb::gil_scoped_release released;
                 for (const std::string_view text : documents) {
-                    word_offsets(text, rule, starts, ends);
+                    text::word_offsets(text, rule, starts, ends);
                     ptr.push_back(static_cast<std::int64_t>(starts.size()));
                 }
             }
@@ -263,7 +263,7 @@ void bind_ngrams(nb::module_& m) {
             check_ids(span(ids), static_cast<std::int64_t>(out.shape(0)));
             check_ids(span(labels), static_cast<std::int64_t>(out.shape(1)));
             nb::gil_scoped_release released;
-            count_by_label(span(ptr), span(ids), span(values), span(label_ptr), span(labels),
+            features::count_by_label(span(ptr), span(ids), span(values), span(label_ptr), span(labels),
                            static_cast<std::int64_t>(out.shape(1)), span(out));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -277,7 +277,7 @@ void bind_ngrams(nb::module_& m) {
             if (values.size() != ids.size()) throw nb::value_error("values must match ids");
             check_ids(span(ids), static_cast<std::int64_t>(to.size()));
             nb::gil_scoped_release released;
-            keep_columns(span(ptr), span(ids), span(values), span(to), threads);
+            features::keep_columns(span(ptr), span(ids), span(values), span(to), threads);
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
         nb::arg("to").noconvert(), nb::arg("threads"),
@@ -291,7 +291,7 @@ void bind_ngrams(nb::module_& m) {
             if (values.size() != ids.size()) throw nb::value_error("values must match ids");
             if (scale.size() != 0) check_ids(span(ids), static_cast<std::int64_t>(scale.size()));
             nb::gil_scoped_release released;
-            weigh(span(ptr), span(ids), span(scale), {binary, sublinear, norm}, threads, span(values));
+            features::weigh(span(ptr), span(ids), span(scale), {binary, sublinear, norm}, threads, span(values));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("binary"),
         nb::arg("sublinear"), nb::arg("norm"), nb::arg("values").noconvert(), nb::arg("threads"),
@@ -304,13 +304,13 @@ void bind_ngrams(nb::module_& m) {
             check_ids(span(ids), static_cast<std::int64_t>(scale.size()));
             if (out.size() + 1 != ptr.size()) throw nb::value_error("out must have one entry per row");
             nb::gil_scoped_release released;
-            inverse_norms(span(ptr), span(ids), span(scale), norm, threads, span(out));
+            features::inverse_norms(span(ptr), span(ids), span(scale), norm, threads, span(out));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("norm"),
         nb::arg("out").noconvert(), nb::arg("threads"),
         "1 / norm (0: no norm, 1, 2) of rows that hold every feature once with the value scale[id]: out float32 [N].");
 
-    m.def("give_back_memory", &give_back_memory, "Memory that was freed goes back to the system, where it can.");
+    m.def("give_back_memory", &machine::give_back_memory, "Memory that was freed goes back to the system, where it can.");
 
     m.def(
         "uniforms",
@@ -318,7 +318,7 @@ void bind_ngrams(nb::module_& m) {
             if (n < 0) throw nb::value_error("uniforms: n must be >= 0");
             std::vector<double> out;
             out.reserve(static_cast<std::size_t>(n));
-            Random random(seed);
+            machine::Random random(seed);
             for (std::int64_t i = 0; i < n; ++i) out.push_back(random.uniform());
             return given(std::move(out));
         },

@@ -26,11 +26,11 @@ class ChainTrainer {
         : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(gold), F, Y),
           transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
           end_allowed_(std::move(end_allowed)), rule_(rule_named(rule, amount)),
-          weights_(cells, is_confident(rule_)),
-          search_(data_.examples, data_.gold(), {.Y = Y, .S = padded(Y), .pair = pair, .start = start, .end = end},
+          weights_(cells, learners::is_confident(rule_)),
+          search_(data_.examples, data_.gold(), {.Y = Y, .S = machine::padded(Y), .pair = pair, .start = start, .end = end},
                   {.transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)},
                   k) {
-        const std::int64_t S = padded(Y);
+        const std::int64_t S = machine::padded(Y);
         const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * S && at + n <= cells; };
         expect(fits(pair, Y * S) && fits(start, S) && fits(end, S), "pair, start and end must lie after unary, within w");
         expect(k >= 1, "k must be >= 1");
@@ -53,9 +53,9 @@ class ChainTrainer {
     Labelled data_;
     Maybe<std::uint8_t, 2> transitions_;
     Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
-    AnyRule rule_;
-    OnlineWeights weights_;
-    ChainSearch search_;
+    learners::AnyRule rule_;
+    learners::OnlineWeights weights_;
+    learners::ChainSearch search_;
 };
 
 } // namespace

@@ -35,14 +35,14 @@ class Minimiser {
     }
 
   private:
-    static LbfgsSettings settings(double c1) {
-        LbfgsSettings s;
+    static learners::LbfgsSettings settings(double c1) {
+        learners::LbfgsSettings s;
         s.c1 = c1;
         s.threads = 1;
         return s;
     }
     std::size_t n_;
-    Lbfgs lbfgs_;
+    learners::Lbfgs lbfgs_;
 };
 
 } // namespace
@@ -51,16 +51,16 @@ void bind_part_rows(nb::module_& m) {
     m.def(
         "score_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> w, Out<double> out) {
-            const PartRows x = checked_rows(ptr, ids, values, out.size(), w.size());
+            const scorers::PartRows x = checked_rows(ptr, ids, values, out.size(), w.size());
             nb::gil_scoped_release released;
-            score_parts(x, span(w), span(out));
+            scorers::score_parts(x, span(w), span(out));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
         nb::arg("w").noconvert(), nb::arg("out").noconvert(), "out[p] = sum over row p of values[k] w[ids[k]].");
     m.def(
         "add_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta, double step, Out<double> w) {
-            const PartRows x = checked_rows(ptr, ids, values, delta.size(), w.size());
+            const scorers::PartRows x = checked_rows(ptr, ids, values, delta.size(), w.size());
             nb::gil_scoped_release released;
             add_parts(x, span(delta), step, span(w));
         },
@@ -70,9 +70,9 @@ void bind_part_rows(nb::module_& m) {
     m.def(
         "parts_squared_length",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta) {
-            const PartRows x = checked_rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
+            const scorers::PartRows x = checked_rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
             nb::gil_scoped_release released;
-            return parts_squared_length(x, span(delta));
+            return scorers::parts_squared_length(x, span(delta));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
         nb::arg("delta").noconvert(), "The squared length of the change that add_parts(..., delta, 1, w) makes.");
@@ -80,7 +80,7 @@ void bind_part_rows(nb::module_& m) {
         "parts_dot",
         [](In<double> a, In<double> b) {
             if (a.size() != b.size()) throw nb::value_error("a and b must have the same length");
-            return parts_dot(span(a), span(b));
+            return scorers::parts_dot(span(a), span(b));
         },
         nb::arg("a").noconvert(), nb::arg("b").noconvert(),
         "The sum of a[p] b[p] over the parts where neither is 0.");

@@ -26,11 +26,11 @@ void check_rows(std::span<const std::int64_t> ptr, std::span<const std::uint16_t
 } // namespace
 
 void bind_pruned_chain(nb::module_& m) {
-    nb::class_<PrunedChain> bound(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.");
+    nb::class_<scorers::PrunedChain> bound(m, "PrunedChain", "A trained chain of many labels, few of which are tried at a token.");
     bound
         .def(
             "__init__",
-            [](PrunedChain* self, In<std::int64_t> ptr, In<std::uint16_t> labels, In<float> weights, In<float> start,
+            [](scorers::PrunedChain* self, In<std::int64_t> ptr, In<std::uint16_t> labels, In<float> weights, In<float> start,
                In<float> end, In<float, 2> pair, float threshold, std::int64_t most) {
                 const auto Y = static_cast<std::int64_t>(start.size());
                 expect(Y > 0 && Y < 32768 && end.size() == start.size() && pair.shape(0) == start.size() &&
@@ -38,7 +38,7 @@ void bind_pruned_chain(nb::module_& m) {
                        "PrunedChain: start, end and pair must have the same labels");
                 check_rows(span(ptr), span(labels), weights.size(), Y);
                 expect(most >= 1, "PrunedChain: a token needs a state");
-                new (self) PrunedChain(copied(ptr), copied(labels), copied(weights), copied(start), copied(end), copied(pair),
+                new (self) scorers::PrunedChain(copied(ptr), copied(labels), copied(weights), copied(start), copied(end), copied(pair),
                                        {.threshold = threshold, .most = most});
             },
             nb::arg("ptr").noconvert(), nb::arg("labels").noconvert(), nb::arg("weights").noconvert(),
@@ -46,9 +46,9 @@ void bind_pruned_chain(nb::module_& m) {
             nb::arg("most"))
         .def(
             "states",
-            [](const PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+            [](const scorers::PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
-                const SentenceRows x = checked(self, sentences, ptr, ids);
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
                 nb::gil_scoped_release unlocked;
                 return self.states(x, threads);
             },
@@ -56,23 +56,23 @@ void bind_pruned_chain(nb::module_& m) {
             nb::arg("threads") = 0, "How many states the tokens have together.");
     bind_readings(bound);
 
-    using Sgd = std::pair<Problem*, PrunedSgd>;
+    using Sgd = std::pair<Problem*, learners::PrunedSgd>;
     nb::class_<Sgd>(m, "PrunedSgd", "Stochastic gradient descent on the pruned chain.")
         .def(
             "__init__",
             [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, float threshold, std::int64_t most,
                std::uint64_t seed) {
-                const CrfData& d = p.data;
+                const learners::CrfData& d = p.data;
                 expect(p.shape.order == 1 && p.shape.observations.empty() && !p.trainable() && !d.soft && !d.allowed && !d.offset,
                        "PrunedSgd: order 1, hard labels, no bigram templates, no weights that are not trained");
                 expect(most >= 1, "PrunedSgd: a token needs a state");
-                const PrunedSettings s{.c2 = c2,
+                const learners::PrunedSettings s{.c2 = c2,
                                        .rate = rate,
                                        .epochs = epochs,
                                        .pruning = {.threshold = threshold, .most = most},
                                        .seed = seed};
                 nb::gil_scoped_release unlocked;
-                new (self) Sgd(&p, PrunedSgd(p.data, p.shape.F, p.shape.Y, s));
+                new (self) Sgd(&p, learners::PrunedSgd(p.data, p.shape.F, p.shape.Y, s));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate"), nb::arg("epochs"), nb::arg("threshold"), nb::arg("most"),
             nb::arg("seed") = 1, nb::keep_alive<1, 2>())
@@ -85,7 +85,7 @@ void bind_pruned_chain(nb::module_& m) {
         .def(
             "weights",
             [](const Sgd& self) {
-                PrunedSgd::Weights w = self.second.weights();
+                learners::PrunedSgd::Weights w = self.second.weights();
                 return std::tuple(given(std::move(w.ptr)), given(std::move(w.labels)), given(std::move(w.unary)),
                                   given(std::move(w.chain)));
             },

@@ -19,11 +19,11 @@ inline bool rises(std::span<const std::int64_t> bounds, std::size_t to) {
 }
 
 template <class Chain>
-SentenceRows checked(const Chain& chain, const In<std::int64_t>& sentences, const In<std::int64_t>& ptr,
+scorers::SentenceRows checked(const Chain& chain, const In<std::int64_t>& sentences, const In<std::int64_t>& ptr,
                  const In<std::int32_t>& ids) {
     expect(ptr.size() > 0 && rises(span(ptr), ids.size()), "a chain: ptr must rise from 0 to len(ids)");
     expect(rises(span(sentences), ptr.size() - 1), "a chain: sentences must rise from 0 to the number of tokens");
-    expect(all_below(span(ids), chain.features()), "a chain: a feature id is out of range");
+    expect(scorers::all_below(span(ids), chain.features()), "a chain: a feature id is out of range");
     return {span(sentences), span(ptr), span(ids)};
 }
 
@@ -35,7 +35,7 @@ template <class Chain> void bind_readings(nb::class_<Chain>& bound) {
             [](const Chain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, std::int64_t k,
                std::size_t threads) {
                 expect(k >= 1, "a chain: k must be >= 1");
-                const SentenceRows x = checked(self, sentences, ptr, ids);
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
                 std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
                 std::vector<double> scores(x.size() * static_cast<std::size_t>(k));
                 std::vector<std::int64_t> found(x.size());
@@ -52,7 +52,7 @@ template <class Chain> void bind_readings(nb::class_<Chain>& bound) {
             "marginals",
             [](const Chain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
-                const SentenceRows x = checked(self, sentences, ptr, ids);
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
                 std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
                 std::vector<double> log_z(x.size());
                 {

@@ -24,7 +24,7 @@ void bind_score(nb::module_& m) {
             check_rows(ptr, ids, out.shape(0), features(w));
             const std::int64_t S = stride(out, w);
             nb::gil_scoped_release released;
-            score_rows(span(ptr), span(ids), w.data(), S, out.data());
+            scorers::score_rows(span(ptr), span(ids), w.data(), S, out.data());
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("w").noconvert(), nb::arg("out").noconvert(),
         "out[t] = sum of w[f] over the features f = ids[ptr[t]:ptr[t+1]]; w [F][S], out [T][S].");
@@ -34,7 +34,7 @@ void bind_score(nb::module_& m) {
             check_rows(ptr, ids, delta.shape(0), features(w));
             const std::int64_t S = stride(delta, w);
             nb::gil_scoped_release released;
-            add_rows(span(ptr), span(ids), delta.data(), step, S, w.data());
+            scorers::add_rows(span(ptr), span(ids), delta.data(), step, S, w.data());
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("delta").noconvert(), nb::arg("step"),
         nb::arg("w").noconvert(), "w[f] += step * delta[t] for every feature f at every position t.");
@@ -44,11 +44,11 @@ void bind_score(nb::module_& m) {
             check_rows(ptr, ids, delta.shape(0), std::numeric_limits<std::int32_t>::max());
             const auto S = static_cast<std::int64_t>(delta.shape(1));
             nb::gil_scoped_release released;
-            return squared_length(span(ptr), span(ids), delta.data(), S, S);
+            return scorers::squared_length(span(ptr), span(ids), delta.data(), S, S);
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("delta").noconvert(),
         "The squared length of the change that add_rows(ptr, ids, delta, 1, w) would make to w.");
-    m.def("padded", &padded, nb::arg("n"), "The stride of a row of n values: n rounded up to whole vectors.");
+    m.def("padded", &machine::padded, nb::arg("n"), "The stride of a row of n values: n rounded up to whole vectors.");
 }
 
 } // namespace chaffinch::bindings

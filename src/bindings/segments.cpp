@@ -14,7 +14,7 @@ namespace chaffinch::bindings {
 
 namespace {
 
-SegmentScores scores(const In<double, 3>& segment, const In<double, 2>& pair, const In<double>& start,
+structures::SegmentScores scores(const In<double, 3>& segment, const In<double, 2>& pair, const In<double>& start,
                      const In<double>& end) {
     const std::size_t Y = segment.shape(2);
     expect(pair.shape(0) == Y && pair.shape(1) == Y && start.size() == Y && end.size() == Y,
@@ -42,7 +42,7 @@ class BoundSegments {
         expect(token_ptr.size() >= 1 && rising(rows.sentences, token_ptr.size() - 1), "sentences must bound the tokens");
         expect(rising(rows.token_ptr, token_ids.size()) && rising(rows.span_ptr, span_ids.size()), "ptr must bound its ids");
         expect(span_ptr.size() == (token_ptr.size() - 1) * static_cast<std::size_t>(shape.L) + 1, "a row for each span");
-        expect(all_below(rows.token_ids, F) && all_below(rows.span_ids, G), "a feature id is out of range");
+        expect(scorers::all_below(rows.token_ids, F) && scorers::all_below(rows.span_ids, G), "a feature id is out of range");
     }
 
     std::int64_t N() const { return static_cast<std::int64_t>(rows.sentences.size()) - 1; }
@@ -54,21 +54,21 @@ class BoundSegments {
     // The best segmentations, end to end, and how many segments each sentence has.
     auto best(const In<float>& w, std::size_t threads) const {
         const float* weight = weights(w);
-        std::vector<std::vector<Segment>> found(static_cast<std::size_t>(N()));
+        std::vector<std::vector<structures::Segment>> found(static_cast<std::size_t>(N()));
         {
             nb::gil_scoped_release released;
-            parallel_blocks(found.size(), threads, [&](std::size_t n) {
-                thread_local SegmentWorkspace at;
+            machine::parallel_blocks(found.size(), threads, [&](std::size_t n) {
+                thread_local scorers::SegmentWorkspace at;
                 std::vector<std::int64_t> bounds;
                 std::vector<double> scores;
-                score_segments(shape, rows, static_cast<std::int64_t>(n), weight, 1, nullptr, at);
-                if (at.view.T) best_segments(at.view, 1, found[n], bounds, scores);
+                scorers::score_segments(shape, rows, static_cast<std::int64_t>(n), weight, 1, nullptr, at);
+                if (at.view.T) structures::best_segments(at.view, 1, found[n], bounds, scores);
             });
         }
         std::vector<std::int32_t> flat;
         std::vector<std::int64_t> counts;
         for (const auto& one : found) {
-            for (const Segment& s : one) flat.insert(flat.end(), {s.start, s.length, s.label});
+            for (const structures::Segment& s : one) flat.insert(flat.end(), {s.start, s.length, s.label});
             counts.push_back(static_cast<std::int64_t>(one.size()));
         }
         return nb::make_tuple(given(std::move(flat)), given(std::move(counts)));
@@ -76,8 +76,8 @@ class BoundSegments {
     // segment [T L Y], pair [Y Y], start [Y], end [Y] of sentence n
     auto scores_of(const In<float>& w, std::int64_t n) const {
         expect(n >= 0 && n < N(), "no such sentence");
-        SegmentWorkspace at;
-        score_segments(shape, rows, n, weights(w), 1, nullptr, at);
+        scorers::SegmentWorkspace at;
+        scorers::score_segments(shape, rows, n, weights(w), 1, nullptr, at);
         return nb::make_tuple(given(std::move(at.segment)), given(std::move(at.pair)), given(std::move(at.start)),
                               given(std::move(at.end)));
     }
@@ -87,14 +87,14 @@ class BoundSegments {
     In<std::int32_t> longest_;
 
   public:
-    SegmentShape shape;
-    SegmentRows rows;
+    scorers::SegmentShape shape;
+    scorers::SegmentRows rows;
 };
 
 class BoundSegmentSgd {
   public:
     BoundSegmentSgd(const BoundSegments& problem, In<std::int32_t, 2> gold, In<std::int64_t> gold_ptr,
-                    const SegmentSgdSettings& settings)
+                    const learners::SegmentSgdSettings& settings)
         : problem_(problem), ptr_(gold_ptr.data(), gold_ptr.data() + gold_ptr.size()) {
         expect(gold.shape(1) == 3, "a segment is start, length and label");
         for (std::size_t k = 0; k < gold.shape(0); ++k)
@@ -117,9 +117,9 @@ class BoundSegmentSgd {
 
   private:
     const BoundSegments& problem_;
-    std::vector<Segment> gold_;
+    std::vector<structures::Segment> gold_;
     std::vector<std::int64_t> ptr_;
-    std::optional<SegmentSgd> sgd_;
+    std::optional<learners::SegmentSgd> sgd_;
 };
 
 } // namespace
@@ -128,16 +128,16 @@ void bind_segments(nb::module_& m) {
     m.def(
         "best_segments",
         [](In<double, 3> segment, In<double, 2> pair, In<double> start, In<double> end, std::int64_t k) {
-            const SegmentScores x = scores(segment, pair, start, end);
+            const structures::SegmentScores x = scores(segment, pair, start, end);
             expect(k >= 1, "k must be at least 1");
             std::vector<std::int32_t> flat;
             std::vector<std::int64_t> bounds;
             std::vector<double> found;
             {
                 nb::gil_scoped_release released;
-                std::vector<Segment> segments;
-                best_segments(x, k, segments, bounds, found);
-                for (const Segment& s : segments) flat.insert(flat.end(), {s.start, s.length, s.label});
+                std::vector<structures::Segment> segments;
+                structures::best_segments(x, k, segments, bounds, found);
+                for (const structures::Segment& s : segments) flat.insert(flat.end(), {s.start, s.length, s.label});
             }
             return nb::make_tuple(given(std::move(flat)), given(std::move(bounds)), given(std::move(found)));
         },
@@ -147,12 +147,12 @@ void bind_segments(nb::module_& m) {
         "sum_segments",
         [](In<double, 3> segment, In<double, 2> pair, In<double> start, In<double> end, Out<double, 3> segment_out,
            Out<double, 2> pair_out, Out<double> start_out, Out<double> end_out) {
-            const SegmentScores x = scores(segment, pair, start, end);
+            const structures::SegmentScores x = scores(segment, pair, start, end);
             expect(segment_out.size() == segment.size() && pair_out.size() == pair.size() &&
                        start_out.size() == start.size() && end_out.size() == end.size(),
                    "marginals must have the shape of the scores");
             nb::gil_scoped_release released;
-            return sum_segments(x, span(segment_out), span(pair_out), span(start_out), span(end_out));
+            return structures::sum_segments(x, span(segment_out), span(pair_out), span(start_out), span(end_out));
         },
         nb::arg("segment").noconvert(), nb::arg("pair").noconvert(), nb::arg("start").noconvert(),
         nb::arg("end").noconvert(), nb::arg("segment_out").noconvert(), nb::arg("pair_out").noconvert(),

@@ -30,8 +30,8 @@ using Columns = std::vector<In<std::int32_t>>;
 constexpr std::int64_t block_size = 16; // sentences that a thread takes at a time
 
 // root, leaf, phrase [Y], left and right [Y][Y] end to end in one array.
-TreePotentials<float> with_masks(std::int64_t Y, const std::uint8_t* masks) {
-    TreePotentials<float> like{};
+structures::TreePotentials<float> with_masks(std::int64_t Y, const std::uint8_t* masks) {
+    structures::TreePotentials<float> like{};
     like.Y = Y;
     like.root = masks;
     like.leaf = masks + Y;
@@ -45,20 +45,20 @@ void check_masks(std::int64_t Y, const In<std::uint8_t>& masks) {
     expect(Y >= 1 && static_cast<std::int64_t>(masks.size()) == 3 * Y + 2 * Y * Y, "masks have the wrong size");
 }
 
-SpanColumns columns_of(const Columns& all, std::int64_t from, std::int64_t T) {
-    SpanColumns x{{}, T};
+features::SpanColumns columns_of(const Columns& all, std::int64_t from, std::int64_t T) {
+    features::SpanColumns x{{}, T};
     for (const auto& column : all) x.columns.push_back(column.data() + from);
     return x;
 }
 
 // The tree of the most expected brackets, and log Z.
-bool expected(const TreePotentials<float>& p, const BracketLabels& how, double& log_z, TreeNode* nodes) {
+bool expected(const structures::TreePotentials<float>& p, const structures::BracketLabels& how, double& log_z, structures::TreeNode* nodes) {
     thread_local std::vector<float> marginals, pairs;
-    marginals.resize(static_cast<std::size_t>(Spans{p.T}.count() * p.stride));
+    marginals.resize(static_cast<std::size_t>(structures::Spans{p.T}.count() * p.stride));
     pairs.resize(static_cast<std::size_t>(p.Y * p.Y));
-    log_z = tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
+    log_z = structures::tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
     if (log_z == -std::numeric_limits<double>::infinity()) return false;
-    expected_tree(p.T, p.Y, marginals.data(), p.stride, how, p.leaf, p.phrase, nodes);
+    structures::expected_tree(p.T, p.Y, marginals.data(), p.stride, how, p.leaf, p.phrase, nodes);
     return true;
 }
 
@@ -68,15 +68,15 @@ class BoundFeatures {
     BoundFeatures(In<std::int32_t, 2> atoms, In<std::int64_t> ptr, std::int64_t columns) : columns_(columns) {
         expect(atoms.shape(1) == 3, "atoms have three numbers each");
         check_bounds(span(ptr), atoms.shape(0));
-        std::vector<SpanAtom> made;
+        std::vector<features::SpanAtom> made;
         for (std::size_t k = 0; k < atoms.shape(0); ++k) {
             const std::int32_t* a = atoms.data() + 3 * k;
-            expect(a[0] >= 0 && a[0] <= SpanAtom::inside, "an atom of unknown kind");
-            expect(a[0] == SpanAtom::length || (a[1] >= 0 && a[1] < columns), "an atom of an unknown column");
+            expect(a[0] >= 0 && a[0] <= features::SpanAtom::inside, "an atom of unknown kind");
+            expect(a[0] == features::SpanAtom::length || (a[1] >= 0 && a[1] < columns), "an atom of an unknown column");
             expect(std::abs(a[2]) <= 1000, "an atom too far away");
-            made.push_back({static_cast<SpanAtom::Kind>(a[0]), a[1], a[2]});
+            made.push_back({static_cast<features::SpanAtom::Kind>(a[0]), a[1], a[2]});
         }
-        features = std::make_shared<SpanFeatures>(std::move(made), std::vector(ptr.data(), ptr.data() + ptr.size()));
+        features = std::make_shared<features::SpanFeatures>(std::move(made), std::vector(ptr.data(), ptr.data() + ptr.size()));
     }
 
     void check(const Columns& columns, std::span<const std::int64_t> bounds) const {
@@ -90,7 +90,7 @@ class BoundFeatures {
         std::size_t m = 0;
         for (std::size_t n = 0; n + 1 < bounds.size(); ++n) {
             const std::int64_t T = bounds.data()[n + 1] - bounds.data()[n];
-            const SpanColumns x = columns_of(columns, bounds.data()[n], T);
+            const features::SpanColumns x = columns_of(columns, bounds.data()[n], T);
             for (std::int64_t k = 0; k < 2 * T - 1; ++k, ++m) {
                 expect(m < nodes.shape(0), "too few nodes");
                 const std::int32_t i = nodes(m, 0), j = nodes(m, 1);
@@ -107,7 +107,7 @@ class BoundFeatures {
         std::vector<std::int32_t> ids;
         std::int64_t rows = 0;
         for (std::size_t n = 0; n + 1 < bounds.size(); ++n)
-            rows += Spans{bounds.data()[n + 1] - bounds.data()[n]}.count();
+            rows += structures::Spans{bounds.data()[n + 1] - bounds.data()[n]}.count();
         expect(!open || static_cast<std::int64_t>(open->size()) == rows, "open has the wrong size");
         {
             nb::gil_scoped_release release;
@@ -125,7 +125,7 @@ class BoundFeatures {
         expect(features->restore({keys.data(), keys.data() + keys.size()}), "a feature comes twice");
     }
 
-    std::shared_ptr<SpanFeatures> features;
+    std::shared_ptr<features::SpanFeatures> features;
 
   private:
     std::int64_t columns_;
@@ -138,12 +138,12 @@ class BoundTrainer {
                  std::int64_t cells, const std::string& loss, bool adaptive, float rate, float start, float dropout, std::uint64_t seed)
         : kept_(bounds, ptr, ids, nodes, open, masks) {
         expect(bounds.size() >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
-        TreeExamples x{span(bounds), span(ptr), span(ids), span(nodes), open ? open->data() : nullptr, {0}};
+        learners::TreeExamples x{span(bounds), span(ptr), span(ids), span(nodes), open ? open->data() : nullptr, {0}};
         std::size_t m = 0;
         for (std::size_t n = 0; n + 1 < bounds.size(); ++n) {
             const std::int64_t T = x.bounds[n + 1] - x.bounds[n];
             expect(T >= 1, "a sentence without words");
-            x.rows.push_back(x.rows.back() + Spans{T}.count());
+            x.rows.push_back(x.rows.back() + structures::Spans{T}.count());
             expect(nodes.shape(1) == 3 && m + static_cast<std::size_t>(2 * T - 1) <= nodes.shape(0), "too few nodes");
             for (std::int64_t k = 0; k < 2 * T - 1; ++k, ++m)
                 expect(0 <= nodes(m, 0) && nodes(m, 0) < nodes(m, 1) && nodes(m, 1) <= T && 0 <= nodes(m, 2) &&
@@ -153,25 +153,25 @@ class BoundTrainer {
         expect(static_cast<std::int64_t>(ptr.size()) == x.rows.back() + 1, "ptr must have a row for each span");
         check_bounds(span(ptr), ids.size());
         expect(!open || static_cast<std::int64_t>(open->size()) == x.rows.back(), "open has the wrong size");
-        expect(all_below(span(ids), F), "a feature id out of range");
+        expect(scorers::all_below(span(ids), F), "a feature id out of range");
         check_masks(Y, masks);
-        expect(left >= F * padded(3 * Y) && right >= left + Y * padded(Y) && cells >= right + Y * padded(Y),
+        expect(left >= F * machine::padded(3 * Y) && right >= left + Y * machine::padded(Y) && cells >= right + Y * machine::padded(Y),
                "the blocks of w overlap");
         expect(loss == "likelihood" || loss == "hinge" || loss == "perceptron", "an unknown loss");
         expect(start > 0, "start must be above 0");
         expect(dropout >= 0 && dropout < 1, "dropout must be in [0, 1)");
-        const TreeLoss what = loss == "likelihood" ? TreeLoss::likelihood
-                              : loss == "hinge"    ? TreeLoss::hinge
-                                                   : TreeLoss::perceptron;
-        trainer_ = std::make_unique<TreeTrainer>(std::move(x), TreeLayout{F, Y, padded(3 * Y), left, right, padded(Y), cells},
-                                                 with_masks(Y, masks.data()), TreeRule{what, adaptive, rate, start, dropout, seed});
+        const learners::TreeLoss what = loss == "likelihood" ? learners::TreeLoss::likelihood
+                              : loss == "hinge"    ? learners::TreeLoss::hinge
+                                                   : learners::TreeLoss::perceptron;
+        trainer_ = std::make_unique<learners::TreeTrainer>(std::move(x), learners::TreeLayout{F, Y, machine::padded(3 * Y), left, right, machine::padded(Y), cells},
+                                                 with_masks(Y, masks.data()), learners::TreeRule{what, adaptive, rate, start, dropout, seed});
         cells_ = cells;
         examples_ = static_cast<std::int64_t>(bounds.size()) - 1;
     }
 
     auto epoch(In<std::int64_t> order) {
         for (const std::int64_t n : span(order)) expect(n >= 0 && n < examples_, "an example out of range");
-        TreeTrainer::Pass pass;
+        learners::TreeTrainer::Pass pass;
         {
             nb::gil_scoped_release release;
             pass = trainer_->epoch(span(order));
@@ -187,7 +187,7 @@ class BoundTrainer {
 
   private:
     std::tuple<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, Masks, In<std::uint8_t>> kept_;
-    std::unique_ptr<TreeTrainer> trainer_;
+    std::unique_ptr<learners::TreeTrainer> trainer_;
     std::int64_t cells_ = 0, examples_ = 0;
 };
 
@@ -199,7 +199,7 @@ class BoundModel {
         const auto Y = static_cast<std::int64_t>(left.shape(0));
         check_masks(Y, masks);
         expect(static_cast<std::int64_t>(w.shape(0)) == features.features->size() &&
-                   static_cast<std::int64_t>(w.shape(1)) == padded(3 * Y),
+                   static_cast<std::int64_t>(w.shape(1)) == machine::padded(3 * Y),
                "the weights of spans have the wrong shape");
         for (const auto* pair : {&left, &right})
             expect(static_cast<std::int64_t>(pair->shape(0)) == Y && static_cast<std::int64_t>(pair->shape(1)) == Y,
@@ -209,7 +209,7 @@ class BoundModel {
         model.left.assign(left.data(), left.data() + left.size());
         model.right.assign(right.data(), right.data() + right.size());
         model.masks.assign(masks.data(), masks.data() + masks.size());
-        model.stride = padded(3 * Y);
+        model.stride = machine::padded(3 * Y);
         model.like = with_masks(Y, model.masks.data());
         bound_ = &features;
     }
@@ -221,7 +221,7 @@ class BoundModel {
         nb::gil_scoped_release release;
         each(rows.size() - 1, threads, [&](std::int64_t n) {
             const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
-            if (T > 0) open_spans(model, columns_of(columns, from, T), threshold, out.data() + rows[n]);
+            if (T > 0) model::open_spans(model, columns_of(columns, from, T), threshold, out.data() + rows[n]);
         });
         return out;
     }
@@ -232,9 +232,9 @@ class BoundModel {
         const auto rows = checked(columns, bounds);
         expect(!open_mask || static_cast<std::int64_t>(open_mask->size()) == rows.back(), "open has the wrong size");
         expect(static_cast<std::int64_t>(bracket_ptr.size()) == model.like.Y + 1, "brackets of each label are needed");
-        const BracketLabels how = bracket_labels(bracket_ptr, brackets, toll);
+        const structures::BracketLabels how = bracket_labels(bracket_ptr, brackets, toll);
         const std::size_t N = rows.size() - 1;
-        std::vector<std::vector<TreeNode>> nodes(N);
+        std::vector<std::vector<structures::TreeNode>> nodes(N);
         std::vector<std::vector<double>> scores(N);
         {
             nb::gil_scoped_release release;
@@ -242,11 +242,11 @@ class BoundModel {
                 const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
                 if (T == 0) return;
                 const auto p = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
-                if (k > 1) return tree_kbest(p, k, scores[n], nodes[n]);
+                if (k > 1) return structures::tree_kbest(p, k, scores[n], nodes[n]);
                 nodes[n].resize(static_cast<std::size_t>(2 * T - 1));
                 double score = 0;
                 const bool any = k == 0 ? expected(p, how, score, nodes[n].data())
-                                        : tree_argmax(p, score, nodes[n].data());
+                                        : structures::tree_argmax(p, score, nodes[n].data());
                 if (any) scores[n].push_back(score);
                 else nodes[n].clear();
             });
@@ -257,7 +257,7 @@ class BoundModel {
         for (std::size_t n = 0; n < N; ++n) {
             counts.push_back(static_cast<std::int64_t>(scores[n].size()));
             all_scores.insert(all_scores.end(), scores[n].begin(), scores[n].end());
-            for (const TreeNode& m : nodes[n]) all_nodes.insert(all_nodes.end(), {m.start, m.end, m.label});
+            for (const structures::TreeNode& m : nodes[n]) all_nodes.insert(all_nodes.end(), {m.start, m.end, m.label});
         }
         return std::tuple(given(std::move(counts)), given(std::move(all_scores)), given(std::move(all_nodes)));
     }
@@ -274,28 +274,28 @@ class BoundModel {
                 const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
                 if (T == 0) return;
                 const auto p = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
-                std::vector<float> found(static_cast<std::size_t>(Spans{T}.count() * p.stride)), pairs(static_cast<std::size_t>(Y * Y));
-                if (tree_logsum(p, {.span = found.data(), .left = pairs.data(), .right = pairs.data()}) == -std::numeric_limits<double>::infinity())
+                std::vector<float> found(static_cast<std::size_t>(structures::Spans{T}.count() * p.stride)), pairs(static_cast<std::size_t>(Y * Y));
+                if (structures::tree_logsum(p, {.span = found.data(), .left = pairs.data(), .right = pairs.data()}) == -std::numeric_limits<double>::infinity())
                     return;
-                for (std::int64_t s = 0; s < Spans{T}.count(); ++s)
+                for (std::int64_t s = 0; s < structures::Spans{T}.count(); ++s)
                     std::copy_n(found.data() + s * p.stride, Y, out.data() + (rows[n] + s) * Y);
             });
         }
         return given(std::move(out));
     }
 
-    SpanModel model;
+    model::SpanModel model;
 
   private:
     std::vector<std::int64_t> checked(const Columns& columns, const In<std::int64_t>& bounds) const {
         bound_->check(columns, span(bounds));
         std::vector<std::int64_t> rows(1, 0);
         for (std::size_t n = 0; n + 1 < bounds.size(); ++n)
-            rows.push_back(rows.back() + Spans{bounds.data()[n + 1] - bounds.data()[n]}.count());
+            rows.push_back(rows.back() + structures::Spans{bounds.data()[n + 1] - bounds.data()[n]}.count());
         return rows;
     }
     template <class Work> static void each(std::size_t N, std::size_t threads, Work&& work) {
-        parallel_blocks((N + block_size - 1) / block_size, threads, [&](std::size_t b) {
+        machine::parallel_blocks((N + block_size - 1) / block_size, threads, [&](std::size_t b) {
             for (std::size_t n = b * block_size; n < std::min(N, (b + 1) * block_size); ++n)
                 work(static_cast<std::int64_t>(n));
         });

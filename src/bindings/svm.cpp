@@ -18,7 +18,7 @@ namespace {
 struct AskedRows {
     nb::callable ask;
     std::int64_t N;
-    AlignedVector<float> room[2];
+    machine::AlignedVector<float> room[2];
     std::int64_t held[2] = {-1, -1};
     int last = 1;
 
@@ -32,7 +32,7 @@ struct AskedRows {
         nb::gil_scoped_acquire acquired;
         const auto row = nb::cast<In<float>>(ask(n));
         expect(static_cast<std::int64_t>(row.size()) == N, "Smo: a row must be as long as there are examples");
-        room[to].assign(static_cast<std::size_t>(padded(N)), 0.0f);
+        room[to].assign(static_cast<std::size_t>(machine::padded(N)), 0.0f);
         std::copy_n(row.data(), N, room[to].data());
         held[to] = n, last = to;
         return room[to].data();
@@ -41,7 +41,7 @@ struct AskedRows {
 
 struct SmoRun {
     std::unique_ptr<AskedRows> rows;
-    Smo smo;
+    learners::Smo smo;
 };
 
 void check_penalties(std::span<const double> C) {
@@ -57,16 +57,16 @@ void bind_kernel_eg(nb::module_& m) {
         "eg_steps",
         [](In<std::int64_t> which, In<float, 2> rows, In<std::int32_t> y, In<double> C, In<double> k, std::int64_t Y,
            Out<double, 2> mu, Out<double, 2> beta, Out<double> eta) {
-            const std::size_t N = y.size(), S = static_cast<std::size_t>(padded(Y));
+            const std::size_t N = y.size(), S = static_cast<std::size_t>(machine::padded(Y));
             expect(rows.shape(0) == which.size() && rows.shape(1) == N, "eg_steps: rows must be [which, examples]");
             expect(C.size() == N && k.size() == N && eta.size() == N, "eg_steps: C, k and eta must be [examples]");
             expect(mu.shape(0) == N && mu.shape(1) == S && beta.shape(0) == N && beta.shape(1) == S,
                    "eg_steps: mu and beta must be [examples, padded labels]");
-            expect(all_below(span(y), Y), "eg_steps: a label is out of range");
+            expect(scorers::all_below(span(y), Y), "eg_steps: a label is out of range");
             expect(std::ranges::all_of(span(which), [&](std::int64_t n) { return n >= 0 && static_cast<std::size_t>(n) < N; }),
                    "eg_steps: an example is out of range");
             nb::gil_scoped_release released;
-            eg_steps({span(y), span(C), span(k), Y}, span(which), rows.data(), {mu.data(), beta.data(), eta.data()});
+            learners::eg_steps({span(y), span(C), span(k), Y}, span(which), rows.data(), {mu.data(), beta.data(), eta.data()});
         },
         nb::arg("which").noconvert(), nb::arg("rows").noconvert(), nb::arg("y").noconvert(), nb::arg("C").noconvert(),
         nb::arg("k").noconvert(), nb::arg("label_count"), nb::arg("mu").noconvert(), nb::arg("beta").noconvert(),
@@ -75,10 +75,10 @@ void bind_kernel_eg(nb::module_& m) {
         "eg_scores",
         [](In<float, 2> rows, In<double, 2> beta, Out<double, 2> F) {
             expect(rows.shape(1) == beta.shape(0) && F.shape(0) == rows.shape(0) && F.shape(1) == beta.shape(1) &&
-                       beta.shape(1) % lanes == 0,
+                       beta.shape(1) % machine::lanes == 0,
                    "eg_scores: rows [n, examples], beta [examples, padded labels] and F [n, padded labels] must fit");
             nb::gil_scoped_release released;
-            eg_scores(static_cast<std::int64_t>(rows.shape(0)), rows.data(), static_cast<std::int64_t>(rows.shape(1)),
+            learners::eg_scores(static_cast<std::int64_t>(rows.shape(0)), rows.data(), static_cast<std::int64_t>(rows.shape(1)),
                       static_cast<std::int64_t>(beta.shape(1)), beta.data(), F.data());
         },
         nb::arg("rows").noconvert(), nb::arg("beta").noconvert(), nb::arg("F").noconvert(), "F = rows @ beta.");
@@ -100,7 +100,7 @@ void bind_svm(nb::module_& m) {
                 rows->ask = std::move(row);
                 rows->N = static_cast<std::int64_t>(t.size());
                 AskedRows* asked = rows.get();
-                new (self) SmoRun{std::move(rows), Smo([asked](std::int64_t n) { return (*asked)(n); }, span(diagonal),
+                new (self) SmoRun{std::move(rows), learners::Smo([asked](std::int64_t n) { return (*asked)(n); }, span(diagonal),
                                                        span(t), span(C), shrinking)};
             },
             nb::arg("row"), nb::arg("diagonal").noconvert(), nb::arg("signs").noconvert(), nb::arg("C").noconvert(),
@@ -109,7 +109,7 @@ void bind_svm(nb::module_& m) {
              nb::arg("steps"), nb::arg("tolerance"), nb::call_guard<nb::gil_scoped_release>())
         .def("objective",
              [](SmoRun& self) {
-                 const SvmObjective o = self.smo.objective();
+                 const learners::SvmObjective o = self.smo.objective();
                  return std::make_tuple(o.primal, o.dual, o.bias);
              })
         .def_prop_ro("steps", [](const SmoRun& self) { return self.smo.steps(); })
@@ -136,8 +136,8 @@ void bind_svm(nb::module_& m) {
             check_penalties(span(C));
             check_signs(span(t));
             nb::gil_scoped_release released;
-            std::vector<SvmObjective> found(bounds.size() - 1);
-            solve_svms(K.data(), N, {bounds, span(members), span(t), span(C)}, tolerance, gap, most_steps, threads,
+            std::vector<learners::SvmObjective> found(bounds.size() - 1);
+            learners::solve_svms(K.data(), N, {bounds, span(members), span(t), span(C)}, tolerance, gap, most_steps, threads,
                        alpha.data(), found.data());
             for (std::size_t p = 0; p < found.size(); ++p) {
                 double* row = objectives.data() + 3 * p;

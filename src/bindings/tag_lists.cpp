@@ -22,7 +22,7 @@ void bind_tag_lists(nb::module_& m) {
         [](nb::list texts) {
             std::vector<std::uint64_t> keys;
             keys.reserve(texts.size());
-            for (nb::handle text : texts) keys.push_back(string_key(utf8(text)));
+            for (nb::handle text : texts) keys.push_back(features::string_key(utf8(text)));
             return given(std::move(keys));
         },
         nb::arg("texts"), "A 64-bit key for each string, the same on every machine.");
@@ -43,14 +43,14 @@ void bind_tag_lists(nb::module_& m) {
             for (std::int64_t n = 0; n < N; ++n)
                 wanted += (lists.data()[n + 1] - lists.data()[n]) * (sentences.data()[n + 1] - sentences.data()[n]);
             expect(static_cast<std::int64_t>(tags.size()) == wanted, "there must be a label per token and candidate");
-            expect(all_below(span(tags), static_cast<std::int64_t>(Y)), "a label is out of range");
-            KeyedRows rows;
+            expect(scorers::all_below(span(tags), static_cast<std::int64_t>(Y)), "a label is out of range");
+            features::KeyedRows rows;
             {
                 nb::gil_scoped_release released;
-                std::vector<TagLabel> labels(Y);
+                std::vector<features::TagLabel> labels(Y);
                 for (std::size_t y = 0; y < Y; ++y)
                     labels[y] = {label_keys.data()[y], label_spans.data()[y], opens.data()[y] != 0, closes.data()[y] != 0};
-                rows = tag_list_features({span(lists), span(sentences), span(tags), labels, span(words), span(shapes),
+                rows = features::tag_list_features({span(lists), span(sentences), span(tags), labels, span(words), span(shapes),
                                           span(extra)},
                                          threads);
             }

@@ -13,7 +13,7 @@ namespace chaffinch::bindings {
 
 namespace {
 
-nb::list strings(const Interner& table) {
+nb::list strings(const text::Interner& table) {
     nb::list out;
     for (std::int32_t id = 0; id < table.size(); ++id) {
         const std::string_view s = table[id];
@@ -25,15 +25,15 @@ nb::list strings(const Interner& table) {
 } // namespace
 
 void bind_text(nb::module_& m) {
-    nb::class_<Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
+    nb::class_<text::Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
         .def(nb::init<>())
-        .def("__len__", &Interner::size)
+        .def("__len__", &text::Interner::size)
         .def("strings", &strings, "Every string, by id.")
-        .def("find", &Interner::find, nb::arg("string"), "The id of a string, or -1.")
-        .def("intern", &Interner::intern, nb::arg("string"), "The id of a string, given one now if it has none.")
+        .def("find", &text::Interner::find, nb::arg("string"), "The id of a string, or -1.")
+        .def("intern", &text::Interner::intern, nb::arg("string"), "The id of a string, given one now if it has none.")
         .def(
             "intern_nested",
-            [](Interner& self, nb::list rows, bool frozen) {
+            [](text::Interner& self, nb::list rows, bool frozen) {
                 // The same string object is often met again: the rows keep it alive, so its address will do.
                 struct Seen {
                     PyObject* string = nullptr;

@@ -17,10 +17,10 @@ namespace chaffinch::bindings {
 
 namespace {
 
-std::vector<std::int32_t> flat(const std::vector<TreeNode>& nodes) {
+std::vector<std::int32_t> flat(const std::vector<structures::TreeNode>& nodes) {
     std::vector<std::int32_t> out;
     out.reserve(3 * nodes.size());
-    for (const TreeNode& n : nodes) out.insert(out.end(), {n.start, n.end, n.label});
+    for (const structures::TreeNode& n : nodes) out.insert(out.end(), {n.start, n.end, n.label});
     return out;
 }
 
@@ -32,7 +32,7 @@ template <class Real> class BoundTree {
         : kept_(span, left, right, left_allowed, right_allowed, root, leaf, phrase, open) {
         const auto columns = static_cast<std::int64_t>(span.shape(1));
         if (T < 1 || Y < 1 || (columns != Y && columns != 3 * Y) ||
-            static_cast<std::int64_t>(span.shape(0)) != Spans{T}.count())
+            static_cast<std::int64_t>(span.shape(0)) != structures::Spans{T}.count())
             throw nb::value_error("span has the wrong shape");
         p_ = {.T = T,
               .Y = Y,
@@ -46,27 +46,27 @@ template <class Real> class BoundTree {
               .root = checked(root, {Y}, "root"),
               .leaf = checked(leaf, {Y}, "leaf"),
               .phrase = checked(phrase, {Y}, "phrase"),
-              .open = checked(open, {Spans{T}.count()}, "open")};
+              .open = checked(open, {structures::Spans{T}.count()}, "open")};
     }
 
     auto argmax() const {
-        std::vector<TreeNode> nodes(static_cast<std::size_t>(2 * p_.T - 1));
+        std::vector<structures::TreeNode> nodes(static_cast<std::size_t>(2 * p_.T - 1));
         double score = 0;
         bool any;
         {
             nb::gil_scoped_release release;
-            any = tree_argmax(p_, score, nodes.data());
+            any = structures::tree_argmax(p_, score, nodes.data());
         }
         if (!any) throw nb::value_error("no tree is allowed");
         return std::pair(score, given(flat(nodes)));
     }
 
     auto kbest(std::int64_t k) const {
-        std::vector<TreeNode> nodes;
+        std::vector<structures::TreeNode> nodes;
         std::vector<double> scores;
         {
             nb::gil_scoped_release release;
-            tree_kbest(p_, k, scores, nodes);
+            structures::tree_kbest(p_, k, scores, nodes);
         }
         if (scores.empty()) throw nb::value_error("no tree is allowed");
         return std::pair(given(std::move(scores)), given(flat(nodes)));
@@ -74,18 +74,18 @@ template <class Real> class BoundTree {
 
     auto logsum() const {
         const auto Y = static_cast<std::size_t>(p_.Y);
-        std::vector<Real> span(static_cast<std::size_t>(Spans{p_.T}.count() * p_.stride)), left(Y * Y), right(Y * Y);
+        std::vector<Real> span(static_cast<std::size_t>(structures::Spans{p_.T}.count() * p_.stride)), left(Y * Y), right(Y * Y);
         double log_z;
         {
             nb::gil_scoped_release release;
-            log_z = tree_logsum(p_, {.span = span.data(), .left = left.data(), .right = right.data()});
+            log_z = structures::tree_logsum(p_, {.span = span.data(), .left = left.data(), .right = right.data()});
         }
         if (log_z == -std::numeric_limits<double>::infinity()) throw nb::value_error("no tree is allowed");
         return std::tuple(log_z, given(std::move(span)), given(std::move(left)), given(std::move(right)));
     }
 
   private:
-    TreePotentials<Real> p_;
+    structures::TreePotentials<Real> p_;
     std::tuple<In<Real, 2>, Maybe<Real, 2>, Maybe<Real, 2>, Maybe<std::uint8_t, 2>, Maybe<std::uint8_t, 2>,
                Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>
         kept_;

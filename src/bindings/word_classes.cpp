@@ -9,11 +9,11 @@
 namespace chaffinch::bindings {
 
 void bind_word_classes(nb::module_ &m) {
-    nb::class_<WordClasses>(m, "WordClasses",
+    nb::class_<text::WordClasses>(m, "WordClasses",
                             "The exchange algorithm over a text of ids, most frequent id first.")
         .def(
             "__init__",
-            [](WordClasses *self, In<std::int64_t> ptr, In<std::int32_t> ids, std::int32_t types,
+            [](text::WordClasses *self, In<std::int64_t> ptr, In<std::int32_t> ids, std::int32_t types,
                std::int32_t classes) {
                 if (classes < 1 || types < classes) throw nb::value_error("need 1 <= classes <= types");
                 if (ptr.size() == 0 || ptr.data()[0] != 0 ||
@@ -24,26 +24,26 @@ void bind_word_classes(nb::module_ &m) {
                         throw nb::value_error("sentence bounds must not fall");
                 for (const std::int32_t id : span(ids))
                     if (id < -1 || id >= types) throw nb::value_error("id out of range");
-                new (self) WordClasses(span(ptr), span(ids), types, classes);
+                new (self) text::WordClasses(span(ptr), span(ids), types, classes);
             },
             nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("types"), nb::arg("classes"),
             nb::call_guard<nb::gil_scoped_release>())
-        .def("improve", &WordClasses::improve, nb::call_guard<nb::gil_scoped_release>(),
+        .def("improve", &text::WordClasses::improve, nb::call_guard<nb::gil_scoped_release>(),
              "One round over all words: how many changed class.")
         .def(
             "shrink",
-            [](WordClasses &self, std::int32_t classes) {
+            [](text::WordClasses &self, std::int32_t classes) {
                 if (classes < 1) throw nb::value_error("classes must be >= 1");
                 self.shrink(classes);
             },
             nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>(),
             "Joins classes until so many are left.")
-        .def("score", &WordClasses::score, "Log likelihood of the text's classes, up to a constant.")
+        .def("score", &text::WordClasses::score, "Log likelihood of the text's classes, up to a constant.")
         .def("classes",
-             [](const WordClasses &self) {
+             [](const text::WordClasses &self) {
                  return given(std::vector<std::int32_t>(self.classes().begin(), self.classes().end()));
              })
-        .def("paths", &WordClasses::paths, nb::call_guard<nb::gil_scoped_release>(),
+        .def("paths", &text::WordClasses::paths, nb::call_guard<nb::gil_scoped_release>(),
              "The bit path of every class.");
 }
 

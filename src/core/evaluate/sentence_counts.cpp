@@ -5,11 +5,11 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::evaluate {
 
 namespace {
 
-void draw_times(Draw draw, Random& random, std::span<std::int32_t> times) { // [N]
+void draw_times(Draw draw, machine::Random& random, std::span<std::int32_t> times) { // [N]
     const std::size_t N = times.size();
     if (draw == Draw::bootstrap) {
         std::ranges::fill(times, 0);
@@ -31,14 +31,14 @@ void resampled_sums(const CountRows& rows, std::int64_t K, Draw draw, std::uint6
     const std::size_t R = width == 0 ? 0 : sums.size() / width;
     // Each sample has a generator of its own, so that it does not matter which thread draws it.
     std::vector<std::uint64_t> seeds(R);
-    Random seeder(seed);
+    machine::Random seeder(seed);
     for (auto& s : seeds) s = seeder.next();
 
     constexpr std::size_t block = 16;
-    parallel_blocks((R + block - 1) / block, threads, [&](std::size_t b) {
+    machine::parallel_blocks((R + block - 1) / block, threads, [&](std::size_t b) {
         std::vector<std::int32_t> times(N);
         for (std::size_t r = b * block; r < std::min((b + 1) * block, R); ++r) {
-            Random random(seeds[r]);
+            machine::Random random(seeds[r]);
             draw_times(draw, random, times);
             const auto sum = sums.subspan(r * width, width);
             std::ranges::fill(sum, 0);
@@ -51,4 +51,4 @@ void resampled_sums(const CountRows& rows, std::int64_t K, Draw draw, std::uint6
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::evaluate

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::evaluate {
 
 struct SentenceCounts {
     std::vector<std::int64_t> ptr{0};  // [N+1] row bounds
@@ -27,4 +27,4 @@ enum class Draw { bootstrap, coin };
 void resampled_sums(const CountRows& rows, std::int64_t K, Draw draw, std::uint64_t seed, std::size_t threads,
                     std::span<std::int64_t> sums); // [R][K] overwritten
 
-} // namespace chaffinch
+} // namespace chaffinch::evaluate

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::evaluate {
 
 namespace {
 
@@ -178,4 +178,4 @@ SpanTable spans_of(std::span<const std::int32_t> y, std::span<const std::int64_t
     return out;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::evaluate

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::evaluate {
 
 // The part of a tag that says where in a span it is: B I O E S U L . [ ] and "any other".
 inline constexpr std::size_t tag_prefixes = 11;
@@ -57,4 +57,4 @@ std::vector<std::int64_t> tag_totals(std::span<const std::int32_t> y, std::span<
 SpanTable spans_of(std::span<const std::int32_t> y, std::span<const std::int64_t> ptr, std::span<const Tag> tags,
                    const SpanRules& rules);
 
-} // namespace chaffinch
+} // namespace chaffinch::evaluate

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -52,8 +52,8 @@ Elsewhere find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std:
         for (std::int64_t t = ptr[from]; t < ptr[to]; ++t)
             if (lower[t] >= 0) visit(static_cast<std::int32_t>(t), uses[lower[t]]);
     };
-    const auto within = [&](std::int32_t t) { return (traits[t] & is_capitalised) && t != ptr[sentence[t]]; };
-    const auto small = [&](std::int32_t t) { return (traits[t] & is_lower) != 0; };
+    const auto within = [&](std::int32_t t) { return (traits[t] & text::is_capitalised) && t != ptr[sentence[t]]; };
+    const auto small = [&](std::int32_t t) { return (traits[t] & text::is_lower) != 0; };
 
     for (std::size_t from = 0, to = 0; from < N; from = to) {
         for (to = from + 1; to < N && !groups.empty() && groups[to] == groups[from];) ++to;
@@ -84,4 +84,4 @@ Elsewhere find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std:
     return out;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -7,15 +7,15 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // Calls take(first, last) for every run of capitalised words, last exclusive.
 template <class Take> void each_run(std::span<const std::uint32_t> traits, Take take) {
     const std::size_t T = traits.size();
     for (std::size_t t = 0; t < T; ++t) {
-        if (!(traits[t] & is_capitalised)) continue;
+        if (!(traits[t] & text::is_capitalised)) continue;
         const std::size_t first = t;
-        while (t < T && (traits[t] & is_capitalised)) ++t;
+        while (t < T && (traits[t] & text::is_capitalised)) ++t;
         take(first, t);
     }
 }
@@ -42,4 +42,4 @@ struct Elsewhere {
 Elsewhere find_elsewhere(std::span<const std::int64_t> ptr, std::span<const std::int32_t> lower,
                          std::span<const std::uint32_t> traits, std::span<const std::int32_t> groups);
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 struct Examples {
     std::span<const std::int64_t> ptr;  // [N+1]
@@ -59,13 +59,13 @@ struct Values {
 // generations of vector units has it in each. Odd and even cells are summed apart, so that one need not wait for the other.
 template <int P>
 CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const float* w, std::int64_t S, float* out) {
-    Pack<float> even[P] = {}, odd[P] = {};
+    machine::Pack<float> even[P] = {}, odd[P] = {};
     const std::int64_t begin = x.ptr[n], end = x.ptr[n + 1];
     const Values value(x, n);
-    const auto add = [&](Pack<float>* sum, const float* row, float v) {
+    const auto add = [&](machine::Pack<float>* sum, const float* row, float v) {
         for (int p = 0; p < P; ++p) {
-            Pack<float> here;
-            get(here, row + p * lanes);
+            machine::Pack<float> here;
+            machine::get(here, row + p * machine::lanes);
             sum[p] += v * here;
         }
     };
@@ -86,20 +86,20 @@ CHAFFINCH_INLINE void gather_packs(const Examples& x, std::int64_t n, const floa
     }
     if (k < end) add(even, w + value.ids[k] * S, value[k]);
     if (x.bias != 0) add(odd, w + x.F * S, x.bias);
-    for (int p = 0; p < P; ++p) put(out + p * lanes, even[p] + odd[p]);
+    for (int p = 0; p < P; ++p) machine::put(out + p * machine::lanes, even[p] + odd[p]);
 }
 
 template <int P>
 CHAFFINCH_INLINE void scatter_packs(const Examples& x, std::int64_t n, const float* d, std::int64_t S, float* w) {
-    Pack<float> step[P];
-    for (int p = 0; p < P; ++p) get(step[p], d + p * lanes);
+    machine::Pack<float> step[P];
+    for (int p = 0; p < P; ++p) machine::get(step[p], d + p * machine::lanes);
     const Values value(x, n);
     const auto add = [&](float* row, float v) {
         for (int p = 0; p < P; ++p) {
-            Pack<float> here;
-            get(here, row + p * lanes);
+            machine::Pack<float> here;
+            machine::get(here, row + p * machine::lanes);
             here += v * step[p];
-            put(row + p * lanes, here);
+            machine::put(row + p * machine::lanes, here);
         }
     };
     for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) add(w + value.ids[k] * S, value[k]);
@@ -114,8 +114,8 @@ template <int P> struct Packs {
 // `packs` for each stretch of columns [0, S) from y on, four packs at a time and then the rest.
 template <class Do> CHAFFINCH_INLINE void by_packs(std::int64_t S, const Do& packs) {
     std::int64_t y = 0;
-    for (; S - y >= 4 * lanes; y += 4 * lanes) packs(Packs<4>{}, y);
-    switch ((S - y) / lanes) {
+    for (; S - y >= 4 * machine::lanes; y += 4 * machine::lanes) packs(Packs<4>{}, y);
+    switch ((S - y) / machine::lanes) {
     case 3: packs(Packs<3>{}, y); break;
     case 2: packs(Packs<2>{}, y); break;
     case 1: packs(Packs<1>{}, y); break;
@@ -138,4 +138,4 @@ CHAFFINCH_INLINE void scatter(const Examples& x, std::int64_t n, const float* d,
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -4,7 +4,7 @@
 #include <array>
 #include <new>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -117,12 +117,12 @@ void fill_margins(std::size_t c, std::int32_t n, const Margins &margins, Frame &
     }
 }
 
-void Rows::reserve(std::size_t n) {
+void TokenRows::reserve(std::size_t n) {
     ids.reset(static_cast<std::int32_t *>(std::malloc(std::max<std::size_t>(n, 1) * sizeof(std::int32_t))));
     if (!ids) throw std::bad_alloc();
 }
 
-void Rows::shrink(std::size_t n) {
+void TokenRows::shrink(std::size_t n) {
     void *kept = std::realloc(ids.get(), std::max<std::size_t>(n, 1) * sizeof(std::int32_t));
     if (kept == nullptr) return; // what is there is still whole
     (void)ids.release();
@@ -131,7 +131,7 @@ void Rows::shrink(std::size_t n) {
 
 TemplateTables::TemplateTables(const Template &pattern, std::span<const std::uint64_t> radix,
                                std::int32_t n_values_)
-    : stages(chaffinch::stages(pattern, radix)), window(pattern.window), atoms(pattern.atoms),
+    : stages(features::stages(pattern, radix)), window(pattern.window), atoms(pattern.atoms),
       n_values(n_values_) {
     for (const Stage &stage : stages)
         tables.emplace_back(stage.span, stage.digits.size() == 1 && stage.carry_stride == 0);
@@ -143,4 +143,4 @@ void TemplateTables::find(const Frame &frame, std::span<std::int32_t> out) const
     extract(*this, frame, out);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // Whole sentences with their columns, each sentence between margins wide enough for every offset:
 //
@@ -51,7 +51,7 @@ void lay_out(std::span<const std::int64_t> ptr, std::size_t columns, const Margi
 void fill_margins(std::size_t c, std::int32_t n, const Margins &margins, Frame &frame);
 
 // Rows of ids, as many as there are, in memory that can shrink without a copy.
-struct Rows {
+struct TokenRows {
     std::vector<std::int64_t> ptr; // [T+1]
     std::unique_ptr<std::int32_t[], decltype(&std::free)> ids{nullptr, &std::free};
 
@@ -78,4 +78,4 @@ struct TemplateTables {
     void find(const Frame &frame, std::span<std::int32_t> out) const;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

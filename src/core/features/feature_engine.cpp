@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 FeatureEngine::FeatureEngine(Design design) : design_(std::move(design)), values_(design_.words.size()) {
     of_source_.resize(static_cast<std::size_t>(design_.sources));
@@ -76,7 +76,7 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
     const std::int32_t id = words.texts.intern(text);
     if (id < known) return id;
     if (of_source_[source].size() == 1 &&
-        design_.words[of_source_[source][0]].function == WordFunction::identity &&
+        design_.words[of_source_[source][0]].function == text::WordFunction::identity &&
         !(source == 0 && reads_traits_)) { // nothing to take apart
         const std::size_t c = of_source_[source][0];
         words.values[c].push_back(growing ? values_[c].intern(text) : values_[c].find(text));
@@ -85,9 +85,9 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
     word_.read(text, lower, points_);
     if (source == 0 && reads_traits_) {
         std::uint32_t traits = word_.traits();
-        if (prepositions_.find(word_.lower()) >= 0) traits |= is_preposition;
+        if (prepositions_.find(word_.lower()) >= 0) traits |= text::is_preposition;
         const std::int32_t which = triggers_.find(word_.lower());
-        if (which >= 0) traits |= static_cast<std::uint32_t>(trigger) << which;
+        if (which >= 0) traits |= static_cast<std::uint32_t>(text::trigger) << which;
         words.traits.push_back(traits);
         if (reads_phrases_)
             words.phrase.push_back(design_.phrases.word(design_.phrases.fold() ? word_.lower() : text));
@@ -103,7 +103,7 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
         } else if (growing) {
             words.values[c].push_back(values_[c].intern(text_));
         } else {
-            asked_.push_back({c, asked_text_.size(), text_.size(), hash_bytes(text_)});
+            asked_.push_back({c, asked_text_.size(), text_.size(), text::hash_bytes(text_)});
             asked_text_ += text_;
             values_[c].prefetch(asked_.back().hash);
         }
@@ -118,10 +118,10 @@ std::int32_t FeatureEngine::describe(std::int32_t source, std::string_view text,
 // The value of a native column for the word that was read last; false if it has none.
 bool FeatureEngine::value(const WordColumn &column, std::string_view text, std::string &out) const {
     switch (column.function) {
-    case WordFunction::preposition:
+    case text::WordFunction::preposition:
         out = word_.lower();
         return prepositions_.find(word_.lower()) >= 0;
-    case WordFunction::cluster: {
+    case text::WordFunction::cluster: {
         std::int32_t at = design_.clusters.words.find(text);
         if (at < 0) at = design_.clusters.words.find(word_.lower());
         if (at < 0) return false;
@@ -213,17 +213,17 @@ std::size_t FeatureEngine::find(const Frame &frame, std::int64_t *lengths, std::
     return written;
 }
 
-Rows FeatureEngine::find(const Tokens &tokens, std::size_t threads,
+TokenRows FeatureEngine::find(const Tokens &tokens, std::size_t threads,
                          std::vector<std::int32_t> &observations) const {
     const std::size_t T = tokens.size(), L = labelled_.size(), N = tokens.sentences();
     std::vector<std::size_t> blocks{0};
     while (blocks.back() < N) blocks.push_back(tokens.stretch(blocks.back(), 1 << 12));
-    Rows rows;
+    TokenRows rows;
     rows.reserve(T * slots_);
     rows.ptr.assign(T + 1, 0);
     observations.resize(T * L);
     std::vector<std::size_t> written(blocks.size() - 1);
-    parallel_blocks(written.size(), threads, [&](std::size_t b) {
+    machine::parallel_blocks(written.size(), threads, [&](std::size_t b) {
         Frame frame;
         fill(tokens, blocks[b], blocks[b + 1], frame);
         const auto from = static_cast<std::size_t>(tokens.ptr[blocks[b]]);
@@ -241,4 +241,4 @@ Rows FeatureEngine::find(const Tokens &tokens, std::size_t threads,
     return rows;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

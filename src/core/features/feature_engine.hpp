@@ -15,20 +15,20 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // A function of the words of one source (a column of the corpus).
 struct WordColumn {
     std::int32_t source;
-    WordFunction function;
+    text::WordFunction function;
     std::int32_t parameter = 0;
 };
 
 // Words and the bit paths of their clusters.
 struct Clusters {
-    Interner words;
+    text::Interner words;
     std::vector<std::int32_t> path; // [words] into paths
-    Interner paths;
+    text::Interner paths;
 };
 
 // All that is decided before any text is seen.
@@ -48,12 +48,12 @@ struct Design {
 
 // The distinct words of one source and what every column says of them.
 struct Words {
-    Interner texts;
+    text::Interner texts;
     std::vector<std::vector<std::int32_t>> values; // [word columns][words], only those of the source
     std::vector<std::uint32_t> traits;             // [words]
     std::vector<std::int32_t> phrase;              // [words] number in the phrases
     std::vector<std::int32_t> lower;               // [words] into lowers
-    Interner lowers;
+    text::Interner lowers;
 };
 
 // Sentences as ids into Words, one column per source; -1 where a token has nothing there.
@@ -91,7 +91,7 @@ class FeatureEngine {
     explicit FeatureEngine(Design design);
 
     const Design &design() const { return design_; }
-    CodePoints &code_points() { return points_; }
+    text::CodePoints &code_points() { return points_; }
 
     std::int32_t n_features() const { return static_cast<std::int32_t>(state_.feature_key.size()); }
     std::size_t n_labelled() const { return labelled_.size(); }
@@ -114,18 +114,18 @@ class FeatureEngine {
     void set_external(std::size_t column, std::int32_t word, const std::string_view *value, bool growing,
                       Words &words);
 
-    const Interner &values(std::size_t column) const { return values_[column]; }
-    const Interner &runs() const { return runs_; }
+    const text::Interner &values(std::size_t column) const { return values_[column]; }
+    const text::Interner &runs() const { return runs_; }
     std::int32_t n_values(std::size_t column) const;
 
     // Features ------------------------------------------------------------------------------------------
 
     // Builds the index. Observations [T][label templates] are written beside the rows.
-    Rows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
+    TokenRows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
              std::vector<std::int32_t> &observations);
 
     // Looks up with the frozen index.
-    Rows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
+    TokenRows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
 
     // The two halves of `find`, for a run of sentences: only the first reads Words.
     void fill(const Tokens &tokens, std::size_t first, std::size_t last, Frame &frame) const;
@@ -152,23 +152,23 @@ class FeatureEngine {
     void append_value(std::size_t column, std::int32_t offset, std::int32_t value, std::string &out) const;
 
     Design design_;
-    CodePoints points_;
+    text::CodePoints points_;
     struct Asked { // a value on its way to an id
         std::size_t column, start, size;
         std::uint64_t hash;
     };
-    Word word_; // workspace of describe, with the two below
+    text::Word word_; // workspace of describe, with the two below
     std::string text_, asked_text_;
     std::vector<Asked> asked_;
-    Interner prepositions_;
-    Interner triggers_;
+    text::Interner prepositions_;
+    text::Interner triggers_;
     std::vector<Phrases::Lists> combinations_;
     std::vector<std::vector<std::string>> fixed_;     // [sentence columns]
     std::vector<std::vector<std::size_t>> of_source_; // [sources] its word columns
     bool reads_runs_ = false, reads_elsewhere_ = false, reads_phrases_ = false, reads_traits_ = false;
 
-    std::vector<Interner> values_; // [word columns]
-    Interner runs_;
+    std::vector<text::Interner> values_; // [word columns]
+    text::Interner runs_;
 
     Margins margins_;
     std::size_t slots_ = 0;
@@ -179,4 +179,4 @@ class FeatureEngine {
     std::vector<std::int32_t> counts_; // [F], of the training text
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

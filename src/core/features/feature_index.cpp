@@ -3,7 +3,7 @@
 
 #include <stdexcept>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 void FeatureEngine::open_tables() {
     std::vector<std::uint64_t> radix(values_.size() + design_.sentences.size());
@@ -68,7 +68,7 @@ void FeatureEngine::rebuild_tables() {
 void FeatureEngine::restore(std::vector<std::vector<std::string>> values,
                             const std::vector<std::string> &runs, IndexState state) {
     if (values.size() != values_.size()) throw std::invalid_argument("the feature index has other columns");
-    const auto intern_all = [](const std::vector<std::string> &strings, Interner &into) {
+    const auto intern_all = [](const std::vector<std::string> &strings, text::Interner &into) {
         into = {};
         for (const std::string &s : strings) into.intern(s);
         if (static_cast<std::size_t>(into.size()) != strings.size())
@@ -151,4 +151,4 @@ void FeatureEngine::append_value(std::size_t column, std::int32_t offset, std::i
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

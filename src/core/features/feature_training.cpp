@@ -9,9 +9,9 @@
 #include <tuple>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
-Rows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
+TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
                         std::vector<std::int32_t> &observations) {
     if (reads_runs_) {
         const Words &words = *tokens.words[0];
@@ -27,7 +27,7 @@ Rows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::size_
     // Ids in order of first sight, template by template: threads share templates, not tables, so the ids do
     // not depend on their number. rows.ids[t][slot] holds them until all counts are known.
     const std::size_t T = tokens.size(), L = labelled_.size(), N = tokens.sentences();
-    Rows rows;
+    TokenRows rows;
     rows.reserve(T * slots_);
     observations.resize(T * L);
     std::vector<std::size_t> start(tables_.size()); // of each template in the scratch, in slots
@@ -45,7 +45,7 @@ Rows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::size_
         fill(tokens, first, last, frame);
         const std::size_t n = frame.size();
         scratch.resize(total * n);
-        parallel_blocks(tables_.size(), threads, [&](std::size_t i) {
+        machine::parallel_blocks(tables_.size(), threads, [&](std::size_t i) {
             const auto out = std::span(scratch).subspan(start[i] * n, tables_[i].slots() * n);
             tables_[i].count(frame, out);
         });
@@ -152,4 +152,4 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
     rebuild_tables();
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

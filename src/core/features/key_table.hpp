@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // Keys come from one template and are smaller than a span known beforehand. A small span is stored as a plain
 // array; a large one by open addressing with linear probing, at most 70 % full while it grows.
@@ -160,4 +160,4 @@ class KeyTable {
     std::vector<Slot> slots_;          // hashed: [power of two]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

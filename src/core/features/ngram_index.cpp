@@ -6,7 +6,7 @@
 #include <bit>
 #include <stdexcept>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -14,21 +14,21 @@ constexpr std::size_t chunk_bytes = std::size_t{1} << 17; // of text, whose symb
 
 std::uint8_t tag_of(std::uint64_t hash) { return static_cast<std::uint8_t>(0x80 | hash >> 57); }
 
-std::vector<std::uint64_t> type_hashes(const Interner& types) {
+std::vector<std::uint64_t> type_hashes(const text::Interner& types) {
     std::vector<std::uint64_t> hashes;
     hashes.reserve(static_cast<std::size_t>(types.size()));
-    for (std::int32_t id = 0; id < types.size(); ++id) hashes.push_back(hash_bytes(types[id]));
+    for (std::int32_t id = 0; id < types.size(); ++id) hashes.push_back(text::hash_bytes(types[id]));
     return hashes;
 }
 
 } // namespace
 
-NGramIndex::NGramIndex(Trusted, Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+NGramIndex::NGramIndex(Trusted, text::Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
                        std::vector<std::int32_t> features, std::int64_t F)
     : symbols_(std::move(symbols)), parents_(std::move(parents)), lasts_(std::move(lasts)),
       features_(std::move(features)), F_(F) {}
 
-NGramIndex::NGramIndex(Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+NGramIndex::NGramIndex(text::Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
                        std::vector<std::int32_t> features, std::int64_t F)
     : NGramIndex(Trusted{}, std::move(symbols), std::move(parents), std::move(lasts), std::move(features), F) {
     check();
@@ -80,25 +80,25 @@ void NGramIndex::fill(Table& table) const {
     }
 }
 
-Rows NGramIndex::rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, bool presence,
+NGramRows NGramIndex::rows(std::span<const std::string_view> texts, text::Cut cut, const text::TokenRule& rule, bool presence,
                       std::size_t threads) const {
     table();
-    const std::vector<std::size_t> bounds = block_bounds(texts, chunk_bytes);
+    const std::vector<std::size_t> bounds = text::block_bounds(texts, chunk_bytes);
     return gathered(bounds.size() - 1, threads, [&](std::size_t b) {
-        Rows out;
-        add_rows(known_symbols(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, symbols_), presence, out);
+        NGramRows out;
+        add_rows(text::known_symbols(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, symbols_), presence, out);
         return out;
     });
 }
 
-Rows NGramIndex::rows(const Symbols& text, bool presence, std::size_t threads) const {
+NGramRows NGramIndex::rows(const text::Symbols& text, bool presence, std::size_t threads) const {
     table();
     std::vector<std::int32_t> known; // [types of text] symbol, or -1
     for (std::int32_t id = 0; id < text.types.size(); ++id) known.push_back(symbols_.find(text.types[id]));
     return gathered(text.blocks.size(), threads, [&](std::size_t b) {
-        SymbolBlock block = text.blocks[b];
+        text::SymbolBlock block = text.blocks[b];
         for (std::int32_t& id : block.ids) id = known[static_cast<std::size_t>(id)];
-        Rows out;
+        NGramRows out;
         add_rows(block, presence, out);
         return out;
     });
@@ -106,7 +106,7 @@ Rows NGramIndex::rows(const Symbols& text, bool presence, std::size_t threads) c
 
 // block.ids: symbols of this index, or -1. Level by level: first ask memory for the tags of a whole document, then
 // for the slots of those that fit, then read them.
-void NGramIndex::add_rows(const SymbolBlock& block, bool presence, Rows& out) const {
+void NGramIndex::add_rows(const text::SymbolBlock& block, bool presence, NGramRows& out) const {
     struct Probe {
         std::uint64_t hash;
         std::uint32_t position, slot;
@@ -212,7 +212,7 @@ NGramIndex NGramIndex::renumbered(std::span<const std::int32_t> to, std::int64_t
             used[static_cast<std::size_t>(lasts_[node - S])] = 1;
         }
     }
-    Interner kept;
+    text::Interner kept;
     std::vector<std::int32_t> number(nodes, -1), parents, lasts, kept_features;
     for (std::size_t node = 0; node < nodes; ++node) {
         if (!used[node]) continue;
@@ -230,8 +230,8 @@ NGramIndex NGramIndex::renumbered(std::span<const std::int32_t> to, std::int64_t
     return out;
 }
 
-NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols) {
-    Interner kept;
+NGramIndex index_of(CountedNGrams&& counted, const text::Symbols& symbols) {
+    text::Interner kept;
     for (const std::int32_t type : counted.trie.symbols) kept.intern(symbols.types[type]);
     return {NGramIndex::Trusted{},
             std::move(kept),
@@ -241,12 +241,12 @@ NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols) {
             static_cast<std::int64_t>(counted.totals.size())};
 }
 
-Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads) {
+NGramRows hashed_rows(const text::Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads) {
     const std::vector<std::uint64_t> types = type_hashes(text.types);
     const auto stops = [&](std::int32_t type) { return !rule.stops.empty() && rule.stops[static_cast<std::size_t>(type)]; };
     return gathered(text.blocks.size(), threads, [&](std::size_t b) {
-        const SymbolBlock& block = text.blocks[b];
-        Rows out;
+        const text::SymbolBlock& block = text.blocks[b];
+        NGramRows out;
         std::vector<std::int32_t> features, scratch;
         for (std::size_t d = 0; d + 1 < block.documents.size(); ++d) {
             features.clear();
@@ -272,4 +272,4 @@ Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucke
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -7,25 +7,25 @@
 #include <mutex>
 #include <string>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 class NGramIndex {
   public:
     // Throws std::invalid_argument if a number in the trie is out of place.
     // symbols: the strings of nodes 0 .. S-1, all different; F: how many features there are.
-    NGramIndex(Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+    NGramIndex(text::Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
                std::vector<std::int32_t> features, std::int64_t F);
 
-    const Interner& symbols() const { return symbols_; }
+    const text::Interner& symbols() const { return symbols_; }
     std::span<const std::int32_t> parents() const { return parents_; }
     std::span<const std::int32_t> lasts() const { return lasts_; }
     std::span<const std::int32_t> features() const { return features_; }
     std::int64_t feature_count() const { return F_; }
 
     // Rows of the n-grams that the index knows, of texts or of their symbols; with counts, unless presence is enough.
-    Rows rows(std::span<const std::string_view> texts, Cut cut, const TokenRule& rule, bool presence,
+    NGramRows rows(std::span<const std::string_view> texts, text::Cut cut, const text::TokenRule& rule, bool presence,
               std::size_t threads) const;
-    Rows rows(const Symbols& text, bool presence, std::size_t threads) const;
+    NGramRows rows(const text::Symbols& text, bool presence, std::size_t threads) const;
 
     // The n-gram of every feature, its symbols joined; features without a node are empty.
     std::vector<std::string> names(std::string_view joint) const;
@@ -37,7 +37,7 @@ class NGramIndex {
     NGramIndex renumbered(std::span<const std::int32_t> to, std::int64_t new_F) const;
 
   private:
-    friend NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols);
+    friend NGramIndex index_of(CountedNGrams&& counted, const text::Symbols& symbols);
 
     struct Slot {
         std::uint32_t parent, last;
@@ -54,24 +54,24 @@ class NGramIndex {
     };
 
     struct Trusted {};
-    NGramIndex(Trusted, Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
+    NGramIndex(Trusted, text::Interner symbols, std::vector<std::int32_t> parents, std::vector<std::int32_t> lasts,
                std::vector<std::int32_t> features, std::int64_t F);
 
     void check() const;
     const Table& table() const;
     void fill(Table& table) const;
-    void add_rows(const SymbolBlock& block, bool presence, Rows& out) const;
+    void add_rows(const text::SymbolBlock& block, bool presence, NGramRows& out) const;
 
-    Interner symbols_;
+    text::Interner symbols_;
     std::vector<std::int32_t> parents_, lasts_, features_; // as in Trie
     std::int64_t F_;
     std::unique_ptr<Table> table_ = std::make_unique<Table>();
 };
 
 // The index of what was counted; takes the trie.
-NGramIndex index_of(CountedNGrams&& counted, const Symbols& symbols);
+NGramIndex index_of(CountedNGrams&& counted, const text::Symbols& symbols);
 
 // Rows whose features are hashes of n-grams, modulo bucket_count; nothing is learnt and nothing is stored.
-Rows hashed_rows(const Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads);
+NGramRows hashed_rows(const text::Symbols& text, const NGramRule& rule, std::uint64_t bucket_count, std::size_t threads);
 
-} // namespace chaffinch
+} // namespace chaffinch::features

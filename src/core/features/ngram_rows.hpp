@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 constexpr std::size_t many_cells = std::size_t{1} << 20;
 
 // The features of one document, in any order and repeated, become a row.
-inline void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_t>& scratch, bool presence, Rows& out) {
-    radix_sort(features, scratch, [](std::int32_t f) { return static_cast<std::uint32_t>(f); });
+inline void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_t>& scratch, bool presence, NGramRows& out) {
+    machine::radix_sort(features, scratch, [](std::int32_t f) { return static_cast<std::uint32_t>(f); });
     const std::size_t begin = out.ids.size();
     std::size_t size = begin;
     std::int32_t before = -1;
@@ -34,22 +34,22 @@ inline void add_row(std::vector<std::int32_t>& features, std::vector<std::int32_
 }
 
 // Rows of all documents; block_rows(b) makes those of one block, without the 0 that they begin at.
-template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads, BlockRows&& block_rows) {
-    std::vector<Rows> parts(blocks);
-    parallel_blocks(blocks, threads, [&](std::size_t b) { parts[b] = block_rows(b); });
+template <class BlockRows> NGramRows gathered(std::size_t blocks, std::size_t threads, BlockRows&& block_rows) {
+    std::vector<NGramRows> parts(blocks);
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) { parts[b] = block_rows(b); });
     if (blocks == 1) {
         parts[0].ptr.insert(parts[0].ptr.begin(), 0);
         return std::move(parts[0]);
     }
-    Rows out{{0}, {}, {}};
+    NGramRows out{{0}, {}, {}};
     std::size_t nnz = 0, counted = 0;
-    for (const Rows& part : parts) nnz += part.ids.size(), counted += part.values.size();
+    for (const NGramRows& part : parts) nnz += part.ids.size(), counted += part.values.size();
     out.ids.reserve(nnz);
     out.values.reserve(counted);
     std::size_t freed = nnz; // cells whose memory may go back: first what the blocks were made of, then they themselves
-    for (Rows& part : parts) {
+    for (NGramRows& part : parts) {
         if (freed >= many_cells) {
-            give_back_memory();
+            machine::give_back_memory();
             freed = 0;
         }
         const auto before = static_cast<std::int64_t>(out.ids.size());
@@ -62,4 +62,4 @@ template <class BlockRows> Rows gathered(std::size_t blocks, std::size_t threads
     return out;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

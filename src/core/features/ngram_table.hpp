@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // An n-gram: the node of all but its last symbol, and that.
 struct NGramKey {
@@ -66,4 +66,4 @@ class NodeTable {
     std::vector<std::int32_t> slots_; // [power of two] which node, or -1
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

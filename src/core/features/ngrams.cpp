@@ -10,7 +10,7 @@
 #include <bit>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -45,13 +45,13 @@ struct NodeNumbers {
 
 class Counter {
   public:
-    Counter(Symbols& symbols, const NGramRule& rule, std::size_t threads)
+    Counter(text::Symbols& symbols, const NGramRule& rule, std::size_t threads)
         : types_(static_cast<std::size_t>(symbols.types.size())), blocks_(std::move(symbols.blocks)), rule_(rule),
           threads_(threads), B_(blocks_.size()), ends_(B_), at_(B_), between_(B_) {
         symbols.blocks.clear();
         std::int64_t base = 0;
         std::uint32_t document = 0;
-        for (const SymbolBlock& block : blocks_) {
+        for (const text::SymbolBlock& block : blocks_) {
             bases_.push_back(base);
             first_documents_.push_back(document);
             base += static_cast<std::int64_t>(block.ids.size());
@@ -65,11 +65,11 @@ class Counter {
     }
 
     CountedNGrams counted() {
-        give_back_memory(); // what cutting the texts left
+        machine::give_back_memory(); // what cutting the texts left
         count_symbols();
         for (std::int32_t n = 2; n <= rule_.high; ++n) level(n);
         number_features();
-        give_back_memory();
+        machine::give_back_memory();
         out_.rows = rows();
         return std::move(out_);
     }
@@ -86,7 +86,7 @@ class Counter {
     // Level 1 needs no table: a type is its own key. Blocks are counted side by side and added in order.
     void count_symbols() {
         std::vector<std::vector<TypeCount>> counts(B_);
-        parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b); });
+        machine::parallel_blocks(B_, threads_, [&](std::size_t b) { counts[b] = type_counts(b); });
         std::vector<Node> nodes(types_, Node{0, 0, 0, 0, 0, -1});
         std::vector<std::int32_t> order; // types by first sight
         for (std::size_t b = 0; b < B_; ++b)
@@ -112,7 +112,7 @@ class Counter {
         documents_.resize(symbols_kept_);
         for (std::size_t id = 0; id < symbols_kept_; ++id)
             describe(1, id, nodes[static_cast<std::size_t>(out_.trie.symbols[id])]);
-        parallel_blocks(B_, threads_, [&](std::size_t b) { // from here on: the node of the symbol, or -1
+        machine::parallel_blocks(B_, threads_, [&](std::size_t b) { // from here on: the node of the symbol, or -1
             for (std::int32_t& id : blocks_[b].ids) id = node_of_type[static_cast<std::size_t>(id)];
         });
     }
@@ -142,12 +142,12 @@ class Counter {
 
     void level(std::int32_t n) {
         std::vector<Dealt> dealt(B_);
-        parallel_blocks(B_, threads_, [&](std::size_t b) { dealt[b] = deal(n, b); });
+        machine::parallel_blocks(B_, threads_, [&](std::size_t b) { dealt[b] = deal(n, b); });
         std::vector<std::vector<Node>> nodes(P_); // those kept
-        parallel_blocks(P_, threads_, [&](std::size_t p) { nodes[p] = counted(n, p, dealt); });
+        machine::parallel_blocks(P_, threads_, [&](std::size_t p) { nodes[p] = counted(n, p, dealt); });
         const NodeNumbers numbers = keep(n, nodes);
         nodes.clear();
-        parallel_blocks(B_, threads_, [&](std::size_t b) {
+        machine::parallel_blocks(B_, threads_, [&](std::size_t b) {
             std::vector<std::int32_t> at = nodes_at(std::exchange(dealt[b], {}), numbers);
             if (n > 2) between_[b].push_back(features_at(b, at_[b]));
             at_[b] = std::move(at);
@@ -160,7 +160,7 @@ class Counter {
     // Deals every n-gram whose prefix and suffix of n-1 symbols were kept: no other can be in enough documents. No branch
     // depends on what could not be guessed.
     Dealt deal(std::int32_t n, std::size_t b) const {
-        const SymbolBlock& block = blocks_[b];
+        const text::SymbolBlock& block = blocks_[b];
         const std::vector<std::int32_t>& at = before(n, b);
         Dealt out;
         out.partition.assign(at.size(), nowhere);
@@ -261,7 +261,7 @@ class Counter {
             kept += static_cast<std::uint32_t>(part.size());
         }
         std::vector<std::uint64_t> firsts(static_cast<std::size_t>(positions_ / 64 + 1));
-        parallel_blocks(P_, threads_, [&](std::size_t p) {
+        machine::parallel_blocks(P_, threads_, [&](std::size_t p) {
             for (const Node& node : nodes[p])
                 std::atomic_ref(firsts[static_cast<std::size_t>(node.first >> 6)])
                     .fetch_or(std::uint64_t{1} << (node.first & 63), std::memory_order_relaxed);
@@ -276,7 +276,7 @@ class Counter {
         out_.trie.parents.resize(base + kept - symbols_kept_);
         out_.trie.lasts.resize(base + kept - symbols_kept_);
         numbers.nodes.assign(std::size_t{1} + kept, -1);
-        parallel_blocks(P_, threads_, [&](std::size_t p) {
+        machine::parallel_blocks(P_, threads_, [&](std::size_t p) {
             std::size_t k = numbers.bounds[p];
             for (const Node& node : nodes[p]) {
                 const std::uint64_t below = (std::uint64_t{1} << (node.first & 63)) - 1;
@@ -330,7 +330,7 @@ class Counter {
         for (std::uint32_t id = 0; id < node_count(); ++id)
             if (flags_[id] & is_feature) order.push_back(id);
         const std::uint32_t largest = order.empty() ? 0 : std::ranges::max(totals_);
-        radix_sort(order, scratch, [&](std::uint32_t id) { return largest - totals_[id]; });
+        machine::radix_sort(order, scratch, [&](std::uint32_t id) { return largest - totals_[id]; });
         out_.trie.features.assign(node_count(), -1);
         out_.totals.reserve(order.size());
         out_.documents.reserve(order.size());
@@ -342,9 +342,9 @@ class Counter {
         flags_ = {}, totals_ = {}, documents_ = {};
     }
 
-    Rows rows() {
+    NGramRows rows() {
         return gathered(B_, threads_, [&](std::size_t b) {
-            Rows out;
+            NGramRows out;
             std::vector<std::int32_t> features, scratch;
             std::vector<std::int32_t> &ids = blocks_[b].ids, &at = at_[b];
             at.resize(ids.size(), -1);
@@ -373,7 +373,7 @@ class Counter {
     }
 
     const std::size_t types_;
-    std::vector<SymbolBlock> blocks_;
+    std::vector<text::SymbolBlock> blocks_;
     const NGramRule& rule_;
     const std::size_t threads_, B_;
     std::size_t P_ = 1; // partitions
@@ -392,10 +392,10 @@ class Counter {
 
 } // namespace
 
-CountedNGrams count_ngrams(Symbols& symbols, const NGramRule& rule, std::size_t threads) {
+CountedNGrams count_ngrams(text::Symbols& symbols, const NGramRule& rule, std::size_t threads) {
     CountedNGrams counted = Counter(symbols, rule, threads).counted();
-    give_back_memory();
+    machine::give_back_memory();
     return counted;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

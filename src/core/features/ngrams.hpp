@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // Rows of features: row n is ids[ptr[n] .. ptr[n+1]], rising, each with how often it occurs.
-struct Rows {
+struct NGramRows {
     std::vector<std::int64_t> ptr; // [N+1]
     std::vector<std::int32_t> ids; // [nnz]
     std::vector<float> values;     // [nnz], or empty where presence alone was asked for
@@ -38,11 +38,11 @@ struct CountedNGrams {
     Trie trie;
     std::vector<std::int64_t> totals;    // [F] occurrences; features are numbered by falling total, then by n,
     std::vector<std::int32_t> documents; // [F] documents that hold it;  then by first sight
-    Rows rows;
+    NGramRows rows;
 };
 
 // Takes the blocks of the symbols, whose memory is soon needed; their types stay.
-CountedNGrams count_ngrams(Symbols& symbols, const NGramRule& rule, std::size_t threads);
+CountedNGrams count_ngrams(text::Symbols& symbols, const NGramRule& rule, std::size_t threads);
 
 // A 64-bit mix of a node and a symbol.
 inline std::uint64_t mix(std::uint64_t node, std::uint64_t symbol) {
@@ -51,4 +51,4 @@ inline std::uint64_t mix(std::uint64_t node, std::uint64_t symbol) {
     return h ^ (h >> 29);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 class Phrases {
   public:
@@ -64,9 +64,9 @@ class Phrases {
     }
 
     bool fold_;
-    Interner words_;
+    text::Interner words_;
     std::unordered_map<std::uint64_t, std::int32_t> edges_; // (node, word) -> node
     std::vector<Lists> at_end_;                             // [nodes] lists whose phrase ends here
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr std::size_t rows_per_block = 512;
 
 // Calls work(n) for every row, in blocks of rows.
 template <class Work> void each_row(std::size_t N, std::size_t threads, Work&& work) {
-    parallel_blocks((N + rows_per_block - 1) / rows_per_block, threads, [&](std::size_t b) {
+    machine::parallel_blocks((N + rows_per_block - 1) / rows_per_block, threads, [&](std::size_t b) {
         const std::size_t end = std::min(N, (b + 1) * rows_per_block);
         for (std::size_t n = b * rows_per_block; n < end; ++n) work(n);
     });
@@ -92,4 +92,4 @@ void inverse_norms(std::span<const std::int64_t> ptr, std::span<const std::int32
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

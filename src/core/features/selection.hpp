@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // out[f][y] += value of feature f, over the documents labelled y.
 void count_by_label(std::span<const std::int64_t> ptr,       // [N+1]
@@ -44,4 +44,4 @@ void inverse_norms(std::span<const std::int64_t> ptr, // [N+1]
                    std::size_t threads,
                    std::span<float> out);             // [N]
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -6,7 +6,7 @@
 #include <array>
 #include <bit>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -30,7 +30,7 @@ std::vector<std::string> bucket_names() {
     return out;
 }
 
-void join(std::span<const std::int32_t> words, const Interner &strings, std::string &out) {
+void join(std::span<const std::int32_t> words, const text::Interner &strings, std::string &out) {
     out.clear();
     for (const std::int32_t w : words) {
         if (!out.empty()) out += ' ';
@@ -105,17 +105,17 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
         case SentenceFunction::brackets: {
             std::int32_t depth = 0;
             for (std::size_t t = 0; t < T; ++t) {
-                if (traits[t] & closes_bracket) depth = std::max(0, depth - 1);
+                if (traits[t] & text::closes_bracket) depth = std::max(0, depth - 1);
                 out[t] = depth > 0;
-                if (traits[t] & opens_bracket) ++depth;
+                if (traits[t] & text::opens_bracket) ++depth;
             }
             break;
         }
         case SentenceFunction::commas:
-            count_so_far(traits, is_comma, out);
+            count_so_far(traits, text::is_comma, out);
             break;
         case SentenceFunction::numbers:
-            count_so_far(traits, is_number, out);
+            count_so_far(traits, text::is_number, out);
             break;
         case SentenceFunction::position:
             for (std::size_t t = 0; t < T; ++t) out[t] = bucket(static_cast<std::int64_t>(t));
@@ -127,8 +127,8 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
             std::fill_n(out, T, bucket(static_cast<std::int64_t>(T)));
             break;
         case SentenceFunction::mostly_capitals: {
-            const auto upper = std::ranges::count_if(traits, [](auto t) { return (t & is_upper) != 0; });
-            const auto lower = std::ranges::count_if(traits, [](auto t) { return (t & is_lower) != 0; });
+            const auto upper = std::ranges::count_if(traits, [](auto t) { return (t & text::is_upper) != 0; });
+            const auto lower = std::ranges::count_if(traits, [](auto t) { return (t & text::is_lower) != 0; });
             std::fill_n(out, T, upper > lower);
             break;
         }
@@ -141,7 +141,7 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
         case SentenceFunction::last_punctuation:
         case SentenceFunction::last_preposition: {
             const std::uint32_t trait =
-                column.function == SentenceFunction::last_punctuation ? is_punctuation : is_preposition;
+                column.function == SentenceFunction::last_punctuation ? text::is_punctuation : text::is_preposition;
             std::int32_t last = n_argument; // none so far
             for (std::size_t t = 0; t < T; ++t) {
                 out[t] = last;
@@ -153,7 +153,7 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
             std::uint32_t mask = 0;
             for (std::size_t t = 0; t < T; ++t) {
                 out[t] = static_cast<std::int32_t>(mask);
-                mask |= traits[t] / trigger;
+                mask |= traits[t] / text::trigger;
             }
             break;
         }
@@ -182,7 +182,7 @@ void fill_sentence_column(std::size_t c, const SentenceColumn &column, std::int3
         case SentenceFunction::quoted: {
             bool inside = false;
             for (std::size_t t = 0; t < T; ++t) {
-                const bool opens = traits[t] & opens_quote, closes = traits[t] & closes_quote;
+                const bool opens = traits[t] & text::opens_quote, closes = traits[t] & text::closes_quote;
                 out[t] = inside && !opens && !closes ? 0 : -1;
                 if (opens || closes) inside = opens && !(closes && inside);
             }
@@ -277,7 +277,7 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
 }
 
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,
-                 std::span<const std::uint32_t> traits, const Interner &strings, Interner &runs) {
+                 std::span<const std::uint32_t> traits, const text::Interner &strings, text::Interner &runs) {
     std::string text;
     for (std::size_t s = 0; s + 1 < ptr.size(); ++s) {
         const auto first = static_cast<std::size_t>(ptr[s]);
@@ -289,4 +289,4 @@ void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 enum class SentenceFunction : std::uint8_t {
     bos,              // the first token
@@ -69,8 +69,8 @@ struct Sentences {
     const Phrases *phrases = nullptr;
     std::span<const Phrases::Lists> combinations;
     std::span<const std::int32_t> words; // [T] ids into strings
-    const Interner *strings = nullptr;
-    const Interner *runs = nullptr; // the runs that have ids
+    const text::Interner *strings = nullptr;
+    const text::Interner *runs = nullptr; // the runs that have ids
 };
 
 // Fills column c of the frame. n_argument: values of the argument's column, whose "none so far" follows them.
@@ -84,6 +84,6 @@ std::vector<std::string> fixed_values(SentenceFunction function, std::span<const
 
 // Gives an id to the text of every run of capitalised words.
 void intern_runs(std::span<const std::int64_t> ptr, std::span<const std::int32_t> words,
-                 std::span<const std::uint32_t> traits, const Interner &strings, Interner &runs);
+                 std::span<const std::uint32_t> traits, const text::Interner &strings, text::Interner &runs);
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -76,7 +76,7 @@ bool SpanFeatures::restore(std::vector<std::uint64_t> keys) {
 
 void SpanFeatures::extract(const SpanColumns& x, const std::uint8_t* open, std::vector<std::int64_t>& ptr,
                            std::vector<std::int32_t>& ids) const {
-    const Spans spans{x.T};
+    const structures::Spans spans{x.T};
     for (std::int64_t i = 0; i < x.T; ++i)
         for (std::int64_t j = i + 1; j <= x.T; ++j) {
             if (j - i == 1 || !open || open[spans.at(i, j)])
@@ -87,4 +87,4 @@ void SpanFeatures::extract(const SpanColumns& x, const std::uint8_t* open, std::
         }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // One look at a span [i, j) of a sentence.
 struct SpanAtom {
@@ -59,4 +59,4 @@ class SpanFeatures {
     std::vector<std::uint64_t> keys_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::features

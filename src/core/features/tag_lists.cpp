@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -195,7 +195,7 @@ KeyedRows tag_list_features(const TagLists& x, std::size_t threads) {
         offsets[n + 1] = offsets[n] + (x.lists[n + 1] - x.lists[n]) * (x.sentences[n + 1] - x.sentences[n]);
     const std::size_t blocks = static_cast<std::size_t>((N + lists_per_block - 1) / lists_per_block);
     std::vector<std::vector<Found>> found(blocks);
-    parallel_blocks(blocks, threads, [&](std::size_t b) {
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
         const std::int64_t first = static_cast<std::int64_t>(b) * lists_per_block;
         for (std::int64_t n = first; n < std::min(N, first + lists_per_block); ++n)
             list_features(x, n, offsets[n], found[b]);
@@ -212,4 +212,4 @@ KeyedRows tag_list_features(const TagLists& x, std::size_t threads) {
     return rows;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

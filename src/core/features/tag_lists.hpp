@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // The key of a string, the same on every machine: FNV-1a, mixed.
 std::uint64_t string_key(std::string_view text);
@@ -41,4 +41,4 @@ struct KeyedRows {
 
 KeyedRows tag_list_features(const TagLists& x, std::size_t threads);
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -1,6 +1,6 @@
 #include "templates.hpp"
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
@@ -29,4 +29,4 @@ std::vector<Stage> stages(const Template &pattern, std::span<const std::uint64_t
     return out;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

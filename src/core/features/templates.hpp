@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // The value of a column, some tokens away.
 struct Atom {
@@ -39,4 +39,4 @@ struct Stage {
 // The stages of a template, given how many values each column has (marks beyond the sentence included).
 std::vector<Stage> stages(const Template &pattern, std::span<const std::uint64_t> radix);
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -8,14 +8,14 @@
 #include <bit>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 namespace {
 
 constexpr std::int64_t block = 8192; // rows a thread takes at a time
 
 template <class Work> void over_blocks(std::int64_t rows, std::size_t threads, Work&& work) {
-    parallel_blocks(static_cast<std::size_t>((rows + block - 1) / block), threads, [&](std::size_t b) {
+    machine::parallel_blocks(static_cast<std::size_t>((rows + block - 1) / block), threads, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * block;
         work(begin, std::min(rows, begin + block));
     });
@@ -67,4 +67,4 @@ void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t t
     over_blocks(rows, threads, [&](std::int64_t begin, std::int64_t end) { rounded(begin, end, Y, S, w, q, s); });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::features

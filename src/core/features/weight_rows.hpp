@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace chaffinch {
+namespace chaffinch::features {
 
 // out[f] = max over y of |w[f][y]|
 void row_strengths(std::int64_t rows, std::int64_t S, const float* w, std::size_t threads, float* out);
@@ -15,4 +15,4 @@ void round_rows(std::int64_t rows, std::int64_t Y, std::int64_t S, std::size_t t
                 std::int8_t* q, // [rows][Y]
                 float* s);      // [rows]
 
-} // namespace chaffinch
+} // namespace chaffinch::features

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 Panels::Panels(std::int64_t n, std::int64_t d)
     : n_(n), d_(d), values_(static_cast<std::size_t>((n + width - 1) / width * width * d)) {}
@@ -34,11 +34,11 @@ namespace {
 template <int R>
 CHAFFINCH_INLINE void multiply_tile(const float* a, std::int64_t stride, const float* panel, std::int64_t d, bool add,
                                     std::int64_t columns, float* out, std::int64_t out_stride) {
-    Pack<float> sum[R][2] = {};
+    machine::Pack<float> sum[R][2] = {};
     for (std::int64_t k = 0; k < d; ++k) {
-        Pack<float> low, high;
-        get(low, panel + k * Panels::width);
-        get(high, panel + k * Panels::width + lanes);
+        machine::Pack<float> low, high;
+        machine::get(low, panel + k * Panels::width);
+        machine::get(high, panel + k * Panels::width + machine::lanes);
         for (int r = 0; r < R; ++r) {
             const float v = a[r * stride + k];
             sum[r][0] += v * low;
@@ -48,8 +48,8 @@ CHAFFINCH_INLINE void multiply_tile(const float* a, std::int64_t stride, const f
     for (int r = 0; r < R; ++r) {
         float* row = out + r * out_stride;
         alignas(64) float held[Panels::width];
-        put(held, sum[r][0]);
-        put(held + lanes, sum[r][1]);
+        machine::put(held, sum[r][0]);
+        machine::put(held + machine::lanes, sum[r][1]);
         if (add)
             for (std::int64_t j = 0; j < columns; ++j) row[j] += held[j];
         else
@@ -73,4 +73,4 @@ CHAFFINCH_HOT void multiply(const float* a, std::int64_t stride, std::int64_t ro
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

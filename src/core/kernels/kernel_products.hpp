@@ -5,12 +5,12 @@
 
 #include <cstdint>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 // A table [d][n] cut into panels of `width` columns, so that one panel's row is two packs: [panels][d][width].
 class Panels {
   public:
-    static constexpr std::int64_t width = 2 * lanes;
+    static constexpr std::int64_t width = 2 * machine::lanes;
 
     // From a row-major table [n][d], transposed: column j of a panel is row j of the table.
     static Panels of_rows(const float* rows, std::int64_t n, std::int64_t d);
@@ -25,11 +25,11 @@ class Panels {
   private:
     Panels(std::int64_t n, std::int64_t d);
     std::int64_t n_, d_;
-    AlignedVector<float> values_; // zeros beyond n
+    machine::AlignedVector<float> values_; // zeros beyond n
 };
 
 // out[i][j] (+)= sum_k a[i][k] B[k][j] for rows [0, rows) and every column j of B.
 void multiply(const float* a, std::int64_t stride, std::int64_t rows, const Panels& B, bool add, float* out,
               std::int64_t out_stride);
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 SequenceBank::SequenceBank(std::span<const std::int64_t> ptr_, std::span<const std::uint64_t> keys)
     : ptr(ptr_.begin(), ptr_.end()) {
@@ -17,17 +17,17 @@ SequenceBank::SequenceBank(std::span<const std::int64_t> ptr_, std::span<const s
 
 namespace {
 
-constexpr std::int64_t wide = 2 * lanes; // sequences of B at a time
+constexpr std::int64_t wide = 2 * machine::lanes; // sequences of B at a time
 constexpr std::int32_t beyond = -1;      // past the end of a sequence of B: equal to no symbol
 constexpr std::int32_t unknown = -2;     // a symbol of A that B lacks
 
-using Symbols = Pack<std::int32_t>;
-using Reals = Pack<float>;
+using Symbols = machine::Pack<std::int32_t>;
+using Reals = machine::Pack<float>;
 
 // Up to sixteen sequences of B, position by position.
 struct Group {
     std::int64_t T = 0;
-    AlignedVector<std::int32_t> at;                 // [T][wide]
+    machine::AlignedVector<std::int32_t> at;                 // [T][wide]
     std::array<std::int64_t, wide> place{};         // columns of the block; -1: a lane without a sequence
 };
 
@@ -59,29 +59,29 @@ CHAFFINCH_INLINE void subsequences(const Reduced& s, const Group& t, int low, fl
         Reals before[kept][2] = {}, running[kept][2] = {}, found[P][2] = {};
         for (std::int64_t j = 0; j < t.T; ++j) {
             Symbols here[2];
-            get<std::int32_t>(here[0], t.at.data() + j * wide);
-            get<std::int32_t>(here[1], t.at.data() + j * wide + lanes);
+            machine::get<std::int32_t>(here[0], t.at.data() + j * wide);
+            machine::get<std::int32_t>(here[1], t.at.data() + j * wide + machine::lanes);
             for (int half = 0; half < 2; ++half) {
                 const Symbols match = here[half] == symbol;
                 Reals below = Reals{} + square;
                 keep(match, below);
                 found[0][half] += below;
                 for (int p = 1; p < P; ++p) {
-                    float* cell = held + (j * kept + (p - 1)) * wide + half * lanes;
+                    float* cell = held + (j * kept + (p - 1)) * wide + half * machine::lanes;
                     Reals old;
-                    get<float>(old, cell);
+                    machine::get<float>(old, cell);
                     running[p - 1][half] = running[p - 1][half] * lambda + below;
                     below = before[p - 1][half] * square;
                     keep(match, below);
                     found[p][half] += below;
                     before[p - 1][half] = old;
-                    put<float>(cell, old * lambda + running[p - 1][half]);
+                    machine::put<float>(cell, old * lambda + running[p - 1][half]);
                 }
             }
         }
         for (int p = low - 1; p < P; ++p)
             for (int half = 0; half < 2; ++half)
-                for (std::int64_t l = 0; l < lanes; ++l) sum[half * lanes + l] += found[p][half][l];
+                for (std::int64_t l = 0; l < machine::lanes; ++l) sum[half * machine::lanes + l] += found[p][half][l];
     }
 }
 
@@ -109,16 +109,16 @@ CHAFFINCH_HOT void mismatch_lanes(std::span<const std::int32_t> s, const Group& 
             for (int half = 0; half < 2; ++half) {
                 Symbols same{}, here{};
                 for (int k = 0; k < n; ++k) {
-                    get<std::int32_t>(here, t.at.data() + (j + k) * wide + half * lanes);
+                    machine::get<std::int32_t>(here, t.at.data() + (j + k) * wide + half * machine::lanes);
                     same -= here == Symbols{} + s[static_cast<std::size_t>(i + k)];
                 }
                 const Symbols apart = (Symbols{} + n) - same, inside = here != Symbols{} + beyond;
                 const Symbols counted = (apart < Symbols{} + most) & inside;
                 bool any = false;
-                for (std::int64_t l = 0; l < lanes; ++l) any |= counted[l] != 0;
+                for (std::int64_t l = 0; l < machine::lanes; ++l) any |= counted[l] != 0;
                 if (!any) continue;
-                for (std::int64_t l = 0; l < lanes; ++l)
-                    if (counted[l]) sum[half * lanes + l] += shared[static_cast<std::size_t>(apart[l])];
+                for (std::int64_t l = 0; l < machine::lanes; ++l)
+                    if (counted[l]) sum[half * machine::lanes + l] += shared[static_cast<std::size_t>(apart[l])];
             }
     }
 }
@@ -156,7 +156,7 @@ void over_groups(const SequenceBank& A, std::span<const std::int64_t> a, const S
     const std::vector<std::int64_t> order = by_length(B, b);
     const std::vector<std::int32_t> there = A.numbers.in(B.numbers);
     const auto n = static_cast<std::int64_t>(a.size()), m = static_cast<std::int64_t>(b.size());
-    parallel_blocks(static_cast<std::size_t>((m + wide - 1) / wide), threads, [&](std::size_t block) {
+    machine::parallel_blocks(static_cast<std::size_t>((m + wide - 1) / wide), threads, [&](std::size_t block) {
         const std::int64_t first = static_cast<std::int64_t>(block) * wide;
         const Group group = group_of(B, b, order, first);
         std::vector<std::uint8_t> present(B.numbers.size());
@@ -188,7 +188,7 @@ void subsequence_gram(const SequenceBank& A, std::span<const std::int64_t> a, co
                       std::size_t threads, double* out) {
     over_groups(A, a, B, b, symmetric, threads, out, [&](const auto& symbols, const Group& group, const auto& present, double* sum) {
         thread_local Reduced s;
-        thread_local AlignedVector<float> held;
+        thread_local machine::AlignedVector<float> held;
         s.symbol.clear(), s.gap.clear();
         std::int32_t last = -1;
         for (std::size_t i = 0; i < symbols.size(); ++i) {
@@ -197,7 +197,7 @@ void subsequence_gram(const SequenceBank& A, std::span<const std::int64_t> a, co
             s.gap.push_back(static_cast<std::int32_t>(i) - last);
             last = static_cast<std::int32_t>(i);
         }
-        subsequence_lanes(s, group, low, high, lambda, room(held, std::max<std::int64_t>(1, group.T * std::max(1, high - 1) * wide)), sum);
+        subsequence_lanes(s, group, low, high, lambda, machine::room(held, std::max<std::int64_t>(1, group.T * std::max(1, high - 1) * wide)), sum);
     });
 }
 
@@ -218,7 +218,7 @@ NgramCounts ngram_counts(std::span<const std::int64_t> ptr, std::span<const std:
         for (std::int64_t i = ptr[row]; i < ptr[row + 1]; ++i) {
             std::uint64_t key = 0;
             for (int n = 1; n <= high && i + n <= ptr[row + 1]; ++n) {
-                key = mixed(key, keys[i + n - 1]);
+                key = text::mixed(key, keys[i + n - 1]);
                 if (n >= low) found.push_back(key);
             }
         }
@@ -236,4 +236,4 @@ NgramCounts ngram_counts(std::span<const std::int64_t> ptr, std::span<const std:
     return out;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

@@ -15,12 +15,12 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 struct SequenceBank {
     std::vector<std::int64_t> ptr;    // [N+1]
     std::vector<std::int32_t> symbol; // numbers of keys
-    KeyNumbers numbers;
+    text::KeyNumbers numbers;
 
     SequenceBank(std::span<const std::int64_t> ptr, std::span<const std::uint64_t> keys);
     std::int64_t N() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
@@ -46,4 +46,4 @@ struct NgramCounts {
 };
 NgramCounts ngram_counts(std::span<const std::int64_t> ptr, std::span<const std::uint64_t> keys, int low, int high);
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

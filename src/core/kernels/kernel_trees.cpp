@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 bool TreeBank::valid(std::span<const std::int64_t> ptr, std::span<const std::int32_t> arity) {
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
@@ -28,10 +28,10 @@ TreeBank::TreeBank(std::span<const std::int64_t> ptr_, std::span<const std::uint
         open.clear();
         for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k) {
             const std::int32_t n = arity[k];
-            std::uint64_t key = mixed(static_cast<std::uint64_t>(n), keys[k]);
+            std::uint64_t key = text::mixed(static_cast<std::uint64_t>(n), keys[k]);
             for (std::size_t c = open.size() - static_cast<std::size_t>(n); c < open.size(); ++c) {
                 children.push_back(open[c]);
-                key = mixed(key, keys[ptr[t] + open[c]]);
+                key = text::mixed(key, keys[ptr[t] + open[c]]);
             }
             open.resize(open.size() - static_cast<std::size_t>(n));
             open.push_back(static_cast<std::int32_t>(k - ptr[t]));
@@ -158,8 +158,8 @@ struct Numbers {
     Numbers(const TreeKernel& kernel, const TreeBank& A, const TreeBank& B)
         : of_A(kernel.kind == TreeKernelKind::partial_tree ? A.label : A.production),
           of_B(kernel.kind == TreeKernelKind::partial_tree ? B.label : B.production) {
-        const KeyNumbers& a = kernel.kind == TreeKernelKind::partial_tree ? A.labels : A.productions;
-        const KeyNumbers& b = kernel.kind == TreeKernelKind::partial_tree ? B.labels : B.productions;
+        const text::KeyNumbers& a = kernel.kind == TreeKernelKind::partial_tree ? A.labels : A.productions;
+        const text::KeyNumbers& b = kernel.kind == TreeKernelKind::partial_tree ? B.labels : B.productions;
         if (&A != &B) there = a.in(b);
         count = b.size();
     }
@@ -193,7 +193,7 @@ void tree_gram(const TreeKernel& kernel, const TreeBank& A, std::span<const std:
                std::span<const std::int64_t> b, bool symmetric, std::size_t threads, double* out) {
     const Numbers numbers(kernel, A, B);
     const std::size_t m = b.size();
-    parallel_blocks((a.size() + rows_at_once - 1) / rows_at_once, threads, [&](std::size_t block) {
+    machine::parallel_blocks((a.size() + rows_at_once - 1) / rows_at_once, threads, [&](std::size_t block) {
         Workspace work;
         for (std::size_t i = block * rows_at_once; i < std::min(a.size(), (block + 1) * rows_at_once); ++i)
             with_listed(A, a[i], numbers, work, [&](const Seen& x) {
@@ -209,7 +209,7 @@ void tree_gram(const TreeKernel& kernel, const TreeBank& A, std::span<const std:
 void tree_diagonal(const TreeKernel& kernel, const TreeBank& A, std::span<const std::int64_t> a, std::size_t threads,
                    double* out) {
     const Numbers numbers(kernel, A, A);
-    parallel_blocks((a.size() + 63) / 64, threads, [&](std::size_t block) {
+    machine::parallel_blocks((a.size() + 63) / 64, threads, [&](std::size_t block) {
         Workspace work;
         for (std::size_t i = block * 64; i < std::min(a.size(), (block + 1) * 64); ++i)
             with_listed(A, a[i], numbers, work,
@@ -217,4 +217,4 @@ void tree_diagonal(const TreeKernel& kernel, const TreeBank& A, std::span<const 
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 // Nodes of each tree in postorder. A node's children are numbered within its tree.
 struct TreeBank {
@@ -27,7 +27,7 @@ struct TreeBank {
     std::vector<std::int32_t> children;    // [edges]
     std::vector<std::int32_t> label;       // [nodes]  numbers of label keys
     std::vector<std::int32_t> production;  // [nodes]  numbers of production keys; -1 for terminals
-    KeyNumbers labels, productions;
+    text::KeyNumbers labels, productions;
 
     // arity[k] says how many of the subtrees before node k are its children. False where that makes no trees.
     static bool valid(std::span<const std::int64_t> ptr, std::span<const std::int32_t> arity);
@@ -50,4 +50,4 @@ void tree_gram(const TreeKernel& kernel, const TreeBank& A, std::span<const std:
 void tree_diagonal(const TreeKernel& kernel, const TreeBank& A, std::span<const std::int64_t> a, std::size_t threads,
                    double* out);
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 namespace {
 
@@ -38,16 +38,16 @@ CHAFFINCH_INLINE void applied_row(const VectorKernel& kernel, float norm, const 
         break;
     }
     std::int64_t j = 0;
-    Pack<float> pack;
-    for (; j + lanes <= n; j += lanes) {
-        get<float>(pack, z + j);
-        exp_in_place(pack);
-        put<float>(z + j, pack);
+    machine::Pack<float> pack;
+    for (; j + machine::lanes <= n; j += machine::lanes) {
+        machine::get<float>(pack, z + j);
+        machine::exp_in_place(pack);
+        machine::put<float>(z + j, pack);
     }
     if (j < n) {
-        pack = Pack<float>{};
+        pack = machine::Pack<float>{};
         std::memcpy(&pack, z + j, sizeof(float) * static_cast<std::size_t>(n - j));
-        exp_in_place(pack);
+        machine::exp_in_place(pack);
         std::memcpy(z + j, &pack, sizeof(float) * static_cast<std::size_t>(n - j));
     }
     if (kernel.kind == VectorKernelKind::sigmoid) // tanh(x) = 1 - 2 / (exp(2 x) + 1)
@@ -70,9 +70,9 @@ std::vector<float> squared_norms(const DenseRows& x) {
     return norms;
 }
 
-std::vector<float> squared_norms(const Examples& x) {
+std::vector<float> squared_norms(const features::Examples& x) {
     std::vector<float> norms(static_cast<std::size_t>(x.N()));
-    for (std::int64_t i = 0; i < x.N(); ++i) norms[static_cast<std::size_t>(i)] = squared_norm(x, i);
+    for (std::int64_t i = 0; i < x.N(); ++i) norms[static_cast<std::size_t>(i)] = features::squared_norm(x, i);
     return norms;
 }
 
@@ -145,13 +145,13 @@ class DenseProducts {
 
 // Calls work(first, rows) for blocks of rows.
 template <class Work> void over_blocks(std::int64_t n, std::size_t threads, Work&& work) {
-    parallel_blocks(static_cast<std::size_t>((n + block_rows - 1) / block_rows), threads, [&](std::size_t b) {
+    machine::parallel_blocks(static_cast<std::size_t>((n + block_rows - 1) / block_rows), threads, [&](std::size_t b) {
         const std::int64_t first = static_cast<std::int64_t>(b) * block_rows;
         work(first, std::min(block_rows, n - first));
     });
 }
 
-CHAFFINCH_HOT void inner_products(const Examples& A, std::int64_t i, const IndexedRows& B, float* out) {
+CHAFFINCH_HOT void inner_products(const features::Examples& A, std::int64_t i, const IndexedRows& B, float* out) {
     std::fill_n(out, B.N(), 0.0f);
     for (std::int64_t k = A.ptr[i]; k < A.ptr[i + 1]; ++k) {
         const float v = A.value(i, k);
@@ -179,7 +179,7 @@ PackedRows::PackedRows(const DenseRows& rows, bool apart, std::vector<std::int64
         panels_.push_back(Panels::of_rows(here.values + cuts_[p] * here.d, columns(p), here.d));
 }
 
-IndexedRows::IndexedRows(const Examples& rows)
+IndexedRows::IndexedRows(const features::Examples& rows)
     : ptr(static_cast<std::size_t>(rows.F) + 2), row(rows.ids.size()), value(rows.ids.size()), norms(squared_norms(rows)) {
     for (const std::int32_t f : rows.ids) ++ptr[static_cast<std::size_t>(f) + 2];
     for (std::size_t f = 2; f < ptr.size(); ++f) ptr[f] += ptr[f - 1];
@@ -217,7 +217,7 @@ void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const Dense
     const PackedRows packed(B, kernel.kind == VectorKernelKind::rbf, std::move(cuts), zeros_and_ones(A));
     const DenseProducts products(A, packed);
     over_blocks(A.n, threads, [&](std::int64_t first, std::int64_t rows) {
-        AlignedVector<float> K(static_cast<std::size_t>(rows * block_columns));
+        machine::AlignedVector<float> K(static_cast<std::size_t>(rows * block_columns));
         float* to = out + first * G * C;
         std::fill_n(to, rows * G * C, 0.0f);
         for (std::size_t p = 0; p < group.size(); ++p) {
@@ -227,7 +227,7 @@ void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const Dense
     });
 }
 
-void sparse_gram(const VectorKernel& kernel, const Examples& A, const IndexedRows& B, std::size_t threads, float* out) {
+void sparse_gram(const VectorKernel& kernel, const features::Examples& A, const IndexedRows& B, std::size_t threads, float* out) {
     const std::vector<float> norms = squared_norms(A);
     over_blocks(A.N(), threads, [&](std::int64_t first, std::int64_t rows) {
         for (std::int64_t i = first; i < first + rows; ++i) inner_products(A, i, B, out + i * B.N());
@@ -235,16 +235,16 @@ void sparse_gram(const VectorKernel& kernel, const Examples& A, const IndexedRow
     });
 }
 
-void sparse_expansion(const VectorKernel& kernel, const Examples& A, const IndexedRows& B, const float* w, std::int64_t C,
+void sparse_expansion(const VectorKernel& kernel, const features::Examples& A, const IndexedRows& B, const float* w, std::int64_t C,
                       std::size_t threads, float* out) {
     const Panels weights = Panels::of_columns(w, B.N(), C);
     const std::vector<float> norms = squared_norms(A);
     over_blocks(A.N(), threads, [&](std::int64_t first, std::int64_t rows) {
-        AlignedVector<float> K(static_cast<std::size_t>(rows * B.N()));
+        machine::AlignedVector<float> K(static_cast<std::size_t>(rows * B.N()));
         for (std::int64_t i = 0; i < rows; ++i) inner_products(A, first + i, B, K.data() + i * B.N());
         apply(kernel, norms.data() + first, B.norms.data(), rows, B.N(), B.N(), K.data());
         multiply(K.data(), B.N(), rows, weights, false, out + first * C, C);
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

@@ -18,7 +18,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::kernels {
 
 enum class VectorKernelKind { linear, polynomial, rbf, sigmoid };
 
@@ -70,7 +70,7 @@ struct IndexedRows {
     std::vector<float> value;      // [nnz]
     std::vector<float> norms;      // [N]  |b|^2
 
-    explicit IndexedRows(const Examples& rows);
+    explicit IndexedRows(const features::Examples& rows);
     std::int64_t N() const { return static_cast<std::int64_t>(norms.size()); }
 };
 
@@ -79,7 +79,7 @@ void dense_gram(const VectorKernel& kernel, const DenseRows& A, const PackedRows
                 float* out); // [A.n][B.n]
 
 // The same of sparse rows over the same features.
-void sparse_gram(const VectorKernel& kernel, const Examples& A, const IndexedRows& B, std::size_t threads,
+void sparse_gram(const VectorKernel& kernel, const features::Examples& A, const IndexedRows& B, std::size_t threads,
                  float* out); // [A.N][B.N]
 
 // out[i][g][c] = sum over j of group g of  K_ij w_jc,   the block K of A and B never kept: the scores of many rows from a
@@ -90,9 +90,9 @@ void dense_expansion(const VectorKernel& kernel, const DenseRows& A, const Dense
                      std::int64_t C, std::size_t threads,
                      float* out); // [A.n][G][C]
 // The same of sparse rows, all of one group.
-void sparse_expansion(const VectorKernel& kernel, const Examples& A, const IndexedRows& B,
+void sparse_expansion(const VectorKernel& kernel, const features::Examples& A, const IndexedRows& B,
                       const float* w, // [B.N][C]
                       std::int64_t C, std::size_t threads,
                       float* out); // [A.N][C]
 
-} // namespace chaffinch
+} // namespace chaffinch::kernels

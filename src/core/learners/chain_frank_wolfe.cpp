@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -15,9 +15,9 @@ constexpr std::int64_t longest_kept = 128; // inner products of longer sentences
 
 // n is a whole number of lanes in all of these.
 CHAFFINCH_HOT double row_dot(const float* a, const float* b, std::int64_t n) {
-    float sum[lanes] = {};
-    for (std::int64_t k = 0; k < n; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) sum[l] += a[k + l] * b[k + l];
+    float sum[machine::lanes] = {};
+    for (std::int64_t k = 0; k < n; k += machine::lanes)
+        for (std::int64_t l = 0; l < machine::lanes; ++l) sum[l] += a[k + l] * b[k + l];
     double total = 0;
     for (const float s : sum) total += static_cast<double>(s);
     return total;
@@ -69,7 +69,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
     const double top = hinge(w_.data(), here.from, T, cost);
     gap = std::max(0.0, C_ * (top - (*here.loss - aligned(w_.data(), here))));
 
-    Block change{here.from, T, room(change_nodes_, T * S), room(change_pairs_, Y * S), nullptr};
+    Block change{here.from, T, machine::room(change_nodes_, T * S), machine::room(change_pairs_, Y * S), nullptr};
     row_negate(here.nodes, T * S, change.nodes);
     row_negate(here.pairs, Y * S, change.pairs);
     const std::int32_t* y = gold_.data() + here.from;
@@ -92,7 +92,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
 }
 
 template <class Observations> MarginObjective ChainFrankWolfe<Observations>::measured(std::span<double> gaps) {
-    AlignedVector<float> w(w_.size());
+    machine::AlignedVector<float> w(w_.size());
     double losses = 0, hinges = 0;
     if (average_) {
         mean(w, losses);
@@ -125,7 +125,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::weights(std::s
 }
 
 template <class Observations>
-auto ChainFrankWolfe<Observations>::block(std::int64_t n, AlignedVector<float>& nodes, AlignedVector<float>& pairs,
+auto ChainFrankWolfe<Observations>::block(std::int64_t n, machine::AlignedVector<float>& nodes, machine::AlignedVector<float>& pairs,
                                           std::vector<double>& losses) -> Block {
     const std::int64_t from = sentences_[n];
     return {from, sentences_[n + 1] - from, nodes.data() + from * cells_.S, pairs.data() + n * cells_.Y * cells_.S,
@@ -136,8 +136,8 @@ auto ChainFrankWolfe<Observations>::block(std::int64_t n, AlignedVector<float>& 
 template <class Observations>
 double ChainFrankWolfe<Observations>::hinge(const float* w, std::int64_t from, std::int64_t T, double& cost) {
     const std::int64_t S = cells_.S;
-    float* unary = room(unary_, T * S);
-    float* augmented = room(augmented_, T * S);
+    float* unary = machine::room(unary_, T * S);
+    float* augmented = machine::room(augmented_, T * S);
     observations_.score(from, T, w, S, unary);
     const std::int32_t* y = gold_.data() + from;
     for (std::int64_t t = 0; t < T; ++t) {
@@ -157,7 +157,7 @@ double ChainFrankWolfe<Observations>::hinge(const float* w, std::int64_t from, s
     stale_ = false;
     if (static_cast<std::int64_t>(labels_.size()) < T) labels_.resize(static_cast<std::size_t>(T));
     cost = 0;
-    const Found found = viterbi_({.unary = augmented, .T = T, .stride = S}, labels_.data());
+    const structures::Found found = viterbi_({.unary = augmented, .T = T, .stride = S}, labels_.data());
     if (found.blocked >= 0) { // nothing is allowed: nothing is wrong
         std::copy_n(y, T, labels_.data());
         return 0;
@@ -237,7 +237,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span
         if (here.T == 0) continue;
         const double share = steps_weight(since_[n], now);
         const std::int64_t rows = here.T * cells_.S, pairs = cells_.Y * cells_.S;
-        Block both{here.from, here.T, room(change_nodes_, rows), room(change_pairs_, pairs), nullptr};
+        Block both{here.from, here.T, machine::room(change_nodes_, rows), machine::room(change_pairs_, pairs), nullptr};
         std::copy_n(sum.nodes, rows, both.nodes);
         std::copy_n(sum.pairs, pairs, both.pairs);
         row_add(here.nodes, static_cast<float>(share), rows, both.nodes);
@@ -247,8 +247,8 @@ template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span
     }
 }
 
-template class ChainFrankWolfe<SparseObservations>;
-template class ChainFrankWolfe<DenseObservations>;
-template class ChainFrankWolfe<MonomialObservations>;
+template class ChainFrankWolfe<scorers::SparseObservations>;
+template class ChainFrankWolfe<scorers::DenseObservations>;
+template class ChainFrankWolfe<scorers::MonomialObservations>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -24,7 +24,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 template <class Observations> class ChainFrankWolfe {
   public:
@@ -48,7 +48,7 @@ template <class Observations> class ChainFrankWolfe {
         double* loss;
     };
 
-    Block block(std::int64_t n, AlignedVector<float>& nodes, AlignedVector<float>& pairs, std::vector<double>& losses);
+    Block block(std::int64_t n, machine::AlignedVector<float>& nodes, machine::AlignedVector<float>& pairs, std::vector<double>& losses);
     void visit(std::int64_t n, double& gap);
     double hinge(const float* w, std::int64_t from, std::int64_t T, double& cost); // finds labels_
     double aligned(const float* w, const Block& b) const;
@@ -65,21 +65,21 @@ template <class Observations> class ChainFrankWolfe {
     ChainMasks masks_;
     double C_;
     bool average_;
-    AlignedVector<float> w_;
-    AlignedVector<float> nodes_, pairs_, mean_nodes_, mean_pairs_;
+    machine::AlignedVector<float> w_;
+    machine::AlignedVector<float> nodes_, pairs_, mean_nodes_, mean_pairs_;
     std::vector<double> losses_, mean_losses_, since_;
     double step_ = 0;
 
     std::vector<std::int64_t> gram_at_; // [N] where a sentence's inner products begin; -1: not kept
     std::vector<float> grams_, gram_;
-    ChainViterbi<float> viterbi_;
+    structures::ChainViterbi<float> viterbi_;
     bool stale_ = true;
-    AlignedVector<float> unary_, augmented_, change_nodes_, change_pairs_;
+    machine::AlignedVector<float> unary_, augmented_, change_nodes_, change_pairs_;
     std::vector<std::int32_t> labels_;
 };
 
-extern template class ChainFrankWolfe<SparseObservations>;
-extern template class ChainFrankWolfe<DenseObservations>;
-extern template class ChainFrankWolfe<MonomialObservations>;
+extern template class ChainFrankWolfe<scorers::SparseObservations>;
+extern template class ChainFrankWolfe<scorers::DenseObservations>;
+extern template class ChainFrankWolfe<scorers::MonomialObservations>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

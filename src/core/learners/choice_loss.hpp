@@ -12,7 +12,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 enum class ChoiceLoss { softmax, sigmoid, hinge, perceptron };
 
@@ -20,12 +20,12 @@ namespace losses {
 
 // out[i] = exp(x[i] - shift) for whole packs; x and out may be the same.
 CHAFFINCH_INLINE void exp_row(std::int64_t S, const float* x, float shift, float* out) {
-    for (std::int64_t y = 0; y < S; y += lanes) {
-        Pack<float> pack;
-        get(pack, x + y);
+    for (std::int64_t y = 0; y < S; y += machine::lanes) {
+        machine::Pack<float> pack;
+        machine::get(pack, x + y);
         pack -= shift;
-        exp_in_place(pack);
-        put(out + y, pack);
+        machine::exp_in_place(pack);
+        machine::put(out + y, pack);
     }
 }
 
@@ -83,4 +83,4 @@ CHAFFINCH_INLINE double choice_loss(ChoiceLoss loss, std::int64_t Y, std::int64_
     return 0;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -15,10 +15,10 @@ std::size_t blocks_of(std::int64_t n, std::int64_t size) { return static_cast<st
 
 } // namespace
 
-ChoiceObjective::ChoiceObjective(const Examples& x, std::span<const float> q, std::span<const float> c, std::int64_t Y,
+ChoiceObjective::ChoiceObjective(const features::Examples& x, std::span<const float> q, std::span<const float> c, std::int64_t Y,
                                  ChoiceLoss loss, double l2, std::size_t threads)
-    : x_(x), q_(q), c_(c), Y_(Y), S_(padded(Y)), loss_(loss), l2_(l2), threads_(threads),
-      column_ptr_(static_cast<std::size_t>(x.F + 2)), directions_(static_cast<std::size_t>(x.N() * padded(Y))) {
+    : x_(x), q_(q), c_(c), Y_(Y), S_(machine::padded(Y)), loss_(loss), l2_(l2), threads_(threads),
+      column_ptr_(static_cast<std::size_t>(x.F + 2)), directions_(static_cast<std::size_t>(x.N() * machine::padded(Y))) {
     const std::int64_t N = x.N();
     for (const std::int32_t f : x.ids) ++column_ptr_[f + 1];
     if (x.bias != 0) column_ptr_[x.F + 1] = N;
@@ -37,13 +37,13 @@ ChoiceObjective::ChoiceObjective(const Examples& x, std::span<const float> q, st
     }
 }
 
-CHAFFINCH_HOT static double directions(const Examples& x, std::int64_t begin, std::int64_t end, ChoiceLoss loss,
+CHAFFINCH_HOT static double directions(const features::Examples& x, std::int64_t begin, std::int64_t end, ChoiceLoss loss,
                                        std::int64_t Y, const float* q, const float* c, const float* w, float* d) {
-    const std::int64_t S = padded(Y);
-    AlignedVector<float> s(static_cast<std::size_t>(S));
+    const std::int64_t S = machine::padded(Y);
+    machine::AlignedVector<float> s(static_cast<std::size_t>(S));
     double sum = 0;
     for (std::int64_t n = begin; n < end; ++n) {
-        gather(x, n, w, S, s.data());
+        features::gather(x, n, w, S, s.data());
         sum += static_cast<double>(c[n]) * choice_loss(loss, Y, S, s.data(), q + n * Y, d + n * S);
         for (std::int64_t y = 0; y < S; ++y) d[n * S + y] *= -c[n];
     }
@@ -72,12 +72,12 @@ CHAFFINCH_HOT static double column_gradients(const std::int64_t* ptr, const std:
 double ChoiceObjective::operator()(const float* w, float* g) {
     const std::int64_t N = x_.N(), columns = x_.F + 1;
     std::vector<double> losses(blocks_of(N, rows_block)), squares(blocks_of(columns, columns_block));
-    parallel_blocks(losses.size(), threads_, [&](std::size_t b) {
+    machine::parallel_blocks(losses.size(), threads_, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * rows_block;
         losses[b] = directions(x_, begin, std::min(N, begin + rows_block), loss_, Y_, q_.data(), c_.data(), w,
                                directions_.data());
     });
-    parallel_blocks(squares.size(), threads_, [&](std::size_t b) {
+    machine::parallel_blocks(squares.size(), threads_, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * columns_block;
         squares[b] = column_gradients(column_ptr_.data(), documents_.data(), column_values_.data(), begin,
                                       std::min(columns, begin + columns_block), S_, directions_.data(),
@@ -89,4 +89,4 @@ double ChoiceObjective::operator()(const float* w, float* g) {
     return value;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

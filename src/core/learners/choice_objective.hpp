@@ -13,11 +13,11 @@
 #include <cstddef>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 class ChoiceObjective {
   public:
-    ChoiceObjective(const Examples& x, std::span<const float> q, std::span<const float> c, std::int64_t Y,
+    ChoiceObjective(const features::Examples& x, std::span<const float> q, std::span<const float> c, std::int64_t Y,
                     ChoiceLoss loss, double l2, std::size_t threads);
 
     // f(w); its gradient into g. Both [F+1][S].
@@ -26,7 +26,7 @@ class ChoiceObjective {
     std::int64_t size() const { return (x_.F + 1) * S_; }
 
   private:
-    Examples x_;
+    features::Examples x_;
     std::span<const float> q_, c_;
     std::int64_t Y_, S_;
     ChoiceLoss loss_;
@@ -35,7 +35,7 @@ class ChoiceObjective {
     std::vector<std::int64_t> column_ptr_; // [F+2]  the bias is the last column
     std::vector<std::int32_t> documents_;  // [nnz]
     std::vector<float> column_values_;     // [nnz]
-    AlignedVector<float> directions_;      // [N][S]
+    machine::AlignedVector<float> directions_;      // [N][S]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // The parts of a step, with the state at hand.
 struct SgdStep {
     ChoiceSgd& sgd;
-    const Examples& x;
+    const features::Examples& x;
     float* w;
     bool lazy; // rows fall behind: there is a penalty or an average
 
@@ -36,11 +36,11 @@ struct SgdStep {
         if (sgd.settings_.adaptive) {
             const auto l2 = static_cast<float>(sgd.settings_.l2 * missed);
             const float* __restrict G = sgd.squares_.data() + f * sgd.S_;
-            for (std::int64_t y = 0; y < sgd.S_; y += lanes) {
-                float h[lanes], keep[lanes];
-                for (std::int64_t l = 0; l < lanes; ++l) h[l] = 1.0f / std::sqrt(G[y + l] + tiny), keep[l] = -l2 * h[l];
-                losses::exp_row(lanes, keep, 0.0f, keep);
-                for (std::int64_t l = 0; l < lanes; ++l) row[y + l] = shrunk(row[y + l] * keep[l], l1 * h[l]);
+            for (std::int64_t y = 0; y < sgd.S_; y += machine::lanes) {
+                float h[machine::lanes], keep[machine::lanes];
+                for (std::int64_t l = 0; l < machine::lanes; ++l) h[l] = 1.0f / std::sqrt(G[y + l] + tiny), keep[l] = -l2 * h[l];
+                losses::exp_row(machine::lanes, keep, 0.0f, keep);
+                for (std::int64_t l = 0; l < machine::lanes; ++l) row[y + l] = shrunk(row[y + l] * keep[l], l1 * h[l]);
             }
         } else {
             const auto keep = static_cast<float>(std::exp(sgd.decay_sum_ - sgd.decay_at_[f]));
@@ -85,26 +85,26 @@ struct SgdStep {
     }
 };
 
-ChoiceSgd::ChoiceSgd(std::int64_t F, std::int64_t Y, const SgdSettings& settings)
-    : F_(F), Y_(Y), S_(padded(Y)), settings_(settings) {
+ChoiceSgd::ChoiceSgd(std::int64_t F, std::int64_t Y, const ChoiceSgdSettings& settings)
+    : F_(F), Y_(Y), S_(machine::padded(Y)), settings_(settings) {
     const auto rows = static_cast<std::size_t>(F + 1), cells = rows * static_cast<std::size_t>(S_);
     if (settings.l1 > 0 || settings.l2 > 0) rate_at_.assign(rows, 0.0), decay_at_.assign(rows, 0.0);
     if (settings.average) step_at_.assign(rows, 0), sums_.assign(cells, 0.0f);
     if (settings.adaptive) squares_.assign(cells, 0.0f);
 }
 
-CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const SgdSettings& settings, std::int64_t Y,
+CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const ChoiceSgdSettings& settings, std::int64_t Y,
                                           std::span<const float> q, std::span<const float> c,
                                           std::span<const std::int64_t> order, std::span<const float> rates) {
-    const std::int64_t S = padded(Y);
-    AlignedVector<float> s(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
-    const Examples& x = step.x;
+    const std::int64_t S = machine::padded(Y);
+    machine::AlignedVector<float> s(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
+    const features::Examples& x = step.x;
     double loss = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
         const std::int64_t n = order[i];
         const float e = rates[i];
         if (step.lazy) step.settle_features(n);
-        gather(x, n, step.w, S, s.data());
+        features::gather(x, n, step.w, S, s.data());
         const double one = choice_loss(settings.loss, Y, S, s.data(), q.data() + n * Y, d.data());
         loss += static_cast<double>(c[n]) * one;
         step.count(e);
@@ -113,7 +113,7 @@ CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const SgdSettings
         const float scale = settings.adaptive ? c[n] : e * c[n];
         for (std::int64_t y = 0; y < S; ++y) d[y] *= scale;
         if (!settings.adaptive) {
-            scatter(x, n, d.data(), S, step.w);
+            features::scatter(x, n, d.data(), S, step.w);
             continue;
         }
         for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) step.move(x.ids[k], x.value(n, k), d.data(), e);
@@ -122,21 +122,21 @@ CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const SgdSettings
     return loss;
 }
 
-CHAFFINCH_HOT static void sgd_directions(const Examples& x, ChoiceLoss loss, std::int64_t Y, std::span<const float> q,
+CHAFFINCH_HOT static void sgd_directions(const features::Examples& x, ChoiceLoss loss, std::int64_t Y, std::span<const float> q,
                                          std::span<const float> c, std::span<const std::int64_t> order, const float* w,
                                          float* d, double* met) {
-    const std::int64_t S = padded(Y);
-    AlignedVector<float> s(static_cast<std::size_t>(S));
+    const std::int64_t S = machine::padded(Y);
+    machine::AlignedVector<float> s(static_cast<std::size_t>(S));
     for (std::size_t i = 0; i < order.size(); ++i) {
         const std::int64_t n = order[i];
         float* here = d + static_cast<std::int64_t>(i) * S;
-        gather(x, n, w, S, s.data());
+        features::gather(x, n, w, S, s.data());
         met[i] = static_cast<double>(c[n]) * choice_loss(loss, Y, S, s.data(), q.data() + n * Y, here);
         for (std::int64_t y = 0; y < S; ++y) here[y] *= c[n];
     }
 }
 
-double ChoiceSgd::run(const Examples& x, std::span<const float> q, std::span<const float> c,
+double ChoiceSgd::run(const features::Examples& x, std::span<const float> q, std::span<const float> c,
                       std::span<const std::int64_t> order, std::int64_t batch, std::span<const float> rates,
                       std::size_t threads, float* w) {
     const SgdStep step{*this, x, w, !rate_at_.empty() || settings_.average};
@@ -144,7 +144,7 @@ double ChoiceSgd::run(const Examples& x, std::span<const float> q, std::span<con
 
     const auto cells = static_cast<std::size_t>((F_ + 1) * S_);
     if (gradient_.empty()) gradient_.assign(cells, 0.0f), in_use_.assign(static_cast<std::size_t>(F_ + 1), 0);
-    AlignedVector<float> d(static_cast<std::size_t>(batch * S_));
+    machine::AlignedVector<float> d(static_cast<std::size_t>(batch * S_));
     std::vector<double> met(static_cast<std::size_t>(batch));
     constexpr std::size_t share = 64; // examples a thread takes at a time
     double loss = 0;
@@ -152,7 +152,7 @@ double ChoiceSgd::run(const Examples& x, std::span<const float> q, std::span<con
         const auto here = order.subspan(begin, std::min(static_cast<std::size_t>(batch), order.size() - begin));
         if (step.lazy)
             for (const std::int64_t n : here) step.settle_features(n);
-        parallel_blocks((here.size() + share - 1) / share, threads, [&](std::size_t k) {
+        machine::parallel_blocks((here.size() + share - 1) / share, threads, [&](std::size_t k) {
             const auto part = here.subspan(k * share, std::min(share, here.size() - k * share));
             sgd_directions(x, settings_.loss, Y_, q, c, part, w, d.data() + static_cast<std::int64_t>(k * share) * S_,
                            met.data() + k * share);
@@ -166,7 +166,7 @@ double ChoiceSgd::run(const Examples& x, std::span<const float> q, std::span<con
             loss += met[i];
             for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) use(x.ids[k]);
             if (x.bias != 0) use(F_);
-            scatter(x, n, d.data() + static_cast<std::int64_t>(i) * S_, S_, gradient_.data());
+            features::scatter(x, n, d.data() + static_cast<std::int64_t>(i) * S_, S_, gradient_.data());
         }
         const float e = rates[b], mean = 1.0f / static_cast<float>(here.size());
         step.count(e);
@@ -186,7 +186,7 @@ double ChoiceSgd::run(const Examples& x, std::span<const float> q, std::span<con
 }
 
 void ChoiceSgd::settle(float* w) {
-    const Examples none;
+    const features::Examples none;
     const SgdStep step{*this, none, w, true};
     for (std::int64_t f = 0; f <= F_; ++f) step.settle(f);
 }
@@ -197,4 +197,4 @@ void ChoiceSgd::average(const float* w, float* out) const {
     for (std::size_t i = 0; i < cells; ++i) out[i] = steps_ == 0 ? w[i] : sums_[i] * scale;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -16,9 +16,9 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
-struct SgdSettings {
+struct ChoiceSgdSettings {
     ChoiceLoss loss = ChoiceLoss::softmax;
     bool adaptive = false, average = false;
     double l1 = 0, l2 = 0;
@@ -26,10 +26,10 @@ struct SgdSettings {
 
 class ChoiceSgd {
   public:
-    ChoiceSgd(std::int64_t F, std::int64_t Y, const SgdSettings& settings);
+    ChoiceSgd(std::int64_t F, std::int64_t Y, const ChoiceSgdSettings& settings);
 
     // One step per batch of `batch` examples in this order, at the given rates; returns the sum of c_n loss_n met.
-    double run(const Examples& x,
+    double run(const features::Examples& x,
                std::span<const float> q,            // [N][Y]  targets
                std::span<const float> c,            // [N]     importance of each example
                std::span<const std::int64_t> order, //
@@ -50,15 +50,15 @@ class ChoiceSgd {
     friend struct SgdStep;
 
     std::int64_t F_, Y_, S_;
-    SgdSettings settings_;
+    ChoiceSgdSettings settings_;
     std::int64_t steps_ = 0;
     double rate_sum_ = 0, decay_sum_ = 0;  // sum of e, sum of log(1 - e l2), over all steps
     std::vector<double> rate_at_, decay_at_; // [F+1]  their values when the row was last brought up to date
     std::vector<std::int64_t> step_at_;    // [F+1]  for the average
-    AlignedVector<float> squares_, sums_;  // [F+1][S]  G; sum of w over the steps
-    AlignedVector<float> gradient_;        // [F+1][S]  of a batch; zero between batches
+    machine::AlignedVector<float> squares_, sums_;  // [F+1][S]  G; sum of w over the steps
+    machine::AlignedVector<float> gradient_;        // [F+1][S]  of a batch; zero between batches
     std::vector<std::int32_t> touched_;    // rows of gradient_ in use
     std::vector<std::uint8_t> in_use_;     // [F+1]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -6,13 +6,13 @@
 #include <cmath>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
 void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const float* w, std::int64_t S,
             float* out) {
-    score_rows(ptr, ids, w, S, out);
+    scorers::score_rows(ptr, ids, w, S, out);
 }
 
 void gather(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, const double* w, std::int64_t S,
@@ -31,10 +31,10 @@ template <class Real> CrfOracle<Real>::CrfOracle(const CrfShape& shape, const Cr
 
 template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
     w_ = w, scale_ = scale;
-    Real* chain = room(chain_, shape_.chain_size());
+    Real* chain = machine::room(chain_, shape_.chain_size());
     const Real* from = w + shape_.pair();
     for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] = scale * from[k];
-    ChainPotentials<Real> p{.Y = shape_.Y, .order = shape_.order, .pair = chain, .pair_stride = shape_.S()};
+    structures::ChainPotentials<Real> p{.Y = shape_.Y, .order = shape_.order, .pair = chain, .pair_stride = shape_.S()};
     p.start = chain + (shape_.start() - shape_.pair());
     p.end = chain + (shape_.end() - shape_.pair());
     if (shape_.order == 2) {
@@ -49,14 +49,14 @@ template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
     n_ = n;
     const std::int64_t T = data_.length(n), S = shape_.S();
     const auto ptr = data_.ptr.subspan(static_cast<std::size_t>(data_.begin(n)), static_cast<std::size_t>(T + 1));
-    gather(ptr, data_.ids, w_, S, room(scores_, T * S));
+    gather(ptr, data_.ids, w_, S, machine::room(scores_, T * S));
     score_rest();
 }
 
 template <class Real> void CrfOracle<Real>::score(std::int64_t n, const Real* first, const Real* second) {
     n_ = n;
     const std::int64_t cells = data_.length(n) * shape_.S();
-    Real* scores = room(scores_, cells);
+    Real* scores = machine::room(scores_, cells);
     for (std::int64_t k = 0; k < cells; ++k) scores[k] = first[k] + second[k];
     score_rest();
 }
@@ -78,7 +78,7 @@ template <class Real> void CrfOracle<Real>::score_rest() {
         }
     const std::size_t L = shape_.observations.size();
     if (L == 0) return;
-    Real* pairs = room(bigram_scores_, (T - 1) * Y * Y);
+    Real* pairs = machine::room(bigram_scores_, (T - 1) * Y * Y);
     std::fill_n(pairs, (T - 1) * Y * Y, Real(0));
     for (std::int64_t t = 1; t < T; ++t)
         for (std::size_t l = 0; l < L; ++l) {
@@ -103,7 +103,7 @@ template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, c
     const std::int64_t T = data_.length(n_), S = shape_.S();
     if (T == 0) return 0;
     const bool bigrams = !shape_.observations.empty();
-    const ChainSentence<Real> x{.unary = scores_.data(),
+    const structures::ChainSentence<Real> x{.unary = scores_.data(),
                                 .T = T,
                                 .stride = S,
                                 .allowed = allowed,
@@ -111,7 +111,7 @@ template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, c
     if (!expected) return marginals_.log_z(x).value;
     clear(*expected);
     Real* chain = expected->chain.data();
-    ChainExpectations<Real> out{.unary = expected->nodes.data(), .unary_stride = S, .pair = chain, .pair_stride = S};
+    structures::ChainExpectations<Real> out{.unary = expected->nodes.data(), .unary_stride = S, .pair = chain, .pair_stride = S};
     if (bigrams) out.pairs = expected->bigrams.data();
     if (shape_.order == 2) {
         out.triple = chain + (shape_.triple() - shape_.pair());
@@ -135,7 +135,7 @@ template <class Real> double CrfOracle<Real>::summed_locally(CrfParts<Real>* exp
         const Real* into = chain_.data() + (at - shape_.pair());
         const std::int64_t bigrams = t == 0 || shape_.observations.empty() ? -1 : ((t - 1) * Y + y[t - 1]) * Y;
         Real* row = scores_.data() + t * S;
-        Real* p = room(local_, S);
+        Real* p = machine::room(local_, S);
         Real top = -std::numeric_limits<Real>::infinity();
         for (std::int64_t b = 0; b < Y; ++b) {
             p[b] = row[b] + into[b] + (bigrams < 0 ? Real(0) : bigram_scores_[bigrams + b]);
@@ -229,15 +229,15 @@ template <class Real> double CrfOracle<Real>::soft_gold(CrfParts<Real>* expected
 
 template <class Real> void CrfOracle<Real>::clear(CrfParts<Real>& parts) {
     const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y;
-    std::fill_n(room(parts.nodes, T * S), T * S, Real(0));
-    std::fill_n(room(parts.chain, shape_.chain_size()), shape_.chain_size(), Real(0));
+    std::fill_n(machine::room(parts.nodes, T * S), T * S, Real(0));
+    std::fill_n(machine::room(parts.chain, shape_.chain_size()), shape_.chain_size(), Real(0));
     if (!shape_.observations.empty()) {
         const std::int64_t cells = (T - 1) * Y * Y;
-        std::fill_n(room(parts.bigrams, cells), cells, Real(0));
+        std::fill_n(machine::room(parts.bigrams, cells), cells, Real(0));
     }
 }
 
 template class CrfOracle<float>;
 template class CrfOracle<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

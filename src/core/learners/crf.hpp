@@ -23,7 +23,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct CrfShape {
     std::int64_t F = 0, Y = 0;
@@ -31,16 +31,16 @@ struct CrfShape {
     bool local = false; // first order, hard labels
     std::vector<std::int64_t> observations; // [L]  how many rows each bigram template has
 
-    std::int64_t S() const { return padded(Y); }
+    std::int64_t S() const { return machine::padded(Y); }
     std::int64_t pair() const { return F * S(); }            // [Y][S]
     std::int64_t start() const { return pair() + Y * S(); }  // [S]
     std::int64_t end() const { return start() + S(); }       // [S]
     std::int64_t triple() const { return end() + S(); }      // [Y][Y][Y], second order
     std::int64_t first() const { return triple() + (order == 2 ? Y * Y * Y : 0); }           // [Y][Y]
     std::int64_t last() const { return first() + (order == 2 ? Y * Y : 0); }                 // [Y][Y]
-    std::int64_t chain_end() const { return padded(last() + (order == 2 ? Y * Y : 0)); }
+    std::int64_t chain_end() const { return machine::padded(last() + (order == 2 ? Y * Y : 0)); }
     std::int64_t chain_size() const { return chain_end() - pair(); }
-    std::int64_t bigram_stride() const { return padded(Y * Y); }
+    std::int64_t bigram_stride() const { return machine::padded(Y * Y); }
     std::int64_t bigrams(std::size_t l) const { // [observations[l]][bigram_stride]
         std::int64_t at = chain_end();
         for (std::size_t k = 0; k < l; ++k) at += observations[k] * bigram_stride();
@@ -74,9 +74,9 @@ struct CrfData {
 // Expectations of one sentence's parts, in the layout of w: nodes by position, the chain block as it lies in w.
 // The rows `start` and `end` of the chain block are the first and the last node row.
 template <class Real> struct CrfParts {
-    AlignedVector<Real> nodes;   // [T][S]  padding is zero
-    AlignedVector<Real> chain;   // [chain_size]
-    AlignedVector<Real> bigrams; // [T-1][Y][Y]  only if there are bigram templates
+    machine::AlignedVector<Real> nodes;   // [T][S]  padding is zero
+    machine::AlignedVector<Real> chain;   // [chain_size]
+    machine::AlignedVector<Real> bigrams; // [T-1][Y][Y]  only if there are bigram templates
 };
 
 // What the learners ask of one sentence. One object per thread.
@@ -110,11 +110,11 @@ template <class Real> class CrfOracle {
     const Real* w_ = nullptr;
     Real scale_ = 1;
     std::int64_t n_ = 0;
-    AlignedVector<Real> chain_, scores_, bigram_scores_, local_;
-    ChainMarginals<Real> marginals_;
+    machine::AlignedVector<Real> chain_, scores_, bigram_scores_, local_;
+    structures::ChainMarginals<Real> marginals_;
 };
 
 extern template class CrfOracle<float>;
 extern template class CrfOracle<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

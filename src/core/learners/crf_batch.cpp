@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -27,7 +27,7 @@ CrfBatch::CrfBatch(const CrfShape& shape, const CrfData& data, double c2, const 
                    const float* w, bool fisher, const LbfgsSettings& settings)
     : objective_(shape, data, c2, trainable, settings.threads), places_(weights_of(shape, trainable)),
       w_(w, w + shape.size()), gradient_(static_cast<std::size_t>(shape.size())) {
-    AlignedVector<float> x(places_.size()), diagonal;
+    machine::AlignedVector<float> x(places_.size()), diagonal;
     for (std::size_t k = 0; k < places_.size(); ++k) x[k] = w[places_[k]];
     if (fisher) {
         objective_.fisher(w, gradient_.data());
@@ -54,4 +54,4 @@ void CrfBatch::unpack(const float* x, float* w) const {
     for (std::size_t k = 0; k < places_.size(); ++k) w[places_[k]] = x[k];
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 class CrfBatch {
   public:
@@ -26,8 +26,8 @@ class CrfBatch {
 
     CrfObjective<float> objective_;
     std::vector<std::int64_t> places_; // of the packed weights in w
-    AlignedVector<float> w_, gradient_;
+    machine::AlignedVector<float> w_, gradient_;
     std::unique_ptr<Lbfgs> lbfgs_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

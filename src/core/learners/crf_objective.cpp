@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -89,7 +89,7 @@ CrfObjective<Real>::CrfObjective(const CrfShape& shape, const CrfData& data, dou
     : shape_(shape), data_(data), c2_(c2), trainable_(trainable), threads_(threads),
       index_(transposed(data.ptr, data.ids, shape.F)),
       blocks_(even_blocks(data, (shape.size() - shape.pair()) * static_cast<std::int64_t>(sizeof(double)))) {
-    room(delta_, data.T() * shape.S());
+    machine::room(delta_, data.T() * shape.S());
 }
 
 template <class Real> double CrfObjective<Real>::operator()(const Real* w, Real* gradient) {
@@ -115,7 +115,7 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
     const std::size_t B = blocks_.size() - 1;
     std::vector<std::vector<double>> tails(B);
     std::vector<double> losses(B, 0.0);
-    parallel_blocks(B, threads_, [&](std::size_t b) {
+    machine::parallel_blocks(B, threads_, [&](std::size_t b) {
         CrfOracle<Real> oracle(shape_, data_);
         oracle.weigh(w);
         CrfParts<Real> expected, gold;
@@ -155,8 +155,8 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
         for (std::int64_t k = 0; k < tail; ++k) out[shape_.pair() + k] += static_cast<Real>(tails[b][k]);
     }
     const auto ranges = static_cast<std::size_t>((shape_.F + features_per_block - 1) / features_per_block);
-    parallel_blocks(ranges, threads_, [&](std::size_t r) {
-        AlignedVector<Real> run(static_cast<std::size_t>(S));
+    machine::parallel_blocks(ranges, threads_, [&](std::size_t r) {
+        machine::AlignedVector<Real> run(static_cast<std::size_t>(S));
         std::vector<double> total(static_cast<std::size_t>(S));
         const std::int64_t from = static_cast<std::int64_t>(r) * features_per_block;
         gather_block(index_, from, std::min(from + features_per_block, shape_.F), delta_.data(), S, run.data(),
@@ -168,4 +168,4 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
 template class CrfObjective<float>;
 template class CrfObjective<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

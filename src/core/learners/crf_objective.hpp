@@ -13,7 +13,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // The tokens of each feature, in rising order: the transpose of (ptr, ids).
 struct FeatureTokens {
@@ -47,10 +47,10 @@ template <class Real> class CrfObjective {
     std::size_t threads_;
     FeatureTokens index_;
     std::vector<std::int64_t> blocks_; // bounds in sentences
-    AlignedVector<Real> delta_;        // [T][S]
+    machine::AlignedVector<Real> delta_;        // [T][S]
 };
 
 extern template class CrfObjective<float>;
 extern template class CrfObjective<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -31,18 +31,18 @@ CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int6
     for (std::int64_t t = 0; t < T; ++t) {
         const float* __restrict stored = m + t * S;
         float* __restrict row = fresh + t * S;
-        float most[lanes] = {}, k[lanes] = {}, square[lanes] = {};
-        for (std::int64_t y = 0; y < S; y += lanes)
-            for (std::int64_t l = 0; l < lanes; ++l) {
+        float most[machine::lanes] = {}, k[machine::lanes] = {}, square[machine::lanes] = {};
+        for (std::int64_t y = 0; y < S; y += machine::lanes)
+            for (std::int64_t l = 0; l < machine::lanes; ++l) {
                 const float p = row[y + l], q = stored[y + l];
                 const float d = p - q, size = d < 0 ? -d : d;
                 most[l] = size > most[l] ? size : most[l];
-                k[l] += d * row_log((p > least ? p : least) / (q > least ? q : least));
+                k[l] += d * machine::row_log((p > least ? p : least) / (q > least ? q : least));
                 square[l] += d * d;
                 row[y + l] = d;
             }
         float top = 0, K = 0, B = 0;
-        for (std::int64_t l = 0; l < lanes; ++l) {
+        for (std::int64_t l = 0; l < machine::lanes; ++l) {
             top = most[l] > top ? most[l] : top;
             K += k[l], B += square[l];
         }
@@ -59,9 +59,9 @@ CHAFFINCH_HOT Change node_change(std::int64_t T, std::int64_t S, const std::int6
 
 // fresh := fresh - m; the sum of its squares.
 CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
-    float square[lanes] = {};
-    for (std::int64_t k = 0; k < n; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) {
+    float square[machine::lanes] = {};
+    for (std::int64_t k = 0; k < n; k += machine::lanes)
+        for (std::int64_t l = 0; l < machine::lanes; ++l) {
             const float d = fresh[k + l] - m[k + l];
             square[l] += d * d;
             fresh[k + l] = d;
@@ -108,7 +108,7 @@ void CrfSdca::restore(const State& s) {
     for (std::size_t n = 0; n < memory_.size(); ++n)
         memory_[n] = {s.change[n], s.loss[n], static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
     passes_ = s.counts[memory_.size()];
-    random_ = Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
+    random_ = machine::Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
     mean_change_ = s.mean_change;
 }
 
@@ -134,7 +134,7 @@ void CrfSdca::start_at_gold() {
 }
 
 SdcaPass CrfSdca::pass(float* w) {
-    shuffle(std::span(order_), random_);
+    machine::shuffle(std::span(order_), random_);
     const bool skipping = settings_.skip_quiet && passes_ >= 2;
     std::vector<std::int64_t> visited;
     for (const std::int64_t n : order_) {
@@ -193,4 +193,4 @@ float CrfSdca::visit(std::int64_t n) {
     return static_cast<float>(-g * k_n / (2 * settings_.c2));
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -22,7 +22,7 @@
 #include "crf.hpp"
 #include "random.hpp"
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct SdcaSettings {
     double c2 = 1;
@@ -83,13 +83,13 @@ class CrfSdca {
     const std::uint8_t* trainable_;
     CrfOracle<float> oracle_;
     CrfParts<float> parts_;      // d of the sentence
-    AlignedVector<float> nodes_; // [T][S]     m by token
-    AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
+    machine::AlignedVector<float> nodes_; // [T][S]     m by token
+    machine::AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
     std::vector<Memory> memory_; // [N]
     std::vector<std::int64_t> order_;
-    Random random_;
+    machine::Random random_;
     std::int64_t passes_ = 0;
     double mean_change_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,7 +7,7 @@
 #include <bit>
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -29,7 +29,7 @@ CHAFFINCH_HOT void rescale(std::int64_t n, float s, const std::uint8_t* trainabl
         for (std::int64_t k = 0; k < n; ++k) w[k] *= s;
 }
 
-CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable)
+CrfSgd::CrfSgd(const CrfShape& shape, const CrfData& data, const CrfSgdSettings& settings, const std::uint8_t* trainable)
     : shape_(shape), data_(data), settings_(settings), trainable_(trainable),
       workers_{Worker(shape, data, 0), Worker(shape, data, 1)}, order_(static_cast<std::size_t>(data.N())),
       random_(settings.seed) {
@@ -48,11 +48,11 @@ std::vector<std::int64_t> CrfSgd::state() const {
 void CrfSgd::restore(std::span<const std::int64_t> s) {
     std::copy_n(s.begin(), order_.size(), order_.begin());
     met_ = s[order_.size()];
-    random_ = Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
+    random_ = machine::Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
 }
 
 double CrfSgd::epoch(float* w, std::size_t threads) {
-    shuffle(std::span(order_), random_);
+    machine::shuffle(std::span(order_), random_);
     losses_.assign(order_.size(), 0.0);
     for (std::int64_t from = 0; from < data_.N();) {
         const std::int64_t planned = plan(from);
@@ -134,4 +134,4 @@ double CrfSgd::loss(std::int64_t n, std::size_t i, Worker& mine) {
     return static_cast<double>(data_.importance(n)) * loss;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -21,9 +21,9 @@
 #include <array>
 #include <atomic>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
-struct SgdSettings {
+struct CrfSgdSettings {
     double c2 = 1;
     double rate = 0.2;
     std::int64_t epochs = 5;
@@ -33,7 +33,7 @@ struct SgdSettings {
 
 class CrfSgd {
   public:
-    CrfSgd(const CrfShape& shape, const CrfData& data, const SgdSettings& settings, const std::uint8_t* trainable);
+    CrfSgd(const CrfShape& shape, const CrfData& data, const CrfSgdSettings& settings, const std::uint8_t* trainable);
 
     // One shuffled epoch; the sum of the losses met. w is whole again (scale 1) when it returns.
     // threads: 1, or more (0: all cores) for two.
@@ -58,18 +58,18 @@ class CrfSgd {
 
     const CrfShape& shape_;
     const CrfData& data_;
-    SgdSettings settings_;
+    CrfSgdSettings settings_;
     const std::uint8_t* trainable_;
     std::array<Worker, 2> workers_;
-    Partners partners_;
+    machine::Partners partners_;
     std::atomic<std::size_t> next_{0};   // of the block's sentences
     std::vector<CrfParts<float>> parts_; // [block]  expected - gold
     std::vector<std::int64_t> order_;    // [N]
     std::vector<float> steps_, scales_;  // [N]      of the sentences in order; scales before each
     std::vector<double> losses_;         // [N]
     float scale_ = 1;                    // after the planned sentences
-    Random random_;
+    machine::Random random_;
     std::int64_t met_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

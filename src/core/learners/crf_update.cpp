@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 CHAFFINCH_HOT void move(std::int64_t n, const float* d, float step, float* to) {
     for (std::int64_t k = 0; k < n; ++k) to[k] += step * d[k];
@@ -21,7 +21,7 @@ CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<c
                                   const float* delta, float step, std::int64_t S, const std::uint8_t* trainable,
                                   float* w) {
     constexpr std::int64_t ahead = 24;
-    typedef std::uint8_t Flags __attribute__((vector_size(lanes)));
+    typedef std::uint8_t Flags __attribute__((vector_size(machine::lanes)));
     const std::int64_t end = ptr.back();
     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
         const float* __restrict here = delta + static_cast<std::int64_t>(t) * S;
@@ -33,14 +33,14 @@ CHAFFINCH_HOT void add_rows_where(std::span<const std::int64_t> ptr, std::span<c
             }
             const std::uint8_t* may = trainable + ids[k] * S;
             float* row = w + ids[k] * S;
-            for (std::int64_t y = 0; y < S; y += lanes) {
+            for (std::int64_t y = 0; y < S; y += machine::lanes) {
                 Flags flags;
-                Pack<float> d, to;
+                machine::Pack<float> d, to;
                 std::memcpy(&flags, may + y, sizeof flags);
                 std::memcpy(&d, here + y, sizeof d);
                 std::memcpy(&to, row + y, sizeof to);
                 d *= step;
-                to += __builtin_convertvector(flags, Pack<std::int32_t>) != 0 ? d : Pack<float>{};
+                to += __builtin_convertvector(flags, machine::Pack<std::int32_t>) != 0 ? d : machine::Pack<float>{};
                 std::memcpy(row + y, &to, sizeof to);
             }
         }
@@ -51,10 +51,10 @@ CHAFFINCH_HOT double squared_norm(std::int64_t n, const float* w) {
     double sum = 0;
     constexpr std::int64_t run = 4096;
     for (std::int64_t from = 0; from < n; from += run) {
-        float lane[lanes] = {};
+        float lane[machine::lanes] = {};
         const std::int64_t to = std::min(n, from + run);
-        for (std::int64_t k = from; k < to; k += lanes)
-            for (std::int64_t l = 0; l < lanes; ++l) lane[l] += w[k + l] * w[k + l];
+        for (std::int64_t k = from; k < to; k += machine::lanes)
+            for (std::int64_t l = 0; l < machine::lanes; ++l) lane[l] += w[k + l] * w[k + l];
         for (const float s : lane) sum += static_cast<double>(s);
     }
     return sum;
@@ -65,7 +65,7 @@ void add_rows(std::span<const std::int64_t> ptr, std::span<const std::int32_t> i
     if (trainable)
         add_rows_where(ptr, ids, delta, step, S, trainable, w);
     else
-        add_rows(ptr, ids, delta, step, S, w);
+        scorers::add_rows(ptr, ids, delta, step, S, w);
 }
 
 void add_parts(const CrfShape& shape, const CrfData& data, std::int64_t n, const CrfParts<float>& d, float step,
@@ -94,4 +94,4 @@ void add_chain(const CrfShape& shape, const CrfData& data, std::int64_t n, const
         }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

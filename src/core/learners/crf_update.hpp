@@ -3,7 +3,7 @@
 
 #include "crf.hpp"
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // Weights of which some are not trained: trainable [size], 0 keeps a weight as it is; null: all move.
 
@@ -25,4 +25,4 @@ void move(std::int64_t n, const float* d, float step, float* to);
 // |w|^2, short runs in float, their sum in double. n: whole lanes.
 double squared_norm(std::int64_t n, const float* w);
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,18 +7,18 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
 constexpr float minus_infinity = -3e38f;
 constexpr float least = 1e-9f; // probabilities are not read below this
 
-using Reals = Pack<float>;
-using Mask = Pack<std::int32_t>;
+using Reals = machine::Pack<float>;
+using Mask = machine::Pack<std::int32_t>;
 
 constexpr Mask from_zero = {0, 1, 2, 3, 4, 5, 6, 7};
-static_assert(lanes == 8);
+static_assert(machine::lanes == 8);
 
 // |x_n|^2 as a divisor.
 std::vector<float> norms(const SharedRows& x) {
@@ -43,12 +43,12 @@ std::vector<float> norms(const SharedRows& x) {
 CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, float add, float r) {
     for (std::int64_t step = 0; step < S; ++step) {
         Reals count{}, heights{}, d;
-        for (std::int64_t y = 0; y < S; y += lanes) {
-            get<float>(d, D + y);
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
+            machine::get<float>(d, D + y);
             count += d > beta ? Reals{} + 1.0f : Reals{};
             heights += d > beta ? d : Reals{};
         }
-        const float next = (total(heights) + add) / (total(count) + r);
+        const float next = (machine::total(heights) + add) / (machine::total(count) + r);
         if (!(next > beta)) break; // the same labels
         beta = next;
     }
@@ -57,7 +57,7 @@ CHAFFINCH_INLINE float threshold(std::int64_t S, const float* D, float beta, flo
 
 } // namespace
 
-DualCrammerSinger::DualCrammerSinger(const Examples& examples, std::span<const std::int32_t> y,
+DualCrammerSinger::DualCrammerSinger(const features::Examples& examples, std::span<const std::int32_t> y,
                                      std::span<const float> C, std::int64_t Y, bool squared, bool shrinking)
     : RestingSolver(examples, Y), y_(y.begin(), y.end()), C_(C.begin(), C.end()), norm_(norms(x_)), squared_(squared), shrinking_(shrinking),
       resting_(static_cast<std::size_t>(examples.N())) {}
@@ -82,8 +82,8 @@ struct CrammerSingerPass {
 // Packs: of a row of labels, or 0 where only the call knows.
 template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass descend(const CrammerSingerPass& p) {
     const auto& [x, order, gold, C, norm, Y, bound, resting, alpha, w] = p;
-    const std::int64_t S = Packs ? Packs * lanes : padded(Y);
-    AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
+    const std::int64_t S = Packs ? Packs * machine::lanes : machine::padded(Y);
+    machine::AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     DualCrammerSinger::Pass found;
     for (const std::int64_t n : order) {
         if (resting[n]) continue;
@@ -91,14 +91,14 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
         const std::int32_t y_n = gold[n];
         const float own = x.own()[n], A = norm[n], C_n = C[n];
         const float curve = Squared ? 0.5f / C_n : 0.0f, most_gold = Squared ? 0.0f : C_n, before_gold = held[y_n];
-        gather(x.rows(), n, w, S, G.data());
+        features::gather(x.rows(), n, w, S, G.data());
         // G_y = s_y + [y != gold] (squared: + a_gold / 2C of gold); optimal where max_y G_y over all y does not exceed the
         // min over y with a_y < its bound. high: of all but gold.
         Reals high = Reals{} + minus_infinity, low = Reals{} - minus_infinity, product{}, count{}, heights{}, g, a;
-        for (std::int64_t y = 0; y < S; y += lanes) {
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
             const Mask label = from_zero + static_cast<std::int32_t>(y), is_gold = label == y_n;
-            get<float>(g, G.data() + y);
-            get<float>(a, held + y);
+            machine::get<float>(g, G.data() + y);
+            machine::get<float>(a, held + y);
             const Reals most = is_gold ? Reals{} + most_gold : Reals{};
             g += own * a + (is_gold ? curve * a : Reals{} + 1.0f);
             g = label < static_cast<std::int32_t>(Y) ? g : Reals{} + minus_infinity;
@@ -107,18 +107,18 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
             high = ~is_gold & (g > high) ? g : high;
             low = below & (g < low) ? g : low;
             product += a * (a != 0.0f ? g : Reals{});
-            put<float>(G.data() + y, g);
+            machine::put<float>(G.data() + y, g);
             g += A * (most - a);
             if constexpr (Squared) below = is_gold ? Mask{} : below, g = is_gold ? Reals{} + minus_infinity : g;
             count += below ? Reals{} + 1.0f : Reals{};
             heights += below ? g : Reals{};
-            put<float>(D.data() + y, g);
+            machine::put<float>(D.data() + y, g);
         }
-        const float other = largest(high), gold_score = G[y_n] - curve * before_gold;
-        const float best = other > G[y_n] ? other : G[y_n], violation = best + largest(-low);
+        const float other = machine::largest(high), gold_score = G[y_n] - curve * before_gold;
+        const float best = other > G[y_n] ? other : G[y_n], violation = best + machine::largest(-low);
         const float short_by = other > gold_score ? other - gold_score : 0.0f;
         found.violation = violation > found.violation ? violation : found.violation;
-        found.met += static_cast<double>(C_n * (Squared ? short_by * short_by : short_by) + total(product) -
+        found.met += static_cast<double>(C_n * (Squared ? short_by * short_by : short_by) + machine::total(product) -
                                          0.5f * curve * before_gold * before_gold);
         if (violation <= 1e-6f) {
             // At zero and right by more than the pass before was wrong anywhere: nothing will move soon.
@@ -126,18 +126,18 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
             continue;
         }
         const float r = Squared ? A / (A + curve) : 0.0f, B_gold = gold_score - A * before_gold;
-        const float add = Squared ? r * B_gold : -A * C_n, before = (total(heights) + add) / (total(count) + r);
+        const float add = Squared ? r * B_gold : -A * C_n, before = (machine::total(heights) + add) / (machine::total(count) + r);
         const float beta = threshold(S, D.data(), before, add, r), inverse = 1.0f / A;
         const float to_gold = Squared ? (beta - B_gold) / (A + curve) : C_n;
-        for (std::int64_t y = 0; y < S; y += lanes) {
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
             const Mask is_gold = from_zero + static_cast<std::int32_t>(y) == y_n;
-            get<float>(g, D.data() + y);
-            get<float>(a, held + y);
+            machine::get<float>(g, D.data() + y);
+            machine::get<float>(a, held + y);
             const Reals to = (is_gold ? Reals{} + to_gold : Reals{}) - (g > beta ? (g - beta) * inverse : Reals{});
-            put<float>(held + y, to);
-            put<float>(d.data() + y, to - a);
+            machine::put<float>(held + y, to);
+            machine::put<float>(d.data() + y, to - a);
         }
-        scatter(x.rows(), n, d.data(), S, w);
+        features::scatter(x.rows(), n, d.data(), S, w);
     }
     return found;
 }
@@ -150,7 +150,7 @@ CHAFFINCH_HOT static DualCrammerSinger::Pass descend_squared(const CrammerSinger
 
 DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> order) {
     constexpr decltype(&descend_one) by_packs[] = {descend_many, descend_one, descend_two, descend_three};
-    const std::int64_t packs = S() / lanes;
+    const std::int64_t packs = S() / machine::lanes;
     const auto descended = squared_ ? descend_squared : by_packs[packs < 4 ? packs : 0];
     const Pass found = descended({x_, order, y_.data(), C_.data(), norm_.data(), Y_,
                                                        shrinking_ ? bound_ : 0.0f, resting_.data(), alpha_.data(),
@@ -162,16 +162,16 @@ DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> or
 CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const std::int32_t* gold,
                                       const float* C, std::int64_t Y, bool squared, const float* alpha,
                                       DualObjective& sum) {
-    const std::int64_t S = padded(Y);
+    const std::int64_t S = machine::padded(Y);
     for (std::int64_t n = begin; n < end; ++n, scores += S) {
         Reals high = Reals{} + scores[gold[n]], s;
-        for (std::int64_t y = 0; y < S; y += lanes) {
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
             const Mask label = from_zero + static_cast<std::int32_t>(y);
-            get<float>(s, scores + y);
+            machine::get<float>(s, scores + y);
             s = (label != gold[n]) & (label < static_cast<std::int32_t>(Y)) ? s + 1.0f : high;
             high = s > high ? s : high;
         }
-        const float loss = largest(high) - scores[gold[n]], a = alpha[n * S + gold[n]];
+        const float loss = machine::largest(high) - scores[gold[n]], a = alpha[n * S + gold[n]];
         sum.primal += static_cast<double>(C[n] * (squared ? loss * loss : loss));
         sum.dual += static_cast<double>(squared ? a - a * a / (4.0f * C[n]) : a);
     }
@@ -199,9 +199,9 @@ void DualLogistic::add_losses(std::int64_t begin, std::int64_t end, const float*
     }
 }
 
-DualLogistic::DualLogistic(const Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
+DualLogistic::DualLogistic(const features::Examples& examples, std::span<const float> q, std::span<const float> C, std::int64_t Y)
     : DualSolver(examples, Y), C_(C.begin(), C.end()), norm_(norms(x_)),
-      q_(static_cast<std::size_t>(examples.N() * padded(Y))) {
+      q_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {
     for (std::int64_t n = 0; n < x_.N(); ++n) std::copy_n(q.data() + n * Y, Y, q_.data() + n * S());
     m_ = q_;
 }
@@ -215,12 +215,12 @@ void DualLogistic::coefficients(std::int64_t n, float* d) const {
 // Its root by Newton's method, kept within the bracket by bisection.
 CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const std::int64_t> order, const float* C,
                                           const float* norm, std::int64_t Y, const float* q, float* m, float* w) {
-    const std::int64_t S = padded(Y);
-    AlignedVector<float> score(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
+    const std::int64_t S = machine::padded(Y);
+    machine::AlignedVector<float> score(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     double gap = 0;
     for (const std::int64_t n : order) {
         float* held = m + n * S;
-        gather(x.rows(), n, w, S, score.data());
+        features::gather(x.rows(), n, w, S, score.data());
         const float own = x.own()[n] * C[n];
         for (std::int64_t y = 0; y < S; ++y) score[y] += own * (q[n * S + y] - held[y]);
         float top = score[0];
@@ -240,7 +240,7 @@ CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const s
         // The example's share of the duality gap: KL(m || p).
         for (std::int64_t y = 0; y < S; ++y) {
             const float kept = held[y] > least ? held[y] : least, p = held[y] + d[y];
-            apart += held[y] * row_log(kept / (p > least ? p : least));
+            apart += held[y] * machine::row_log(kept / (p > least ? p : least));
         }
         gap += static_cast<double>(C[n]) * static_cast<double>(apart > 0 ? apart : 0.0f);
         if (square < 1e-12f) continue;
@@ -251,7 +251,7 @@ CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const s
             for (std::int64_t y = 0; y < S; ++y) {
                 const float at = held[y] + g * d[y];
                 const float kept = at > least ? at : least;
-                h -= d[y] * row_log(kept);
+                h -= d[y] * machine::row_log(kept);
                 slope -= d[y] * d[y] / kept;
             }
             (h > 0 ? low : high) = g;
@@ -266,7 +266,7 @@ CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const s
             held[y] += step;
             d[y] = -C[n] * step;
         }
-        scatter(x.rows(), n, d.data(), S, w);
+        features::scatter(x.rows(), n, d.data(), S, w);
     }
     return gap;
 }
@@ -275,4 +275,4 @@ double DualLogistic::pass(std::span<const std::int64_t> order) {
     return logistic_pass(x_, order, C_.data(), norm_.data(), Y_, q_.data(), m_.data(), w_.data());
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

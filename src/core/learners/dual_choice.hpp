@@ -20,11 +20,11 @@
 #include <cstdint>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 class DualCrammerSinger : public RestingSolver {
   public:
-    DualCrammerSinger(const Examples& examples,
+    DualCrammerSinger(const features::Examples& examples,
                       std::span<const std::int32_t> y, // [N]  the label of each example
                       std::span<const float> C,        // [N]  penalty of each example
                       std::int64_t Y, bool squared, bool shrinking);
@@ -50,7 +50,7 @@ class DualCrammerSinger : public RestingSolver {
 
 class DualLogistic : public DualSolver {
   public:
-    DualLogistic(const Examples& examples,
+    DualLogistic(const features::Examples& examples,
                  std::span<const float> q, // [N][Y]  target distributions
                  std::span<const float> C, // [N]
                  std::int64_t Y);
@@ -65,7 +65,7 @@ class DualLogistic : public DualSolver {
     void add_losses(std::int64_t begin, std::int64_t end, const float* scores, DualObjective& sum) const override;
 
     std::vector<float> C_, norm_;
-    AlignedVector<float> m_, q_; // [N][S]
+    machine::AlignedVector<float> m_, q_; // [N][S]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -8,18 +8,18 @@
 #include <numeric>
 #include <thread>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
 constexpr float infinite = std::numeric_limits<float>::infinity();
 
-using Reals = Pack<float>;
-using Mask = Pack<std::int32_t>;
+using Reals = machine::Pack<float>;
+using Mask = machine::Pack<std::int32_t>;
 
 // What one stripe of lanes of one pass works on; pointers are at the stripe's first column.
 struct Stripe {
-    const Examples* x;
+    const features::Examples* x;
     std::span<const std::int64_t> order;
     const float *inverse, *D, *E, *C;
     float* signs; // [N][S]  0 in lanes that rest or are no label
@@ -51,21 +51,21 @@ std::int64_t packs_at_once(std::int64_t packs, std::size_t threads) {
 }
 
 CHAFFINCH_INLINE bool any(const Mask& mask) {
-    static_assert(lanes == 8);
+    static_assert(machine::lanes == 8);
     Mask found = mask | __builtin_shufflevector(mask, mask, 4, 5, 6, 7, 0, 1, 2, 3);
     found |= __builtin_shufflevector(found, found, 2, 3, 0, 1, 6, 7, 4, 5);
     return (found[0] | found[1]) != 0;
 }
 
 template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
-    constexpr std::int64_t L = P * lanes;
+    constexpr std::int64_t L = P * machine::lanes;
     alignas(64) float score[L], d[L];
     Reals high[P], low[P], beyond_high[P], beyond_low[P], met[P] = {};
     for (int p = 0; p < P; ++p) {
         high[p] = Reals{} - infinite, low[p] = Reals{} + infinite;
         Reals most, least;
-        get<float>(most, s.most + p * lanes);
-        get<float>(least, s.least + p * lanes);
+        machine::get<float>(most, s.most + p * machine::lanes);
+        machine::get<float>(least, s.least + p * machine::lanes);
         beyond_high[p] = most > 0.0f ? most : Reals{} + infinite;
         beyond_low[p] = least < 0.0f ? least : Reals{} - infinite;
     }
@@ -73,15 +73,15 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
                shrinking = Mask{} - static_cast<std::int32_t>(s.shrinking);
     for (const std::int64_t n : s.order) {
         if (s.asleep[n]) continue;
-        rows::gather_packs<P>(*s.x, n, s.w, s.S, score);
+        features::rows::gather_packs<P>(*s.x, n, s.w, s.S, score);
         const float D = s.D[n], E = s.E[n], C = s.C[n], U = s.linear ? C : infinite, inverse = s.inverse[n];
         Mask moved{}, awake{};
         for (int p = 0; p < P; ++p) {
-            const std::int64_t at = n * s.S + p * lanes;
+            const std::int64_t at = n * s.S + p * machine::lanes;
             Reals sign, a, z;
-            get<float>(sign, s.signs + at);
-            get<float>(a, s.alpha + at);
-            get<float>(z, score + p * lanes);
+            machine::get<float>(sign, s.signs + at);
+            machine::get<float>(a, s.alpha + at);
+            machine::get<float>(z, score + p * machine::lanes);
             const Reals G = sign * z - 1.0f + E * a, margin = G - D * a;
             const Mask at_low = clipped & (a <= 0.0f), at_high = a >= U, live = sign != 0.0f;
             Reals PG = (at_low & (G > 0.0f)) | (at_high & (G < 0.0f)) ? Reals{} : G;
@@ -98,19 +98,19 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
             to = to > U ? Reals{} + U : to;
             const Reals step = live ? to - a : Reals{};
             moved |= step != 0.0f;
-            put<float>(s.alpha + at, a + step);
-            put<float>(s.signs + at, kept);
-            put<float>(d + p * lanes, step * sign);
+            machine::put<float>(s.alpha + at, a + step);
+            machine::put<float>(s.signs + at, kept);
+            machine::put<float>(d + p * machine::lanes, step * sign);
         }
         s.asleep[n] = !any(awake);
-        if (any(moved)) rows::scatter_packs<P>(*s.x, n, d, s.S, s.w);
+        if (any(moved)) features::rows::scatter_packs<P>(*s.x, n, d, s.S, s.w);
     }
     for (int p = 0; p < P; ++p) {
-        put<float>(s.most + p * lanes, high[p]);
-        put<float>(s.least + p * lanes, low[p]);
-        put<float>(s.met + p * lanes, met[p]);
-        for (std::int64_t l = 0; l < lanes; ++l)
-            s.violation[p * lanes + l] = high[p][l] >= low[p][l] ? std::max(high[p][l], -low[p][l]) : 0.0f;
+        machine::put<float>(s.most + p * machine::lanes, high[p]);
+        machine::put<float>(s.least + p * machine::lanes, low[p]);
+        machine::put<float>(s.met + p * machine::lanes, met[p]);
+        for (std::int64_t l = 0; l < machine::lanes; ++l)
+            s.violation[p * machine::lanes + l] = high[p][l] >= low[p][l] ? std::max(high[p][l], -low[p][l]) : 0.0f;
     }
 }
 
@@ -120,12 +120,12 @@ CHAFFINCH_HOT static void descend_one(const Stripe& s) { descend<1>(s); }
 CHAFFINCH_HOT static void descend_two(const Stripe& s) { descend<2>(s); }
 CHAFFINCH_HOT static void descend_three(const Stripe& s) { descend<3>(s); }
 
-DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label_ptr,
+DualRest::DualRest(const features::Examples& examples, std::span<const std::int64_t> label_ptr,
                    std::span<const std::int32_t> labels, std::span<const float> C, std::int64_t Y, MarginLoss loss,
                    bool shrinking)
     : RestingSolver(examples, Y), loss_(loss), shrinking_(shrinking && loss != MarginLoss::squared), C_(C.begin(), C.end()),
       label_ptr_(label_ptr.begin(), label_ptr.end()), labels_(labels.begin(), labels.end()) {
-    const std::int64_t N = x_.N(), S = padded(Y);
+    const std::int64_t N = x_.N(), S = machine::padded(Y);
     signs_.assign(static_cast<std::size_t>(N * S), 0.0f);
     most_.assign(static_cast<std::size_t>(S), 0.0f);
     least_.assign(static_cast<std::size_t>(S), 0.0f);
@@ -139,12 +139,12 @@ DualRest::DualRest(const Examples& examples, std::span<const std::int64_t> label
 }
 
 double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, std::span<float> violation) {
-    const std::int64_t packs = S() / lanes, width = packs_at_once(packs, threads), stripes = (packs + width - 1) / width;
+    const std::int64_t packs = S() / machine::lanes, width = packs_at_once(packs, threads), stripes = (packs + width - 1) / width;
     if (asleep_.size() != static_cast<std::size_t>(stripes * x_.N()))
         asleep_.assign(static_cast<std::size_t>(stripes * x_.N()), 0);
     std::vector<float> found(static_cast<std::size_t>(S())), met(static_cast<std::size_t>(S()));
-    parallel_blocks(static_cast<std::size_t>(stripes), threads, [&](std::size_t stripe) {
-        const std::int64_t y = static_cast<std::int64_t>(stripe) * width * lanes;
+    machine::parallel_blocks(static_cast<std::size_t>(stripes), threads, [&](std::size_t stripe) {
+        const std::int64_t y = static_cast<std::int64_t>(stripe) * width * machine::lanes;
         const Stripe s{&x_.rows(),
                  order,
                  inverse_.data(),
@@ -163,7 +163,7 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
                  loss_ != MarginLoss::squared,
                  loss_ == MarginLoss::hinge,
                  shrinking_};
-        switch (std::min(width, S() / lanes - y / lanes)) {
+        switch (std::min(width, S() / machine::lanes - y / machine::lanes)) {
         case 1: descend_one(s); break;
         case 2: descend_two(s); break;
         default: descend_three(s); break;
@@ -176,7 +176,7 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
 // As if no label were its own; a lane that is no label has a score of 0 and adds 1. Then those that are.
 CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, const float* scores, const Margins& m,
                                       DualObjective& sum) {
-    const std::int64_t S = padded(m.Y);
+    const std::int64_t S = machine::padded(m.Y);
     const Mask clipped = Mask{} - static_cast<std::int32_t>(m.clipped), linear = Mask{} - static_cast<std::int32_t>(m.linear);
     const auto loss_of = [&](float short_of) {
         const float missed = m.clipped && short_of < 0 ? 0.0f : short_of;
@@ -184,18 +184,18 @@ CHAFFINCH_HOT static void add_margins(std::int64_t begin, std::int64_t end, cons
     };
     for (std::int64_t n = begin; n < end; ++n, scores += S) {
         Reals losses{}, shares{}, z, a;
-        for (std::int64_t y = 0; y < S; y += lanes) {
-            get<float>(z, scores + y);
-            get<float>(a, m.alpha + n * S + y);
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
+            machine::get<float>(z, scores + y);
+            machine::get<float>(a, m.alpha + n * S + y);
             z = 1.0f + z;
             z = clipped & (z < 0.0f) ? Reals{} : z;
             losses += linear ? z : z * z;
             shares += a * (1.0f - 0.5f * m.D[n] * a);
         }
-        float loss = total(losses) - static_cast<float>(S - m.Y);
+        float loss = machine::total(losses) - static_cast<float>(S - m.Y);
         for (std::int64_t k = m.label_ptr[n]; k < m.label_ptr[n + 1]; ++k)
             loss += loss_of(1.0f - scores[m.labels[k]]) - loss_of(1.0f + scores[m.labels[k]]);
-        sum.primal += static_cast<double>(m.C[n] * loss), sum.dual += static_cast<double>(total(shares));
+        sum.primal += static_cast<double>(m.C[n] * loss), sum.dual += static_cast<double>(machine::total(shares));
     }
 }
 
@@ -222,4 +222,4 @@ void DualRest::coefficients(std::int64_t n, float* d) const {
     for (std::int64_t k = label_ptr_[n]; k < label_ptr_[n + 1]; ++k) d[labels_[k]] = a[labels_[k]];
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -20,13 +20,13 @@
 #include <cstdint>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 enum class MarginLoss { hinge, squared_hinge, squared };
 
 class DualRest : public RestingSolver {
   public:
-    DualRest(const Examples& examples,
+    DualRest(const features::Examples& examples,
              std::span<const std::int64_t> label_ptr, // [N+1]  the labels of each example
              std::span<const std::int32_t> labels,    //        each in [0, Y)
              std::span<const float> C,                // [N]    penalty of each example
@@ -47,9 +47,9 @@ class DualRest : public RestingSolver {
     std::vector<float> inverse_, D_, E_, C_; // [N]  1 / (|x|^2 + D); D; D + own; penalty
     std::vector<std::int64_t> label_ptr_; // [N+1]
     std::vector<std::int32_t> labels_;
-    AlignedVector<float> signs_; // [N][S]  +1, -1, 0 in lanes that rest or are no label
+    machine::AlignedVector<float> signs_; // [N][S]  +1, -1, 0 in lanes that rest or are no label
     std::vector<std::uint8_t> asleep_;   // [stripes][N]  every lane of the stripe rests
     std::vector<float> most_, least_;    // [S]     last pass's bounds for shrinking
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -15,32 +15,32 @@ constexpr std::int64_t block = 512;
 }
 
 CHAFFINCH_HOT static double squares(const float* w, std::int64_t n) {
-    Pack<double> sum{};
-    Pack<float> here;
-    for (std::int64_t k = 0; k < n; k += lanes) {
-        get<float>(here, w + k);
-        const Pack<double> wide = __builtin_convertvector(here, Pack<double>);
+    machine::Pack<double> sum{};
+    machine::Pack<float> here;
+    for (std::int64_t k = 0; k < n; k += machine::lanes) {
+        machine::get<float>(here, w + k);
+        const machine::Pack<double> wide = __builtin_convertvector(here, machine::Pack<double>);
         sum += wide * wide;
     }
     double total = 0;
-    for (std::int64_t l = 0; l < lanes; ++l) total += sum[l];
+    for (std::int64_t l = 0; l < machine::lanes; ++l) total += sum[l];
     return total;
 }
 
 // scores += own_n d_n, the part of the features of its own: they have the weight d_n x_nf. Returns their weights' square.
 CHAFFINCH_HOT static double score(const SharedRows& x, std::int64_t n, const float* w, std::int64_t S, const float* d,
                                   float* scores) {
-    gather(x.rows(), n, w, S, scores);
+    features::gather(x.rows(), n, w, S, scores);
     const float own = x.own()[n];
-    Pack<float> square{}, here, at;
-    for (std::int64_t y = 0; y < S; y += lanes) {
-        get<float>(here, d + y);
-        get<float>(at, scores + y);
+    machine::Pack<float> square{}, here, at;
+    for (std::int64_t y = 0; y < S; y += machine::lanes) {
+        machine::get<float>(here, d + y);
+        machine::get<float>(at, scores + y);
         at += own * here;
         square += here * here;
-        put<float>(scores + y, at);
+        machine::put<float>(scores + y, at);
     }
-    return static_cast<double>(own * total(square));
+    return static_cast<double>(own * machine::total(square));
 }
 
 DualObjective DualSolver::objective(std::size_t threads) const {
@@ -50,9 +50,9 @@ DualObjective DualSolver::objective(std::size_t threads) const {
         double length = 0; // of the weights of features that are one example's own
     };
     std::vector<Sum> sums(static_cast<std::size_t>(blocks));
-    parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {
+    machine::parallel_blocks(static_cast<std::size_t>(blocks), threads, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * block, end = std::min(N, begin + block);
-        AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S())), d(static_cast<std::size_t>(S()));
+        machine::AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S())), d(static_cast<std::size_t>(S()));
         for (std::int64_t n = begin; n < end; ++n) {
             coefficients(n, d.data());
             sums[b].length += score(x_, n, w_.data(), S(), d.data(), scores.data() + (n - begin) * S());
@@ -67,7 +67,7 @@ DualObjective DualSolver::objective(std::size_t threads) const {
 }
 
 void DualSolver::scores(std::span<const std::int64_t> which, float* out) const {
-    AlignedVector<float> d(static_cast<std::size_t>(S()));
+    machine::AlignedVector<float> d(static_cast<std::size_t>(S()));
     for (std::size_t i = 0; i < which.size(); ++i) {
         coefficients(which[i], d.data());
         score(x_, which[i], w_.data(), S(), d.data(), out + static_cast<std::int64_t>(i) * S());
@@ -78,16 +78,16 @@ void DualSolver::weights(float* w) const {
     x_.spread(w_.data(), S(), [&](std::int64_t n, float* d) { coefficients(n, d); }, w);
 }
 
-AlignedVector<float> DualSolver::release() {
+machine::AlignedVector<float> DualSolver::release() {
     return x_.spread(std::move(w_), S(), [&](std::int64_t n, float* d) { coefficients(n, d); });
 }
 
 void DualSolver::take_out(std::span<const std::int64_t> which) {
-    AlignedVector<float> d(static_cast<std::size_t>(S()));
+    machine::AlignedVector<float> d(static_cast<std::size_t>(S()));
     for (const std::int64_t n : which) {
         coefficients(n, d.data());
         for (float& one : d) one = -one;
-        scatter(x_.rows(), n, d.data(), S(), w_.data());
+        features::scatter(x_.rows(), n, d.data(), S(), w_.data());
     }
 }
 
@@ -97,4 +97,4 @@ void RestingSolver::forget(std::span<const std::int64_t> which) {
     wake();
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct DualObjective {
     double primal = 0, dual = 0; // the optimum of both lies between
@@ -22,13 +22,13 @@ class DualSolver {
 
     void scores(std::span<const std::int64_t> which, float* out) const; // [which][S]
     void weights(float* w) const;                                       // [F+1][S]
-    AlignedVector<float> release();                                     // the same; the solver is used up
+    machine::AlignedVector<float> release();                                     // the same; the solver is used up
 
-    std::int64_t S() const { return padded(Y_); }
+    std::int64_t S() const { return machine::padded(Y_); }
 
   protected:
-    DualSolver(const Examples& examples, std::int64_t Y)
-        : x_(examples), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * padded(Y))) {}
+    DualSolver(const features::Examples& examples, std::int64_t Y)
+        : x_(examples), Y_(Y), w_(static_cast<std::size_t>((x_.rows().F + 1) * machine::padded(Y))) {}
 
     // d_n [S].
     virtual void coefficients(std::int64_t n, float* d) const = 0;
@@ -42,7 +42,7 @@ class DualSolver {
 
     SharedRows x_;
     std::int64_t Y_;
-    AlignedVector<float> w_; // [shared features + 1][S]
+    machine::AlignedVector<float> w_; // [shared features + 1][S]
 };
 
 // Variables a_n [S] that are zero at first, some of which may rest.
@@ -57,10 +57,10 @@ class RestingSolver : public DualSolver {
     const float* alpha() const { return alpha_.data(); } // [N][S]
 
   protected:
-    RestingSolver(const Examples& examples, std::int64_t Y)
-        : DualSolver(examples, Y), alpha_(static_cast<std::size_t>(examples.N() * padded(Y))) {}
+    RestingSolver(const features::Examples& examples, std::int64_t Y)
+        : DualSolver(examples, Y), alpha_(static_cast<std::size_t>(examples.N() * machine::padded(Y))) {}
 
-    AlignedVector<float> alpha_; // [N][S]
+    machine::AlignedVector<float> alpha_; // [N][S]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

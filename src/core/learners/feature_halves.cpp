@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -36,7 +36,7 @@ void FeatureHalf::take(const CrfData& data, std::span<const std::int64_t> senten
 
 void FeatureHalf::score(const float* w, std::int64_t S) {
     S_ = S;
-    score_rows(ptr_, ids_, w, S, room(scores_, first_.back() * S));
+    scorers::score_rows(ptr_, ids_, w, S, machine::room(scores_, first_.back() * S));
 }
 
 void FeatureHalf::add(std::size_t i, const float* delta, float step, const std::uint8_t* trainable, float* w) const {
@@ -47,4 +47,4 @@ std::span<const std::int64_t> FeatureHalf::ptr(std::size_t i) const {
     return std::span(ptr_).subspan(static_cast<std::size_t>(first_[i]), static_cast<std::size_t>(first_[i + 1] - first_[i] + 1));
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // One half of the features of a few sentences.
 class FeatureHalf {
@@ -36,7 +36,7 @@ class FeatureHalf {
     std::vector<std::int64_t> first_;    // [sentences + 1]  bounds in tokens
     std::vector<std::int64_t> ptr_;      // [tokens + 1]     bounds into ids
     std::vector<std::int32_t> ids_;
-    AlignedVector<float> scores_;        // [tokens][S]
+    machine::AlignedVector<float> scores_;        // [tokens][S]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -17,20 +17,20 @@ constexpr double boldest = 1e9;   // of eta C k
 
 // F[y] = sum_m row[m] beta[m][y], a pack of labels after the other.
 CHAFFINCH_HOT static void expanded(const float* row, std::int64_t N, std::int64_t S, const double* beta, double* F) {
-    for (std::int64_t y = 0; y < S; y += lanes) {
-        Pack<double> even{}, odd{}, b;
+    for (std::int64_t y = 0; y < S; y += machine::lanes) {
+        machine::Pack<double> even{}, odd{}, b;
         std::int64_t m = 0;
         for (; m + 1 < N; m += 2) {
-            get<double>(b, beta + m * S + y);
+            machine::get<double>(b, beta + m * S + y);
             even += static_cast<double>(row[m]) * b;
-            get<double>(b, beta + (m + 1) * S + y);
+            machine::get<double>(b, beta + (m + 1) * S + y);
             odd += static_cast<double>(row[m + 1]) * b;
         }
         if (m < N) {
-            get<double>(b, beta + m * S + y);
+            machine::get<double>(b, beta + m * S + y);
             even += static_cast<double>(row[m]) * b;
         }
-        put<double>(F + y, even + odd);
+        machine::put<double>(F + y, even + odd);
     }
 }
 
@@ -50,8 +50,8 @@ static double moved(const double* mu, const double* g, std::int64_t Y, double C,
 }
 
 void eg_steps(const EgProblem& problem, std::span<const std::int64_t> which, const float* rows, const EgState& state) {
-    const std::int64_t N = static_cast<std::int64_t>(problem.y.size()), Y = problem.Y, S = padded(Y);
-    AlignedVector<double> g(static_cast<std::size_t>(S)), to(static_cast<std::size_t>(S));
+    const std::int64_t N = static_cast<std::int64_t>(problem.y.size()), Y = problem.Y, S = machine::padded(Y);
+    machine::AlignedVector<double> g(static_cast<std::size_t>(S)), to(static_cast<std::size_t>(S));
     for (std::size_t i = 0; i < which.size(); ++i) {
         const std::int64_t n = which[i], gold = problem.y[n];
         const double C = problem.C[n], k = problem.k[n];
@@ -79,4 +79,4 @@ void eg_scores(std::int64_t count, const float* rows, std::int64_t N, std::int64
     for (std::int64_t i = 0; i < count; ++i) expanded(rows + i * N, N, S, beta, F + i * S);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct EgProblem {
     std::span<const std::int32_t> y; // [N]  each in [0, Y)
@@ -35,4 +35,4 @@ void eg_steps(const EgProblem& problem, std::span<const std::int64_t> which, con
 // F of so many examples, [count][S].
 void eg_scores(std::int64_t count, const float* rows, std::int64_t N, std::int64_t S, const double* beta, double* F);
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

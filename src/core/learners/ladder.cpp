@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -20,17 +20,17 @@ bool has_letters(std::string_view case_class) {
 
 } // namespace
 
-std::string_view Climber::case_class(std::string_view word, CodePoints& points) {
+std::string_view Climber::case_class(std::string_view word, text::CodePoints& points) {
     std::size_t n = 0, uppers = 0, lowers = 0, digits = 0, letters = 0;
     bool starts_upper = false;
     for (std::size_t at = 0; at < word.size();) {
-        const auto [c, bytes] = code_point(word, at);
-        const Kind kind = points.kind(c);
-        if (at == 0) starts_upper = kind == Kind::upper;
-        uppers += kind == Kind::upper;
-        lowers += kind == Kind::lower;
-        digits += kind == Kind::digit;
-        letters += kind == Kind::upper || kind == Kind::lower || kind == Kind::letter;
+        const auto [c, bytes] = text::code_point(word, at);
+        const text::Kind kind = points.kind(c);
+        if (at == 0) starts_upper = kind == text::Kind::upper;
+        uppers += kind == text::Kind::upper;
+        lowers += kind == text::Kind::lower;
+        digits += kind == text::Kind::digit;
+        letters += kind == text::Kind::upper || kind == text::Kind::lower || kind == text::Kind::letter;
         at += bytes;
         ++n;
     }
@@ -46,7 +46,7 @@ std::string_view Climber::case_class(std::string_view word, CodePoints& points) 
     return "xX";
 }
 
-const std::vector<std::string>& Climber::climb(std::string_view word, std::string_view lower, CodePoints& points) {
+const std::vector<std::string>& Climber::climb(std::string_view word, std::string_view lower, text::CodePoints& points) {
     used_ = 0;
     next().push_back('*');
     if (ladder_ != Ladder::one) {
@@ -80,9 +80,9 @@ std::string& Climber::next() {
 std::int32_t EmissionSymbols::rung(const std::vector<std::string>& ladder) const {
     for (std::size_t i = ladder.size(); i-- > 0;) {
         const std::int32_t found = rungs.find(ladder[i]);
-        if (found != Interner::absent) return words.size() + found;
+        if (found != text::Interner::absent) return words.size() + found;
     }
     return words.size();
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

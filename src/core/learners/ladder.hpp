@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 enum class Ladder : std::uint8_t { one, classes, suffix };
 
@@ -24,10 +24,10 @@ class Climber {
     explicit Climber(Ladder ladder) : ladder_(ladder) {}
 
     // The rungs from the widest to the narrowest, valid until the next call. `lower` is the word in lower case.
-    const std::vector<std::string>& climb(std::string_view word, std::string_view lower, CodePoints& points);
+    const std::vector<std::string>& climb(std::string_view word, std::string_view lower, text::CodePoints& points);
 
     // What a word looks like at a glance: Xx, x, XX, xX, 9, 9x, x-x, @, # and so on.
-    static std::string_view case_class(std::string_view word, CodePoints& points);
+    static std::string_view case_class(std::string_view word, text::CodePoints& points);
 
   private:
     std::string& next();
@@ -39,8 +39,8 @@ class Climber {
 
 // Words and rungs numbered in one row: word v is symbol v, rung r is symbol V + r; rung 0 is "*".
 struct EmissionSymbols {
-    Interner words;
-    Interner rungs;
+    text::Interner words;
+    text::Interner rungs;
 
     std::int32_t size() const { return words.size() + rungs.size(); }
 
@@ -48,4 +48,4 @@ struct EmissionSymbols {
     std::int32_t rung(const std::vector<std::string>& ladder) const;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -18,7 +18,7 @@ float sign(float v) { return v > 0 ? 1.0f : v < 0 ? -1.0f : 0.0f; }
 
 } // namespace
 
-Lbfgs::Lbfgs(Function f, std::span<const float> x, AlignedVector<float> diagonal, const LbfgsSettings& settings)
+Lbfgs::Lbfgs(Function f, std::span<const float> x, machine::AlignedVector<float> diagonal, const LbfgsSettings& settings)
     : f_(std::move(f)), settings_(settings), n_(static_cast<std::int64_t>(x.size())), x_(x.begin(), x.end()),
       g_(x.size()), direction_(x.size()), next_x_(x.size()), next_g_(x.size()), diagonal_(std::move(diagonal)) {
     if (settings_.c1 > 0) pseudo_.resize(x.size());
@@ -28,7 +28,7 @@ Lbfgs::Lbfgs(Function f, std::span<const float> x, AlignedVector<float> diagonal
 bool Lbfgs::iterate() {
     if (gradient_norm() == 0) return false;
     find_direction();
-    const AlignedVector<float>& slope_of = settings_.c1 > 0 ? pseudo_ : g_;
+    const machine::AlignedVector<float>& slope_of = settings_.c1 > 0 ? pseudo_ : g_;
     double slope = dot(direction_.data(), slope_of.data());
     if (!(slope < 0)) { // the memory has gone stale: steepest descent
         pairs_.clear();
@@ -49,7 +49,7 @@ bool Lbfgs::iterate() {
     return true;
 }
 
-double Lbfgs::evaluate(const AlignedVector<float>& x, AlignedVector<float>& g) {
+double Lbfgs::evaluate(const machine::AlignedVector<float>& x, machine::AlignedVector<float>& g) {
     ++evaluations_;
     double value = f_(x.data(), g.data());
     if (settings_.c1 == 0) return value;
@@ -87,7 +87,7 @@ void Lbfgs::find_direction() {
         const Pair& newest = pairs_.back();
         double yDy = dot(newest.y.data(), newest.y.data());
         if (!diagonal_.empty()) {
-            AlignedVector<float>& Dy = next_x_; // free until the line search
+            machine::AlignedVector<float>& Dy = next_x_; // free until the line search
             blocks([&](std::int64_t from, std::int64_t to) {
                 for (std::int64_t k = from; k < to; ++k) Dy[k] = diagonal_[k] * newest.y[k];
             });
@@ -187,10 +187,10 @@ double Lbfgs::gradient_norm() const {
 double Lbfgs::dot(const float* a, const float* b) const {
     std::vector<double> sums(static_cast<std::size_t>((n_ + block - 1) / block));
     blocks([&](std::int64_t from, std::int64_t to) {
-        double lane[lanes] = {};
+        double lane[machine::lanes] = {};
         std::int64_t k = from;
-        for (; k + lanes <= to; k += lanes)
-            for (std::int64_t l = 0; l < lanes; ++l)
+        for (; k + machine::lanes <= to; k += machine::lanes)
+            for (std::int64_t l = 0; l < machine::lanes; ++l)
                 lane[l] += static_cast<double>(a[k + l]) * static_cast<double>(b[k + l]);
         double sum = 0;
         for (; k < to; ++k) sum += static_cast<double>(a[k]) * static_cast<double>(b[k]);
@@ -204,10 +204,10 @@ double Lbfgs::dot(const float* a, const float* b) const {
 
 template <class Work> void Lbfgs::blocks(Work&& work) const {
     const auto count = static_cast<std::size_t>((n_ + block - 1) / block);
-    parallel_blocks(count, settings_.threads, [&](std::size_t b) {
+    machine::parallel_blocks(count, settings_.threads, [&](std::size_t b) {
         const std::int64_t from = static_cast<std::int64_t>(b) * block;
         work(from, std::min(n_, from + block));
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

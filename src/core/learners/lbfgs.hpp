@@ -18,7 +18,7 @@
 #include <functional>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct LbfgsSettings {
     double c1 = 0;
@@ -33,7 +33,7 @@ class Lbfgs {
     using Function = std::function<double(const float* x, float* g)>;
 
     // x: where to start. diagonal: D, empty for none; all entries positive.
-    Lbfgs(Function f, std::span<const float> x, AlignedVector<float> diagonal, const LbfgsSettings& settings);
+    Lbfgs(Function f, std::span<const float> x, machine::AlignedVector<float> diagonal, const LbfgsSettings& settings);
 
     // One step. False: no step lowers the value any further.
     bool iterate();
@@ -45,11 +45,11 @@ class Lbfgs {
 
   private:
     struct Pair {
-        AlignedVector<float> s, y;
+        machine::AlignedVector<float> s, y;
         double sy;
     };
 
-    double evaluate(const AlignedVector<float>& x, AlignedVector<float>& g);
+    double evaluate(const machine::AlignedVector<float>& x, machine::AlignedVector<float>& g);
     void find_direction();
     bool search_wolfe(double slope);
     bool search_orthant();
@@ -60,10 +60,10 @@ class Lbfgs {
     Function f_;
     LbfgsSettings settings_;
     std::int64_t n_;
-    AlignedVector<float> x_, g_, pseudo_, direction_, next_x_, next_g_, diagonal_;
+    machine::AlignedVector<float> x_, g_, pseudo_, direction_, next_x_, next_g_, diagonal_;
     std::deque<Pair> pairs_;
     double value_ = 0, next_value_ = 0;
     std::int64_t evaluations_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

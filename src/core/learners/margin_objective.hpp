@@ -1,7 +1,7 @@
 // What the Frank-Wolfe learners of the structured margin have in common, whatever the structure.
 #pragma once
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct MarginObjective {
     double primal = 0, dual = 0;
@@ -10,4 +10,4 @@ struct MarginObjective {
 // The sum of k over the steps since <= k < now: the mean of w weighs step k by k.
 inline double steps_weight(double since, double now) { return (now * (now - 1) - since * (since - 1)) / 2; }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

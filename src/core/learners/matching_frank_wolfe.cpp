@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
 // Calls f(rows of a block, where its parts begin) for each block of an example.
 template <class F> void for_each_block(const MatchingExample& x, F f) {
     std::size_t at = 0;
-    for (const PartRows& rows : x.blocks) {
+    for (const scorers::PartRows& rows : x.blocks) {
         f(rows, at);
         at += static_cast<std::size_t>(rows.parts());
     }
 }
 
 void move(const MatchingExample& x, std::span<const double> delta, double step, std::span<double> w) {
-    for_each_block(x, [&](const PartRows& rows, std::size_t at) {
+    for_each_block(x, [&](const scorers::PartRows& rows, std::size_t at) {
         add_parts(rows, delta.subspan(at, static_cast<std::size_t>(rows.parts())), step, w);
     });
 }
@@ -44,7 +44,7 @@ void MatchingFrankWolfe::visit(std::size_t n, double& gap) {
     const MatchingExample& x = examples_[n];
     Dual& here = duals_[n];
     double cost = 0;
-    const double top = hinge(x, w_, cost), height = here.loss - parts_dot(potentials_, here.delta);
+    const double top = hinge(x, w_, cost), height = here.loss - scorers::parts_dot(potentials_, here.delta);
     step_ += 1;
     const double ahead = C_ * (top - height);
     gap = std::max(0.0, ahead);
@@ -69,8 +69,8 @@ double MatchingFrankWolfe::hinge(const MatchingExample& x, std::span<const doubl
     const std::size_t P = x.gold.size();
     potentials_.resize(P);
     augmented_.resize(P);
-    for_each_block(x, [&](const PartRows& rows, std::size_t at) {
-        score_parts(rows, w, std::span(potentials_).subspan(at, static_cast<std::size_t>(rows.parts())));
+    for_each_block(x, [&](const scorers::PartRows& rows, std::size_t at) {
+        scorers::score_parts(rows, w, std::span(potentials_).subspan(at, static_cast<std::size_t>(rows.parts())));
     });
     for (std::size_t p = 0; p < P; ++p) augmented_[p] = potentials_[p] + x.cost[p];
 
@@ -79,13 +79,13 @@ double MatchingFrankWolfe::hinge(const MatchingExample& x, std::span<const doubl
     std::fill(answer_.begin() + static_cast<std::ptrdiff_t>(lone), answer_.end(), 1.0);
     const std::span<const double> all(augmented_);
     if (fertile_) places_.set(x.n, x.m, all);
-    const MatchingScores scores =
+    const structures::MatchingScores scores =
         fertile_ ? places_.scores()
-                 : MatchingScores{x.n, x.m, all.first(lone), all.subspan(lone, n), all.subspan(lone + n, m)};
+                 : structures::MatchingScores{x.n, x.m, all.first(lone), all.subspan(lone, n), all.subspan(lone + n, m)};
     links_.resize(static_cast<std::size_t>(scores.n));
-    best_matching(scores, links_); // every potential is finite: there is one
+    structures::best_matching(scores, links_); // every potential is finite: there is one
     for (std::size_t row = 0; row < links_.size(); ++row) {
-        if (links_[row] == alone) continue;
+        if (links_[row] == structures::alone) continue;
         const auto column = static_cast<std::size_t>(links_[row]);
         const auto part = fertile_ ? static_cast<std::size_t>(places_.part(static_cast<std::int64_t>(row), links_[row]))
                                    : row * m + column;
@@ -93,14 +93,14 @@ double MatchingFrankWolfe::hinge(const MatchingExample& x, std::span<const doubl
         if (row < n) answer_[lone + row] = 0;
         if (column < m) answer_[lone + n + column] = 0;
     }
-    cost = parts_dot(x.cost, answer_);
-    return cost + parts_dot(potentials_, answer_) - parts_dot(potentials_, x.gold);
+    cost = scorers::parts_dot(x.cost, answer_);
+    return cost + scorers::parts_dot(potentials_, answer_) - scorers::parts_dot(potentials_, x.gold);
 }
 
 // |F_n d|^2: the change is laid out over the features and taken away again.
 double MatchingFrankWolfe::squared_length(const MatchingExample& x, std::span<const double> change) {
     touched_.clear();
-    for_each_block(x, [&](const PartRows& rows, std::size_t at) {
+    for_each_block(x, [&](const scorers::PartRows& rows, std::size_t at) {
         for (std::int64_t p = 0; p < rows.parts(); ++p) {
             const double by = change[at + static_cast<std::size_t>(p)];
             if (by == 0) continue;
@@ -127,9 +127,9 @@ MarginObjective MatchingFrankWolfe::measured(std::span<double> gaps) {
         const double top = hinge(examples_[n], w, cost);
         hinges += top;
         if (!average_)
-            gaps[n] = std::max(0.0, C_ * (top - (duals_[n].loss - parts_dot(potentials_, duals_[n].delta))));
+            gaps[n] = std::max(0.0, C_ * (top - (duals_[n].loss - scorers::parts_dot(potentials_, duals_[n].delta))));
     }
-    const double sq_norm = parts_dot(w, w);
+    const double sq_norm = scorers::parts_dot(w, w);
     return {sq_norm / 2 + C_ * hinges, C_ * losses - sq_norm / 2};
 }
 
@@ -157,4 +157,4 @@ double MatchingFrankWolfe::mean(std::span<double> w) const {
     return losses;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

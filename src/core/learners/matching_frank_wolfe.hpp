@@ -17,11 +17,11 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct MatchingExample {
     std::int64_t n, m;
-    std::vector<PartRows> blocks; // edge (, more_source, more_target), source, target
+    std::vector<scorers::PartRows> blocks; // edge (, more_source, more_target), source, target
     std::vector<double> gold;     // [P] the indicator of y_n
     std::vector<double> cost;     // [P] what each part of an answer costs
 };
@@ -57,10 +57,10 @@ class MatchingFrankWolfe {
     std::vector<Dual> duals_;
     std::vector<double> w_;
 
-    FertilePlaces places_;
+    structures::FertilePlaces places_;
     std::vector<double> potentials_, augmented_, change_, moved_; // [P], [P], [P], [F] zero between visits
     std::vector<std::int32_t> links_, touched_;
     std::vector<double> answer_; // [P] its indicator
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // How an epoch, or an example, went.
 struct Tally {
@@ -29,7 +29,7 @@ struct Tally {
 };
 
 // Examples come in any order and lie far apart: while one is learnt from, those that follow are on their way.
-inline void prefetch_ahead(const SentenceRows& x, std::span<const std::int64_t> order, std::size_t i) {
+inline void prefetch_ahead(const scorers::SentenceRows& x, std::span<const std::int64_t> order, std::size_t i) {
     constexpr std::int64_t line = 16; // ids
     if (i + 4 < order.size()) __builtin_prefetch(&x.sentences[order[i + 4]]);
     if (i + 2 < order.size()) __builtin_prefetch(x.ptr.data() + x.sentences[order[i + 2]]);
@@ -49,4 +49,4 @@ Tally online_epoch(Search& search, Rule& rule, OnlineWeights& weights, std::span
     return tally;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

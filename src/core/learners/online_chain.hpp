@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // Where the blocks begin in w; unary begins at 0.
 struct ChainCells {
@@ -34,11 +34,11 @@ struct ChainMasks {
 class ChainSearch {
   public:
     // k: how many wrong answers a rule gets to see.
-    ChainSearch(const SentenceRows& examples, std::span<const std::int32_t> gold, const ChainCells& cells,
+    ChainSearch(const scorers::SentenceRows& examples, std::span<const std::int32_t> gold, const ChainCells& cells,
                 const ChainMasks& masks, std::int64_t k)
         : examples_(examples), gold_(gold), cells_(cells), masks_(masks), k_(k) {}
 
-    const SentenceRows& examples() const { return examples_; }
+    const scorers::SentenceRows& examples() const { return examples_; }
 
     template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
         const std::int64_t from = examples_.sentences[n];
@@ -77,8 +77,8 @@ class ChainSearch {
     }
 
     void score(const OnlineWeights& weights, std::int64_t from, std::int64_t T) {
-        score_rows(examples_.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)),
-                   examples_.ids, weights.w(), cells_.S, room(unary_, T * cells_.S));
+        scorers::score_rows(examples_.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)),
+                   examples_.ids, weights.w(), cells_.S, machine::room(unary_, T * cells_.S));
     }
 
     // Hamming cost as potentials: one for every wrong label.
@@ -103,7 +103,7 @@ class ChainSearch {
                               .end_allowed = masks_.end});
             stale_ = false;
         }
-        const ChainSentence<float> x{.unary = unary_.data(), .T = T, .stride = cells_.S};
+        const structures::ChainSentence<float> x{.unary = unary_.data(), .T = T, .stride = cells_.S};
         if (static_cast<std::int64_t>(labels_.size()) < k_ * T) labels_.resize(static_cast<std::size_t>(k_ * T));
         if (k_ == 1) return viterbi_(x, labels_.data()).blocked >= 0 ? 0 : 1;
         scores_.resize(static_cast<std::size_t>(k_));
@@ -138,14 +138,14 @@ class ChainSearch {
         }
     }
 
-    SentenceRows examples_;
+    scorers::SentenceRows examples_;
     std::span<const std::int32_t> gold_;
     ChainCells cells_;
     ChainMasks masks_;
     std::int64_t k_;
-    ChainViterbi<float> viterbi_;
+    structures::ChainViterbi<float> viterbi_;
     bool stale_ = true;
-    AlignedVector<float> unary_;
+    machine::AlignedVector<float> unary_;
     std::vector<std::int32_t> labels_;
     std::vector<double> scores_;
     std::vector<Update> updates_;
@@ -154,4 +154,4 @@ class ChainSearch {
 // One pass over the examples in this order.
 Tally online_epoch(ChainSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order);
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

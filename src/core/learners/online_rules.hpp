@@ -18,7 +18,7 @@
 #include <variant>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct Cell {
     std::int64_t at;   // index into w
@@ -163,4 +163,4 @@ inline bool is_confident(const AnyRule& rule) {
     return std::visit([](const auto& r) { return r.confident; }, rule);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

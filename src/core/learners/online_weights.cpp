@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -22,4 +22,4 @@ void OnlineWeights::averaged(std::span<float> out) const {
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 class OnlineWeights {
   public:
@@ -77,12 +77,12 @@ class OnlineWeights {
         return false;
     }
 
-    AlignedVector<float> w_, u_, sigma_, hidden_;
-    AlignedVector<std::int32_t> updates_; // [rows]
+    machine::AlignedVector<float> w_, u_, sigma_, hidden_;
+    machine::AlignedVector<std::int32_t> updates_; // [rows]
     std::int64_t stride_ = 1;
     std::int32_t enough_ = 0;
     std::int64_t time_ = 0;
     float now_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // w[r] += step * delta[label of r], for the rows of n features.
 CHAFFINCH_HOT void scatter_labels(const std::int64_t* ptr, const std::uint16_t* labels, const std::int32_t* ids,
@@ -41,11 +41,11 @@ std::vector<std::int64_t> PrunedSgd::state() const {
 void PrunedSgd::restore(std::span<const std::int64_t> s) {
     std::copy_n(s.begin(), order_.size(), order_.begin());
     met_ = s[order_.size()];
-    random_ = Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
+    random_ = machine::Random(std::bit_cast<std::uint64_t>(s[order_.size() + 1]));
 }
 
 double PrunedSgd::epoch() {
-    shuffle(std::span(order_), random_);
+    machine::shuffle(std::span(order_), random_);
     const auto N = static_cast<double>(data_.N());
     const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
     const auto rescale = [&](double s) {
@@ -84,7 +84,7 @@ void PrunedSgd::widen() {
     spread(at, likely);
 }
 
-LatticeWeights PrunedSgd::lattice_weights(double scale) const {
+structures::LatticeWeights PrunedSgd::lattice_weights(double scale) const {
     const float* pair = w_.chain.data();
     return {.rows = {w_.ptr, w_.labels, w_.unary},
             .Y = Y_,
@@ -183,4 +183,4 @@ void PrunedSgd::spread(const std::vector<std::int64_t>& at, const std::vector<st
     w_ = std::move(wider);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

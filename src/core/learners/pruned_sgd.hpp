@@ -15,13 +15,13 @@
 #include "lattice.hpp"
 #include "random.hpp"
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct PrunedSettings {
     double c2 = 1;
     double rate = 0.2;
     std::int64_t epochs = 5;
-    Pruning pruning;
+    structures::Pruning pruning;
     std::uint64_t seed = 1;
 };
 
@@ -48,7 +48,7 @@ class PrunedSgd {
     void restore(std::span<const std::int64_t> state);
 
   private:
-    LatticeWeights lattice_weights(double scale) const;
+    structures::LatticeWeights lattice_weights(double scale) const;
     void build(std::int64_t n, double scale);
     double whole(std::int64_t n, float step);
     double apart(std::int64_t n, float step);
@@ -59,11 +59,11 @@ class PrunedSgd {
     std::int64_t F_, Y_;
     PrunedSettings settings_;
     Weights w_;
-    Lattice lattice_;
+    structures::Lattice lattice_;
     std::vector<float> delta_; // [Y] of one token
     std::vector<std::int64_t> order_;
-    Random random_;
+    machine::Random random_;
     std::int64_t met_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -19,7 +19,7 @@ CHAFFINCH_HOT void shrink(std::int64_t n, float scale, float* w) {
 
 } // namespace
 
-SegmentSgd::SegmentSgd(const SegmentShape& shape, const SegmentRows& rows, std::span<const Segment> gold,
+SegmentSgd::SegmentSgd(const scorers::SegmentShape& shape, const scorers::SegmentRows& rows, std::span<const structures::Segment> gold,
                        std::span<const std::int64_t> gold_ptr, const SegmentSgdSettings& settings)
     : shape_(shape), rows_(rows), gold_(gold), gold_ptr_(gold_ptr), settings_(settings),
       order_(rows.sentences.size() - 1), random_(settings.seed) {
@@ -27,7 +27,7 @@ SegmentSgd::SegmentSgd(const SegmentShape& shape, const SegmentRows& rows, std::
 }
 
 double SegmentSgd::epoch(float* w) {
-    shuffle(std::span(order_), random_);
+    machine::shuffle(std::span(order_), random_);
     const auto N = static_cast<double>(order_.size());
     const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
     double scale = 1, loss = 0;
@@ -50,19 +50,19 @@ double SegmentSgd::sentence(std::int64_t n, float scale, float step, float* w) {
     const auto gold = gold_.subspan(gold_ptr_[n], gold_ptr_[n + 1] - gold_ptr_[n]);
     float* cost = nullptr;
     if (settings_.margin > 0) {
-        cost = room(cost_, T * S);
+        cost = machine::room(cost_, T * S);
         std::fill_n(cost, T * S, settings_.margin);
-        for (const Segment& g : gold)
+        for (const structures::Segment& g : gold)
             for (std::int64_t k = 0; k < g.length; ++k) {
                 float* here = cost + (g.start + k) * S;
                 if (g.label) here[0] *= settings_.recall;
-                here[SegmentShape::place(g.label, k, g.length)] = 0;
+                here[scorers::SegmentShape::place(g.label, k, g.length)] = 0;
             }
     }
-    score_segments(shape_, rows_, n, w, scale, cost, at_);
+    scorers::score_segments(shape_, rows_, n, w, scale, cost, at_);
     segment_.resize(at_.segment.size()), pair_.resize(at_.pair.size());
     start_.resize(at_.start.size()), end_.resize(at_.end.size());
-    double loss = sum_segments(at_.view, segment_, pair_, start_, end_);
+    double loss = structures::sum_segments(at_.view, segment_, pair_, start_, end_);
 
     const auto gains = [&](std::vector<double>& expected, const std::vector<double>& scores, std::int64_t cell) {
         expected[cell] -= 1;
@@ -75,7 +75,7 @@ double SegmentSgd::sentence(std::int64_t n, float scale, float step, float* w) {
     gains(start_, at_.start, gold.front().label);
     gains(end_, at_.end, gold.back().label);
 
-    float *places = room(place_delta_, T * S), *spans = room(span_delta_, T * L * Z);
+    float *places = machine::room(place_delta_, T * S), *spans = machine::room(span_delta_, T * L * Z);
     std::fill_n(places, T * S, 0.0f);
     std::fill_n(spans, T * L * Z, 0.0f);
     for (std::int64_t t = 0; t < T; ++t)
@@ -85,10 +85,10 @@ double SegmentSgd::sentence(std::int64_t n, float scale, float step, float* w) {
                 if (std::abs(d) < nothing) continue;
                 const auto x = static_cast<float>(d);
                 spans[(t * L + l - 1) * Z + y] = x;
-                for (std::int64_t k = 0; k < l; ++k) places[(t + k) * S + SegmentShape::place(y, k, l)] += x;
+                for (std::int64_t k = 0; k < l; ++k) places[(t + k) * S + scorers::SegmentShape::place(y, k, l)] += x;
             }
-    add_rows(rows_.token_ptr.subspan(at, T + 1), rows_.token_ids, places, step, S, w);
-    add_rows(rows_.span_ptr.subspan(at * L, T * L + 1), rows_.span_ids, spans, step, Z, w + shape_.span_at());
+    scorers::add_rows(rows_.token_ptr.subspan(at, T + 1), rows_.token_ids, places, step, S, w);
+    scorers::add_rows(rows_.span_ptr.subspan(at * L, T * L + 1), rows_.span_ids, spans, step, Z, w + shape_.span_at());
     const auto move = [&](const std::vector<double>& delta, std::int64_t to) {
         for (std::size_t k = 0; k < delta.size(); ++k)
             w[to + static_cast<std::int64_t>(k) / Y * Z + static_cast<std::int64_t>(k) % Y] += step * static_cast<float>(delta[k]);
@@ -99,4 +99,4 @@ double SegmentSgd::sentence(std::int64_t n, float scale, float step, float* w) {
     return loss;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

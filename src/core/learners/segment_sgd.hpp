@@ -9,7 +9,7 @@
 #include "random.hpp"
 #include "segment_scores.hpp"
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 struct SegmentSgdSettings {
     double c2, rate;
@@ -21,7 +21,7 @@ struct SegmentSgdSettings {
 class SegmentSgd {
   public:
     // gold: the segments of all sentences, those of sentence n from gold_ptr[n]; starts count from its first token.
-    SegmentSgd(const SegmentShape& shape, const SegmentRows& rows, std::span<const Segment> gold,
+    SegmentSgd(const scorers::SegmentShape& shape, const scorers::SegmentRows& rows, std::span<const structures::Segment> gold,
                std::span<const std::int64_t> gold_ptr, const SegmentSgdSettings& settings);
 
     // One shuffled epoch; the sum of the losses met. w [size] is whole again when it returns.
@@ -30,18 +30,18 @@ class SegmentSgd {
   private:
     double sentence(std::int64_t n, float scale, float step, float* w);
 
-    const SegmentShape& shape_;
-    const SegmentRows& rows_;
-    std::span<const Segment> gold_;
+    const scorers::SegmentShape& shape_;
+    const scorers::SegmentRows& rows_;
+    std::span<const structures::Segment> gold_;
     std::span<const std::int64_t> gold_ptr_;
     SegmentSgdSettings settings_;
     std::vector<std::int64_t> order_;
-    Random random_;
+    machine::Random random_;
     std::int64_t met_ = 0;
 
-    SegmentWorkspace at_;
-    AlignedVector<float> cost_, place_delta_, span_delta_; // [T][S], [T][S], [T L][Z]
+    scorers::SegmentWorkspace at_;
+    machine::AlignedVector<float> cost_, place_delta_, span_delta_; // [T][S], [T][S], [T L][Z]
     std::vector<double> segment_, pair_, start_, end_;     // expected - gold
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

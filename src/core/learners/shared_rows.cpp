@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -14,7 +14,7 @@ struct Shared {
 };
 
 // place[f]: where f stands among the features met more than once, by falling counts; -1 where it is met once or never.
-Shared place_shared(const Examples& x, std::vector<std::int32_t>& place) {
+Shared place_shared(const features::Examples& x, std::vector<std::int32_t>& place) {
     place.assign(static_cast<std::size_t>(x.F), 0);
     for (const std::int32_t f : x.ids) ++place[f];
     std::vector<std::int32_t> start(often + 1);
@@ -34,7 +34,7 @@ Shared place_shared(const Examples& x, std::vector<std::int32_t>& place) {
 
 } // namespace
 
-SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
+SharedRows::SharedRows(const features::Examples& all) : all_(all), own_(static_cast<std::size_t>(all.N())), norm_(own_) {
     const auto [F, alone] = place_shared(all, place_);
     if (F == all.F) {
         place_ = {};
@@ -52,7 +52,7 @@ SharedRows::SharedRows(const Examples& all) : all_(all), own_(static_cast<std::s
     float* value = ones ? nullptr : values_.data();
     Cell* own_cell = own_cells_.data();
     for (std::int64_t n = 0; n < all.N(); ++n) {
-        const rows::Values values(all, n);
+        const features::rows::Values values(all, n);
         float own = 0, square = 0;
         for (std::int64_t k = all.ptr[n], end = all.ptr[n + 1]; k < end; ++k) {
             const std::int32_t f = all.ids[k], p = place_[f];
@@ -84,7 +84,7 @@ void SharedRows::spread(const float* shared, std::int64_t S,
             std::copy_n(shared + place_[f] * S, S, w + f * S);
     }
     std::copy_n(shared + rows_.F * S, S, w + all_.F * S);
-    AlignedVector<float> d(static_cast<std::size_t>(S));
+    machine::AlignedVector<float> d(static_cast<std::size_t>(S));
     for (std::int64_t n = 0; n < all_.N(); ++n) {
         if (own_ptr_[n] == own_ptr_[n + 1]) continue;
         coefficients(n, d.data());
@@ -95,12 +95,12 @@ void SharedRows::spread(const float* shared, std::int64_t S,
     }
 }
 
-AlignedVector<float> SharedRows::spread(AlignedVector<float>&& shared, std::int64_t S,
+machine::AlignedVector<float> SharedRows::spread(machine::AlignedVector<float>&& shared, std::int64_t S,
                                         const std::function<void(std::int64_t, float*)>& coefficients) const {
     if (whole()) return std::move(shared);
-    AlignedVector<float> w(static_cast<std::size_t>((all_.F + 1) * S));
+    machine::AlignedVector<float> w(static_cast<std::size_t>((all_.F + 1) * S));
     spread(shared.data(), S, coefficients, w.data());
     return w;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

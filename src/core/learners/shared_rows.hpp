@@ -15,16 +15,16 @@
 #include <functional>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 class SharedRows {
   public:
-    explicit SharedRows(const Examples& all);
+    explicit SharedRows(const features::Examples& all);
     SharedRows(SharedRows&&) = default;
     SharedRows& operator=(SharedRows&&) = default;
 
     bool whole() const { return place_.empty(); }       // every feature is shared
-    const Examples& rows() const { return rows_; }      // features renumbered; row rows().F of w is the bias
+    const features::Examples& rows() const { return rows_; }      // features renumbered; row rows().F of w is the bias
     const float* own() const { return own_.data(); }    // [N]
     const float* norm() const { return norm_.data(); }  // [N]  |x_n|^2, features of its own and the bias included
     std::int64_t N() const { return rows_.N(); }
@@ -35,11 +35,11 @@ class SharedRows {
                 float* w) const;                                                     // [all features + 1][S]
 
     // The same, the shared ones given up: they are the answer where every feature is shared.
-    AlignedVector<float> spread(AlignedVector<float>&& shared, std::int64_t S,
+    machine::AlignedVector<float> spread(machine::AlignedVector<float>&& shared, std::int64_t S,
                                 const std::function<void(std::int64_t, float*)>& coefficients) const;
 
   private:
-    Examples all_;
+    features::Examples all_;
     std::vector<std::int32_t> place_; // [all features]  row among the shared ones, or -1; empty where all are shared
     struct Cell {
         std::int32_t feature;
@@ -49,7 +49,7 @@ class SharedRows {
     std::vector<std::int32_t> ids_;
     std::vector<Cell> own_cells_;
     std::vector<float> values_, own_, norm_;
-    Examples rows_;
+    features::Examples rows_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -7,16 +7,16 @@
 #include <cmath>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr std::int64_t nobody = -1;
 
-using Doubles = Pack<double>;
-using Longs = Pack<std::int64_t>;
-using Floats = Pack<float>;
+using Doubles = machine::Pack<double>;
+using Longs = machine::Pack<std::int64_t>;
+using Floats = machine::Pack<float>;
 
 // The best value and who has it; of equals, the first.
 struct Best {
@@ -26,7 +26,7 @@ struct Best {
 
 CHAFFINCH_INLINE Best resolved(const Doubles& value, const Longs& at) {
     Best best{-infinite, nobody};
-    for (std::int64_t l = 0; l < lanes; ++l)
+    for (std::int64_t l = 0; l < machine::lanes; ++l)
         if (value[l] > best.value || (value[l] == best.value && value[l] > -infinite && at[l] < best.at))
             best = {value[l], at[l]};
     return best;
@@ -34,60 +34,60 @@ CHAFFINCH_INLINE Best resolved(const Doubles& value, const Longs& at) {
 
 CHAFFINCH_INLINE void take(Floats& to, const float* row, const std::int64_t* index, bool straight) {
     if (straight)
-        get<float>(to, row);
+        machine::get<float>(to, row);
     else
-        for (std::int64_t l = 0; l < lanes; ++l) to[l] = row[index[l]];
+        for (std::int64_t l = 0; l < machine::lanes; ++l) to[l] = row[index[l]];
 }
 
 // i: the largest f among `up`; and the smallest f among `low`.
 CHAFFINCH_HOT void extremes(const double* f, const double* up, const double* low, std::int64_t n, Best& most, double& least) {
     Doubles high = Doubles{} - infinite, down = Doubles{} + infinite;
     Longs at{}, here{};
-    for (std::int64_t l = 0; l < lanes; ++l) here[l] = l;
-    for (std::int64_t k = 0; k < n; k += lanes) {
+    for (std::int64_t l = 0; l < machine::lanes; ++l) here[l] = l;
+    for (std::int64_t k = 0; k < n; k += machine::lanes) {
         Doubles value, u, v;
-        get<double>(value, f + k);
-        get<double>(u, up + k);
-        get<double>(v, low + k);
+        machine::get<double>(value, f + k);
+        machine::get<double>(u, up + k);
+        machine::get<double>(v, low + k);
         u += value;
         v += value;
         const Longs better = u > high;
         high = better ? u : high;
         at = better ? here : at;
         down = v < down ? v : down;
-        here += lanes;
+        here += machine::lanes;
     }
     most = resolved(high, at);
     least = infinite;
-    for (std::int64_t l = 0; l < lanes; ++l) least = std::min(least, down[l]);
+    for (std::int64_t l = 0; l < machine::lanes; ++l) least = std::min(least, down[l]);
 }
 
 // j: among `low`, the largest (f_i - f_j)^2 / (k_ii + k_jj - 2 k_ij) with f_j < f_i.
 CHAFFINCH_HOT std::int64_t partner(const double* f, const double* low, const float* k, std::int64_t n, double f_i,
                                    float k_ii, const float* row, const std::int64_t* index, bool straight) {
     Floats best = Floats{} - 1.0f;
-    Pack<std::int32_t> at{}, here{};
-    for (std::int64_t l = 0; l < lanes; ++l) here[l] = static_cast<std::int32_t>(l);
-    for (std::int64_t t = 0; t < n; t += lanes) {
+    machine::Pack<std::int32_t> at{}, here{};
+    for (std::int64_t l = 0; l < machine::lanes; ++l) here[l] = static_cast<std::int32_t>(l);
+    for (std::int64_t t = 0; t < n; t += machine::lanes) {
         Doubles value, v;
-        get<double>(value, f + t);
-        get<double>(v, low + t);
+        machine::get<double>(value, f + t);
+        machine::get<double>(v, low + t);
         Floats diagonal, k_ij;
-        get<float>(diagonal, k + t);
+        machine::get<float>(diagonal, k + t);
         take(k_ij, row + (straight ? t : 0), index + t, straight);
         const Floats apart = __builtin_convertvector(f_i - (value + v), Floats);
         Floats curve = k_ii + diagonal - 2.0f * k_ij;
         curve = curve > 1e-12f ? curve : Floats{} + 1e-12f;
         Floats gain = apart * apart / curve;
         gain = apart > 0.0f ? gain : Floats{} - 1.0f;
-        const Pack<std::int32_t> better = gain > best;
+        const machine::Pack<std::int32_t> better = gain > best;
         best = better ? gain : best;
         at = better ? here : at;
-        here += static_cast<std::int32_t>(lanes);
+        here += static_cast<std::int32_t>(machine::lanes);
     }
     std::int64_t j = nobody;
     float most = 0;
-    for (std::int64_t l = 0; l < lanes; ++l)
+    for (std::int64_t l = 0; l < machine::lanes; ++l)
         if (best[l] > most || (best[l] == most && best[l] > 0 && at[l] < j)) most = best[l], j = at[l];
     return j;
 }
@@ -95,14 +95,14 @@ CHAFFINCH_HOT std::int64_t partner(const double* f, const double* low, const flo
 // f_n -= d (k_in - k_jn)
 CHAFFINCH_HOT void move(double* f, std::int64_t n, double d, const float* row_i, const float* row_j,
                         const std::int64_t* index, bool straight) {
-    for (std::int64_t t = 0; t < n; t += lanes) {
+    for (std::int64_t t = 0; t < n; t += machine::lanes) {
         Floats a, b;
         take(a, row_i + (straight ? t : 0), index + t, straight);
         take(b, row_j + (straight ? t : 0), index + t, straight);
         Doubles value;
-        get<double>(value, f + t);
+        machine::get<double>(value, f + t);
         value -= d * (__builtin_convertvector(a, Doubles) - __builtin_convertvector(b, Doubles));
-        put<double>(f + t, value);
+        machine::put<double>(f + t, value);
     }
 }
 
@@ -112,7 +112,7 @@ Smo::Smo(GramRow row, std::span<const double> diagonal, std::span<const float> t
     : row_(std::move(row)), N_(static_cast<std::int64_t>(t.size())), shrinking_(shrinking),
       diagonal_(diagonal.begin(), diagonal.end()), t_(t.begin(), t.end()), C_(C.begin(), C.end()),
       alpha_(static_cast<std::size_t>(N_)) {
-    const auto room = static_cast<std::size_t>(padded(N_));
+    const auto room = static_cast<std::size_t>(machine::padded(N_));
     index_.assign(room, 0);
     f_.assign(room, 0.0), up_.assign(room, -infinite), low_.assign(room, infinite), k_.assign(room, 0.0f);
     resting_f_.assign(t_.begin(), t_.end());
@@ -131,7 +131,7 @@ void Smo::place(std::int64_t at) {
 
 double Smo::run(std::int64_t steps, double tolerance) {
     for (;;) {
-        const std::int64_t width = padded(active_);
+        const std::int64_t width = machine::padded(active_);
         const bool straight = active_ == N_;
         Best most{};
         double least = 0;
@@ -177,7 +177,7 @@ void Smo::shrink(double most, double least) {
         index_[kept] = n, f_[kept] = f_[at];
         place(kept++);
     }
-    const std::int64_t width = padded(active_);
+    const std::int64_t width = machine::padded(active_);
     active_ = kept;
     for (std::int64_t at = kept; at < width; ++at) up_[at] = -infinite, low_[at] = infinite, f_[at] = 0, index_[at] = 0;
 }
@@ -225,10 +225,10 @@ SvmObjective Smo::objective() {
 
 void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, double tolerance, double gap,
                 std::int64_t most_steps, std::size_t threads, double* alpha, SvmObjective* objectives) {
-    parallel_blocks(problems.ptr.size() - 1, threads, [&](std::size_t p) {
-        const std::int64_t first = problems.ptr[p], n = problems.ptr[p + 1] - first, stride = padded(n);
+    machine::parallel_blocks(problems.ptr.size() - 1, threads, [&](std::size_t p) {
+        const std::int64_t first = problems.ptr[p], n = problems.ptr[p + 1] - first, stride = machine::padded(n);
         const auto members = problems.members.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(n));
-        AlignedVector<float> rows(static_cast<std::size_t>(n * stride));
+        machine::AlignedVector<float> rows(static_cast<std::size_t>(n * stride));
         std::vector<double> diagonal(static_cast<std::size_t>(n));
         for (std::int64_t i = 0; i < n; ++i) {
             const float* from = K + members[i] * N;
@@ -248,4 +248,4 @@ void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, dou
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

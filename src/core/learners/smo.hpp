@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // Row n of the Gram matrix of the problem's examples, valid until the next but one is asked for. It has room for whole
 // packs; what lies beyond its end does not count.
@@ -52,8 +52,8 @@ class Smo {
     // Active examples, padded to whole packs with examples that are neither up nor low.
     std::int64_t active_ = 0, since_shrinking_ = 0;
     std::vector<std::int64_t> index_;
-    AlignedVector<double> f_, up_, low_; // up, low: 0 where the example is of the set, else -inf and +inf
-    AlignedVector<float> k_;             // diagonal
+    machine::AlignedVector<double> f_, up_, low_; // up, low: 0 where the example is of the set, else -inf and +inf
+    machine::AlignedVector<float> k_;             // diagonal
     std::vector<double> resting_f_;      // [N] stale f of those that rest
     std::int64_t steps_ = 0;
 };
@@ -71,4 +71,4 @@ void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, dou
                 double* alpha,             // [members]
                 SvmObjective* objectives); // [problems]
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

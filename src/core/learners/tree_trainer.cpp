@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 namespace {
 
@@ -40,12 +40,12 @@ CHAFFINCH_HOT void adaptive_step(const float* g, std::int64_t n, float rate, flo
 }
 
 // visit(row, node, parent, left) for every node of a tree in preorder; the root has no parent.
-template <class Visit> void walk(const TreeNode* nodes, std::int64_t T, Visit&& visit) {
-    const Spans spans{T};
-    std::vector<const TreeNode*> above; // phrases whose right child is still to come
-    const TreeNode* parent = nullptr;
+template <class Visit> void walk(const structures::TreeNode* nodes, std::int64_t T, Visit&& visit) {
+    const structures::Spans spans{T};
+    std::vector<const structures::TreeNode*> above; // phrases whose right child is still to come
+    const structures::TreeNode* parent = nullptr;
     for (std::int64_t m = 0; m < 2 * T - 1; ++m) {
-        const TreeNode& node = nodes[m];
+        const structures::TreeNode& node = nodes[m];
         const bool left = parent != nullptr;
         if (left) above.push_back(parent);
         else if (m > 0) parent = above.back(), above.pop_back();
@@ -56,7 +56,7 @@ template <class Visit> void walk(const TreeNode* nodes, std::int64_t T, Visit&& 
 
 } // namespace
 
-TreeTrainer::TreeTrainer(TreeExamples examples, TreeLayout layout, TreePotentials<float> like, TreeRule rule)
+TreeTrainer::TreeTrainer(TreeExamples examples, TreeLayout layout, structures::TreePotentials<float> like, TreeRule rule)
     : examples_(std::move(examples)), layout_(layout), like_(like), rule_(rule),
       w_(static_cast<std::size_t>(layout.cells)), mean_(static_cast<std::size_t>(layout.cells)),
       squares_(rule.adaptive ? static_cast<std::size_t>(layout.cells) : 0, rule.start), slot_(static_cast<std::size_t>(layout.F), -1) {
@@ -85,9 +85,9 @@ void TreeTrainer::weights(bool average, std::span<float> out) const {
 
 // The potentials of sentence n, and its features without those that are dropped.
 void TreeTrainer::score(std::int64_t n) {
-    const std::int64_t T = examples_.bounds[n + 1] - examples_.bounds[n], S = Spans{T}.count();
+    const std::int64_t T = examples_.bounds[n + 1] - examples_.bounds[n], S = structures::Spans{T}.count();
     const std::int64_t first = examples_.rows[n], W = layout_.span_stride, Y = layout_.Y;
-    Random random(rule_.seed ^ (static_cast<std::uint64_t>(time_) * 0x9e3779b97f4a7c15ULL));
+    machine::Random random(rule_.seed ^ (static_cast<std::uint64_t>(time_) * 0x9e3779b97f4a7c15ULL));
     const std::uint64_t salt = random.next();
     const auto limit = static_cast<std::uint64_t>(static_cast<double>(rule_.dropout) * 0x1.0p64);
     ptr_.assign(1, 0);
@@ -95,12 +95,12 @@ void TreeTrainer::score(std::int64_t n) {
     for (std::int64_t s = 0; s < S; ++s) {
         for (std::int64_t k = examples_.ptr[first + s]; k < examples_.ptr[first + s + 1]; ++k) {
             const std::int32_t f = examples_.ids[k];
-            if (limit == 0 || Random(salt + static_cast<std::uint64_t>(f)).next() >= limit) ids_.push_back(f);
+            if (limit == 0 || machine::Random(salt + static_cast<std::uint64_t>(f)).next() >= limit) ids_.push_back(f);
         }
         ptr_.push_back(static_cast<std::int64_t>(ids_.size()));
     }
-    float* rows = room(rows_, S * W);
-    score_rows(ptr_, ids_, w_.data(), W, rows);
+    float* rows = machine::room(rows_, S * W);
+    scorers::score_rows(ptr_, ids_, w_.data(), W, rows);
     for (std::int64_t B = 0; B < Y; ++B) {
         std::copy_n(&w_[layout_.left + B * layout_.pair_stride], Y, &left_[B * Y]);
         std::copy_n(&w_[layout_.right + B * layout_.pair_stride], Y, &right_[B * Y]);
@@ -119,25 +119,25 @@ void TreeTrainer::score(std::int64_t n) {
 // One sentence: its loss before w moved.
 double TreeTrainer::move(std::int64_t n) {
     score(n);
-    const std::int64_t T = potentials_.T, S = Spans{T}.count(), W = layout_.span_stride, Y = layout_.Y;
+    const std::int64_t T = potentials_.T, S = structures::Spans{T}.count(), W = layout_.span_stride, Y = layout_.Y;
     const std::int64_t before = 2 * examples_.bounds[n] - n;
-    std::vector<TreeNode> gold(static_cast<std::size_t>(2 * T - 1)), found(gold.size());
+    std::vector<structures::TreeNode> gold(static_cast<std::size_t>(2 * T - 1)), found(gold.size());
     for (std::size_t m = 0; m < gold.size(); ++m) {
         const std::int32_t* node = &examples_.nodes[3 * (static_cast<std::size_t>(before) + m)];
         gold[m] = {node[0], node[1], node[2]};
     }
-    float* delta = room(delta_, S * W);
+    float* delta = machine::room(delta_, S * W);
     std::fill_n(delta, S * W, 0.0f);
     std::ranges::fill(left_delta_, 0.0f);
     std::ranges::fill(right_delta_, 0.0f);
     double loss;
     if (rule_.loss == TreeLoss::likelihood) {
-        loss = tree_logsum(potentials_, {.span = delta, .left = left_delta_.data(), .right = right_delta_.data()});
+        loss = structures::tree_logsum(potentials_, {.span = delta, .left = left_delta_.data(), .right = right_delta_.data()});
         for (std::int64_t c = 0; c < S * W; ++c) delta[c] = -delta[c];
         for (auto* block : {&left_delta_, &right_delta_})
             for (float& x : *block) x = -x;
         answer(gold.data(), 1);
-        walk(gold.data(), T, [&](std::int64_t row, const TreeNode& node, const TreeNode* parent, bool left) {
+        walk(gold.data(), T, [&](std::int64_t row, const structures::TreeNode& node, const structures::TreeNode* parent, bool left) {
             loss -= static_cast<double>(rows_[row * W + node.label]);
             if (!parent) return;
             loss -= static_cast<double>(rows_[row * W + (left ? 1 : 2) * Y + parent->label]);
@@ -148,10 +148,10 @@ double TreeTrainer::move(std::int64_t n) {
         if (augmented) {
             for (std::int64_t s = 0; s < S; ++s)
                 for (std::int64_t y = 0; y < Y; ++y) rows_[s * W + y] += 1;
-            for (const TreeNode& g : gold) rows_[Spans{T}.at(g.start, g.end) * W + g.label] -= 1;
+            for (const structures::TreeNode& g : gold) rows_[structures::Spans{T}.at(g.start, g.end) * W + g.label] -= 1;
         }
         double best = 0;
-        tree_argmax(potentials_, best, found.data());
+        structures::tree_argmax(potentials_, best, found.data());
         loss = 0;
         for (std::size_t m = 0; m < gold.size(); ++m)
             loss += gold[m].start != found[m].start || gold[m].end != found[m].end || gold[m].label != found[m].label;
@@ -165,9 +165,9 @@ double TreeTrainer::move(std::int64_t n) {
 }
 
 // delta += sign parts(y)
-void TreeTrainer::answer(const TreeNode* nodes, float sign) {
+void TreeTrainer::answer(const structures::TreeNode* nodes, float sign) {
     const std::int64_t W = layout_.span_stride, Y = layout_.Y;
-    walk(nodes, potentials_.T, [&](std::int64_t row, const TreeNode& node, const TreeNode* parent, bool left) {
+    walk(nodes, potentials_.T, [&](std::int64_t row, const structures::TreeNode& node, const structures::TreeNode* parent, bool left) {
         delta_[row * W + node.label] += sign;
         if (!parent) return;
         delta_[row * W + (left ? 1 : 2) * Y + parent->label] += sign;
@@ -177,7 +177,7 @@ void TreeTrainer::answer(const TreeNode* nodes, float sign) {
 
 // gradient[slot of f] = sum over the spans with f of delta
 void TreeTrainer::gather() {
-    const std::int64_t S = Spans{potentials_.T}.count(), W = layout_.span_stride;
+    const std::int64_t S = structures::Spans{potentials_.T}.count(), W = layout_.span_stride;
     touched_.clear();
     for (std::int64_t s = 0; s < S; ++s) {
         float* row = &delta_[s * W];
@@ -225,4 +225,4 @@ void TreeTrainer::step(std::int64_t cell, const float* g, std::int64_t count) {
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::learners {
 
 // Sentences end to end. Of sentence n: words bounds[n] .. bounds[n + 1]; its spans' rows follow each other in ptr.
 struct TreeExamples {
@@ -45,7 +45,7 @@ struct TreeRule {
 class TreeTrainer {
   public:
     // masks: the fields of `like` that are no potentials
-    TreeTrainer(TreeExamples examples, TreeLayout layout, TreePotentials<float> like, TreeRule rule);
+    TreeTrainer(TreeExamples examples, TreeLayout layout, structures::TreePotentials<float> like, TreeRule rule);
 
     struct Pass {
         double loss;        // log-loss or hinge, summed
@@ -59,23 +59,23 @@ class TreeTrainer {
   private:
     double move(std::int64_t n);
     void score(std::int64_t n);
-    void answer(const TreeNode* nodes, float sign);
+    void answer(const structures::TreeNode* nodes, float sign);
     void gather();
     void apply();
     void step(std::int64_t cell, const float* g, std::int64_t count);
 
     TreeExamples examples_;
     TreeLayout layout_;
-    TreePotentials<float> like_;
+    structures::TreePotentials<float> like_;
     TreeRule rule_;
-    AlignedVector<float> w_, mean_, squares_;
+    machine::AlignedVector<float> w_, mean_, squares_;
     std::int64_t time_ = 0;
 
     // Of the sentence at hand.
-    TreePotentials<float> potentials_{};
-    AlignedVector<float> rows_, delta_, left_, right_, left_delta_, right_delta_, gradient_;
+    structures::TreePotentials<float> potentials_{};
+    machine::AlignedVector<float> rows_, delta_, left_, right_, left_delta_, right_delta_, gradient_;
     std::vector<std::int64_t> ptr_;
     std::vector<std::int32_t> ids_, touched_, slot_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::learners

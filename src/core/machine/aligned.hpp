@@ -19,7 +19,7 @@
 #define CHAFFINCH_INLINE_LAMBDA
 #endif
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 inline constexpr std::int64_t lanes = 8; // every padded row is a whole number of lanes
 
@@ -84,4 +84,4 @@ template <class T> T* room(AlignedVector<T>& buffer, std::int64_t n) {
     return buffer.data();
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

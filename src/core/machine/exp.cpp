@@ -2,7 +2,7 @@
 
 #include "clones.hpp"
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 CHAFFINCH_HOT void exp_rows(const float* x, std::int64_t n, float* out) {
     std::int64_t k = 0;
@@ -19,4 +19,4 @@ CHAFFINCH_HOT void exp_rows(const float* x, std::int64_t n, float* out) {
     std::memcpy(out + k, &pack, sizeof(float) * static_cast<std::size_t>(n - k));
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 //   x = n ln 2 + r, |r| <= ln 2 / 2      exp(x) = 2^n exp(r)
 // exp(r) by the Cephes polynomial (Moshier). Relative error below 2e-7 on [-87.3, 88]; exactly 0 below that range
@@ -38,4 +38,4 @@ CHAFFINCH_INLINE void exp_in_place(Pack<double>& x) {
 // out[i] = exp(x[i])
 void exp_rows(const float* x, std::int64_t n, float* out);
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

@@ -7,7 +7,7 @@
 #include <malloc.h>
 #endif
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 // The allocator keeps what was freed for later; some stages free more than all the rest will ever need.
 inline void give_back_memory() {
@@ -16,4 +16,4 @@ inline void give_back_memory() {
 #endif
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

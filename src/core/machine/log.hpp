@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 //   x = 2^n m, sqrt(1/2) <= m < sqrt(2)      log(x) = n ln 2 + log(1 + r), r = m - 1
 // log(1 + r) by the Cephes polynomial (Moshier). For normal positive x only.
@@ -31,4 +31,4 @@ CHAFFINCH_INLINE float row_log(float x) {
     return (r + tail) + n * 0.693359375f;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 // Calls work(block) for every block in [0, blocks), on up to `threads` threads (0: all cores).
 template <class Work> void parallel_blocks(std::size_t blocks, std::size_t threads, Work&& work) {
@@ -36,4 +36,4 @@ template <class Work> void parallel_blocks(std::size_t blocks, std::size_t threa
         if (failure) std::rethrow_exception(failure);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

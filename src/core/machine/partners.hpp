@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <thread>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 class Partners {
   public:
@@ -67,4 +67,4 @@ class Partners {
     int busy_ = 0, alone_ = 0;      // how many runs are left to one thread: of the last time, still to come
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 // Sorts by key(item), a uint32, a digit of up to ten bits after the other from the lowest; stable. scratch is
 // overwritten.
@@ -35,4 +35,4 @@ template <class Item, class Key> void radix_sort(std::vector<Item>& items, std::
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

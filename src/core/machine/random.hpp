@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::machine {
 
 // SplitMix64 (Steele, Lea and Flood 2014): one 64-bit state, a full period, good enough to shuffle with.
 class Random {
@@ -50,4 +50,4 @@ template <class Index> void shuffle(std::span<Index> order, Random& random) {
     for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::machine

@@ -7,19 +7,19 @@
 #include <cmath>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::model {
 
-TreePotentials<float> SpanModel::scored(const SpanColumns& x, const std::uint8_t* open) const {
+structures::TreePotentials<float> SpanModel::scored(const features::SpanColumns& x, const std::uint8_t* open) const {
     thread_local std::vector<std::int64_t> ptr;
     thread_local std::vector<std::int32_t> ids;
-    thread_local AlignedVector<float> rows;
+    thread_local machine::AlignedVector<float> rows;
     ptr.assign(1, 0);
     ids.clear();
     features->extract(x, open, ptr, ids);
-    TreePotentials<float> p = like;
+    structures::TreePotentials<float> p = like;
     p.T = x.T;
-    float* to = room(rows, Spans{x.T}.count() * stride);
-    score_rows(ptr, ids, span.data(), stride, to);
+    float* to = machine::room(rows, structures::Spans{x.T}.count() * stride);
+    scorers::score_rows(ptr, ids, span.data(), stride, to);
     p.span = to;
     p.stride = stride;
     p.roles = true;
@@ -29,13 +29,13 @@ TreePotentials<float> SpanModel::scored(const SpanColumns& x, const std::uint8_t
     return p;
 }
 
-void open_spans(const SpanModel& coarse, const SpanColumns& x, float threshold, std::uint8_t* open) {
-    const Spans spans{x.T};
-    const TreePotentials<float> p = coarse.scored(x, nullptr);
+void open_spans(const SpanModel& coarse, const features::SpanColumns& x, float threshold, std::uint8_t* open) {
+    const structures::Spans spans{x.T};
+    const structures::TreePotentials<float> p = coarse.scored(x, nullptr);
     thread_local std::vector<float> marginals, pairs;
     marginals.resize(static_cast<std::size_t>(spans.count() * p.stride));
     pairs.resize(static_cast<std::size_t>(p.Y * p.Y));
-    const double log_z = tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
+    const double log_z = structures::tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
     const bool any = log_z > -std::numeric_limits<double>::infinity();
     for (std::int64_t s = 0; s < spans.count(); ++s) {
         float sum = 0;
@@ -43,10 +43,10 @@ void open_spans(const SpanModel& coarse, const SpanColumns& x, float threshold, 
         open[s] = !any || sum >= threshold;
     }
     // What the small model likes best must stay, or there might be no tree at all.
-    std::vector<TreeNode> best(static_cast<std::size_t>(2 * x.T - 1));
+    std::vector<structures::TreeNode> best(static_cast<std::size_t>(2 * x.T - 1));
     double score = 0;
-    if (tree_argmax(p, score, best.data()))
-        for (const TreeNode& node : best) open[spans.at(node.start, node.end)] = 1;
+    if (structures::tree_argmax(p, score, best.data()))
+        for (const structures::TreeNode& node : best) open[spans.at(node.start, node.end)] = 1;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::model

@@ -7,21 +7,21 @@
 #include <memory>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::model {
 
 // A linear model of trees. Weights: span [F][stride] (stride = padded(3Y)), left and right [Y][Y].
 struct SpanModel {
-    std::shared_ptr<const SpanFeatures> features;
+    std::shared_ptr<const features::SpanFeatures> features;
     std::vector<float> span, left, right;
     std::int64_t stride;
-    TreePotentials<float> like; // Y and masks; the potentials are filled in
+    structures::TreePotentials<float> like; // Y and masks; the potentials are filled in
     std::vector<std::uint8_t> masks; // what `like` points into
 
     // The potentials of a sentence, in buffers of this thread.
-    TreePotentials<float> scored(const SpanColumns& x, const std::uint8_t* open) const;
+    structures::TreePotentials<float> scored(const features::SpanColumns& x, const std::uint8_t* open) const;
 };
 
 // Spans of two words or more whose probability as a node reaches the threshold under a small model; the whole is one.
-void open_spans(const SpanModel& coarse, const SpanColumns& x, float threshold, std::uint8_t* open); // [S]
+void open_spans(const SpanModel& coarse, const features::SpanColumns& x, float threshold, std::uint8_t* open); // [S]
 
-} // namespace chaffinch
+} // namespace chaffinch::model

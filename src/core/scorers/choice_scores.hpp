@@ -5,11 +5,11 @@
 
 #include <cstddef>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
-void choice_scores(const Examples& x, std::int64_t Y,
+void choice_scores(const features::Examples& x, std::int64_t Y,
                    const float* w, // [F+1][padded(Y)]
                    std::size_t threads,
                    float* out); // [N][Y]
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

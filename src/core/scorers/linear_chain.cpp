@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 namespace {
 
 constexpr std::size_t sentences_per_block = 64;
 
-AlignedVector<float> padded_rows(const float* rows, std::int64_t n, std::int64_t Y, std::int64_t S) {
-    AlignedVector<float> out(static_cast<std::size_t>(n * S), 0.0f);
+machine::AlignedVector<float> padded_rows(const float* rows, std::int64_t n, std::int64_t Y, std::int64_t S) {
+    machine::AlignedVector<float> out(static_cast<std::size_t>(n * S), 0.0f);
     for (std::int64_t i = 0; i < n; ++i) std::copy_n(rows + i * Y, Y, out.data() + i * S);
     return out;
 }
@@ -24,21 +24,21 @@ std::vector<float> copied(const float* values, std::int64_t n) {
 
 // Calls work(n, unary scores, T) for every sentence with a token; `make` gives each block its own workspace.
 template <class Make, class Work>
-void for_each_sentence(const SentenceRows& x, const AlignedVector<float>& w, std::int64_t S, std::size_t threads,
+void for_each_sentence(const SentenceRows& x, const machine::AlignedVector<float>& w, std::int64_t S, std::size_t threads,
                        Make&& make, Work&& work) {
     const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
-    parallel_blocks(blocks, threads, [&](std::size_t b) {
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
         auto workspace = make();
-        AlignedVector<float> scores;
+        machine::AlignedVector<float> scores;
         const std::size_t last = std::min(x.size(), (b + 1) * sentences_per_block);
         for (std::size_t n = b * sentences_per_block; n < last; ++n) {
             const std::int64_t from = x.sentences[n];
             const std::int64_t T = x.sentences[n + 1] - from;
             if (T == 0) continue;
-            float* unary = room(scores, T * S);
+            float* unary = machine::room(scores, T * S);
             score_rows(x.ptr.subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(T + 1)), x.ids,
                        w.data(), S, unary);
-            work(workspace, n, ChainSentence<float>{.unary = unary, .T = T, .stride = S});
+            work(workspace, n, structures::ChainSentence<float>{.unary = unary, .T = T, .stride = S});
         }
     });
 }
@@ -47,12 +47,12 @@ void for_each_sentence(const SentenceRows& x, const AlignedVector<float>& w, std
 
 LinearChain::LinearChain(const float* unary, std::int64_t F, std::int64_t Y, const float* start, const float* end,
                          const float* pair, const float* triple, const float* first, const float* last)
-    : F_(F), Y_(Y), S_(padded(Y)), second_(triple != nullptr), unary_(padded_rows(unary, F, Y, S_)),
+    : F_(F), Y_(Y), S_(machine::padded(Y)), second_(triple != nullptr), unary_(padded_rows(unary, F, Y, S_)),
       pair_(padded_rows(pair, Y, Y, S_)), start_(copied(start, Y)), end_(copied(end, Y)),
       triple_(copied(triple, Y * Y * Y)), first_(copied(first, Y * Y)), last_(copied(last, Y * Y)) {}
 
-ChainPotentials<float> LinearChain::potentials() const {
-    ChainPotentials<float> p{.Y = Y_, .order = second_ ? 2 : 1, .pair = pair_.data(), .pair_stride = S_};
+structures::ChainPotentials<float> LinearChain::potentials() const {
+    structures::ChainPotentials<float> p{.Y = Y_, .order = second_ ? 2 : 1, .pair = pair_.data(), .pair_stride = S_};
     p.start = start_.data();
     p.end = end_.data();
     if (second_) {
@@ -65,14 +65,14 @@ ChainPotentials<float> LinearChain::potentials() const {
 
 void LinearChain::tag(const SentenceRows& x, std::size_t threads, std::span<std::int32_t> labels) const {
     const auto make = [&] {
-        ChainViterbi<float> viterbi;
+        structures::ChainViterbi<float> viterbi;
         viterbi.prepare(potentials());
         return viterbi;
     };
     for_each_sentence(x, unary_, S_, threads, make,
-                      [&](ChainViterbi<float>& viterbi, std::size_t n, const ChainSentence<float>& sentence) {
+                      [&](structures::ChainViterbi<float>& viterbi, std::size_t n, const structures::ChainSentence<float>& sentence) {
                           std::int32_t* out = labels.data() + x.sentences[n];
-                          const Found best = viterbi(sentence, out);
+                          const structures::Found best = viterbi(sentence, out);
                           if (best.blocked >= 0) broken(sentence, best.blocked, out);
                       });
 }
@@ -80,13 +80,13 @@ void LinearChain::tag(const SentenceRows& x, std::size_t threads, std::span<std:
 void LinearChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                         std::span<double> scores, std::span<std::int64_t> found) const {
     const auto make = [&] {
-        ChainViterbi<float> viterbi;
+        structures::ChainViterbi<float> viterbi;
         viterbi.prepare(potentials());
         return viterbi;
     };
     std::ranges::fill(found, 0);
     for_each_sentence(x, unary_, S_, threads, make,
-                      [&](ChainViterbi<float>& viterbi, std::size_t n, const ChainSentence<float>& sentence) {
+                      [&](structures::ChainViterbi<float>& viterbi, std::size_t n, const structures::ChainSentence<float>& sentence) {
                           std::int32_t* out = labels.data() + k * x.sentences[n];
                           double* values = scores.data() + static_cast<std::int64_t>(n) * k;
                           std::int64_t blocked = -1;
@@ -102,15 +102,15 @@ void LinearChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threa
 void LinearChain::marginals(const SentenceRows& x, std::size_t threads, std::span<float> out,
                             std::span<double> log_z) const {
     const auto make = [&] {
-        ChainMarginals<float> marginals;
+        structures::ChainMarginals<float> marginals;
         marginals.prepare(potentials());
         return marginals;
     };
     std::ranges::fill(log_z, 0.0);
     for_each_sentence(x, unary_, S_, threads, make,
-                      [&](ChainMarginals<float>& marginals, std::size_t n, const ChainSentence<float>& sentence) {
+                      [&](structures::ChainMarginals<float>& marginals, std::size_t n, const structures::ChainSentence<float>& sentence) {
                           float* rows = out.data() + x.sentences[n] * Y_;
-                          const Found z = marginals(sentence, {.unary = rows, .unary_stride = Y_});
+                          const structures::Found z = marginals(sentence, {.unary = rows, .unary_stride = Y_});
                           log_z[n] = z.value;
                           if (z.blocked >= 0) {
                               std::vector<std::int32_t> labels(static_cast<std::size_t>(sentence.T));
@@ -123,22 +123,22 @@ void LinearChain::marginals(const SentenceRows& x, std::size_t threads, std::spa
 }
 
 // Positions from `blocked` on get label 0; the rest is the best way into it, or else one label 0 more.
-void LinearChain::broken(const ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const {
+void LinearChain::broken(const structures::ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const {
     std::int64_t p = std::min(blocked, x.T - 1);
     std::fill(labels + p, labels + x.T, 0);
-    ChainPotentials<float> into = potentials();
+    structures::ChainPotentials<float> into = potentials();
     into.last = nullptr;
     std::vector<float> to_first(static_cast<std::size_t>(Y_));
     for (std::int64_t y = 0; y < Y_; ++y) to_first[y] = second_ ? 0.0f : pair_[y * S_];
     into.end = to_first.data();
-    ChainViterbi<float> viterbi;
+    structures::ChainViterbi<float> viterbi;
     viterbi.prepare(into);
     for (; p > 0; --p) {
-        ChainSentence<float> beginning = x;
+        structures::ChainSentence<float> beginning = x;
         beginning.T = p;
         if (viterbi(beginning, labels).blocked < 0) return;
         labels[p - 1] = 0;
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 // Sentences as rows of features.
 struct SentenceRows {
@@ -48,14 +48,14 @@ class LinearChain {
                    std::span<double> log_z) const;  // [N]
 
   private:
-    ChainPotentials<float> potentials() const;
-    void broken(const ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const;
+    structures::ChainPotentials<float> potentials() const;
+    void broken(const structures::ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const;
 
     std::int64_t F_, Y_, S_;
     bool second_;
-    AlignedVector<float> unary_; // [F][S]
-    AlignedVector<float> pair_;  // [Y][S]
+    machine::AlignedVector<float> unary_; // [F][S]
+    machine::AlignedVector<float> pair_;  // [Y][S]
     std::vector<float> start_, end_, triple_, first_, last_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

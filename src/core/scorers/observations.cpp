@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 namespace {
 
@@ -17,31 +17,31 @@ bool is_zero(const float* row, std::int64_t S) {
 // R rows of x against P packs of columns of w: the block of sums stays in registers.
 template <int R, int P>
 CHAFFINCH_INLINE void dense_block(const float* x, std::int64_t D, const float* w, std::int64_t S, float* out) {
-    Pack<float> sum[R][P] = {};
+    machine::Pack<float> sum[R][P] = {};
     for (std::int64_t d = 0; d < D; ++d) {
-        Pack<float> row[P];
-        for (int p = 0; p < P; ++p) get(row[p], w + d * S + p * lanes);
+        machine::Pack<float> row[P];
+        for (int p = 0; p < P; ++p) machine::get(row[p], w + d * S + p * machine::lanes);
         for (int r = 0; r < R; ++r) {
             const float v = x[r * D + d];
             for (int p = 0; p < P; ++p) sum[r][p] += v * row[p];
         }
     }
     for (int r = 0; r < R; ++r)
-        for (int p = 0; p < P; ++p) put(out + r * S + p * lanes, sum[r][p]);
+        for (int p = 0; p < P; ++p) machine::put(out + r * S + p * machine::lanes, sum[r][p]);
 }
 
 template <int R>
 CHAFFINCH_INLINE void dense_rows(const float* x, std::int64_t D, const float* w, std::int64_t S, float* out) {
     std::int64_t y = 0;
-    for (; y + 2 * lanes <= S; y += 2 * lanes) dense_block<R, 2>(x, D, w + y, S, out + y);
-    for (; y + lanes <= S; y += lanes) dense_block<R, 1>(x, D, w + y, S, out + y);
+    for (; y + 2 * machine::lanes <= S; y += 2 * machine::lanes) dense_block<R, 2>(x, D, w + y, S, out + y);
+    for (; y + machine::lanes <= S; y += machine::lanes) dense_block<R, 1>(x, D, w + y, S, out + y);
 }
 
 float dot(const float* a, const float* b, std::int64_t n) {
-    float sum[lanes] = {};
+    float sum[machine::lanes] = {};
     std::int64_t k = 0;
-    for (; k + lanes <= n; k += lanes)
-        for (std::int64_t l = 0; l < lanes; ++l) sum[l] += a[k + l] * b[k + l];
+    for (; k + machine::lanes <= n; k += machine::lanes)
+        for (std::int64_t l = 0; l < machine::lanes; ++l) sum[l] += a[k + l] * b[k + l];
     float total = 0;
     for (const float s : sum) total += s;
     for (; k < n; ++k) total += a[k] * b[k];
@@ -225,4 +225,4 @@ void MonomialObservations::gram(std::int64_t from, std::int64_t T, float* G) {
         }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 class SparseObservations {
   public:
@@ -103,4 +103,4 @@ void dense_score(const float* x, std::int64_t T, std::int64_t D, const float* w,
 // w[d][y] += step sum over t of x[t][d] delta[t][y].
 void dense_add(const float* x, std::int64_t T, std::int64_t D, const float* delta, float step, std::int64_t S, float* w);
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 CHAFFINCH_HOT void score_parts(const PartRows& x, std::span<const double> w, std::span<double> out) {
     for (std::int64_t p = 0; p < x.parts(); ++p) {
@@ -49,4 +49,4 @@ double parts_dot(std::span<const double> a, std::span<const double> b) {
     return total;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 struct PartRows {
     std::span<const std::int64_t> ptr; // [P+1]  row bounds
@@ -34,4 +34,4 @@ double parts_squared_length(const PartRows& x, std::span<const double> delta);
 // sum over parts p of a[p] b[p]; a part of weight 0 on one side adds nothing even at -inf.
 double parts_dot(std::span<const double> a, std::span<const double> b);
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 namespace {
 
@@ -15,16 +15,16 @@ constexpr float lowest = 1e-30f;
 
 // Calls work(lattice, n) for every sentence with a token, its lattice built under each pruning until work is content.
 template <class Work>
-void for_each_lattice(const SentenceRows& x, const LatticeWeights& w, const Pruning& pruning, std::size_t threads, Work&& work) {
+void for_each_lattice(const SentenceRows& x, const structures::LatticeWeights& w, const structures::Pruning& pruning, std::size_t threads, Work&& work) {
     const std::size_t blocks = (x.size() + sentences_per_block - 1) / sentences_per_block;
-    parallel_blocks(blocks, threads, [&](std::size_t b) {
-        Lattice lattice;
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
+        structures::Lattice lattice;
         const std::size_t last = std::min(x.size(), (b + 1) * sentences_per_block);
         for (std::size_t n = b * sentences_per_block; n < last; ++n) {
             const auto from = static_cast<std::size_t>(x.sentences[n]);
             const auto T = static_cast<std::size_t>(x.sentences[n + 1]) - from;
             if (T == 0) continue;
-            for (Pruning tried = pruning;;) {
+            for (structures::Pruning tried = pruning;;) {
                 lattice.build(w, x.ptr.subspan(from, T + 1), x.ids, tried);
                 const bool all = tried.threshold <= lowest;
                 if (work(lattice, n, all) || all) break;
@@ -36,7 +36,7 @@ void for_each_lattice(const SentenceRows& x, const LatticeWeights& w, const Prun
 
 } // namespace
 
-LatticeWeights PrunedChain::weights() const {
+structures::LatticeWeights PrunedChain::weights() const {
     return {.rows = {ptr_, labels_, weights_},
             .Y = labels(),
             .start = start_.data(),
@@ -47,7 +47,7 @@ LatticeWeights PrunedChain::weights() const {
 void PrunedChain::kbest(const SentenceRows& x, std::int64_t k, std::size_t threads, std::span<std::int32_t> labels,
                         std::span<double> scores, std::span<std::int64_t> found) const {
     std::ranges::fill(found, 0);
-    for_each_lattice(x, weights(), pruning_, threads, [&](Lattice& lattice, std::size_t n, bool last) {
+    for_each_lattice(x, weights(), pruning_, threads, [&](structures::Lattice& lattice, std::size_t n, bool last) {
         std::int32_t* out = labels.data() + k * x.sentences[n];
         double* values = scores.data() + static_cast<std::int64_t>(n) * k;
         found[n] = lattice.best(k, out, values);
@@ -66,7 +66,7 @@ void PrunedChain::marginals(const SentenceRows& x, std::size_t threads, std::spa
     const std::int64_t Y = labels();
     std::ranges::fill(out, 0.0f);
     std::ranges::fill(log_z, 0.0);
-    for_each_lattice(x, weights(), pruning_, threads, [&](Lattice& lattice, std::size_t n, bool last) {
+    for_each_lattice(x, weights(), pruning_, threads, [&](structures::Lattice& lattice, std::size_t n, bool last) {
         log_z[n] = lattice.sum();
         const bool possible = log_z[n] > -std::numeric_limits<double>::infinity();
         for (std::int64_t t = 0; t < lattice.T() && (possible || last); ++t) {
@@ -84,7 +84,7 @@ void PrunedChain::marginals(const SentenceRows& x, std::size_t threads, std::spa
 
 std::int64_t PrunedChain::states(const SentenceRows& x, std::size_t threads) const {
     std::vector<std::int64_t> counts(x.size(), 0);
-    for_each_lattice(x, weights(), pruning_, threads, [&](Lattice& lattice, std::size_t n, bool) {
+    for_each_lattice(x, weights(), pruning_, threads, [&](structures::Lattice& lattice, std::size_t n, bool) {
         for (std::int64_t t = 0; t < lattice.T(); ++t) counts[n] += static_cast<std::int64_t>(lattice.states(t).size());
         return true;
     });
@@ -93,4 +93,4 @@ std::int64_t PrunedChain::states(const SentenceRows& x, std::size_t threads) con
     return sum;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

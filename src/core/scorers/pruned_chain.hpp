@@ -4,14 +4,14 @@
 #include "lattice.hpp"
 #include "linear_chain.hpp"
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 // Where the states of a sentence allow no labelling, the threshold is lowered until one is possible; where all labels
 // allow none, every token has the likeliest of its own.
 class PrunedChain {
   public:
     PrunedChain(std::vector<std::int64_t> ptr, std::vector<std::uint16_t> labels, std::vector<float> weights,
-                std::vector<float> start, std::vector<float> end, std::vector<float> pair, const Pruning& pruning)
+                std::vector<float> start, std::vector<float> end, std::vector<float> pair, const structures::Pruning& pruning)
         : ptr_(std::move(ptr)), labels_(std::move(labels)), weights_(std::move(weights)), start_(std::move(start)),
           end_(std::move(end)), pair_(std::move(pair)), pruning_(pruning) {}
 
@@ -29,12 +29,12 @@ class PrunedChain {
     std::int64_t states(const SentenceRows& x, std::size_t threads) const;
 
   private:
-    LatticeWeights weights() const;
+    structures::LatticeWeights weights() const;
 
     std::vector<std::int64_t> ptr_;
     std::vector<std::uint16_t> labels_;
     std::vector<float> weights_, start_, end_, pair_;
-    Pruning pruning_;
+    structures::Pruning pruning_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

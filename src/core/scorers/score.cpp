@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 namespace {
 
@@ -24,25 +24,25 @@ constexpr std::int64_t most_packs = 8; // of a row that are summed in registers 
 template <std::int64_t P>
 CHAFFINCH_INLINE void sum_packs(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
                                 std::int64_t S, float* out) {
-    Pack<float> sum[P] = {};
+    machine::Pack<float> sum[P] = {};
     for (std::int64_t k = 0; k < n; ++k) {
-        if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * lanes);
+        if (k + ahead < more) prefetch_row(w + ids[k + ahead] * S, P * machine::lanes);
         const float* row = w + ids[k] * S;
         for (std::int64_t p = 0; p < P; ++p) {
-            Pack<float> part;
-            std::memcpy(&part, row + p * lanes, sizeof part);
+            machine::Pack<float> part;
+            std::memcpy(&part, row + p * machine::lanes, sizeof part);
             sum[p] += part;
         }
     }
-    for (std::int64_t p = 0; p < P; ++p) std::memcpy(out + p * lanes, &sum[p], sizeof sum[p]);
+    for (std::int64_t p = 0; p < P; ++p) std::memcpy(out + p * machine::lanes, &sum[p], sizeof sum[p]);
 }
 
 // `more` ids follow, n of them are summed.
 CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, std::int64_t n, std::int64_t more, const float* w,
                               std::int64_t S, float* out) {
     std::int64_t y = 0;
-    for (; y + most_packs * lanes <= S; y += most_packs * lanes) sum_packs<most_packs>(ids, n, more, w + y, S, out + y);
-    switch ((S - y) / lanes) {
+    for (; y + most_packs * machine::lanes <= S; y += most_packs * machine::lanes) sum_packs<most_packs>(ids, n, more, w + y, S, out + y);
+    switch ((S - y) / machine::lanes) {
     case 1: sum_packs<1>(ids, n, more, w + y, S, out + y); break;
     case 2: sum_packs<2>(ids, n, more, w + y, S, out + y); break;
     case 3: sum_packs<3>(ids, n, more, w + y, S, out + y); break;
@@ -52,7 +52,7 @@ CHAFFINCH_INLINE void sum_row(const std::int32_t* ids, std::int64_t n, std::int6
     case 7: sum_packs<7>(ids, n, more, w + y, S, out + y); break;
     default: break;
     }
-    y += (S - y) / lanes * lanes;
+    y += (S - y) / machine::lanes * machine::lanes;
     for (std::int64_t rest = y; rest < S; ++rest) { // a stride that is no whole number of packs
         out[rest] = 0;
         for (std::int64_t k = 0; k < n; ++k) out[rest] += w[ids[k] * S + rest];
@@ -110,4 +110,4 @@ bool all_below(std::span<const std::int32_t> ids, std::int64_t F) {
     return std::ranges::all_of(ids, [F](std::int32_t f) { return f >= 0 && f < F; });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

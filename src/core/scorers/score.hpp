@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 void score_rows(std::span<const std::int64_t> ptr, // [T+1]  row bounds into ids; need not start at 0
                 std::span<const std::int32_t> ids, // [nnz]  feature ids
@@ -31,4 +31,4 @@ double squared_length(std::span<const std::int64_t> ptr, std::span<const std::in
 
 bool all_below(std::span<const std::int32_t> ids, std::int64_t F);
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

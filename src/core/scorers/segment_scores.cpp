@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 SegmentShape::SegmentShape(std::int64_t tokens, std::int64_t spans, std::int64_t length, std::span<const std::int32_t> lengths)
     : F(tokens), G(spans), Y(static_cast<std::int64_t>(lengths.size())), L(length), longest(lengths),
-      padded_places_(padded(places())), padded_labels_(padded(Y)) {}
+      padded_places_(machine::padded(places())), padded_labels_(machine::padded(Y)) {}
 
 void score_segments(const SegmentShape& shape, const SegmentRows& rows, std::int64_t n, const float* w, float scale,
                     const float* cost, SegmentWorkspace& out) {
     const std::int64_t at = rows.sentences[n], T = rows.sentences[n + 1] - at;
     const std::int64_t Y = shape.Y, L = shape.L, S = shape.S(), Z = shape.Z();
-    float *places = room(out.places, T * S), *spans = room(out.spans, T * L * Z);
+    float *places = machine::room(out.places, T * S), *spans = machine::room(out.spans, T * L * Z);
     score_rows(rows.token_ptr.subspan(at, T + 1), rows.token_ids, w, S, places);
     score_rows(rows.span_ptr.subspan(at * L, T * L + 1), rows.span_ids, w + shape.span_at(), Z, spans);
     for (std::int64_t k = 0; k < T * S; ++k) places[k] = scale * places[k] + (cost ? cost[k] : 0);
-    double* summed = room(out.summed, (T + 1) * Y);
+    double* summed = machine::room(out.summed, (T + 1) * Y);
     std::fill_n(summed, Y, 0.0);
     for (std::int64_t t = 0; t < T; ++t)
         for (std::int64_t y = 0; y < Y; ++y)
@@ -46,4 +46,4 @@ void score_segments(const SegmentShape& shape, const SegmentRows& rows, std::int
     out.view = {T, L, Y, out.segment, out.pair, out.start, out.end};
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::scorers {
 
 enum Place : std::int64_t { alone, first, inside, last };
 
@@ -52,15 +52,15 @@ struct SegmentRows {
 
 // Room for one sentence.
 struct SegmentWorkspace {
-    AlignedVector<float> places;  // [T][S] scores of tokens by place
-    AlignedVector<float> spans;   // [T L][Z]
-    AlignedVector<double> summed; // [T+1][Y] running sums of the place inside
+    machine::AlignedVector<float> places;  // [T][S] scores of tokens by place
+    machine::AlignedVector<float> spans;   // [T L][Z]
+    machine::AlignedVector<double> summed; // [T+1][Y] running sums of the place inside
     std::vector<double> segment, pair, start, end;
-    SegmentScores view;
+    structures::SegmentScores view;
 };
 
 // The scores of sentence n under scale * w. cost: [T][S] added to the places; or null.
 void score_segments(const SegmentShape& shape, const SegmentRows& rows, std::int64_t n, const float* w, float scale,
                     const float* cost, SegmentWorkspace& out);
 
-} // namespace chaffinch
+} // namespace chaffinch::scorers

@@ -14,7 +14,7 @@
 #include <limits>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 struct Top {
     float value;
@@ -56,12 +56,12 @@ class Agenda {
         bounds_.assign(1, 0);
         std::int64_t n = T, total = 0;
         do {
-            n = padded(n);
+            n = machine::padded(n);
             total += n;
             bounds_.push_back(total);
-            n /= lanes;
+            n /= machine::lanes;
         } while (n > 1);
-        room(nodes_, total);
+        machine::room(nodes_, total);
         std::fill_n(nodes_.data(), total, never);
     }
 
@@ -70,10 +70,10 @@ class Agenda {
 
     void refresh(std::int64_t first, std::int64_t last) {
         for (std::size_t level = 0; level + 2 < bounds_.size(); ++level) {
-            first /= lanes, last /= lanes;
+            first /= machine::lanes, last /= machine::lanes;
             const float* children = nodes_.data() + bounds_[level];
             float* parents = nodes_.data() + bounds_[level + 1];
-            for (std::int64_t i = first; i <= last; ++i) parents[i] = highest(children + i * lanes);
+            for (std::int64_t i = first; i <= last; ++i) parents[i] = highest(children + i * machine::lanes);
         }
     }
 
@@ -81,16 +81,16 @@ class Agenda {
     std::int64_t best() const {
         std::int64_t at = 0;
         for (std::size_t level = bounds_.size() - 1; level-- > 0;) {
-            const Top top = first_highest(nodes_.data() + bounds_[level] + at * lanes);
+            const Top top = first_highest(nodes_.data() + bounds_[level] + at * machine::lanes);
             if (top.value == never) return -1;
-            at = at * lanes + top.place;
+            at = at * machine::lanes + top.place;
         }
         return at;
     }
 
   private:
-    AlignedVector<float> nodes_;        // the positions, then each level above them
+    machine::AlignedVector<float> nodes_;        // the positions, then each level above them
     std::vector<std::int64_t> bounds_; // where levels begin, and the end
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::search

@@ -2,7 +2,7 @@
 
 #include "score.hpp"
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 void Beam::open(const Observed& x, std::int64_t n, const float* w) {
     x_ = x;
@@ -12,8 +12,8 @@ void Beam::open(const Observed& x, std::int64_t n, const float* w) {
     if (static_cast<std::int64_t>(items_.size()) < T_) items_.resize(static_cast<std::size_t>(T_));
     history_.assign(static_cast<std::size_t>(context_.left()), context_.start());
     if (T_ == 0) return;
-    score_rows(x.examples.ptr.subspan(static_cast<std::size_t>(from_), static_cast<std::size_t>(T_ + 1)), x.examples.ids, w,
-               S_, room(features_, T_ * S_));
+    scorers::score_rows(x.examples.ptr.subspan(static_cast<std::size_t>(from_), static_cast<std::size_t>(T_ + 1)), x.examples.ids, w,
+               S_, machine::room(features_, T_ * S_));
     if (!automaton_) return;
     const std::int64_t Q = automaton_->states();
     can_end_.assign(static_cast<std::size_t>((T_ + 1) * Q), 0);
@@ -98,8 +98,8 @@ void Beam::scores(std::int64_t t, const std::int32_t* here, float* out) {
     sum_rows({&alone, 1}, w_, rows_.data(), context_.size(), S_, features_.data() + t * S_, out, &best);
 }
 
-Tally online_epoch(BeamSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order) {
+learners::Tally online_epoch(BeamSearch& search, learners::AnyRule& rule, learners::OnlineWeights& weights, std::span<const std::int64_t> order) {
     return std::visit([&](auto& r) { return online_epoch(search, r, weights, order); }, rule);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::search

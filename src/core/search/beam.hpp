@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 // The beginnings kept after each position.
 class Beam {
@@ -29,7 +29,7 @@ class Beam {
     };
 
     Beam(const LabelContext& context, const LabelAutomaton* automaton, std::int64_t width)
-        : context_(context), automaton_(automaton), K_(width), Y_(context.labels()), S_(padded(Y_)),
+        : context_(context), automaton_(automaton), K_(width), Y_(context.labels()), S_(machine::padded(Y_)),
           row_(static_cast<std::size_t>(S_)), rows_(static_cast<std::size_t>(context.size())) {}
 
     void open(const Observed& x, std::int64_t n, const float* w);
@@ -72,8 +72,8 @@ class Beam {
     std::vector<std::uint8_t> can_end_;        // [T+1][states] may the rest be filled from this state?
     std::vector<Candidate> candidates_;
     std::vector<std::int32_t> codes_;
-    AlignedVector<float> features_; // [T][S]
-    AlignedVector<float> row_;
+    machine::AlignedVector<float> features_; // [T][S]
+    machine::AlignedVector<float> row_;
     std::vector<std::int32_t> rows_;
 };
 
@@ -89,12 +89,12 @@ class BeamSearch {
         : x_(x), gold_(gold), context_(context), settings_(settings), beam_(context, automaton, settings.width),
           update_(1) {}
 
-    const SentenceRows& examples() const { return x_.examples; }
+    const scorers::SentenceRows& examples() const { return x_.examples; }
 
-    template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
+    template <class Rule> learners::Tally learn(std::int64_t n, learners::OnlineWeights& weights, Rule& rule) {
         beam_.open(x_, n, weights.w());
         const std::int64_t T = beam_.length();
-        Tally tally{.decisions = T};
+        learners::Tally tally{.decisions = T};
         if (T > 0) {
             const std::int32_t* y = gold_.data() + beam_.first_token();
             const std::int64_t end = violation(y, T, Rule::augmented);
@@ -114,7 +114,7 @@ class BeamSearch {
     // The end of the beginning to learn from; -1: the gold labelling won.
     std::int64_t violation(const std::int32_t* y, std::int64_t T, bool augmented) {
         const std::int32_t* here = beam_.coded(y, T);
-        gold_row_.resize(static_cast<std::size_t>(padded(context_.labels())));
+        gold_row_.resize(static_cast<std::size_t>(machine::padded(context_.labels())));
         double gold = 0, worst = 0;
         std::int64_t end = -1;
         for (std::int64_t t = 0; t < T; ++t) {
@@ -131,22 +131,22 @@ class BeamSearch {
         return beam_.layer(T - 1).front().gold ? -1 : T - 1;
     }
 
-    template <class Rule> void correct(const std::int32_t* y, std::int64_t end, OnlineWeights& weights, Rule& rule) {
-        Update& d = update_.front();
+    template <class Rule> void correct(const std::int32_t* y, std::int64_t end, learners::OnlineWeights& weights, Rule& rule) {
+        learners::Update& d = update_.front();
         d.clear();
         d.cost = 0;
         for (std::int64_t t = 0; t <= end; ++t) d.cost += y[t] != y_hat_[t];
         add_cells(y, end, 1, d);
         add_cells(y_hat_.data(), end, -1, d);
-        const std::int64_t cells = context_.rows() * padded(context_.labels());
+        const std::int64_t cells = context_.rows() * machine::padded(context_.labels());
         if (cells > weights.size()) weights.grow(cells);
         rule(weights, std::span(update_));
     }
 
     // Cells of the positions where label or context differ from the other labelling; the rest cancels.
-    void add_cells(const std::int32_t* labels, std::int64_t end, float coefficient, Update& out) {
+    void add_cells(const std::int32_t* labels, std::int64_t end, float coefficient, learners::Update& out) {
         const std::int32_t* y = gold_.data() + beam_.first_token();
-        const std::int64_t S = padded(context_.labels()), from = beam_.first_token();
+        const std::int64_t S = machine::padded(context_.labels()), from = beam_.first_token();
         const std::int32_t* here = beam_.coded(labels, end + 1);
         std::int64_t differs = -1; // the last position where gold and prediction differ
         for (std::int64_t t = 0; t <= end; ++t) {
@@ -168,11 +168,11 @@ class BeamSearch {
     LabelContext& context_;
     BeamSettings settings_;
     Beam beam_;
-    std::vector<Update> update_;
+    std::vector<learners::Update> update_;
     std::vector<std::int32_t> y_hat_;
-    AlignedVector<float> gold_row_;
+    machine::AlignedVector<float> gold_row_;
 };
 
-Tally online_epoch(BeamSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order);
+learners::Tally online_epoch(BeamSearch& search, learners::AnyRule& rule, learners::OnlineWeights& weights, std::span<const std::int64_t> order);
 
-} // namespace chaffinch
+} // namespace chaffinch::search

@@ -1,10 +1,10 @@
 #include "incremental.hpp"
 
-namespace chaffinch {
+namespace chaffinch::search {
 
-Tally online_epoch(IncrementalSearch& search, AnyRule& rule, OnlineWeights& weights,
+learners::Tally online_epoch(IncrementalSearch& search, learners::AnyRule& rule, learners::OnlineWeights& weights,
                    std::span<const std::int64_t> order) {
     return std::visit([&](auto& r) { return online_epoch(search, r, weights, order); }, rule);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::search

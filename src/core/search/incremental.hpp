@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 enum class Direction { left_to_right, easiest_first };
 
@@ -117,12 +117,12 @@ class IncrementalSearch {
 
     void own(double share) { settings_.own = share; }
 
-    const SentenceRows& examples() const { return x_.examples; }
+    const scorers::SentenceRows& examples() const { return x_.examples; }
 
-    template <class Rule> Tally learn(std::int64_t n, OnlineWeights& weights, Rule& rule) {
+    template <class Rule> learners::Tally learn(std::int64_t n, learners::OnlineWeights& weights, Rule& rule) {
         __builtin_prefetch(gold_.data() + x_.examples.sentences[n]);
         state_.open(x_, n);
-        Tally tally;
+        learners::Tally tally;
         if (state_.length() == 0) return tally;
         const std::int32_t* y = gold_.data() + state_.first_token();
         if (settings_.direction == Direction::left_to_right)
@@ -133,7 +133,7 @@ class IncrementalSearch {
     }
 
   private:
-    template <class Rule> void learn_forward(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
+    template <class Rule> void learn_forward(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         const std::int64_t T = state_.length();
         state_.gather(0, T - 1, weights.w());
         for (std::int64_t t = 0; t < T; ++t) {
@@ -153,7 +153,7 @@ class IncrementalSearch {
         }
     }
 
-    template <class Rule> void learn_easiest(const std::int32_t* y, OnlineWeights& weights, Rule& rule, Tally& tally) {
+    template <class Rule> void learn_easiest(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         state_.decide_known();
         frontier_.open(weights.w());
         int tries = 0;
@@ -187,7 +187,7 @@ class IncrementalSearch {
         }
     }
 
-    std::int32_t kept(std::int32_t label, std::int32_t gold, Tally& tally) {
+    std::int32_t kept(std::int32_t label, std::int32_t gold, learners::Tally& tally) {
         ++tally.decisions;
         if (label == gold) return gold;
         ++tally.mistakes;
@@ -195,7 +195,7 @@ class IncrementalSearch {
         return own ? label : gold;
     }
 
-    void fix(std::int64_t t, std::int32_t y, bool moved, const OnlineWeights& weights) {
+    void fix(std::int64_t t, std::int32_t y, bool moved, const learners::OnlineWeights& weights) {
         if (!moved) {
             frontier_.decide(t, y);
         } else {
@@ -216,20 +216,20 @@ class IncrementalSearch {
 
     // w moves towards label y at position r and away from y_hat at t.
     template <class Rule>
-    void correct(std::int64_t r, std::int32_t y, std::int64_t t, std::int32_t y_hat, OnlineWeights& weights, Rule& rule,
-                 Tally& tally) {
-        Update& d = update_.front();
+    void correct(std::int64_t r, std::int32_t y, std::int64_t t, std::int32_t y_hat, learners::OnlineWeights& weights, Rule& rule,
+                 learners::Tally& tally) {
+        learners::Update& d = update_.front();
         d.clear();
         add_cells(r, y, 1, d);
         add_cells(t, y_hat, -1, d);
-        const std::int64_t cells = context_.rows() * padded(context_.labels());
+        const std::int64_t cells = context_.rows() * machine::padded(context_.labels());
         if (cells > weights.size()) weights.grow(cells);
         rule(weights, std::span(update_));
         ++tally.updates;
     }
 
-    void add_cells(std::int64_t t, std::int32_t y, float coefficient, Update& out) {
-        const std::int64_t S = padded(context_.labels()), at = state_.first_token() + t;
+    void add_cells(std::int64_t t, std::int32_t y, float coefficient, learners::Update& out) {
+        const std::int64_t S = machine::padded(context_.labels()), at = state_.first_token() + t;
         for (std::int64_t k = x_.examples.ptr[at]; k < x_.examples.ptr[at + 1]; ++k)
             out.add(x_.examples.ids[k] * S + y, coefficient);
         for (std::int64_t l = 0; l < context_.size(); ++l) {
@@ -244,10 +244,10 @@ class IncrementalSearch {
     IncrementalSettings settings_;
     LabelState state_;
     Frontier frontier_;
-    Random random_;
-    std::vector<Update> update_;
+    machine::Random random_;
+    std::vector<learners::Update> update_;
 };
 
-Tally online_epoch(IncrementalSearch& search, AnyRule& rule, OnlineWeights& weights, std::span<const std::int64_t> order);
+learners::Tally online_epoch(IncrementalSearch& search, learners::AnyRule& rule, learners::OnlineWeights& weights, std::span<const std::int64_t> order);
 
-} // namespace chaffinch
+} // namespace chaffinch::search

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 namespace {
 
@@ -12,7 +12,7 @@ constexpr std::size_t sentences_per_block = 64;
 
 template <class Work> void by_block(std::size_t sentences, std::size_t threads, Work&& work) {
     const std::size_t blocks = (sentences + sentences_per_block - 1) / sentences_per_block;
-    parallel_blocks(blocks, threads, [&](std::size_t b) {
+    machine::parallel_blocks(blocks, threads, [&](std::size_t b) {
         work(b * sentences_per_block, std::min(sentences, (b + 1) * sentences_per_block));
     });
 }
@@ -25,7 +25,7 @@ IncrementalTagger::IncrementalTagger(std::int64_t F, std::int64_t Y, std::span<c
                                      std::span<const std::uint64_t> context_key, std::span<const float> context_weights,
                                      std::optional<LabelAutomaton> automaton)
     : F_(F), context_(F, Y, std::move(templates)), automaton_(std::move(automaton)) {
-    const std::int64_t S = padded(Y);
+    const std::int64_t S = machine::padded(Y);
     for (std::size_t c = 0; c < context_key.size(); ++c) context_.set(context_template[c], context_key[c]);
     w_.assign(static_cast<std::size_t>(context_.rows() * S), 0.0f);
     for (std::int64_t f = 0; f < F; ++f) std::copy_n(unary.data() + f * Y, Y, w_.data() + f * S);
@@ -82,4 +82,4 @@ void IncrementalTagger::beam(const Observed& x, std::int64_t width, std::int64_t
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::search

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 // What to write down of each decision, by token. A null pointer: not wanted.
 struct Decisions {
@@ -47,7 +47,7 @@ class IncrementalTagger {
     std::int64_t F_;
     LabelContext context_;
     std::optional<LabelAutomaton> automaton_;
-    AlignedVector<float> w_;
+    machine::AlignedVector<float> w_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::search

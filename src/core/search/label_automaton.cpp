@@ -4,7 +4,7 @@
 #include <bit>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 namespace {
 
@@ -147,4 +147,4 @@ bool LegalLabels::step_backward(std::int64_t t) {
     return true;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::search

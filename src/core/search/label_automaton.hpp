@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 class LabelAutomaton {
   public:
@@ -90,4 +90,4 @@ class LegalLabels {
     std::vector<Word> open_forward_, open_backward_; // of the longest sentence so far, while nothing was decided
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::search

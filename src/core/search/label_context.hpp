@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 // Keys below a known span to rows. A small span is a plain array, a large one open addressing, at most 60 % full.
 class ContextIndex {
@@ -240,4 +240,4 @@ class LabelContext {
     std::int64_t left_ = 0, right_ = 0, columns_ = 0;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::search

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 namespace {
 
@@ -19,7 +19,7 @@ struct TopTwo {
     std::int32_t place;
 };
 
-CHAFFINCH_INLINE TopTwo top_two(const Pack<float>& values) {
+CHAFFINCH_INLINE TopTwo top_two(const machine::Pack<float>& values) {
     typedef float Four __attribute__((vector_size(16)));
     typedef std::int32_t Marks __attribute__((vector_size(sizeof values)));
     typedef std::uint64_t Halves __attribute__((vector_size(sizeof values)));
@@ -43,10 +43,10 @@ CHAFFINCH_INLINE TopTwo top_two(const Pack<float>& values) {
 // The sums of one pack of labels, which are columns 0 .. 7 of w, base and out, and the highest of them.
 CHAFFINCH_INLINE TopTwo sum_pack(const float* w, const std::int32_t* rows, std::int64_t L, std::int64_t S, const float* base,
                                  float* out) {
-    Pack<float> s0, s1{}, s2{}, s3{}, row;
-    get(s0, base);
-    const auto add = [&](std::int64_t i, Pack<float>& sum) __attribute__((always_inline)) {
-        get(row, w + rows[i] * S);
+    machine::Pack<float> s0, s1{}, s2{}, s3{}, row;
+    machine::get(s0, base);
+    const auto add = [&](std::int64_t i, machine::Pack<float>& sum) __attribute__((always_inline)) {
+        machine::get(row, w + rows[i] * S);
         sum += row;
     };
     std::int64_t i = 0;
@@ -55,7 +55,7 @@ CHAFFINCH_INLINE TopTwo sum_pack(const float* w, const std::int32_t* rows, std::
     if (i + 1 < L) add(i + 1, s1);
     if (i + 2 < L) add(i + 2, s2);
     s0 = (s0 + s1) + (s2 + s3);
-    put(out, s0);
+    machine::put(out, s0);
     return top_two(s0);
 }
 
@@ -63,9 +63,9 @@ CHAFFINCH_INLINE TopTwo sum_pack(const float* w, const std::int32_t* rows, std::
 
 CHAFFINCH_HOT void sum_rows(std::span<const std::int64_t> positions, const float* w, const std::int32_t* rows,
                             std::int64_t L, std::int64_t S, const float* base, float* out, Choice* best) {
-    if (S == lanes) {
+    if (S == machine::lanes) {
         for (const std::int64_t t : positions) {
-            const TopTwo top = sum_pack(w, rows + t * L, L, lanes, base + t * lanes, out + t * lanes);
+            const TopTwo top = sum_pack(w, rows + t * L, L, machine::lanes, base + t * machine::lanes, out + t * machine::lanes);
             best[t] = {top.place, top.first, top.first - top.second};
         }
         return;
@@ -73,7 +73,7 @@ CHAFFINCH_HOT void sum_rows(std::span<const std::int64_t> positions, const float
     for (const std::int64_t t : positions) {
         std::int32_t label = 0;
         float first = Agenda::never, second = Agenda::never;
-        for (std::int64_t at = 0; at < S; at += lanes) {
+        for (std::int64_t at = 0; at < S; at += machine::lanes) {
             const TopTwo top = sum_pack(w + at, rows + t * L, L, S, base + t * S + at, out + t * S + at);
             second = std::max({second, std::min(first, top.first), top.second});
             if (top.first > first) first = top.first, label = static_cast<std::int32_t>(at) + top.place;
@@ -94,10 +94,10 @@ void LabelState::open(const Observed& x, std::int64_t n) {
     std::fill_n(codes_.begin() + left + T_, right, context_.end());
     if (static_cast<std::int64_t>(rows_.size()) < T_ * context_.size())
         rows_.resize(static_cast<std::size_t>(T_ * context_.size())), keys_.resize(rows_.size());
-    room(features_, T_ * S_);
-    room(scores_, T_ * S_);
+    machine::room(features_, T_ * S_);
+    machine::room(scores_, T_ * S_);
     if (static_cast<std::int64_t>(choices_.size()) < T_) choices_.resize(static_cast<std::size_t>(T_));
-    if (legal_.constrained()) room(masks_, T_ * S_);
+    if (legal_.constrained()) machine::room(masks_, T_ * S_);
     openings_.resize(static_cast<std::size_t>((left + 1) * (right + 1)));
     legal_.open(T_);
     const std::int32_t* observations = x.observations + from_ * context_.columns();
@@ -107,7 +107,7 @@ void LabelState::open(const Observed& x, std::int64_t n) {
 void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
     w_ = w;
     if (last < first) return;
-    score_rows(x_.examples.ptr.subspan(static_cast<std::size_t>(from_ + first), static_cast<std::size_t>(last - first + 2)),
+    scorers::score_rows(x_.examples.ptr.subspan(static_cast<std::size_t>(from_ + first), static_cast<std::size_t>(last - first + 2)),
                x_.examples.ids, w, S_, features_.data() + first * S_);
     for (std::int64_t t = first; t <= last && Y_ < S_; ++t)
         std::fill(features_.data() + t * S_ + Y_, features_.data() + (t + 1) * S_, Agenda::never);
@@ -218,27 +218,27 @@ void LabelState::restrict(std::int64_t t) {
 }
 
 Choice LabelState::best_with_cost(std::int64_t t, std::int32_t gold) const {
-    float row[lanes];
+    float row[machine::lanes];
     const auto some = [&](std::int64_t at) { // the scores of labels at .. at + 7
-        Pack<float> values, mask;
-        get(values, scores(t) + at);
-        if (legal_.constrained()) get(mask, masks_.data() + t * S_ + at), values += mask;
-        const float right = gold >= at && gold < at + lanes ? values[gold - at] : 0;
+        machine::Pack<float> values, mask;
+        machine::get(values, scores(t) + at);
+        if (legal_.constrained()) machine::get(mask, masks_.data() + t * S_ + at), values += mask;
+        const float right = gold >= at && gold < at + machine::lanes ? values[gold - at] : 0;
         if (gold >= 0) values += 1.0f;
-        if (gold >= at && gold < at + lanes) values[gold - at] = right;
-        put(row, values);
+        if (gold >= at && gold < at + machine::lanes) values[gold - at] = right;
+        machine::put(row, values);
     };
     some(0);
     Top top = first_highest(row);
-    for (std::int64_t at = lanes; at < S_; at += lanes) {
+    for (std::int64_t at = machine::lanes; at < S_; at += machine::lanes) {
         some(at);
         if (const Top next = first_highest(row); next.value > top.value)
             top = {next.value, static_cast<std::int32_t>(at) + next.place};
     }
     float next = Agenda::never;
-    for (std::int64_t at = 0; at < S_; at += lanes) {
-        if (S_ > lanes) some(at);
-        if (top.place >= at && top.place < at + lanes) row[top.place - at] = Agenda::never;
+    for (std::int64_t at = 0; at < S_; at += machine::lanes) {
+        if (S_ > machine::lanes) some(at);
+        if (top.place >= at && top.place < at + machine::lanes) row[top.place - at] = Agenda::never;
         next = std::max(next, highest(row));
     }
     return {top.place, top.value, top.value - next};
@@ -283,4 +283,4 @@ void LabelState::decide_forward(std::int64_t t, std::int32_t y) {
     legal_.decide(t, y, true);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::search

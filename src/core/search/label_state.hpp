@@ -16,11 +16,11 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::search {
 
 // Sentences as rows of features and observations.
 struct Observed {
-    SentenceRows examples;
+    scorers::SentenceRows examples;
     const std::int32_t* observations = nullptr; // [tokens][columns of the label templates]
     const std::int32_t* known = nullptr;        // [tokens] a label that needs no search, or -1; null: none is known
 };
@@ -35,7 +35,7 @@ struct Choice {
 class LabelState {
   public:
     LabelState(const LabelContext& context, const LabelAutomaton* automaton)
-        : context_(context), legal_(automaton), Y_(context.labels()), S_(padded(Y_)) {}
+        : context_(context), legal_(automaton), Y_(context.labels()), S_(machine::padded(Y_)) {}
 
     // Sentence n of x, nothing decided, nothing scored.
     void open(const Observed& x, std::int64_t n);
@@ -154,9 +154,9 @@ class LabelState {
     std::vector<Opening> openings_; // [(left + 1)(right + 1)]
     std::vector<std::uint64_t> keys_;  // [T][L]
     std::vector<std::int32_t> rows_;   // [T][L]
-    AlignedVector<float> features_;    // [T][S]
-    AlignedVector<float> scores_;      // [T][S]
-    AlignedVector<float> masks_;       // [T][S]
+    machine::AlignedVector<float> features_;    // [T][S]
+    machine::AlignedVector<float> scores_;      // [T][S]
+    machine::AlignedVector<float> masks_;       // [T][S]
     std::vector<Choice> choices_;      // [T] the best of the scores
     std::vector<std::int64_t> scored_; // positions whose scores are made again
 };
@@ -172,4 +172,4 @@ void sum_rows(std::span<const std::int64_t> positions, // below T
               float* out,        // [T][S]
               Choice* best);     // [T]
 
-} // namespace chaffinch
+} // namespace chaffinch::search

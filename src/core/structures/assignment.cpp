@@ -4,7 +4,7 @@
 #include <limits>
 #include <queue>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -159,4 +159,4 @@ std::int64_t best_matchings(const MatchingScores& x, std::int64_t k, std::vector
     return count;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

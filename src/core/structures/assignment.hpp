@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 struct MatchingScores {
     std::int64_t n, m;
@@ -29,4 +29,4 @@ bool best_matching(const MatchingScores& x, std::span<std::int32_t> links);
 std::int64_t best_matchings(const MatchingScores& x, std::int64_t k, std::vector<std::int32_t>& links,
                             std::vector<double>& scores);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

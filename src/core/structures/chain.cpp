@@ -4,7 +4,7 @@
 #include "chain_viterbi.hpp"
 #include "clones.hpp"
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -76,4 +76,4 @@ template <class Real> Found ChainViterbi<Real>::max_marginals(const ChainSentenc
 template class ChainViterbi<float>;
 template class ChainViterbi<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

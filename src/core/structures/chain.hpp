@@ -34,7 +34,7 @@
 #include <memory>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // All that does not depend on the position. A null pointer: absent. What is pointed to must stay as it is until the
 // next prepare(): sentences of very wide range are summed in a second and a third programme, made when first needed.
@@ -114,7 +114,7 @@ template <class Real> class ChainMarginals {
     Found log_z(const ChainSentence<Real>& x); // the forward half alone
 
     // n labellings drawn from p(y) = exp(s(y) - log Z). labels [n][T]
-    Found sample(const ChainSentence<Real>& x, std::int64_t n, Random& random, std::int32_t* labels);
+    Found sample(const ChainSentence<Real>& x, std::int64_t n, machine::Random& random, std::int32_t* labels);
 
   private:
     struct State;
@@ -126,4 +126,4 @@ extern template class ChainViterbi<double>;
 extern template class ChainMarginals<float>;
 extern template class ChainMarginals<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

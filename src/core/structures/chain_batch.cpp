@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -35,7 +35,7 @@ Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&&
     const std::vector<std::int64_t> pair_at = pair_bounds(batch);
     const std::size_t count = blocks(batch);
     std::vector<Blocked> blocked(count);
-    parallel_blocks(count, threads, [&](std::size_t block) {
+    machine::parallel_blocks(count, threads, [&](std::size_t block) {
         Machine machine;
         machine.prepare(batch.shared);
         const std::int64_t from = N * static_cast<std::int64_t>(block) / static_cast<std::int64_t>(count);
@@ -150,8 +150,8 @@ Blocked sample_batch(const ChainBatch<Real>& batch, std::int64_t n_samples, std:
                      std::int32_t* labels) {
     return each_sentence<ChainMarginals<Real>>(
         batch, threads, [&](auto& marginals, std::size_t, std::int64_t n, const ChainSentence<Real>& x) {
-            Random mixed(seed + static_cast<std::uint64_t>(n)); // each sentence draws from a stream of its own
-            Random random(mixed.next() ^ seed);
+            machine::Random mixed(seed + static_cast<std::uint64_t>(n)); // each sentence draws from a stream of its own
+            machine::Random random(mixed.next() ^ seed);
             return marginals.sample(x, n_samples, random, labels + n_samples * batch.bounds[n]);
         });
 }
@@ -169,4 +169,4 @@ CHAFFINCH_CHAIN_BATCH(float)
 CHAFFINCH_CHAIN_BATCH(double)
 #undef CHAFFINCH_CHAIN_BATCH
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

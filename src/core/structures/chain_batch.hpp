@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 template <class Real> struct ChainBatch {
     ChainPotentials<Real> shared;
@@ -49,4 +49,4 @@ template <class Real>
 Blocked sample_batch(const ChainBatch<Real>& batch, std::int64_t n, std::uint64_t seed, std::size_t threads,
                      std::int32_t* labels); // [n total]  as in kbest_batch
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

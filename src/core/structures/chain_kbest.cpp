@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -166,4 +166,4 @@ template std::int64_t ChainViterbi<float>::best(const ChainSentence<float>&, std
 template std::int64_t ChainViterbi<double>::best(const ChainSentence<double>&, std::int64_t, std::int32_t*, double*,
                                                  std::int64_t&);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

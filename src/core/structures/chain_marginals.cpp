@@ -5,7 +5,7 @@
 
 #include <optional>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -16,8 +16,8 @@ enum class Outcome { exact, inexact, blocked };
 
 // Expectations gathered in the programme's own layout and precision.
 template <class Real> struct Gathered {
-    AlignedVector<Real> unary, joint, pair, first, last; // [T][S]; joint [states][S]; the others [Y][S], second order
-    AlignedVector<Real> cells;                           // one position's states
+    machine::AlignedVector<Real> unary, joint, pair, first, last; // [T][S]; joint [states][S]; the others [Y][S], second order
+    machine::AlignedVector<Real> cells;                           // one position's states
 };
 
 template <class Ring, class In>
@@ -35,10 +35,10 @@ CHAFFINCH_INLINE Outcome forward_backward(ChainProgramme<Ring>& p, const ChainSe
     if (p.forward(x) >= 0) return Outcome::blocked;
     const std::int64_t S = p.S, Y = p.Y, T = p.T;
     const std::int64_t states = p.second() ? Y * S : Y;
-    Real* gamma = room(e.unary, T * S);
-    Real* joint = room(e.joint, states * S);
-    Real* cells = room(e.cells, p.blocks * S);
-    Real* pair = room(e.pair, Y * S);
+    Real* gamma = machine::room(e.unary, T * S);
+    Real* joint = machine::room(e.joint, states * S);
+    Real* cells = machine::room(e.cells, p.blocks * S);
+    Real* pair = machine::room(e.pair, Y * S);
     std::fill_n(joint, states * S, Real(0));
     if (p.second()) std::fill_n(pair, Y * S, Real(0));
     Real r = 0; // the inverse of the weight of everything, on the scale of the position visited last
@@ -58,8 +58,8 @@ CHAFFINCH_INLINE Outcome forward_backward(ChainProgramme<Ring>& p, const ChainSe
                 for (std::int64_t y = 0; y < S; ++y) row[y] += cells[k + y];
             if (t == 0) return;
             for (std::int64_t k = 0; k < width; ++k) pair[k] += cells[k];
-            if (t == 1 && out.first) std::copy_n(cells, width, room(e.first, width));
-            if (t == T - 1 && out.last) std::copy_n(cells, width, room(e.last, width));
+            if (t == 1 && out.first) std::copy_n(cells, width, machine::room(e.first, width));
+            if (t == T - 1 && out.last) std::copy_n(cells, width, machine::room(e.last, width));
         },
         [&](std::int64_t t, const Real* g, const Real* w) __attribute__((always_inline)) {
             if (p.second() && t == 1) return;
@@ -112,7 +112,7 @@ void hand_over(const ChainProgramme<Ring>& p, const Gathered<typename Ring::Real
 
 // y_{T-1} from the last row, then each y_{t-1} from  alpha_{t-1} (x) W into the state just drawn.
 template <class Ring, class In>
-void draw(ChainProgramme<Ring>& p, const ChainSentence<In>& x, Random& random, std::vector<double>& mass,
+void draw(ChainProgramme<Ring>& p, const ChainSentence<In>& x, machine::Random& random, std::vector<double>& mass,
           std::int32_t* labels) {
     const auto weight = [](typename Ring::Real v) {
         if constexpr (Ring::zero == 0)
@@ -238,7 +238,7 @@ template <class Real> Found ChainMarginals<Real>::log_z(const ChainSentence<Real
 }
 
 template <class Real>
-Found ChainMarginals<Real>::sample(const ChainSentence<Real>& x, std::int64_t n, Random& random, std::int32_t* labels) {
+Found ChainMarginals<Real>::sample(const ChainSentence<Real>& x, std::int64_t n, machine::Random& random, std::int32_t* labels) {
     return state_->run(
         x, [&](auto& p, auto&) { return sum_forward(p, x); },
         [&](auto& p, auto&) {
@@ -249,4 +249,4 @@ Found ChainMarginals<Real>::sample(const ChainSentence<Real>& x, std::int64_t n,
 template class ChainMarginals<float>;
 template class ChainMarginals<double>;
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -18,7 +18,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 template <class Ring> class ChainProgramme {
   public:
@@ -70,13 +70,13 @@ template <class Ring> class ChainProgramme {
 
     Lists sources_, targets_; // second order
     bool second_ = false, has_last_ = false;
-    AlignedVector<Real> start_, end_;      // [S]  potentials, not lifted
-    AlignedVector<Real> log_pair_;         // [Y][S]  first order: for potentials by position
-    AlignedVector<Real> w_, w_t_;          // [states][S], [blocks S][S]
-    AlignedVector<Real> opening_, last_;   // [Y][S]  second order
-    AlignedVector<Real> scratch_, scratch_t_, lifted_; // [Y][S], [S][S], [T][S]
-    AlignedVector<Real> alpha_, beta_, before_;
-    AlignedVector<Real> divisors_; // [T]
+    machine::AlignedVector<Real> start_, end_;      // [S]  potentials, not lifted
+    machine::AlignedVector<Real> log_pair_;         // [Y][S]  first order: for potentials by position
+    machine::AlignedVector<Real> w_, w_t_;          // [states][S], [blocks S][S]
+    machine::AlignedVector<Real> opening_, last_;   // [Y][S]  second order
+    machine::AlignedVector<Real> scratch_, scratch_t_, lifted_; // [Y][S], [S][S], [T][S]
+    machine::AlignedVector<Real> alpha_, beta_, before_;
+    machine::AlignedVector<Real> divisors_; // [T]
     double pair_shift_ = 0, opening_shift_ = 0, last_shift_ = 0, unary_shift_ = 0, log_scale_ = 0; // logs of divisors
     double step_shift_ = 0; // of the weights last asked for
 };
@@ -85,14 +85,14 @@ template <class Ring>
 template <class In>
 CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p) {
     constexpr Real never = -std::numeric_limits<Real>::infinity();
-    Y = p.Y, S = padded(p.Y), second_ = p.order == 2, has_last_ = second_ && p.last != nullptr;
+    Y = p.Y, S = machine::padded(p.Y), second_ = p.order == 2, has_last_ = second_ && p.last != nullptr;
     ring.begin_pairs();
     blocks = second_ ? Y : 1, hop = second_ ? S : 1;
     const auto allowed = [&](std::int64_t a, std::int64_t b) { return !p.transitions || p.transitions[a * Y + b]; };
     const auto pair = [&](std::int64_t a, std::int64_t b) {
         return p.pair ? static_cast<Real>(p.pair[a * p.pair_stride + b]) : Real(0);
     };
-    const auto boundary = [&](AlignedVector<Real>& row, const In* potential, const std::uint8_t* mask) {
+    const auto boundary = [&](machine::AlignedVector<Real>& row, const In* potential, const std::uint8_t* mask) {
         row.assign(static_cast<std::size_t>(S), never);
         for (std::int64_t y = 0; y < Y; ++y)
             if (!mask || mask[y]) row[y] = potential ? static_cast<Real>(potential[y]) : Real(0);
@@ -101,13 +101,13 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p
     boundary(end_, p.end, p.end_allowed);
 
     const std::int64_t states = second_ ? Y * S : Y;
-    Real* w = room(w_, states * S);
+    Real* w = machine::room(w_, states * S);
     std::fill_n(w, states * S, never);
     if (!second_) {
         for (std::int64_t a = 0; a < Y; ++a)
             for (std::int64_t b = 0; b < Y; ++b)
                 if (allowed(a, b)) w[a * S + b] = pair(a, b);
-        if constexpr (Ring::zero == 0) std::copy_n(w, Y * S, room(log_pair_, Y * S));
+        if constexpr (Ring::zero == 0) std::copy_n(w, Y * S, machine::room(log_pair_, Y * S));
     } else {
         const auto list = [&](Lists& lists, auto&& linked) {
             lists.labels.clear(), lists.bounds.assign(1, 0);
@@ -139,7 +139,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::prepare(const ChainPotentials<In>& p
 
 template <class Ring> CHAFFINCH_INLINE void ChainProgramme<Ring>::transpose() {
     const Real* w = w_.data();
-    Real* w_t = room(w_t_, blocks * S * S);
+    Real* w_t = machine::room(w_t_, blocks * S * S);
     std::fill_n(w_t, blocks * S * S, Ring::zero);
     for (std::int64_t b = 0; b < blocks; ++b)
         for (std::int64_t i = 0; i < Y; ++i)
@@ -154,7 +154,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
     ring.begin();
     if (x.pairs) ring.begin_pairs();
     unary_shift_ = 0;
-    Real* rows = room(lifted_, T * S);
+    Real* rows = machine::room(lifted_, T * S);
     for (std::int64_t t = 0; t < T; ++t) {
         Real* row = rows + t * S;
         const In* from = x.unary + t * x.stride;
@@ -175,9 +175,9 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::lift(const ChainSentence<In>& x, boo
 template <class Ring>
 template <class In>
 CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<In>& x) {
-    room(alpha_, T * blocks * S);
+    machine::room(alpha_, T * blocks * S);
     std::copy_n(unary(0), S, alpha(0));
-    Real* divisors = room(divisors_, T);
+    Real* divisors = machine::room(divisors_, T);
     log_scale_ = unary_shift_;
     for (std::int64_t t = 0; t < T; ++t) {
         Real* here = alpha(t);
@@ -207,8 +207,8 @@ CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<
 template <class Ring>
 template <class In, class Visit, class Step>
 CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x, Visit&& visit, Step&& step) {
-    Real* g = room(beta_, blocks * S);
-    Real* before = room(before_, blocks * S);
+    Real* g = machine::room(beta_, blocks * S);
+    Real* before = machine::room(before_, blocks * S);
     for (std::int64_t k = 0; k < width(T - 1); ++k) g[k] = k % S < Y ? Ring::one : Ring::zero;
     visit(T - 1, static_cast<const Real*>(g));
     for (std::int64_t t = T - 1; t >= 1; --t) {
@@ -225,7 +225,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
                 for (std::int64_t c = 0; c < Y; ++c)
                     before[b] = Ring::plus(before[b], Ring::times(w[b * S + c], g[b * S + c]));
         } else {
-            Real* column = room(scratch_, S);
+            Real* column = machine::room(scratch_, S);
             std::fill_n(before, blocks * S, Ring::zero);
             for (std::int64_t b = 0; b < blocks; ++b) {
                 const Sources<Real> from{Y, g + b * S, 1, w_t_.data() + b * S * S, S};
@@ -251,7 +251,7 @@ CHAFFINCH_INLINE auto ChainProgramme<Ring>::weights(const ChainSentence<In>& x, 
     if (!x.pairs) return w_.data();
     const Real* shared = Ring::zero == 0 ? log_pair_.data() : w_.data();
     const In* here = x.pairs + (t - 1) * Y * Y;
-    Real* w = room(scratch_, Y * S);
+    Real* w = machine::room(scratch_, Y * S);
     std::copy_n(shared, Y * S, w);
     for (std::int64_t a = 0; a < Y; ++a)
         for (std::int64_t b = 0; b < Y; ++b) w[a * S + b] += static_cast<Real>(here[a * Y + b]);
@@ -263,11 +263,11 @@ template <class Ring>
 template <class In>
 CHAFFINCH_INLINE auto ChainProgramme<Ring>::transposed(const ChainSentence<In>& x, const Real* w) -> const Real* {
     if (!x.pairs) return w_t_.data();
-    Real* w_t = room(scratch_t_, S * S);
+    Real* w_t = machine::room(scratch_t_, S * S);
     std::fill_n(w_t, S * S, Ring::zero);
     for (std::int64_t a = 0; a < Y; ++a)
         for (std::int64_t b = 0; b < Y; ++b) w_t[b * S + a] = w[a * S + b];
     return w_t;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

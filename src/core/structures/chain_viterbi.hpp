@@ -5,7 +5,7 @@
 
 #include "chain_programme.hpp"
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 template <class Real> using MaxProgramme = ChainProgramme<MaxPlus<Real>>;
 
@@ -81,4 +81,4 @@ double path_score(MaxProgramme<Real>& p, const ChainSentence<Real>& x, const std
     return score;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 Grammar::Grammar(std::int64_t labels, std::span<const std::int32_t> rules)
     : Y(labels), R(static_cast<std::int64_t>(rules.size()) / 3), parent_ptr(static_cast<std::size_t>(labels) + 1),
@@ -34,8 +34,8 @@ Grammar::Grammar(std::int64_t labels, std::span<const std::int32_t> rules)
         };
         for (n = m; n < by_children.size() && follows(by_children[n]); ++n)
             place[by_children[n]] = W + static_cast<std::int64_t>(n - m);
-        const std::int64_t room = padded(static_cast<std::int64_t>(n - m));
-        runs.push_back({parent[r], static_cast<std::int32_t>(room / lanes), W});
+        const std::int64_t room = machine::padded(static_cast<std::int64_t>(n - m));
+        runs.push_back({parent[r], static_cast<std::int32_t>(room / machine::lanes), W});
         W += room;
     }
     run_ptr.push_back(static_cast<std::int64_t>(runs.size()));
@@ -174,4 +174,4 @@ void derivation_kbest(const DerivationPotentials<double>& p, std::int64_t k, std
     kbest(p, k, s, n);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

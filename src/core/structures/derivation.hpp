@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Rules by number, sorted by children and by parent. Many rules share their children (an annotated grammar's parents
 // differ by their notes): a pair of children is put together once, and its parents are rows of labels.
@@ -71,4 +71,4 @@ void derivation_kbest(const DerivationPotentials<double>&, std::int64_t k, std::
 double derivation_logsum(const DerivationPotentials<float>&, const DerivationExpectations<float>&);
 double derivation_logsum(const DerivationPotentials<double>&, const DerivationExpectations<double>&);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 struct SplitRange {
     std::int32_t first, last; // empty: first > last
@@ -44,7 +44,7 @@ template <class Real> class LazyRows {
     std::int64_t K_ = 0;
     Real zero_{};
     std::vector<std::int64_t> number_; // [count]; 0: the row of zeros
-    AlignedVector<Real> values_;       // [rows + 1][K]
+    machine::AlignedVector<Real> values_;       // [rows + 1][K]
 };
 
 template <class Ring> class DerivationChart {
@@ -83,8 +83,8 @@ template <class Ring> class DerivationChart {
     const Real* rule_weights() const { return rule_.data(); } // [W]
 
   private:
-    AlignedVector<Real> row_, rule_;
-    AlignedVector<SplitRange> begins_, ends_;
+    machine::AlignedVector<Real> row_, rule_;
+    machine::AlignedVector<SplitRange> begins_, ends_;
     std::vector<std::vector<std::int32_t>> starting_; // [T] labels that begin there
     std::vector<std::vector<std::int32_t>> labels_;   // [S]
 };
@@ -92,10 +92,10 @@ template <class Ring> class DerivationChart {
 // (+)_k a[k] (x) b[k] (x) f[k] over a range, in whole packs: beyond the range one side is zero.
 template <class Real>
 CHAFFINCH_INLINE Real row_product(const MaxPlus<Real>&, const Real* a, const Real* b, const Real*, SplitRange k) {
-    Pack<Real> best = {}, u, v;
+    machine::Pack<Real> best = {}, u, v;
     best += MaxPlus<Real>::zero;
-    for (std::int64_t m = k.first / lanes * lanes; m <= k.last; m += lanes) {
-        get<Real>(u, a + m), get<Real>(v, b + m);
+    for (std::int64_t m = k.first / machine::lanes * machine::lanes; m <= k.last; m += machine::lanes) {
+        machine::get<Real>(u, a + m), machine::get<Real>(v, b + m);
         u += v;
         best = u > best ? u : best;
     }
@@ -103,9 +103,9 @@ CHAFFINCH_INLINE Real row_product(const MaxPlus<Real>&, const Real* a, const Rea
 }
 template <class Real>
 CHAFFINCH_INLINE Real row_product(const SumProduct<Real>&, const Real* a, const Real* b, const Real* f, SplitRange k) {
-    Pack<Real> sum = {}, u, v, w;
-    for (std::int64_t m = k.first / lanes * lanes; m <= k.last; m += lanes) {
-        get<Real>(u, a + m), get<Real>(v, b + m), get<Real>(w, f + m);
+    machine::Pack<Real> sum = {}, u, v, w;
+    for (std::int64_t m = k.first / machine::lanes * machine::lanes; m <= k.last; m += machine::lanes) {
+        machine::get<Real>(u, a + m), machine::get<Real>(v, b + m), machine::get<Real>(w, f + m);
         sum += (u * v) * w;
     }
     return across<Real>(sum, [](Real x, Real y) { return x + y; });
@@ -116,16 +116,16 @@ template <class Ring>
 CHAFFINCH_INLINE void offer(typename Ring::Real x, const Grammar::Run& run, const typename Ring::Real* rule,
                             typename Ring::Real* row) {
     using Real = typename Ring::Real;
-    Pack<Real> u, v;
-    for (std::int64_t m = 0; m < run.packs * lanes; m += lanes) {
-        get<Real>(u, rule + run.first + m), get<Real>(v, row + run.parent + m);
+    machine::Pack<Real> u, v;
+    for (std::int64_t m = 0; m < run.packs * machine::lanes; m += machine::lanes) {
+        machine::get<Real>(u, rule + run.first + m), machine::get<Real>(v, row + run.parent + m);
         if constexpr (Ring::zero == 0) {
             v += x * u;
         } else {
             u += x;
             v = u > v ? u : v;
         }
-        put<Real>(row + run.parent + m, v);
+        machine::put<Real>(row + run.parent + m, v);
     }
 }
 
@@ -133,24 +133,24 @@ template <class Ring>
 template <class Leaf, class Rule, class Span, class Factor, class Closed>
 void DerivationChart<Ring>::fill(const Grammar& grammar, std::int64_t words, Leaf&& leaf, Rule&& rule, Span&& span,
                                  Factor&& factor, Closed&& closed) {
-    g = &grammar, T = words, K = padded(words + 1), spans = {words};
+    g = &grammar, T = words, K = machine::padded(words + 1), spans = {words};
     const std::int64_t Y = g->Y;
     const Ring ring;
     begun.reset(T * Y, K, Ring::zero), ended.reset((T + 1) * Y, K, Ring::zero);
-    begins = room(begins_, T * Y), ends = room(ends_, (T + 1) * Y);
+    begins = machine::room(begins_, T * Y), ends = machine::room(ends_, (T + 1) * Y);
     std::fill_n(begins, T * Y, no_split);
     std::fill_n(ends, (T + 1) * Y, no_split);
     starting_.assign(static_cast<std::size_t>(T), {});
     labels_.assign(static_cast<std::size_t>(spans.count()), {});
     rule_.assign(static_cast<std::size_t>(g->W), Ring::zero);
     for (std::int64_t r = 0; r < g->R; ++r) rule_[g->place[r]] = rule(r);
-    Real* row = room(row_, Y + lanes);
+    Real* row = machine::room(row_, Y + machine::lanes);
 
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
             const std::int64_t s = spans.at(i, j);
             if (length > 1 && closed(s)) continue;
-            std::fill_n(row, Y + lanes, Ring::zero);
+            std::fill_n(row, Y + machine::lanes, Ring::zero);
             if (length == 1) {
                 for (std::int64_t A = 0; A < Y; ++A) row[A] = leaf(i, A);
             } else {
@@ -185,4 +185,4 @@ void DerivationChart<Ring>::fill(const Grammar& grammar, std::int64_t words, Lea
 // The chart of best scores.
 template <class Real> void fill_best(const DerivationPotentials<Real>& p, DerivationChart<MaxPlus<Real>>& chart);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -18,13 +18,13 @@ template <class Real> struct Sums {
     DerivationChart<MaxPlus<Real>> best;
     DerivationChart<SumProduct<double>> sum;
     LazyRows<double> above_begun, above_ended; // as the charts
-    AlignedVector<double> rule, leaf, own, factors, scale;
+    machine::AlignedVector<double> rule, leaf, own, factors, scale;
     bool overflow = false; // a split outweighs its span by more than doubles can tell
 
     // v[ij], and -inf where there is no derivation.
     void measure(std::int64_t T) {
         const Spans spans{T};
-        double* v = room(scale, spans.count());
+        double* v = machine::room(scale, spans.count());
         std::fill_n(v, spans.count(), nothing);
         for (std::int64_t i = 0; i < T; ++i)
             for (std::int64_t j = i + 1; j <= T; ++j)
@@ -33,8 +33,8 @@ template <class Real> struct Sums {
     }
     const double* splits(std::int64_t i, std::int64_t j, std::int64_t T) {
         const Spans spans{T};
-        double* f = room(factors, padded(T + 1));
-        std::fill_n(f, padded(T + 1), 0.0);
+        double* f = machine::room(factors, machine::padded(T + 1));
+        std::fill_n(f, machine::padded(T + 1), 0.0);
         for (std::int64_t k = i + 1; k < j; ++k) {
             const double x = scale[spans.at(i, k)] + scale[spans.at(k, j)] - scale[spans.at(i, j)];
             overflow = overflow || x > largest;
@@ -46,19 +46,19 @@ template <class Real> struct Sums {
 
 // y += x f a over whole packs of a range
 CHAFFINCH_INLINE void add_scaled(double x, const double* f, const double* a, SplitRange k, double* y) {
-    Pack<double> u, v, w;
-    for (std::int64_t m = k.first / lanes * lanes; m <= k.last; m += lanes) {
-        get<double>(u, a + m), get<double>(v, y + m), get<double>(w, f + m);
-        put<double>(y + m, v + x * (w * u));
+    machine::Pack<double> u, v, w;
+    for (std::int64_t m = k.first / machine::lanes * machine::lanes; m <= k.last; m += machine::lanes) {
+        machine::get<double>(u, a + m), machine::get<double>(v, y + m), machine::get<double>(w, f + m);
+        machine::put<double>(y + m, v + x * (w * u));
     }
 }
 
 // The sum over the parents of some runs of  own (x) rule
 CHAFFINCH_INLINE double sum_of(std::span<const Grammar::Run> runs, const double* own, const double* rule) {
-    Pack<double> sum = {}, u, v;
+    machine::Pack<double> sum = {}, u, v;
     for (const Grammar::Run& run : runs)
-        for (std::int64_t m = 0; m < run.packs * lanes; m += lanes) {
-            get<double>(u, own + run.parent + m), get<double>(v, rule + run.first + m);
+        for (std::int64_t m = 0; m < run.packs * machine::lanes; m += machine::lanes) {
+            machine::get<double>(u, own + run.parent + m), machine::get<double>(v, rule + run.first + m);
             sum += u * v;
         }
     return across<double>(sum, [](double x, double y) { return x + y; });
@@ -75,9 +75,9 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     std::fill_n(out.leaf, T * Y, Real(0));
     double top_shift = nothing;
     for (std::int64_t A = 0; A < Y; ++A) top_shift = std::max(top_shift, static_cast<double>(p.above(A)));
-    double* rule = room(at.rule, R);
+    double* rule = machine::room(at.rule, R);
     for (std::int64_t r = 0; r < R; ++r) rule[r] = std::exp(static_cast<double>(p.rule[r]));
-    double* leaf = room(at.leaf, T * Y);
+    double* leaf = machine::room(at.leaf, T * Y);
     for (std::int64_t t = 0; t < T; ++t)
         for (std::int64_t A = 0; A < Y; ++A) {
             const auto x = static_cast<double>(p.leaf[t * Y + A]);
@@ -113,8 +113,8 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
         if (out.top) out.top[A] = static_cast<Real>(above_all[A] * in.at(0, T, A) / total);
     }
 
-    double* own = room(at.own, Y + lanes); // outside of the labels of the span at hand, zero between spans
-    std::fill_n(own, Y + lanes, 0.0);
+    double* own = machine::room(at.own, Y + machine::lanes); // outside of the labels of the span at hand, zero between spans
+    std::fill_n(own, Y + machine::lanes, 0.0);
     const double* weight = in.rule_weights();
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
@@ -146,7 +146,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
                     if (out.rule) {
                         const double both = row_product(SumProduct<double>(), l, e, f, k);
                         for (std::int64_t n = g.run_ptr[q]; n < g.run_ptr[q + 1]; ++n)
-                            for (std::int64_t m = 0; m < g.runs[n].packs * lanes; ++m)
+                            for (std::int64_t m = 0; m < g.runs[n].packs * machine::lanes; ++m)
                                 used[g.runs[n].first + m] += both * own[g.runs[n].parent + m];
                     }
                 }
@@ -247,4 +247,4 @@ double derivation_logsum(const DerivationPotentials<double>& p, const Derivation
     return logsum(p, out);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::int64_t stride,
                    const BracketLabels& how, const std::uint8_t* leaf, const std::uint8_t* phrase, TreeNode* nodes) {
@@ -53,4 +53,4 @@ void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

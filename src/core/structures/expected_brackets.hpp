@@ -9,7 +9,7 @@
 #include <functional>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Label A stands for the brackets brackets[ptr[A]] .. brackets[ptr[A + 1]]: none, one, or those of a unary chain.
 struct BracketLabels {
@@ -24,4 +24,4 @@ struct BracketLabels {
 void expected_tree(std::int64_t T, std::int64_t Y, const float* marginals, std::int64_t stride,
                    const BracketLabels& how, const std::uint8_t* leaf, const std::uint8_t* phrase, TreeNode* nodes);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

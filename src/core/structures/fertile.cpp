@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 void FertilePlaces::set(std::int64_t n, std::int64_t m, std::span<const double> parts) {
     n_ = n, m_ = m;
@@ -21,4 +21,4 @@ void FertilePlaces::set(std::int64_t n, std::int64_t m, std::span<const double> 
     std::copy_n(more_target + n * m + n, m, target_.data());
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -14,7 +14,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 inline std::int64_t fertile_parts(std::int64_t n, std::int64_t m) { return 3 * n * m + n + m; }
 
@@ -35,4 +35,4 @@ class FertilePlaces {
     std::vector<double> edge_, source_, target_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

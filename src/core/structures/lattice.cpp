@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -38,7 +38,7 @@ CHAFFINCH_HOT float softmax_row(std::int64_t Y, float scale, float* scores) {
         top = scores[y] > top ? scores[y] : top;
     }
     for (std::int64_t y = 0; y < Y; ++y) scores[y] -= top;
-    exp_rows(scores, Y, scores);
+    machine::exp_rows(scores, Y, scores);
     float z = 0;
     for (std::int64_t y = 0; y < Y; ++y) z += scores[y];
     const float inverse = 1 / z;
@@ -50,8 +50,8 @@ void Lattice::build(const LatticeWeights& w, std::span<const std::int64_t> ptr, 
                     const Pruning& pruning) {
     w_ = w;
     T_ = static_cast<std::int64_t>(ptr.size()) - 1;
-    S_ = padded(w.Y);
-    room(own_, T_ * S_);
+    S_ = machine::padded(w.Y);
+    machine::room(own_, T_ * S_);
     ptr_.assign(1, 0);
     states_.clear(), scores_.clear();
     for (std::int64_t t = 0; t < T_; ++t) {
@@ -203,4 +203,4 @@ std::int64_t Lattice::best(std::int64_t k, std::int32_t* labels, double* scores)
     return static_cast<std::int64_t>(ways.size());
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

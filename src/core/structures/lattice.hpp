@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Weights by feature, of the labels that a feature has a weight for.
 struct LabelRows {
@@ -68,7 +68,7 @@ class Lattice {
 
     LatticeWeights w_;
     std::int64_t T_ = 0, S_ = 0;
-    AlignedVector<float> own_;           // [T][S]
+    machine::AlignedVector<float> own_;           // [T][S]
     std::vector<std::int64_t> ptr_;      // [T+1]
     std::vector<std::uint16_t> states_;  // labels, rising within a token
     std::vector<double> scores_;         // by state
@@ -78,4 +78,4 @@ class Lattice {
     std::vector<double> exps_;           // exp(pair) by arc
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // One way to make a node: of one or two others (-1: none) at a weight.
 template <class Real> struct Edge {
@@ -137,4 +137,4 @@ template <class Graph, class Real> class LazyKBest {
     std::unordered_map<std::int64_t, Node> nodes_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
 // The recursions over any semiring whose numbers are logarithms.
 template <class Ring> class SegmentProgramme {
   public:
-    SegmentProgramme(const SegmentScores& x) : x_(x), S_(padded(x.Y)) {
+    SegmentProgramme(const SegmentScores& x) : x_(x), S_(machine::padded(x.Y)) {
         in.assign((x.T + 1) * S_, Ring::zero);
         alpha.assign((x.T + 1) * S_, Ring::zero);
         out.assign((x.T + 1) * S_, Ring::zero);
@@ -51,12 +51,12 @@ template <class Ring> class SegmentProgramme {
         }
     }
 
-    AlignedVector<double> in, alpha, out, beta; // [T+1][S]
+    machine::AlignedVector<double> in, alpha, out, beta; // [T+1][S]
 
   private:
     const SegmentScores& x_;
     std::int64_t S_;
-    AlignedVector<double> pair_, turned_; // [Y][S]
+    machine::AlignedVector<double> pair_, turned_; // [Y][S]
     Ring ring_;
 };
 
@@ -155,4 +155,4 @@ double sum_segments(const SegmentScores& x, std::span<double> segment, std::span
     return log_z;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

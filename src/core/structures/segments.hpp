@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 struct SegmentScores {
     std::int64_t T, L, Y;
@@ -35,4 +35,4 @@ std::int64_t best_segments(const SegmentScores& x, std::int64_t k, std::vector<S
 double sum_segments(const SegmentScores& x, std::span<double> segment, std::span<double> pair, std::span<double> start,
                     std::span<double> end);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -17,12 +17,12 @@
 #include <cstring>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Across the lanes, always in the same order: 0-3 with 4-7, then 0-1 with 2-3, then 0 with 1.
-template <class Real, class Combine> CHAFFINCH_INLINE Real across(const Pack<Real>& pack, Combine&& combine) {
-    static_assert(lanes == 8);
-    Real x[lanes];
+template <class Real, class Combine> CHAFFINCH_INLINE Real across(const machine::Pack<Real>& pack, Combine&& combine) {
+    static_assert(machine::lanes == 8);
+    Real x[machine::lanes];
     std::memcpy(x, &pack, sizeof x);
     return combine(combine(combine(x[0], x[4]), combine(x[2], x[6])),
                    combine(combine(x[1], x[5]), combine(x[3], x[7])));
@@ -30,20 +30,20 @@ template <class Real, class Combine> CHAFFINCH_INLINE Real across(const Pack<Rea
 
 // The largest of a row; -inf if there is none.
 template <class Real> CHAFFINCH_INLINE Real row_max(const Real* x, std::int64_t S) {
-    Pack<Real> most, next;
-    get<Real>(most, x);
-    for (std::int64_t k = lanes; k < S; k += lanes) {
-        get<Real>(next, x + k);
+    machine::Pack<Real> most, next;
+    machine::get<Real>(most, x);
+    for (std::int64_t k = machine::lanes; k < S; k += machine::lanes) {
+        machine::get<Real>(next, x + k);
         most = next > most ? next : most;
     }
     return across<Real>(most, [](Real a, Real b) { return a > b ? a : b; });
 }
 
 template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t S) {
-    Pack<Real> sum, next;
-    get<Real>(sum, x);
-    for (std::int64_t k = lanes; k < S; k += lanes) {
-        get<Real>(next, x + k);
+    machine::Pack<Real> sum, next;
+    machine::get<Real>(sum, x);
+    for (std::int64_t k = machine::lanes; k < S; k += machine::lanes) {
+        machine::get<Real>(next, x + k);
         sum += next;
     }
     return across<Real>(sum, [](Real a, Real b) { return a + b; });
@@ -51,10 +51,10 @@ template <class Real> CHAFFINCH_INLINE Real row_sum(const Real* x, std::int64_t 
 
 // The sum over y of x[y] z[y].
 template <class Real> CHAFFINCH_INLINE Real row_dot(const Real* x, const Real* z, std::int64_t S) {
-    Pack<Real> sum = {}, a, b;
-    for (std::int64_t k = 0; k < S; k += lanes) {
-        get<Real>(a, x + k);
-        get<Real>(b, z + k);
+    machine::Pack<Real> sum = {}, a, b;
+    for (std::int64_t k = 0; k < S; k += machine::lanes) {
+        machine::get<Real>(a, x + k);
+        machine::get<Real>(b, z + k);
         sum += a * b;
     }
     return across<Real>(sum, [](Real u, Real v) { return u + v; });
@@ -106,27 +106,27 @@ template <class R> struct MaxPlus {
     CHAFFINCH_INLINE double lift(Real*, std::int64_t) { return 0; }
     CHAFFINCH_INLINE double lift_pairs(Real*, std::int64_t) { return 0; }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        for (std::int64_t k = 0; k < S; k += lanes) {
-            Pack<Real> best = {};
+        for (std::int64_t k = 0; k < S; k += machine::lanes) {
+            machine::Pack<Real> best = {};
             best += zero;
             for (std::int64_t i = 0; i < from.count; ++i) {
-                Pack<Real> score;
-                get<Real>(score, from.weights(i) + k);
+                machine::Pack<Real> score;
+                machine::get<Real>(score, from.weights(i) + k);
                 score += from.value(i);
                 best = score > best ? score : best;
             }
-            put<Real>(row + k, best);
+            machine::put<Real>(row + k, best);
         }
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
-        Pack<Real> a, b;
-        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), get<Real>(b, u + k), put<Real>(row + k, a + b);
+        machine::Pack<Real> a, b;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) machine::get<Real>(a, row + k), machine::get<Real>(b, u + k), machine::put<Real>(row + k, a + b);
     }
     CHAFFINCH_INLINE Real rescale(Real* row, std::int64_t S) {
         const Real m = row_max(row, S);
         if (m == zero) return zero;
-        Pack<Real> a;
-        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), put<Real>(row + k, a - m);
+        machine::Pack<Real> a;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) machine::get<Real>(a, row + k), machine::put<Real>(row + k, a - m);
         return m;
     }
     CHAFFINCH_INLINE static double log_of(Real divisor) { return static_cast<double>(divisor); }
@@ -145,27 +145,27 @@ template <class R> struct SumProduct {
     static constexpr Real total = sizeof(Real) == 4 ? Real(1ULL << 40) : Real(1);
 
     CHAFFINCH_INLINE void begin_pairs() {
-        low_pair = Pack<Real>{};
+        low_pair = machine::Pack<Real>{};
     }
     CHAFFINCH_INLINE void begin() {
-        low_unary = Pack<Real>{}, low_cell = Pack<Real>{} + total;
+        low_unary = machine::Pack<Real>{}, low_cell = machine::Pack<Real>{} + total;
     }
     CHAFFINCH_INLINE double lift(Real* row, std::int64_t S) { return lift_noting(row, S, low_unary); }
     CHAFFINCH_INLINE double lift_pairs(Real* row, std::int64_t S) { return lift_noting(row, S, low_pair); }
     template <class From> CHAFFINCH_INLINE void absorb(const From& from, Real* row, std::int64_t S) const {
-        for (std::int64_t k = 0; k < S; k += lanes) {
-            Pack<Real> sum = {};
+        for (std::int64_t k = 0; k < S; k += machine::lanes) {
+            machine::Pack<Real> sum = {};
             for (std::int64_t i = 0; i < from.count; ++i) {
-                Pack<Real> w;
-                get<Real>(w, from.weights(i) + k);
+                machine::Pack<Real> w;
+                machine::get<Real>(w, from.weights(i) + k);
                 sum += from.value(i) * w;
             }
-            put<Real>(row + k, sum);
+            machine::put<Real>(row + k, sum);
         }
     }
     CHAFFINCH_INLINE void times(Real* row, const Real* u, std::int64_t S) const {
-        Pack<Real> a, b;
-        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(a, row + k), get<Real>(b, u + k), put<Real>(row + k, a * b);
+        machine::Pack<Real> a, b;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) machine::get<Real>(a, row + k), machine::get<Real>(b, u + k), machine::put<Real>(row + k, a * b);
     }
     CHAFFINCH_INLINE Real rescale(Real* row, std::int64_t S) {
         const Real sum = row_sum(row, S);
@@ -174,12 +174,12 @@ template <class R> struct SumProduct {
             return zero;
         }
         const Real scale = total / sum;
-        Pack<Real> low = low_cell, cell;
-        for (std::int64_t k = 0; k < S; k += lanes) {
-            get<Real>(cell, row + k);
+        machine::Pack<Real> low = low_cell, cell;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) {
+            machine::get<Real>(cell, row + k);
             cell *= scale;
             low = cell < low ? (cell == 0 ? low : cell) : low;
-            put<Real>(row + k, cell);
+            machine::put<Real>(row + k, cell);
         }
         low_cell = low;
         return sum / total;
@@ -198,16 +198,16 @@ template <class R> struct SumProduct {
     }
     // out[y] = a[y] (x) b[y] (x) r
     CHAFFINCH_INLINE void posterior(const Real* a, const Real* b, Real r, std::int64_t S, Real* out) const {
-        Pack<Real> u, v;
-        for (std::int64_t k = 0; k < S; k += lanes) get<Real>(u, a + k), get<Real>(v, b + k), put<Real>(out + k, u * v * r);
+        machine::Pack<Real> u, v;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) machine::get<Real>(u, a + k), machine::get<Real>(v, b + k), machine::put<Real>(out + k, u * v * r);
     }
     // out[y] += v (x) w[y] (x) g[y] (x) r
     CHAFFINCH_INLINE void joint(Real v, const Real* w, const Real* g, Real r, std::int64_t S, Real* out) const {
         v *= r;
-        Pack<Real> a, b, sum;
-        for (std::int64_t k = 0; k < S; k += lanes) {
-            get<Real>(a, w + k), get<Real>(b, g + k), get<Real>(sum, out + k);
-            put<Real>(out + k, sum + v * (a * b));
+        machine::Pack<Real> a, b, sum;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) {
+            machine::get<Real>(a, w + k), machine::get<Real>(b, g + k), machine::get<Real>(sum, out + k);
+            machine::put<Real>(out + k, sum + v * (a * b));
         }
     }
 
@@ -215,7 +215,7 @@ template <class R> struct SumProduct {
     // of each multiply to a normal number none did, and every cell that is zero is forbidden, not forgotten.
     bool exact() const {
         Real unary = 0, pair = 0, cell = total;
-        for (std::int64_t l = 0; l < lanes; ++l) {
+        for (std::int64_t l = 0; l < machine::lanes; ++l) {
             unary = low_unary[l] < unary ? low_unary[l] : unary;
             pair = low_pair[l] < pair ? low_pair[l] : pair;
             cell = low_cell[l] < cell ? low_cell[l] : cell;
@@ -226,26 +226,26 @@ template <class R> struct SumProduct {
 
   private:
     // row = exp(row - max), and the lowest finite exponent met goes to `lowest`, lane by lane.
-    CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, Pack<Real>& lowest) {
+    CHAFFINCH_INLINE static double lift_noting(Real* row, std::int64_t S, machine::Pack<Real>& lowest) {
         constexpr Real minus_infinity = -std::numeric_limits<Real>::infinity();
         const Real m = row_max(row, S);
         if (m == minus_infinity) {
             for (std::int64_t y = 0; y < S; ++y) row[y] = 0;
             return 0;
         }
-        Pack<Real> low = lowest, x;
-        for (std::int64_t k = 0; k < S; k += lanes) {
-            get<Real>(x, row + k);
+        machine::Pack<Real> low = lowest, x;
+        for (std::int64_t k = 0; k < S; k += machine::lanes) {
+            machine::get<Real>(x, row + k);
             x -= m;
             low = x < low ? (x == minus_infinity ? low : x) : low;
-            exp_in_place(x);
-            put<Real>(row + k, x);
+            machine::exp_in_place(x);
+            machine::put<Real>(row + k, x);
         }
         lowest = low;
         return static_cast<double>(m);
     }
 
-    Pack<Real> low_unary = {}, low_pair = {}, low_cell = {};
+    machine::Pack<Real> low_unary = {}, low_pair = {}, low_cell = {};
 };
 
 template <class R> struct LogSum {
@@ -290,4 +290,4 @@ template <class R> struct LogSum {
     static Real times(Real a, Real b) { return a + b; }
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

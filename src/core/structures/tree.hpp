@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Spans [i, j) of T words in rows: by start, of one start the shortest first.
 struct Spans {
@@ -65,4 +65,4 @@ void tree_kbest(const TreePotentials<double>&, std::int64_t k, std::vector<doubl
 double tree_logsum(const TreePotentials<float>&, const TreeExpectations<float>&);
 double tree_logsum(const TreePotentials<double>&, const TreeExpectations<double>&);
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -2,16 +2,16 @@
 
 #include "clones.hpp"
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 template <class Real> void TreeChart<Real>::fill_inline() {
     const std::int64_t T = spans.T, Y = p->Y, S = spans.count();
     const MaxPlus<Real> ring;
-    Real *c = room(cells_, S * P), *l = room(lefts_, S * P), *r = room(rights_, S * P);
-    Real* pairs = room(pairs_, 2 * Y * P);
-    std::uint8_t* alive = room(alive_, S);
-    std::int32_t* list = room(list_, std::max(Y, T));
-    const Real** from = room(from_, 2 * T);
+    Real *c = machine::room(cells_, S * P), *l = machine::room(lefts_, S * P), *r = machine::room(rights_, S * P);
+    Real* pairs = machine::room(pairs_, 2 * Y * P);
+    std::uint8_t* alive = machine::room(alive_, S);
+    std::int32_t* list = machine::room(list_, std::max(Y, T));
+    const Real** from = machine::room(from_, 2 * T);
     cell = c, left = l, right = r, left_pair = pairs, right_pair = pairs + Y * P;
 
     for (int side = 0; side < 2; ++side) {
@@ -39,15 +39,15 @@ template <class Real> void TreeChart<Real>::fill_inline() {
                     if (alive[a] && alive[b]) from[n++] = l + a * P, from[n++] = r + b * P;
                 }
                 if (n == 0) continue;
-                for (std::int64_t y = 0; y < P; y += lanes) {
-                    Pack<Real> best = {}, u, v;
+                for (std::int64_t y = 0; y < P; y += machine::lanes) {
+                    machine::Pack<Real> best = {}, u, v;
                     best += none;
                     for (std::int64_t m = 0; m < n; m += 2) {
-                        get<Real>(u, from[m] + y), get<Real>(v, from[m + 1] + y);
+                        machine::get<Real>(u, from[m] + y), machine::get<Real>(v, from[m + 1] + y);
                         u += v;
                         best = u > best ? u : best;
                     }
-                    put<Real>(row + y, best);
+                    machine::put<Real>(row + y, best);
                 }
             }
             std::int64_t n = 0;
@@ -80,7 +80,7 @@ CHAFFINCH_HOT void fill_chart(TreeChart<double>& chart) { chart.fill_inline(); }
 template <class Real> void TreeChart<Real>::fill(const TreePotentials<Real>& potentials) {
     p = &potentials;
     spans = {potentials.T};
-    P = padded(potentials.Y);
+    P = machine::padded(potentials.Y);
     fill_chart(*this);
 }
 
@@ -119,4 +119,4 @@ template <class Real> bool argmax(const TreePotentials<Real>& p, double& score, 
 bool tree_argmax(const TreePotentials<float>& p, double& score, TreeNode* nodes) { return argmax(p, score, nodes); }
 bool tree_argmax(const TreePotentials<double>& p, double& score, TreeNode* nodes) { return argmax(p, score, nodes); }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 // Lefts and rights hold what a span is worth to a parent of each label:
 //   cell[ij][A]  = span[ij][A] + max_k left[ik][A] + right[kj][A]
@@ -50,10 +50,10 @@ template <class Real> class TreeChart {
     friend void fill_chart(TreeChart<float>&);
     friend void fill_chart(TreeChart<double>&);
 
-    AlignedVector<Real> cells_, lefts_, rights_, pairs_;
-    AlignedVector<std::uint8_t> alive_;
-    AlignedVector<std::int32_t> list_;
-    AlignedVector<const Real*> from_;
+    machine::AlignedVector<Real> cells_, lefts_, rights_, pairs_;
+    machine::AlignedVector<std::uint8_t> alive_;
+    machine::AlignedVector<std::int32_t> list_;
+    machine::AlignedVector<const Real*> from_;
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -2,7 +2,7 @@
 #include "lazy_kbest.hpp"
 #include "tree_chart.hpp"
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -83,4 +83,4 @@ void tree_kbest(const TreePotentials<double>& p, std::int64_t k, std::vector<dou
     kbest(p, k, s, n);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

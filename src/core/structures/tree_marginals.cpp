@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::structures {
 
 namespace {
 
@@ -18,10 +18,10 @@ constexpr double nothing = -std::numeric_limits<double>::infinity();
 constexpr double vanishing = -650;
 
 struct Pair {
-    AlignedVector<double> e;      // [Y][P] exp of the pair potentials
-    AlignedVector<double> joint;  // [Y][P] sum over spans of c[B] z[A]
-    AlignedVector<double> rows, outside, v; // [S][P]
-    AlignedVector<double> scale, g; // [S]
+    machine::AlignedVector<double> e;      // [Y][P] exp of the pair potentials
+    machine::AlignedVector<double> joint;  // [Y][P] sum over spans of c[B] z[A]
+    machine::AlignedVector<double> rows, outside, v; // [S][P]
+    machine::AlignedVector<double> scale, g; // [S]
     double shift = 0;
 };
 
@@ -42,8 +42,8 @@ class SumChart {
     std::int64_t P = 0;
     double low_potential = 0, low_pair = 0, low_row = 0, low_split = 0;
     Pair pair[2];
-    AlignedVector<double> cells, outside, u, scale, g, factors, z;
-    AlignedVector<std::uint8_t> alive;
+    machine::AlignedVector<double> cells, outside, u, scale, g, factors, z;
+    machine::AlignedVector<std::uint8_t> alive;
 };
 
 template <class Real, class May>
@@ -79,8 +79,8 @@ template <class Real> void SumChart::lift_pair(const TreePotentials<Real>& p, in
     const Real* w = side ? p.right : p.left;
     const std::uint8_t* allowed = side ? p.right_allowed : p.left_allowed;
     const std::int64_t Y = p.Y;
-    double* e = room(pair[side].e, Y * P);
-    double* joint = room(pair[side].joint, Y * P);
+    double* e = machine::room(pair[side].e, Y * P);
+    double* joint = machine::room(pair[side].joint, Y * P);
     std::fill(e, e + Y * P, 0.0);
     std::fill(joint, joint + Y * P, 0.0);
     double most = nothing;
@@ -103,17 +103,17 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
     const std::int64_t T = p.T, Y = p.Y;
     const Spans spans{T};
     const std::int64_t S = spans.count();
-    P = padded(Y);
+    P = machine::padded(Y);
     low_potential = low_pair = low_row = low_split = 0;
     for (int side = 0; side < 2; ++side) {
         lift_pair(p, side);
-        room(pair[side].rows, S * P), room(pair[side].outside, S * P), room(pair[side].v, S * P);
-        room(pair[side].scale, S), room(pair[side].g, S);
+        machine::room(pair[side].rows, S * P), machine::room(pair[side].outside, S * P), machine::room(pair[side].v, S * P);
+        machine::room(pair[side].scale, S), machine::room(pair[side].g, S);
         std::fill_n(pair[side].outside.data(), S * P, 0.0);
     }
-    double *c = room(cells, S * P), *oc = room(outside, S * P), *uu = room(u, S * P);
-    double *sc = room(scale, S), *gs = room(g, S), *f = room(factors, T), *zz = room(z, P);
-    std::uint8_t* live = room(alive, S);
+    double *c = machine::room(cells, S * P), *oc = machine::room(outside, S * P), *uu = machine::room(u, S * P);
+    double *sc = machine::room(scale, S), *gs = machine::room(g, S), *f = machine::room(factors, T), *zz = machine::room(z, P);
+    std::uint8_t* live = machine::room(alive, S);
     const SumProduct<double> ring;
 
     for (std::int64_t length = 1; length <= T; ++length)
@@ -336,4 +336,4 @@ template <class Real> double logsum(const TreePotentials<Real>& p, const TreeExp
 double tree_logsum(const TreePotentials<float>& p, const TreeExpectations<float>& out) { return logsum(p, out); }
 double tree_logsum(const TreePotentials<double>& p, const TreeExpectations<double>& out) { return logsum(p, out); }
 
-} // namespace chaffinch
+} // namespace chaffinch::structures

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 enum class Kind : std::uint8_t { other, upper, lower, digit, letter };
 
@@ -52,4 +52,4 @@ class CodePoints {
     std::array<std::unique_ptr<Page>, 0x1100> pages_; // [0x110000 / 256]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::text

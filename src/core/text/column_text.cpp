@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 namespace {
 
@@ -244,4 +244,4 @@ std::size_t sound_prefix(std::string_view bytes) {
     return n;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 enum class Split {
     separator, // at every separator: empty cells count
@@ -92,4 +92,4 @@ class ColumnText {
 // The bytes before the first NUL or malformed UTF-8 (RFC 3629), all of them if there is none.
 std::size_t sound_prefix(std::string_view bytes);
 
-} // namespace chaffinch
+} // namespace chaffinch::text

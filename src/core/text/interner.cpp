@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 std::int32_t Interner::find(std::string_view s) const { return find_hashed(s, hash_bytes(s)); }
 
@@ -37,4 +37,4 @@ void Interner::grow() {
     }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

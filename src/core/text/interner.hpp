@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 // The n < 8 bytes at p as a little-endian number; no call and no loop, for this is asked for every word.
 inline std::uint64_t short_word(const char* p, std::size_t n) {
@@ -146,4 +146,4 @@ class Interner {
     std::vector<std::int64_t> starts_;  // [types+1] bounds into bytes_
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::text

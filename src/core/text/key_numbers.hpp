@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 struct KeyNumbers {
     std::vector<std::uint64_t> keys; // sorted, each once: the number of a key is its place
@@ -45,4 +45,4 @@ inline std::uint64_t mixed(std::uint64_t so_far, std::uint64_t key) {
     return z ^ (z >> 31);
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

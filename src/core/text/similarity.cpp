@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 namespace {
 
@@ -32,4 +32,4 @@ void similarities(std::span<const Letters> a, std::span<const Letters> b, std::s
         }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

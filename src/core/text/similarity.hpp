@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 using Letters = std::vector<char32_t>;
 
 // out[i][j] in [0, 1]
 void similarities(std::span<const Letters> a, std::span<const Letters> b, std::span<float> out);
 
-} // namespace chaffinch
+} // namespace chaffinch::text

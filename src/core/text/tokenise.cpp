@@ -7,7 +7,7 @@
 #include <array>
 #include <bit>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 namespace {
 
@@ -240,7 +240,7 @@ Symbols symbols_of(std::span<const std::string_view> texts, Cut cut, TokenRule r
     Symbols out;
     out.blocks.resize(B);
     std::vector<Interner> local(B);
-    parallel_blocks(B, threads, [&](std::size_t b) {
+    machine::parallel_blocks(B, threads, [&](std::size_t b) {
         out.blocks[b] = block_of(texts.subspan(bounds[b], bounds[b + 1] - bounds[b]), cut, rule, local[b]);
     });
     if (B == 1) {
@@ -252,7 +252,7 @@ Symbols symbols_of(std::span<const std::string_view> texts, Cut cut, TokenRule r
         global[b].reserve(static_cast<std::size_t>(local[b].size()));
         for (std::int32_t id = 0; id < local[b].size(); ++id) global[b].push_back(out.types.intern(local[b][id]));
     }
-    parallel_blocks(B, threads, [&](std::size_t b) {
+    machine::parallel_blocks(B, threads, [&](std::size_t b) {
         for (std::int32_t& id : out.blocks[b].ids) id = global[b][static_cast<std::size_t>(id)];
     });
     return out;
@@ -268,7 +268,7 @@ void rename_types(Symbols& symbols, std::span<const std::string_view> names, std
     to.reserve(names.size());
     for (const std::string_view name : names) to.push_back(renamed.intern(name));
     symbols.types = std::move(renamed);
-    parallel_blocks(symbols.blocks.size(), threads, [&](std::size_t b) {
+    machine::parallel_blocks(symbols.blocks.size(), threads, [&](std::size_t b) {
         for (std::int32_t& id : symbols.blocks[b].ids) id = to[static_cast<std::size_t>(id)];
     });
 }
@@ -287,4 +287,4 @@ void word_offsets(std::string_view text, TokenRule rule, std::vector<std::int64_
     });
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

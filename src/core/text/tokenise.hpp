@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 // What a code point is to a tokeniser; the caller brings the table, so that it agrees with the caller's Unicode.
 enum CharKind : std::uint8_t { mark_char = 0, word_char = 1, space_char = 2 };
@@ -58,4 +58,4 @@ void rename_types(Symbols& symbols, std::span<const std::string_view> names, std
 void word_offsets(std::string_view text, TokenRule rule, std::vector<std::int64_t>& starts,
                   std::vector<std::int64_t>& ends);
 
-} // namespace chaffinch
+} // namespace chaffinch::text

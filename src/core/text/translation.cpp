@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 namespace {
 
@@ -29,7 +29,7 @@ TranslationTable::TranslationTable(const SentencePairs& x, std::size_t threads) 
         for (const std::int32_t e : once) met[e].insert(met[e].end(), f.begin(), f.end());
     }
     met[x.E].assign(x.f.begin(), x.f.end());
-    parallel_blocks(blocks_of(x.E + 1, words_per_block), threads, [&](std::size_t b) {
+    machine::parallel_blocks(blocks_of(x.E + 1, words_per_block), threads, [&](std::size_t b) {
         const auto first = static_cast<std::int64_t>(b) * words_per_block;
         for (std::int64_t e = first; e < std::min(x.E + 1, first + words_per_block); ++e) {
             std::ranges::sort(met[e]);
@@ -50,7 +50,7 @@ TranslationTable::TranslationTable(const SentencePairs& x, std::size_t threads) 
             token_pair_[j] = static_cast<std::int32_t>(n);
         }
     token_cells_.resize(token_ptr_[tokens]);
-    parallel_blocks(blocks_of(tokens, tokens_per_block), threads, [&](std::size_t b) {
+    machine::parallel_blocks(blocks_of(tokens, tokens_per_block), threads, [&](std::size_t b) {
         const auto first = static_cast<std::int64_t>(b) * tokens_per_block;
         for (std::int64_t j = first; j < std::min(tokens, first + tokens_per_block); ++j) {
             const std::int64_t n = token_pair_[j];
@@ -77,7 +77,7 @@ double TranslationTable::train(std::int64_t rounds, std::size_t threads) {
     for (std::int64_t e = 0; e < E1; ++e)
         for (std::int64_t c = rows_[e]; c < rows_[e + 1]; ++c) t_[c] = 1.0 / static_cast<double>(rows_[e + 1] - rows_[e]);
     for (std::int64_t round = 0; round < rounds; ++round) {
-        parallel_blocks(logs.size(), threads, [&](std::size_t b) {
+        machine::parallel_blocks(logs.size(), threads, [&](std::size_t b) {
             const auto first = static_cast<std::int64_t>(b) * tokens_per_block;
             double log = 0;
             for (std::int64_t j = first; j < std::min(tokens, first + tokens_per_block); ++j) {
@@ -88,7 +88,7 @@ double TranslationTable::train(std::int64_t rounds, std::size_t threads) {
             }
             logs[b] = log;
         });
-        parallel_blocks(blocks_of(E1, words_per_block), threads, [&](std::size_t b) {
+        machine::parallel_blocks(blocks_of(E1, words_per_block), threads, [&](std::size_t b) {
             const auto first = static_cast<std::int64_t>(b) * words_per_block;
             for (std::int64_t e = first; e < std::min(E1, first + words_per_block); ++e) {
                 double total = 0;
@@ -137,4 +137,4 @@ void look_up(std::span<const std::int64_t> rows, std::span<const std::int32_t> c
         }
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

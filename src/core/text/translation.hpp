@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 struct SentencePairs {
     std::span<const std::int64_t> e_ptr; // [N+1]
@@ -53,4 +53,4 @@ class TranslationTable {
 void look_up(std::span<const std::int64_t> rows, std::span<const std::int32_t> columns, std::span<const float> table,
              std::span<const std::int32_t> e, std::span<const std::int32_t> f, float missing, std::span<float> out);
 
-} // namespace chaffinch
+} // namespace chaffinch::text

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 namespace {
 
@@ -283,4 +283,4 @@ std::vector<std::string> WordClasses::paths() const {
     return path;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

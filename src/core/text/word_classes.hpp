@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 // The class bigram model scores a text by (Brown et al. 1992, "Class-based n-gram models", eq. 10, times the
 // number of bigrams and without the part that no clustering changes):
@@ -75,4 +75,4 @@ class WordClasses {
     std::vector<double> gain_; // [C]
 };
 
-} // namespace chaffinch
+} // namespace chaffinch::text

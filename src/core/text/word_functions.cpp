@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 bool is_ascii(std::string_view text) {
     unsigned char all = 0;
@@ -179,4 +179,4 @@ std::uint32_t Word::traits() const {
     return traits;
 }
 
-} // namespace chaffinch
+} // namespace chaffinch::text

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace chaffinch {
+namespace chaffinch::text {
 
 enum class WordFunction : std::uint8_t {
     identity,
@@ -73,4 +73,4 @@ class Word {
 
 bool is_ascii(std::string_view text);
 
-} // namespace chaffinch
+} // namespace chaffinch::text
