@@ -38,7 +38,7 @@ def corpora(seed: int) -> Corpora:
 def ours(given: Corpora) -> Callable[[], Found]:
     from chaffinch.doctor.label_errors import ODDS
     from chaffinch.doctor.opinions import held_out_opinions
-    from chaffinch.lab.parts import Texts
+    from chaffinch.kinds.documents import Texts
 
     def run() -> Found:
         found = {}

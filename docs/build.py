@@ -6,9 +6,9 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from chaffinch.cli.tasks import TASKS
 from chaffinch.corpus import FORMATS
 from chaffinch.files import writing_text
+from chaffinch.kinds import KINDS
 from chaffinch.knobs import knobs, table
 from chaffinch.report.html import Html, Page
 
@@ -53,11 +53,11 @@ def main() -> None:
 
 
 def _recipes() -> Iterator[str]:
-    for task in TASKS:
-        yield f"## Recipes for {task.plural}\n"
-        for recipe in task.recipes:
+    for kind in KINDS:
+        yield f"## Recipes for {kind.plural}\n"
+        for recipe in kind.recipes:
             yield f"### {recipe.name}\n\n{recipe.summary}\n\n{table(recipe.config)}\n"
-        for title, config in task.knobs:
+        for title, config in (*kind.knobs, *kind.columns):
             yield f"### {title.capitalize()}\n\n{table(config)}\n"
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.mistakes import NONE
+from chaffinch.kinds.trees import TreeTestSet
 from chaffinch.lab.model_difference import (
     BOTH_WRONG,
     BROKEN,
@@ -25,7 +27,6 @@ from chaffinch.lab.model_difference import (
     compare_models,
 )
 from chaffinch.lab.regression import verdict
-from chaffinch.lab.sheets import TreeSheet
 from chaffinch.text.document import Document
 
 
@@ -103,12 +104,13 @@ def test_every_row_says_where_it_stands_and_what_changed(
     difference = compared(folder, kind, corpus, ending)
     for change in difference.changes:
         assert (
-            change.where == f"{folder / corpus}-test.{ending}:{difference.sheet.documents[change.row].line}"
+            change.where
+            == f"{folder / corpus}-test.{ending}:{difference.test_set.documents[change.row].line}"
         )
         assert change.gone or change.come or change.kind == BOTH_WRONG
         assert change.as_dict()["old"] != change.as_dict()["new"]
         for piece in (*change.old, *change.new):
-            assert difference.sheet.piece(change.row, piece)
+            assert difference.test_set.piece(change.row, piece)
     assert difference.old.speed > 0
     assert difference.new.model_bytes == (folder / f"{kind}-new.chaff").stat().st_size
 
@@ -301,12 +303,12 @@ def test_an_option_that_the_kind_has_not_is_refused(folder: Path) -> None:
 def test_parts_of_speech_are_not_taken_for_constituents_over_the_same_word(tmp_path: Path) -> None:
     path = tmp_path / "x.mrg"
     path.write_text("(S (NP (PRP they)) (VP (VBD saw) (S (NP (PRP her)) (VP (VB fly)))))\n")
-    sheet = TreeSheet(path)
-    [[right]] = sheet.readings([sheet.gold], [0])
+    test_set = TreeTestSet(path)
+    [[right]] = test_set.readings([test_set.gold], [0])
     other = tmp_path / "y.mrg"
     other.write_text("(S (NP (PRP they)) (VP (VBD saw) (NP (PRP$ her) (NN fly))))\n")
-    [[answer]] = sheet.readings([TreeSheet(other).gold], [0])
-    found = sheet.mistakes(0, right, answer)
+    [[answer]] = test_set.readings([TreeTestSet(other).gold], [0])
+    found = test_set.mistakes(0, right, answer)
     assert found["PRP", "PRP$"] == found["VB", "NN"] == 1
     assert found["NP", NONE] == found["VP", NONE] == 1
     assert found["S", "NP"] == 1
@@ -324,5 +326,11 @@ def test_labels_of_the_data_that_no_model_knows_are_noted(tmp_path: Path) -> Non
 def test_of_many_labels_that_one_model_has_alone_a_few_are_named() -> None:
     names = [f"L{i}" for i in range(30)]
     old, new = (Side("x", "hmm", tuple(labels)) for labels in (["A", *names], ["A"]))
-    [note] = ModelDifference(sheet=None, old=old, new=new, changes=[], evaluation=object()).notes()  # type: ignore[arg-type]
+    [note] = ModelDifference(
+        test_set=SimpleNamespace(unknown_labels=lambda _: []),
+        old=old,
+        new=new,
+        changes=[],
+        evaluation=object(),
+    ).notes()  # type: ignore[arg-type]
     assert note.endswith("and 18 more.")

@@ -11,7 +11,8 @@ from chaffinch.doctor import Opinions, examine, held_out_opinions
 from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.label_errors import Judgement
 from chaffinch.errors import DataError
-from chaffinch.lab.parts import Texts, part_of
+from chaffinch.kinds import corpus_of
+from chaffinch.kinds.documents import Texts
 from doctor_findings import CLEAN
 
 # -- labels that models doubt -----------------------------------------------------------------------------------
@@ -44,7 +45,7 @@ def test_a_row_never_judges_itself() -> None:
 
 def test_held_out_opinions_are_the_same_on_one_thread_and_on_two() -> None:
     documents = samples.load("ingredients", n=150)
-    part = part_of(documents, "sample")
+    part = corpus_of(documents, "sample")
     groups = [d.text for d in documents]
     one, two = (held_out_opinions(part, groups, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.p_other, two.p_other, equal_nan=True)

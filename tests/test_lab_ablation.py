@@ -20,7 +20,7 @@ AXES = [Axis("epochs", ("1", "2")), Axis("min_count", ("1", "3"))]
 
 @pytest.fixture(scope="module")
 def found(laid):
-    return ablate(laid.experiment, AXES, laid.parts, laid.task, seeds=range(2), part="dev")
+    return ablate(laid.experiment, AXES, laid.parts, laid.kind, seeds=range(2), part="dev")
 
 
 def test_a_cell_equals_a_single_run_with_its_settings_and_seed(laid, found):
@@ -36,7 +36,7 @@ def test_a_cell_equals_a_single_run_with_its_settings_and_seed(laid, found):
 
 
 def test_one_at_a_time_has_the_base_and_each_value_by_itself(laid):
-    made = ablation.cells(laid.experiment, AXES, laid.task, grid=False)
+    made = ablation.cells(laid.experiment, AXES, laid.kind, grid=False)
     assert [cell.point for cell in made] == [
         {},
         {"epochs": "1"},
@@ -49,7 +49,7 @@ def test_one_at_a_time_has_the_base_and_each_value_by_itself(laid):
 
 def test_finished_runs_are_taken_from_the_journal(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
-    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.task)
+    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.kind)
     first = ablate(*arguments, seeds=range(2), part="dev", journal=journal)
     monkeypatch.setattr(ablation, "run", lambda *_, **__: pytest.fail("it ran again"))
     assert ablate(*arguments, seeds=range(2), part="dev", journal=journal) == first
@@ -57,7 +57,7 @@ def test_finished_runs_are_taken_from_the_journal(laid, tmp_path, monkeypatch):
 
 def test_an_interrupted_ablation_goes_on_where_it_was(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
-    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.task)
+    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.kind)
     whole = ablate(*arguments, seeds=range(2), part="dev", journal=journal)
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text(lines[0] + lines[1][:20])
@@ -72,19 +72,19 @@ def test_an_interrupted_ablation_goes_on_where_it_was(laid, tmp_path, monkeypatc
 def test_a_journal_of_other_data_or_settings_is_not_used(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
     axes = [Axis("epochs", ("1",))]
-    ablate(laid.experiment, axes, laid.parts, laid.task, seeds=[0], part="dev", journal=journal)
-    ablate(laid.experiment, axes, laid.parts, laid.task, seeds=[0], part="test", journal=journal)
+    ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=[0], part="dev", journal=journal)
+    ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=[0], part="test", journal=journal)
     assert len(journal.read_text().splitlines()) == 2
 
 
 def test_a_line_that_is_no_run_is_refused(laid, tmp_path):
     (tmp_path / "j").write_text("{}\n")
     with pytest.raises(ConfigError, match="j:1: is not a line"):
-        ablate(laid.experiment, AXES, laid.parts, laid.task, seeds=[0], part="dev", journal=tmp_path / "j")
+        ablate(laid.experiment, AXES, laid.parts, laid.kind, seeds=[0], part="dev", journal=tmp_path / "j")
 
 
 def test_recipes_may_be_compared(laid):
-    made = ablation.cells(laid.experiment, [Axis("recipe", ("hmm", "perceptron"))], laid.task)
+    made = ablation.cells(laid.experiment, [Axis("recipe", ("hmm", "perceptron"))], laid.kind)
     assert [cell.experiment.recipe for cell in made] == ["hmm", "perceptron"]
     assert made[0].experiment.settings == {}
     assert made[1].experiment.settings == {"epochs": 2}
@@ -103,7 +103,7 @@ def test_recipes_may_be_compared(laid):
 )
 def test_what_cannot_be_varied_is_refused_before_anything_runs(laid, axes, told):
     with pytest.raises(ConfigError, match=told):
-        ablation.cells(laid.experiment, axes, laid.task)
+        ablation.cells(laid.experiment, axes, laid.kind)
 
 
 def test_the_charts_show_every_cell_and_stand_alone(found):

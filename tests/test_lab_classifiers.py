@@ -7,10 +7,10 @@ import pytest
 
 from chaffinch import lab
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.kinds import DOCUMENTS, kind_of_corpus
+from chaffinch.kinds.documents import Texts
 from chaffinch.lab import Axis, Source, ablate, bench, presets, tune
-from chaffinch.lab.parts import Texts
 from chaffinch.lab.spaces import space_of
-from chaffinch.lab.tasks import Classification, task_of
 from commandline import Runner, run  # noqa: F401
 
 REVIEWS = Source(name="reviews")
@@ -85,7 +85,7 @@ def test_a_classifiers_preset_runs_to_the_same_bytes(run: Runner):  # noqa: F811
 def test_cells_of_texts_equal_single_runs():
     laid = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False})
     axes = [Axis("lr", ("0.01", "0.1"))]
-    found = ablate(laid.experiment, axes, laid.parts, laid.task, seeds=range(2), part="test")
+    found = ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=range(2), part="test")
     single = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False, "lr": 0.1}, seed=1)
     assert found.rows[1].runs[1].scores == lab.run(single.experiment, single.parts).scores["test"]
     assert found.rows[1].runs[0].scores != found.rows[1].runs[1].scores  # seeds matter to SGD
@@ -93,9 +93,9 @@ def test_cells_of_texts_equal_single_runs():
 
 def test_tuning_texts_draws_features_too_and_repeats():
     laid = bench(REVIEWS, recipe="svm", dev_needed=True, from_baseline=False)
-    spaces = [space_of("svm", laid.task.knobs("svm"))]
+    spaces = [space_of("svm", laid.kind.settings_of("svm"))]
     assert {"features", "C"} <= set(spaces[0])
-    found = tune([laid.experiment], spaces, laid.parts, laid.task, trials=2)
+    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=2)
     again = lab.run(found.preset.experiment, laid.parts, scored=("dev",))
     assert again.scores["dev"]["accuracy"] == found.best.score
     assert again.model_digest()[0] == found.preset.model
@@ -120,15 +120,15 @@ def test_settings_of_features_are_checked():
 
 def test_a_model_of_one_label_per_text_is_not_scored_on_texts_with_several():
     one, several = Texts(["a", "b"] * 4, ["x", "y"] * 4), Texts(["a", "b"], [["x", "y"], ["x"]])
-    task = task_of(one)
-    classifier = task.estimator("ridge", {}, None, 0, 1)
-    task.fit(classifier, one, None, lambda _: True)
-    with pytest.raises(DataError, match="some of these texts have several"):
-        task.tally(classifier, several)
+    kind = kind_of_corpus(one)
+    classifier = kind.made("ridge", {}, None, 0, 1)
+    kind.fit(classifier, one, None, lambda _: True)
+    with pytest.raises(DataError, match="document 1 has 2 labels, and the model gives one each"):
+        kind.tally(classifier, several)
 
 
 def test_every_recipe_for_texts_runs_in_the_laboratory():
-    for recipe in Classification.recipes:
+    for recipe in DOCUMENTS.recipes:
         settings = {"epochs": 4} if recipe.name in ("kernel-perceptron", "kernel-eg") else {}
         laid = bench(Source(name="questions"), recipe=recipe.name, settings=settings)
         assert lab.run(laid.experiment, laid.parts).scores["test"]["accuracy"] > 0.5

@@ -8,8 +8,11 @@ from hypothesis import strategies as st
 
 from chaffinch import samples
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.kinds import corpus_of
+from chaffinch.kinds.corpora import fingerprint, held_out, joined, shuffled, size, taken
+from chaffinch.kinds.documents import Texts
 from chaffinch.lab.datasets import KNOWN, Source, dataset
-from chaffinch.lab.parts import Texts, fingerprint, held_out, joined, part_of, shuffled, size, taken
+from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
 
 words = st.text("abc", min_size=1, max_size=2)
@@ -52,8 +55,8 @@ def test_texts_and_sentences_do_not_mix():
 
 
 def test_documents_without_anything_to_learn_are_refused():
-    with pytest.raises(DataError, match="neither tags nor labels"):
-        part_of(samples.load("trees", n=2), "trees")
+    with pytest.raises(DataError, match="nothing to learn"):
+        corpus_of([Document(text="a"), Document(text="b")], "texts")
 
 
 @pytest.mark.parametrize("name", ["ingredients", "posts", "reviews", "topics", "questions"])

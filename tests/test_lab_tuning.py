@@ -7,23 +7,23 @@ import pytest
 
 from chaffinch import samples
 from chaffinch.errors import ConfigError
+from chaffinch.kinds import DOCUMENTS, KINDS, TAGS
+from chaffinch.kinds.documents import Texts
 from chaffinch.lab import Source, bench, dataset, run, tune
 from chaffinch.lab.datasets import Dataset
-from chaffinch.lab.parts import Texts
 from chaffinch.lab.spaces import Among, Between, drawn, space_of, written_space
-from chaffinch.lab.tasks import TASKS, Tagging
 from chaffinch.progress import keep_going
 
 
 def hmm(source):
     laid = bench(source, recipe="hmm", dev_needed=True)
-    return laid, [space_of("hmm", laid.task.knobs("hmm"))]
+    return laid, [space_of("hmm", laid.kind.settings_of("hmm"))]
 
 
 def test_the_same_number_of_trials_finds_the_same_settings():
     laid, spaces = hmm(Source(name="ingredients"))
     runs = [
-        tune([laid.experiment], spaces, laid.parts, laid.task, trials=5, threads=threads)
+        tune([laid.experiment], spaces, laid.parts, laid.kind, trials=5, threads=threads)
         for threads in (1, 2)
     ]
     told = [[(t.number, t.settings, t.share, t.score) for t in found.trials] for found in runs]
@@ -33,7 +33,7 @@ def test_the_same_number_of_trials_finds_the_same_settings():
 
 def test_the_best_is_the_best_on_all_the_data_and_its_preset_runs_to_the_same_score():
     laid, spaces = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], spaces, laid.parts, laid.task, trials=5)
+    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=5)
     full = [t for t in found.trials if t.share == 1.0]
     assert found.best.score == max(t.score for t in full)
     assert full[0].settings == {}  # the recipe as it is
@@ -44,7 +44,7 @@ def test_the_best_is_the_best_on_all_the_data_and_its_preset_runs_to_the_same_sc
 
 def test_rungs_keep_the_best_third():
     laid, spaces = hmm(Source(name="ingredients"))
-    trials = tune([laid.experiment], spaces, laid.parts, laid.task, trials=7).trials[1:]
+    trials = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=7).trials[1:]
     rungs = {share: [t for t in trials if t.share == share] for share in sorted({t.share for t in trials})}
     counts = [len(rung) for rung in rungs.values()]
     assert counts == [7, 3, 1]
@@ -56,10 +56,10 @@ def test_rungs_keep_the_best_third():
 def test_tuning_never_reads_the_test_part(tmp_path):
     samples.export("ingredients", tmp_path)
     clean, spaces = hmm(Source(name=str(tmp_path)))
-    expected = tune([clean.experiment], spaces, clean.parts, clean.task, trials=3)
+    expected = tune([clean.experiment], spaces, clean.parts, clean.kind, trials=3)
     (tmp_path / "test.conll").write_bytes(b"\xff poison \x00")
     poisoned, spaces = hmm(Source(name=str(tmp_path)))
-    found = tune([poisoned.experiment], spaces, poisoned.parts, poisoned.task, trials=3)
+    found = tune([poisoned.experiment], spaces, poisoned.parts, poisoned.kind, trials=3)
     assert [t.score for t in found.trials] == [t.score for t in expected.trials]
     assert "test" not in found.preset.data
     assert "test" not in found.preset.scores
@@ -69,7 +69,7 @@ def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_p
     samples.export("ingredients", tmp_path)
     source = Source(train=(str(tmp_path / "train.conll"),))
     laid, spaces = hmm(source)
-    found = tune([laid.experiment], spaces, laid.parts, laid.task, trials=2)
+    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=2)
     experiment = found.preset.experiment
     assert experiment.hold_out == 0.2
     again = run(experiment, experiment.parts(dataset(source)), scored=("dev",))
@@ -79,7 +79,7 @@ def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_p
 def test_time_is_kept():
     laid, spaces = hmm(Source(name="ingredients"))
     began = time.monotonic()
-    found = tune([laid.experiment], spaces, laid.parts, laid.task, seconds=1.5)
+    found = tune([laid.experiment], spaces, laid.parts, laid.kind, seconds=1.5)
     assert time.monotonic() - began < 6.0  # one run too long at most, on a busy machine
     assert len(found.trials) >= 1
 
@@ -87,40 +87,40 @@ def test_time_is_kept():
 def test_a_time_too_short_for_one_run_is_refused():
     laid, spaces = hmm(Source(name="ingredients"))
     with pytest.raises(ConfigError, match="not enough to train once"):
-        tune([laid.experiment], spaces, laid.parts, laid.task, seconds=1e-9)
+        tune([laid.experiment], spaces, laid.parts, laid.kind, seconds=1e-9)
 
 
 def test_trials_or_a_time_but_not_both():
     laid, spaces = hmm(Source(name="ingredients"))
     for budget in ({}, {"trials": 1, "seconds": 1.0}):
         with pytest.raises(ConfigError, match="one of the two"):
-            tune([laid.experiment], spaces, laid.parts, laid.task, **budget)
+            tune([laid.experiment], spaces, laid.parts, laid.kind, **budget)
 
 
 def test_a_small_space_is_tried_once_and_no_more():
     laid, _ = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.parts, laid.task, trials=50)
+    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.parts, laid.kind, trials=50)
     assert {t.settings.get("order") for t in found.trials} == {None, 1, 2}
 
 
 def test_every_drawn_setting_is_one_that_its_recipe_accepts():
     chance = random.Random(0)
-    for task in TASKS:
-        for recipe in task.recipes:
-            spaces = space_of(recipe.name, task.knobs(recipe.name))
+    for kind in KINDS:
+        for recipe in kind.recipes:
+            spaces = space_of(recipe.name, kind.settings_of(recipe.name))
             for _ in range(12):
                 settings = drawn(spaces, chance)
                 features = settings.pop("features", None)
-                task.settled(recipe.name, settings)
-                if task.name == "classification":  # features come together when they are fitted
+                kind.settled(recipe.name, settings)
+                if kind is DOCUMENTS:  # features come together when they are fitted
                     texts = Texts(
                         ["good tea", "fine cake", "bad tea", "poor cake"] * 4, ["+", "+", "-", "-"] * 4
                     )
-                    task.fit(task.estimator(recipe.name, settings, features, 0, 1), texts, None, keep_going)
+                    kind.fit(kind.made(recipe.name, settings, features, 0, 1), texts, None, keep_going)
 
 
 def test_ranges_are_drawn_between_their_ends_and_lists_from_their_values():
-    known = Tagging().knobs("crf")
+    known = TAGS.settings_of("crf")
     chance = random.Random(1)
     name, space = written_space("penalty", "0.1..10", "crf", known)
     assert name == "c2"
@@ -137,5 +137,5 @@ def test_a_dataset_is_asked_for_train_and_dev_alone():
     readers = {n: lambda n=n: asked.append(n) or whole.part(n) for n in ("train", "dev", "test")}
     laid, spaces = hmm(Source(name="ingredients"))
     parts = laid.experiment.parts(Dataset("watched", readers))
-    tune([laid.experiment], spaces, parts, laid.task, trials=2)
+    tune([laid.experiment], spaces, parts, laid.kind, trials=2)
     assert set(asked) == {"train", "dev"}

@@ -6,7 +6,7 @@ import pytest
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.estimators import Tagger, load
-from chaffinch.lab.decisions import decisions, page
+from chaffinch.kinds.tags.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.model.squeezed import SECTION

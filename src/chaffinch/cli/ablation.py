@@ -105,7 +105,7 @@ def command(
             laid.experiment,
             axes,
             laid.parts,
-            laid.task,
+            laid.kind,
             seeds=range(seeds),
             part=part,
             grid=grid,

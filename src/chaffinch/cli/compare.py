@@ -14,7 +14,7 @@ from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.wording import description, title_of
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
-from chaffinch.lab.model_difference import KINDS, Change, ModelDifference, compare_models
+from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference, compare_models
 from chaffinch.lab.regression import verdict
 from chaffinch.lab.score_history import add_to_history
 
@@ -126,7 +126,7 @@ def _print(difference: ModelDifference, top: int) -> None:
         _print_scores(difference.evaluation)
     out.print()
     out.print(f"[bold]{difference.rows:,} rows: {difference.told()}[/bold]")
-    for kind in KINDS:
+    for kind in OUTCOMES:
         groups = difference.grouped(kind, EACH, top)
         if groups:
             out.print()
@@ -139,7 +139,7 @@ def _print(difference: ModelDifference, top: int) -> None:
 
 def _print_sides(difference: ModelDifference) -> None:
     shown = Table(
-        "", "file", "recipe", "labels", "bytes", f"{difference.sheet.unit}/s", box=None, pad_edge=False
+        "", "file", "recipe", "labels", "bytes", f"{difference.test_set.unit}/s", box=None, pad_edge=False
     )
     for column in shown.columns[3:]:
         column.justify = "right"
@@ -187,5 +187,5 @@ def _print_change(difference: ModelDifference, change: Change) -> None:
     known = {name: reading for name, reading in sides.items() if reading is not None}
     for name, reading in known.items():
         others = [other for other_name, other in known.items() if other_name != name]
-        pieces = [difference.sheet.piece(change.row, piece) for piece in differing(reading, others)]
+        pieces = [difference.test_set.piece(change.row, piece) for piece in differing(reading, others)]
         console.out.print(f"      {name:<4} {', '.join(pieces) or '-'}", markup=False, soft_wrap=True)

@@ -6,15 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from chaffinch.cli.console import err, out, print_json
-from chaffinch.cli.task import Explaining
-from chaffinch.cli.tasks import task_of_model
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import Reranker, load
+from chaffinch.errors import DataError
+from chaffinch.estimators import load
 from chaffinch.files import STDIO, display_name, writing_text
+from chaffinch.kinds import kind_of_model
+from chaffinch.kinds.kind import Explaining, refuse_strange_flags
+from chaffinch.kinds.lists import KBEST
 from chaffinch.trust.explanation import Explanation
 
-KBEST = 20
-SOME = ("token", "against", "text")  # flags that some tasks understand
 EXAMPLES = """
 chaffinch explain tagger.chaff "Anna moved to New York"
 chaffinch explain tagger.chaff "Anna moved to New York" --token 4 --against O
@@ -74,9 +73,13 @@ def command(
         token=None if token is None else token - 1,
         against=against,
         text=text,
+        base=base,
+        kbest=kbest,
         threads=threads,
     )
-    found = _explanations(loaded, asked, base, kbest)
+    kind = kind_of_model(loaded)
+    refuse_strange_flags(kind, asked)
+    found = kind.explain(loaded, asked)
     shown = str(path) if path is not None else what
     if json:
         record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
@@ -85,29 +88,6 @@ def command(
         out.print("\n\n\n".join(one.text(top) for one in found), markup=False, soft_wrap=True)
     if html is not None:
         _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
-
-
-def _explanations(loaded: Any, asked: Explaining, base: Path | None, kbest: int | None) -> list[Explanation]:
-    """Those of the task that the model is for; flags that do not go with it are refused."""
-    if isinstance(loaded, Reranker):
-        from chaffinch.cli.explain_candidates import explain
-
-        _refuse("k-best lists", token=asked.token, text=asked.text)
-        return explain(loaded, asked, base, kbest or KBEST)
-    task = task_of_model(loaded)
-    _refuse(
-        task.plural,
-        base=base,
-        kbest=kbest,
-        **{name: getattr(asked, name) for name in SOME if name not in task.explains},
-    )
-    return task.explain(loaded, asked)
-
-
-def _refuse(plural: str, **given: Any) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise ConfigError(f"--{name} does not go with {plural}")
 
 
 def _file(what: str) -> Path | None:

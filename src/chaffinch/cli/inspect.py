@@ -11,11 +11,11 @@ from rich.text import Text
 
 from chaffinch import modelfile
 from chaffinch.cli.console import out, print_json
-from chaffinch.cli.task import Contents, Task
-from chaffinch.cli.tasks import task_of_model
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import refuse_unwritable, writing_text
+from chaffinch.kinds import Kind, kind_of_model
+from chaffinch.kinds.kind import Contents
 from chaffinch.knobs import knobs
 from chaffinch.report.grids import heat_map
 from chaffinch.report.html import Page, cards, figure, table
@@ -44,15 +44,13 @@ def command(
     file = modelfile.read(model)
     loaded = load(model)
     facts = _facts(file, model)
-    task = task_of_model(loaded)
+    kind = kind_of_model(loaded)
     if names_from is not None:
-        if task.name_features is None:
-            raise ConfigError(f"--names-from does not go with {task.plural}")
-        task.name_features(loaded, names_from)
-    held = task.inspect(loaded, top, label)
+        kind.name_features(loaded, names_from)
+    held = kind.inspect(loaded, top, label)
     if label is not None and label not in held.labels:
         raise ConfigError(f"the model has no label {label!r}; it has {', '.join(held.labels)}")
-    by_hand = _set_by_hand(task, facts)
+    by_hand = _set_by_hand(kind, facts)
     if json:
         record: dict[str, Any] = {**facts, "labels": list(held.labels)}
         record["top"] = {
@@ -86,9 +84,9 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
     }
 
 
-def _set_by_hand(task: Task, facts: dict[str, Any]) -> dict[str, Any]:
+def _set_by_hand(kind: Kind, facts: dict[str, Any]) -> dict[str, Any]:
     """The settings that are not what the recipe would have taken by itself."""
-    configs = [task.recipes.by_name(facts["recipe"]).config, *(config for _, config in task.knobs)]
+    configs = [kind.recipes.by_name(facts["recipe"]).config, *(config for _, config in kind.knobs)]
     defaults = {k.name: k.default for config in configs for k in knobs(config)}
     return {k: v for k, v in facts["settings"].items() if k not in defaults or v != defaults[k]}
 

@@ -9,10 +9,11 @@ from rich.table import Table
 
 from chaffinch.cli.console import out
 from chaffinch.cli.flags import with_knobs
+from chaffinch.kinds import KINDS
+from chaffinch.kinds.kind import RUN_KNOBS
 from chaffinch.knobs import Panel
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.experiment import Outcome
-from chaffinch.lab.tasks import RUN_KNOBS, known_configs
 
 DatasetFlag = Annotated[
     str,
@@ -43,9 +44,14 @@ ThreadsFlag = Annotated[
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
 
+def model_panels() -> list[Panel]:
+    """Every class of settings of models of every kind, under a heading."""
+    return [panel for kind in KINDS for panel in kind.panels(reading=False)]
+
+
 def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the short names with their letters, and every knob of every recipe."""
-    panels = [Panel("Settings by their short names", Baseline), *known_configs()]
+    panels = [Panel("Settings by their short names", Baseline), *model_panels()]
     return with_knobs(*panels, letters=LETTERS, without=RUN_KNOBS)(command)
 
 

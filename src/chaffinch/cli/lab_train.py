@@ -11,13 +11,13 @@ import typer
 
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import panels_of
-from chaffinch.cli.lab_flags import FolderFlag, outcome_as_json, show_scores
+from chaffinch.cli.lab_flags import FolderFlag, model_panels, outcome_as_json, show_scores
 from chaffinch.errors import ConfigError
+from chaffinch.kinds.kind import RUN_KNOBS
 from chaffinch.knobs import knobs
 from chaffinch.lab import Source, bench, presets, records, run
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.records import epoch_lines
-from chaffinch.lab.tasks import RUN_KNOBS, known_configs
 
 PANEL = "Experiments: -d DATASET instead of files, -o then names the record"
 
@@ -68,7 +68,7 @@ def with_experiments(train: Callable[..., None]) -> Callable[..., None]:
     """Give ``chaffinch train`` the experiment's flags: with -d it runs one, without it trains on files as ever."""
     before = dict(inspect.signature(train).parameters)
     short = {k.name: k for k in knobs(Baseline)}
-    knob_names = {k.name for panel in known_configs() for k in knobs(panel.config)} - RUN_KNOBS
+    knob_names = {k.name for panel in model_panels() for k in knobs(panel.config)} - RUN_KNOBS
     parameters = {name: _optional(p) if name in ("data", "model") else p for name, p in before.items()}
     for name, annotation in EXPERIMENT_FLAGS.items():
         parameters[name] = _keyword(name, annotation, None)

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from chaffinch.cli.task import Prediction, refuse_strange_flags
-from chaffinch.cli.tasks import task_of_model
 from chaffinch.corpus import FORMATS
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, refuse_unwritable
+from chaffinch.kinds import kind_of_model
+from chaffinch.kinds.kind import Prediction, refuse_strange_flags
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
@@ -24,6 +24,7 @@ chaffinch predict tagger.chaff new.conllu -o tagged.conllu
 chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
 chaffinch predict names.chaff letters.txt --from text -o tasks.json --to label-studio --marginals
 chaffinch predict stars.chaff new.csv -o labelled.csv
+chaffinch predict reranker.chaff lists.jsonl -o chosen.jsonl
 echo "the soup was awful" | chaffinch predict stars.chaff
 """
 
@@ -103,7 +104,7 @@ def command(
     if not output.is_dir():  # a folder may be a corpus of brat
         refuse_unwritable(output)
     loaded = load(model)
-    task = task_of_model(loaded)
+    kind = kind_of_model(loaded)
     asked = Prediction(
         data=data,
         output=output,
@@ -122,5 +123,5 @@ def command(
         threshold=threshold,
         threads=threads,
     )
-    refuse_strange_flags(task, asked)
-    task.predict(loaded, asked)
+    refuse_strange_flags(kind, asked)
+    kind.predict(loaded, asked)

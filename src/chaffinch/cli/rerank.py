@@ -4,30 +4,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.table import Table
 
-from chaffinch import modelfile
-from chaffinch.cli import rerank_trees
 from chaffinch.cli.console import out, print_json, progress_bar
 from chaffinch.cli.flags import with_knobs
-from chaffinch.cli.training_report import clock
-from chaffinch.corpus import read_table
-from chaffinch.corpus.candidate_lists import FileList, read_lists
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import Parser, Reranker, Tagger, load
-from chaffinch.estimators.reranker import given_features, oracle
-from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
-from chaffinch.evaluate.tag_gains import tag_gain
-from chaffinch.files import STDIO, refuse_unwritable, writing_text
-from chaffinch.knobs import Panel, knobs
-from chaffinch.lab.input_columns import words_to_parse
+from chaffinch.cli.training_report import clock, flat
+from chaffinch.errors import ConfigError
+from chaffinch.estimators import Reranker, load
+from chaffinch.estimators.reranker import oracle
+from chaffinch.files import STDIO, refuse_unwritable
+from chaffinch.kernels import Kernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
+from chaffinch.kinds import LISTS, Kind
+from chaffinch.kinds.kind import Prediction
+from chaffinch.kinds.lists import KBEST, base_model, choice_tally
+from chaffinch.knobs import Panel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_parts import CONSENSUS, KERNEL, NAMED, TAGS, TREES
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
-from chaffinch.text.document import LABEL
-from chaffinch.text.table import TokenTable
+
+KERNELS = {"subtree": SubtreeKernel, "subset-tree": SubsetTreeKernel, "partial-tree": PartialTreeKernel}
 
 EXAMPLES = """
 chaffinch rerank train.conll --base tagger.chaff -o reranker.chaff --dev dev.conll
@@ -63,7 +59,7 @@ def command(
             metavar="NAME",
         ),
     ] = None,
-    kbest: Annotated[int, typer.Option(help="Length of the lists.", min=2)] = 20,
+    kbest: Annotated[int, typer.Option(help="Length of the lists.", min=2)] = KBEST,
     folds: Annotated[
         int, typer.Option(help="Parts of the training data, each listed by a tagger of the others.", min=2)
     ] = 5,
@@ -85,7 +81,7 @@ def command(
     kernel: Annotated[
         str | None,
         typer.Option(
-            help=f"For a parser: {', '.join(rerank_trees.KERNELS)}, instead of features. By the perceptron or mira.",
+            help=f"For a parser: {', '.join(KERNELS)}, instead of features. By the perceptron or mira.",
             metavar="NAME",
         ),
     ] = None,
@@ -97,59 +93,55 @@ def command(
 ) -> None:
     """Choose among the k best answers of another model by features that see the whole answer: train, or apply."""
     refuse_unwritable(output)
+    kind, model = (LISTS, None) if base is None else base_model(base, threads)
     if reranker is not None:
         if dev is not None or settings:
             raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
-        _apply(data, output, base, _loaded(reranker), kbest, threads)
+        chooser = _loaded(reranker)
+        if model is None:
+            LISTS.predict(chooser, Prediction(data=data, output=output, threads=threads))
+        else:
+            kind.write_chosen(data, chooser.predict(kind.candidates(model, data, kbest)), output)
         return
     if str(output) == STDIO:
         raise ConfigError("say with -o where the reranker goes")
-    model = None if base is None else base_model(base, threads)
-    kind = _features(features, kernel, model)
-    recipe = recipe or RECIPES.get(kind, DEFAULT_RERANKER)
-    config = _config(recipe, settings or {}, seed)
-    used: Any = kind if base is not None else given_features
-    if isinstance(model, Parser) and kernel is None:
-        used = rerank_trees.features_named(kind, data)
-    compared = None if kernel is None else rerank_trees.kernel_named(kernel)
-    made = Reranker(config, features=used, kernel=compared, min_count=min_count, seed=seed, threads=threads)
+    named = _features(features, kernel, kind)
+    recipe = recipe or RECIPES.get(named, DEFAULT_RERANKER)
+    LISTS.refuse_settings_of_others(recipe, settings or {})
+    made = LISTS.made(recipe, {**(settings or {}), "min_count": min_count}, None, seed, threads)
+    if kernel is not None:
+        made.kernel = _kernel(kernel)
+    elif base is not None:
+        made.features = kind.candidate_features(named, data)
     made.checked()
-    parts: dict[str, list[CandidateList]] = {}
+    lists: dict[str, Any] = {}
     with clock() as took:
         if base is None:
-            parts["train"] = _file_lists(data)
-        elif isinstance(model, Parser):
-            parts["train"] = rerank_trees.training_lists(model, data, kbest, folds, kind)
+            lists["train"] = LISTS.read(data, {}).lists
         else:
-            parts["train"] = cross_validated_tag_lists(
-                lambda: _anew(base, threads), _labelled(data), kbest, folds, wrong=wrong
-            )
+            lists["train"] = kind.candidates_to_learn(base, data, kbest, folds, named, wrong, threads)
         with progress_bar() as listener:
-            made.fit(parts["train"], on_epoch=listener)
-    if dev is not None and base is None:
-        parts["dev"] = _file_lists(dev)
-    elif dev is not None and isinstance(model, Parser):
-        parts["dev"] = rerank_trees.held_out_lists(model, dev, kbest)
-    elif dev is not None:
-        assert isinstance(model, Tagger)
-        held_out = _labelled(dev)
-        parts["dev"] = tag_lists(model, held_out, kbest, gold=held_out.lists(LABEL))
-    scores = {name: _losses(made, lists) for name, lists in parts.items()}
-    if dev is not None and base is not None:
-        scores["dev"] |= (
-            rerank_trees.tree_scores(dev, parts["dev"], made)
-            if isinstance(model, Parser)
-            else _tag_scores(_labelled(dev), parts["dev"], made)
+            made.fit(lists["train"], on_epoch=listener)
+    if dev is not None:
+        lists["dev"] = (
+            LISTS.read(dev, {}).lists if base is None else kind.candidates(model, dev, kbest, gold=True)
         )
-    flat = {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
-    made.save(output, scores=flat)
+    scores = {name: _losses(made, found) for name, found in lists.items()}
+    if dev is not None and base is not None:
+        answers = {
+            "base": [one.candidates[0] for one in lists["dev"]],
+            "reranked": made.predict(lists["dev"]),
+            "oracle": oracle(lists["dev"]),
+        }
+        scores["dev"] |= kind.candidate_gain(dev, answers)
+    made.save(output, scores=flat(scores))
     record = {
         "recipe": recipe,
         "wall_s": round(took.wall_s, 4),
         "cpu_s": round(took.cpu_s, 4),
-        "lists": len(parts["train"]),
-        "candidates": sum(len(one.candidates) for one in parts["train"]),
-        **({"features": made.features_.F} if compared is None else {"support": len(made.support_)}),
+        "lists": len(lists["train"]),
+        "candidates": sum(len(one.candidates) for one in lists["train"]),
+        **({"features": made.features_.F} if kernel is None else {"support": len(made.support_)}),
         **scores,
         "model": str(output),
         "model_bytes": output.stat().st_size,
@@ -161,41 +153,17 @@ def command(
         _show(record, scores)
 
 
-def _apply(data: Path, output: Path, base: Path | None, reranker: Reranker, kbest: int, threads: int) -> None:
-    if base is None:
-        import json as json_text
-
-        lists = list(read_lists(data))
-        with writing_text(output) as stream:
-            for one, place in zip(lists, reranker.choose([list_of_file(one) for one in lists]), strict=True):
-                record = {**one.record, "chosen": place, "answer": one.candidates[place].answer}
-                stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
-        return
-    model = base_model(base, threads)
-    if isinstance(model, Parser):
-        rerank_trees.write_chosen(model, words_to_parse(data), output, reranker, kbest)
-        return
-    table = read_table(data)
-    found = reranker.predict(tag_lists(model, table, kbest))
-    columns = [table.lists(name) for name in table.columns]
-    with writing_text(output) as stream:
-        for sentence in zip(*columns, found, strict=True):
-            for cells in zip(*sentence, strict=True):
-                stream.write("\t".join(cells) + "\n")
-            stream.write("\n")
-
-
 # The recipes of features that have one of their own.
 RECIPES = {CONSENSUS: "risk", TAGS: "risk", KERNEL: "perceptron"}
 
 
-def _features(name: str | None, kernel: str | None, model: Tagger | Parser | None) -> str:
+def _features(name: str | None, kernel: str | None, kind: Kind) -> str:
     """The features to use, by the kind of the base model."""
+    known = kind.list_features
     if kernel is not None:
-        if name is not None or not isinstance(model, Parser):
+        if name is not None or TREES not in known:
             raise ConfigError("--kernel compares trees: it needs a parser as --base, and takes no --features")
         return KERNEL
-    known = {Parser: (CONSENSUS, TREES), Tagger: (TAGS,)}.get(type(model), ())
     if name is not None and name not in known:
         raise ConfigError(
             f"--features {name}: "
@@ -208,16 +176,11 @@ def _features(name: str | None, kernel: str | None, model: Tagger | Parser | Non
     return name or (known[0] if known else NAMED)
 
 
-def _config(name: str, settings: dict[str, Any], seed: int) -> Any:
-    recipe = RERANKERS.by_name(name)
-    known = {k.name for k in knobs(recipe.config)}
-    for flag in settings:
-        if flag not in known:
-            takers = [r.name for r in RERANKERS if flag in {k.name for k in knobs(r.config)}]
-            raise ConfigError(
-                f"recipe {name} has no knob --{flag.replace('_', '-')}; recipes with it: {', '.join(takers)}"
-            )
-    return recipe.configured({**settings, **({"seed": seed} if "seed" in known else {})})
+def _kernel(name: str) -> Kernel:
+    """A kernel of trees by its name, normalised so that large trees are not alike for their size."""
+    if name not in KERNELS:
+        raise ConfigError(f"there is no kernel {name!r} of trees: expected {', '.join(KERNELS)}")
+    return KERNELS[name]().normalised()
 
 
 def _loaded(path: Path) -> Reranker:
@@ -227,69 +190,12 @@ def _loaded(path: Path) -> Reranker:
     return found
 
 
-def base_model(path: Path, threads: int) -> Tagger | Parser:
-    """The tagger or parser of a file."""
-    found = load(path)
-    if not isinstance(found, Tagger | Parser):
-        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected a tagger or a parser")
-    found.threads = threads
-    return found
-
-
-def _anew(path: Path, threads: int) -> Tagger:
-    """A tagger made as the one in the file was, yet to be trained."""
-    file = modelfile.read(path)
-    made = Tagger.loaded(file)
-    features = list(file.header.templates) or None
-    return Tagger(made.recipe, features=features, seed=made.seed, threads=threads)
-
-
-def _labelled(path: Path) -> TokenTable:
-    table = read_table(path)
-    if LABEL not in table.columns:
-        raise DataError(f"{path}: has one column only, expected words and labels")
-    return table
-
-
-def _file_lists(path: Path) -> list[CandidateList]:
-    lists = list(read_lists(path))
-    for number, one in enumerate(lists, 1):
-        if any(c.loss is None for c in one.candidates):
-            raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
-    if not lists:
-        raise DataError(f"{path}: has no list of candidates")
-    return [list_of_file(one) for one in lists]
-
-
-def list_of_file(one: FileList) -> CandidateList:
-    """A list of a file as a reranker takes it."""
-    losses = [c.loss for c in one.candidates]
-    known = None if any(loss is None for loss in losses) else np.array(losses, np.float64)
-    return CandidateList(one.input, one.candidates, np.array([c.score for c in one.candidates]), known)
-
-
 def _losses(reranker: Reranker, lists: Sequence[CandidateList]) -> dict[str, float]:
     """The mean loss of the base model's first choice, of what the reranker takes, and of the best there is."""
-    total = {"base": 0.0, "reranked": 0.0, "oracle": 0.0}
-    for one, place in zip(lists, reranker.choose(lists), strict=True):
-        assert one.losses is not None
-        total["base"] += float(one.losses[0])
-        total["reranked"] += float(one.losses[place])
-        total["oracle"] += float(one.losses.min())
-    return {f"loss.{name}": value / max(1, len(lists)) for name, value in total.items()}
-
-
-def _tag_scores(gold: TokenTable, lists: Sequence[CandidateList], reranker: Reranker) -> dict[str, float]:
-    """The main score of all three, and the gain with its interval."""
-    wanted = gold.lists(LABEL)
-    answers = {
-        "base": [one.candidates[0] for one in lists],
-        "reranked": reranker.predict(lists),
-        "oracle": oracle(lists),
-    }
-    found = tag_gain(wanted, answers, "reranked", "base")
-    gain = {"gain": found.gain.difference, "gain.low": found.gain.low, "gain.high": found.gain.high}
-    return {f"{found.key}.{name}": value for name, value in {**found.scores, **gain}.items()}
+    tally = choice_tally(lists, reranker.choose(lists))
+    found = tally.score(tally.sums())
+    named = {"base": "loss.base", "reranked": "loss", "oracle": "loss.oracle"}
+    return {f"loss.{name}": float(found[key]) for name, key in named.items()}
 
 
 def _show(record: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:

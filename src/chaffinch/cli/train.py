@@ -5,12 +5,17 @@ from typing import Annotated, Any
 
 import typer
 
+from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.lab_train import with_experiments
-from chaffinch.cli.task import Training, refuse_strange_flags
-from chaffinch.cli.tasks import TASKS, task_of_file
+from chaffinch.cli.training_report import clock, compare_and_keep, keep_smallest, keep_trained
 from chaffinch.corpus import FORMATS
+from chaffinch.errors import ConfigError
 from chaffinch.files import refuse_unwritable
+from chaffinch.kinds import KINDS, Kind, kind_of_file
+from chaffinch.kinds.corpora import joined
+from chaffinch.kinds.kind import Training, refuse_strange_flags
+from chaffinch.knobs import knobs
 
 EXAMPLES = """
 chaffinch train train.conll -o model.chaff
@@ -25,11 +30,12 @@ chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev
 chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high 1
 chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --threshold 0.4
 chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
+chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
 
 @with_experiments
-@with_knobs(*(panel for task in TASKS for panel in task.panels()))
+@with_knobs(*(panel for kind in KINDS for panel in kind.panels()))
 def command(
     data: Annotated[
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")
@@ -40,7 +46,7 @@ def command(
     recipe: Annotated[
         str | None,
         typer.Option(
-            help=" ".join(f"For {t.plural}: {', '.join(r.name for r in t.recipes)}." for t in TASKS),
+            help=" ".join(f"For {k.plural}: {', '.join(r.name for r in k.recipes)}." for k in KINDS),
             metavar="NAME",
         ),
     ] = None,
@@ -95,7 +101,7 @@ def command(
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)
-    task = task_of_file(data[0], recipe, from_format)
+    kind = kind_of_file(data[0], recipe, from_format)
     asked = Training(
         data=data,
         model=model,
@@ -117,5 +123,34 @@ def command(
         report=report,
         settings=settings or {},
     )
-    refuse_strange_flags(task, asked)
-    task.train(asked)
+    refuse_strange_flags(kind, asked)
+    _train(kind, asked)
+
+
+def _train(kind: Kind, asked: Training) -> None:
+    """Train on files, score on all of them, write the model."""
+    if asked.stop_on_dev and asked.dev is None:
+        raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")
+    reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
+    told = asked.told | {name: asked.settings[name] for name in reading}
+    settings = {name: value for name, value in asked.settings.items() if name not in reading}
+    beside = kind.beside(asked.data, told)
+    corpora = {"train": joined([kind.read(path, told) for path in asked.data])}
+    if asked.dev is not None:
+        corpora["dev"] = kind.read(asked.dev, told)
+    if (asked.compare or asked.max_size) and beside:
+        raise ConfigError("--annotators soft does not go with --compare and --max-size")
+    if asked.compare is not None:
+        compare_and_keep(kind, asked, settings, corpora)
+        return
+    recipe = asked.recipe or kind.default
+    kind.refuse_settings_of_others(recipe, settings)
+    if asked.max_size is not None:
+        keep_smallest(kind, asked, recipe, settings, corpora)
+        return
+    estimator = kind.made(recipe, settings, asked.features, asked.seed, asked.threads)
+    dev = corpora.get("dev") if kind.dev_stops or asked.stop_on_dev else None
+    with progress_bar() as listener, clock() as took:
+        kind.fit(estimator, corpora["train"], dev, listener, **beside)
+    scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
+    keep_trained(asked, estimator, took, scores, kind.facts(estimator, corpora["train"]))

@@ -1,4 +1,4 @@
-"""What ``chaffinch train`` does with a trained model: its file, its learning curve, a table of scores or JSON."""
+"""What ``chaffinch train`` does with trained models: files, learning curves, tables of scores or JSON."""
 
 import resource
 import sys
@@ -10,11 +10,16 @@ from typing import Any
 
 from rich.table import Table
 
-from chaffinch.cli.console import out, print_json
-from chaffinch.cli.task import Training
-from chaffinch.estimators.keeping import Kept
+from chaffinch.cli.console import err, out, print_json, progress_bar
+from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
+from chaffinch.kinds import Kind
+from chaffinch.kinds.corpora import tenth_held_out
+from chaffinch.kinds.kind import Training
+from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
+from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
+from chaffinch.lab.size_search import HEAD, parsed_size, smallest
 from chaffinch.progress import Progress
 
 Scores = dict[str, dict[str, float]]
@@ -43,9 +48,7 @@ def flat(scores: Scores) -> dict[str, float]:
     return {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
 
 
-def keep_trained(
-    asked: Training, estimator: Kept[Any], took: Clock, scores: Scores, facts: dict[str, int]
-) -> None:
+def keep_trained(asked: Training, estimator: Any, took: Clock, scores: Scores, facts: dict[str, int]) -> None:
     """Write the model, draw its curve where that was asked for, and say what was trained.
 
     facts: what was trained on, in numbers, such as {"sentences": 8936}
@@ -79,6 +82,103 @@ def keep_trained(
         f"{asked.model} has {size / 1024:,.0f} KB"
     )
     sys.stdout.flush()
+
+
+def compare_and_keep(kind: Kind, asked: Training, settings: dict[str, Any], corpora: dict[str, Any]) -> None:
+    """Train several recipes, show the table, write the page, keep the best. Knobs go to the recipes that have them."""
+    names = str(asked.compare)
+    further = {k.name for _, config in kind.knobs for k in knobs(config)}
+    shared = {k: v for k, v in settings.items() if k in further}
+    own = {k: v for k, v in settings.items() if k not in further}
+    chosen = [kind.recipes.by_name(name.strip()) for name in names.split(",") if name.strip()]
+    if len(chosen) < 2:
+        raise ConfigError(f"--compare needs at least two recipes, got {names!r}")
+    for name in own:
+        if not any(name in {k.name for k in knobs(r.config)} for r in chosen):
+            raise ConfigError(f"none of {names} has a knob --{name.replace('_', '-')}")
+    configs = [r.configured({k.name: own[k.name] for k in knobs(r.config) if k.name in own}) for r in chosen]
+    train, dev = _with_dev(kind, corpora)
+    with progress_bar() as listener:
+        found = compare_recipes(
+            train,
+            dev,
+            configs,
+            features=asked.features,
+            settings=shared,
+            seed=asked.seed,
+            threads=asked.threads,
+            stop_on_held_out=kind.dev_stops or asked.stop_on_dev,
+            on_epoch=listener,
+            on_recipe=lambda name: err.print(f"training {name}") if err.is_terminal else None,
+        )
+    best = found.best
+    found.estimators[best.recipe].save(asked.model, scores={f"dev.{k}": v for k, v in best.scores.items()})
+    if asked.report is not None:
+        title = f"{kind.units(train):,} {kind.unit} to learn from"
+        with writing_text(asked.report) as stream:
+            stream.write(found.page(title).render())
+    if asked.json:
+        recipes = [e.as_dict() for e in found.entries]
+        print_json({"best": best.recipe, "model": str(asked.model), "recipes": recipes})
+        return
+    _show_comparison(found)
+    out.print(f"{best.recipe} is kept in {asked.model}")
+
+
+def keep_smallest(
+    kind: Kind, asked: Training, recipe: str, settings: dict[str, Any], corpora: dict[str, Any]
+) -> None:
+    """Search for the best model within a number of bytes, print the curve of accuracy against size, write the model."""
+    most = parsed_size(str(asked.max_size))
+    config, _ = kind.split(recipe, settings)
+    train, dev = _with_dev(kind, corpora)
+    with progress_bar() as listener:
+        found = smallest(
+            config,
+            train,
+            dev,
+            most,
+            features=asked.features,
+            seed=asked.seed,
+            threads=asked.threads,
+            on_epoch=listener,
+        )
+    best, model = found.best, asked.model
+    scores = {"dev.token_accuracy": best.token_accuracy, "dev.sentence_accuracy": best.sentence_accuracy}
+    found.tagger.save(model, scores=scores)
+    if asked.report is not None:
+        with writing_text(asked.report) as stream:
+            stream.write(found.page(f"at most {asked.max_size}").render())
+    if asked.json:
+        print_json(
+            {"model": str(model), "model_bytes": model.stat().st_size, "best": vars(best)}
+            | {"curve": [vars(p) for p in found.curve]}
+        )
+        return
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for name in HEAD:
+        shown.add_column(name, justify="right")
+    for point in found.curve:
+        shown.add_row(*point.row(), style="bold" if point == best else None)
+    out.print(shown)
+    out.print(f"{model} has {model.stat().st_size / 1024:,.1f} KB")
+
+
+def _with_dev(kind: Kind, corpora: dict[str, Any]) -> tuple[Any, Any]:
+    """What is learnt from and what is held out: every tenth example if nobody named held-out data."""
+    if "dev" in corpora:
+        return corpora["train"], corpora["dev"]
+    return tenth_held_out(corpora["train"], kind.plural)
+
+
+def _show_comparison(found: RecipeComparison) -> None:
+    """The table, best row bold."""
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for i, name in enumerate(found.head()):
+        shown.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+    for entry, row in zip(found.entries, found.rows(), strict=True):
+        shown.add_row(*row, style="bold" if entry is found.best else None)
+    out.print(shown)
 
 
 def _best(history: Sequence[Progress]) -> str:

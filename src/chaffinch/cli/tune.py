@@ -102,11 +102,11 @@ def command(
         )
         for one in named
     ]
-    task, parts = laid[0].task, laid[0].parts
+    kind, parts = laid[0].kind, laid[0].parts
     spaces = []
     for b in laid:
         chosen = b.experiment.recipe
-        known = task.knobs(chosen)
+        known = kind.settings_of(chosen)
         pairs = zip(param or [], value or [], strict=True)
         written = dict(written_space(p, v, chosen, known) for p, v in pairs)
         spaces.append(
@@ -121,7 +121,7 @@ def command(
             [b.experiment for b in laid],
             spaces,
             parts,
-            task,
+            kind,
             trials=trials if trials is not None or seconds is not None else 9,
             seconds=seconds,
             name=name,

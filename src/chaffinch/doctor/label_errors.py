@@ -9,7 +9,7 @@ import numpy as np
 from chaffinch.doctor.corpus_file import CorpusFile, normalised, with_tags
 from chaffinch.doctor.finding import HINT, WARNING, Finding, quoted
 from chaffinch.doctor.opinions import FOLDS, Opinions, held_out_opinions
-from chaffinch.lab.parts import Part, Texts
+from chaffinch.kinds.documents import Texts
 from chaffinch.progress import Listener, keep_going
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.table import TokenTable
@@ -57,7 +57,7 @@ def label_errors(
             yield from _one_of_several(files, places, what, found, odds)
 
 
-def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
+def judged_part(files: Sequence[CorpusFile]) -> tuple[TokenTable | Texts | None, list[Place]]:
     """All rows whose labels can be judged, with their places; None where there are none, or too few."""
     rows = [(place, made) for place, d in _rows(files) if (made := with_tags(files[place[0]], d)) is not None]
     tags = bool(rows)
@@ -76,7 +76,7 @@ def judged_part(files: Sequence[CorpusFile]) -> tuple[Part | None, list[Place]]:
     return TokenTable.from_documents(documents, names), places
 
 
-def _questions(part: Part) -> Iterator[tuple[str | None, Part]]:
+def _questions(part: TokenTable | Texts) -> Iterator[tuple[str | None, TokenTable | Texts]]:
     """The part itself; where texts may have several labels, for each label whether they have it."""
     if not isinstance(part, Texts) or not isinstance(part.labels[0], list):
         yield None, part

@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.estimators import Classifier, Tagger
-from chaffinch.lab.parts import Part, Texts, shuffled, size, taken
+from chaffinch.kinds.corpora import shuffled, size, taken
+from chaffinch.kinds.documents import Texts
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import fitted_temperature
 
 FOLDS = 5
@@ -70,7 +72,7 @@ class Opinions:
 
 
 def held_out_opinions(
-    part: Part,
+    part: TokenTable | Texts,
     groups: Sequence[str],
     *,
     folds: int = FOLDS,
@@ -114,7 +116,7 @@ def held_out_opinions(
     return Opinions(names, given, other, p_given, p_other)
 
 
-def _folds(part: Part, groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+def _folds(part: TokenTable | Texts, groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
     """Which fold each row is in: groups in random order, dealt out one by one."""
     distinct: dict[str, int] = {}
     for n in shuffled(part, seed):
@@ -124,14 +126,14 @@ def _folds(part: Part, groups: Sequence[str], folds: int, seed: int) -> NDArray[
     return np.array([distinct[name] % folds for name in groups])
 
 
-def _given(part: Part, index: dict[str, int]) -> NDArray[np.int32]:
+def _given(part: TokenTable | Texts, index: dict[str, int]) -> NDArray[np.int32]:
     if isinstance(part, Texts):
         return np.array([index[label] for label in part.labels], np.int32)
     column = part.columns[LABEL]
     return np.array([index[label] for label in column.types], np.int32)[column.ids]
 
 
-def _units(part: Part, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def _units(part: TokenTable | Texts, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The tokens of some sentences, or the texts themselves."""
     if isinstance(part, Texts):
         return rows
@@ -157,7 +159,7 @@ def _calibrated(
 
 
 def _probabilities(
-    train: Part, asked: Part, seed: int, threads: int
+    train: TokenTable | Texts, asked: TokenTable | Texts, seed: int, threads: int
 ) -> tuple[list[str], NDArray[np.float32]]:
     """The labels of a model trained on one part, and their probabilities [units, labels] on the other."""
     if isinstance(train, Texts):

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaffinch import modelfile
 from chaffinch.errors import DataError
-from chaffinch.estimators.keeping import Kept
+from chaffinch.estimators.persistent import Persistent
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
@@ -16,7 +16,7 @@ from chaffinch.structures.matching import Link, Links
 from chaffinch.trust.explanation import Explanation
 
 
-class Aligner(Kept[AlignerModel]):
+class Aligner(Persistent[AlignerModel]):
     """Links between the words of sentence pairs.
 
     recipe:  ``aligner``, ``aligner-mira`` or ``aligner-perceptron``, or a config with knobs set

@@ -19,7 +19,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
-from chaffinch.estimators.keeping import Kept
+from chaffinch.estimators.persistent import Persistent
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_problem import KernelChoice
@@ -37,7 +37,7 @@ from chaffinch.trust.explanation import Explanation
 MERGED_UP_TO = 100_000
 
 
-class Classifier(Kept[Any]):
+class Classifier(Persistent[Any]):
     """Labels for documents.
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``

@@ -6,7 +6,7 @@ from typing import Any
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.keeping import Kept
+from chaffinch.estimators.persistent import Persistent
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
@@ -19,7 +19,7 @@ Trees = Sequence[Tree | str | Document]
 Words = Sequence[Sequence[str] | Sequence[tuple[str, str]]]
 
 
-class Parser(Kept[ParsingModel]):
+class Parser(Persistent[ParsingModel]):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.manners import Manners
+from chaffinch.estimators.sklearn_params import SklearnParams
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.online import OnlineLearner
@@ -53,7 +53,7 @@ BASE_NAMES = ("distance from the base model's best", "first choice of the base m
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
-class Reranker(Manners):
+class Reranker(SklearnParams):
     """Chooses among candidates.
 
     recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
-from chaffinch.estimators.keeping import Kept
+from chaffinch.estimators.persistent import Persistent
 from chaffinch.estimators.sentences import Sentences, column_names, table_of
 from chaffinch.estimators.soft_labels import given_labels
 from chaffinch.model import LabelSet, TaggingModel
@@ -24,7 +24,7 @@ from chaffinch.text.table import TokenTable
 from chaffinch.trust.explanation import Explanation
 
 
-class Tagger(Kept[TaggingModel]):
+class Tagger(Persistent[TaggingModel]):
     """Labels for the tokens of sentences.
 
     recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``

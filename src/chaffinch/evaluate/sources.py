@@ -43,6 +43,7 @@ class TagSource:
     labels: list[str]
     y: NDArray[np.int32]
     outputs: tuple[NDArray[np.int32], ...]
+    task: str = TAGS
 
     def sentence(self, n: int) -> list[str]:
         """The words of sentence n."""

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from chaffinch import __version__
 from chaffinch.errors import ConfigError
+from chaffinch.kinds import Kind
+from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.baseline import read_value, turned
 from chaffinch.lab.experiment import Experiment, Parts, main_score, run
-from chaffinch.lab.parts import fingerprint
 from chaffinch.lab.seeds import SeedScores
-from chaffinch.lab.tasks import Task
 from chaffinch.progress import Listener, Progress, keep_going
 
 # Parameters that belong to the experiment and not to its recipe.
@@ -89,7 +89,7 @@ class Ablation:
     rows: list[Row] = field(default_factory=list)
 
 
-def cells(base: Experiment, axes: Sequence[Axis], task: Task, grid: bool = True) -> list[Cell]:
+def cells(base: Experiment, axes: Sequence[Axis], kind: Kind, grid: bool = True) -> list[Cell]:
     """Every combination of the values; or, one at a time, the base and each value by itself."""
     if not axes:
         raise ConfigError("nothing to vary: name a parameter with -p and its values with -v")
@@ -100,20 +100,20 @@ def cells(base: Experiment, axes: Sequence[Axis], task: Task, grid: bool = True)
         points = [dict(zip(names, values, strict=True)) for values in product(*(a.values for a in axes))]
     else:
         points = [{}, *({axis.param: value} for axis in axes for value in axis.values)]
-    return [Cell(point, varied(base, point, task)) for point in points]
+    return [Cell(point, varied(base, point, kind)) for point in points]
 
 
-def varied(base: Experiment, point: Mapping[str, str], task: Task) -> Experiment:
+def varied(base: Experiment, point: Mapping[str, str], kind: Kind) -> Experiment:
     """The base with the values of a point, which are checked."""
     made = replace(
         base, recipe=point.get("recipe", base.recipe), features=point.get("features", base.features)
     )
     if made.recipe != base.recipe:
         made = replace(made, settings={})
-    known = task.knobs(made.recipe)
+    known = kind.settings_of(made.recipe)
     values = {k: read_value(k, text, made.recipe, known) for k, text in point.items() if k not in OWN}
     made = made.with_settings(turned(values, made.recipe, known))
-    made.settled(task)
+    made.settled(kind)
     return made
 
 
@@ -121,7 +121,7 @@ def ablate(
     base: Experiment,
     axes: Sequence[Axis],
     parts: Parts,
-    task: Task,
+    kind: Kind,
     *,
     seeds: Sequence[int],
     part: str,
@@ -135,7 +135,7 @@ def ablate(
 
     journal: a file to which each finished run is added at once; what it holds already is not run again.
     """
-    made = cells(base, axes, task, grid)
+    made = cells(base, axes, kind, grid)
     data = {name: fingerprint(parts[name]) for name in ("train", part)}
     finished = {} if journal is None else dict(_journalled(journal))
     rows: list[Row] = []
@@ -145,7 +145,7 @@ def ablate(
         runs = []
         for seed in seeds:
             experiment = replace(cell.experiment, seed=seed)
-            key = _key(experiment, task, data, part, score)
+            key = _key(experiment, kind, data, part, score)
             if key not in finished:
                 outcome = run(experiment, parts, scored=(part,), watched=(part,), threads=threads)
                 chosen = main_score(outcome, part, score)
@@ -165,12 +165,12 @@ def ablate(
     return Ablation(base, tuple(axes), part, chosen or "", rows)
 
 
-def _key(experiment: Experiment, task: Task, data: dict[str, str], part: str, score: str | None) -> str:
+def _key(experiment: Experiment, kind: Kind, data: dict[str, str], part: str, score: str | None) -> str:
     """A name for a run: everything that decides its result."""
     told = {
         "version": __version__,
         "recipe": experiment.recipe,
-        "settings": experiment.settled(task),
+        "settings": experiment.settled(kind),
         "features": experiment.features,
         "seed": experiment.seed,
         "stop_on_dev": experiment.stop_on_dev,

@@ -1,4 +1,4 @@
-"""The bench: a dataset opened, its task seen from the data, the experiment laid out."""
+"""The bench: a dataset, its kind, and an experiment on it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -6,21 +6,21 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ConfigError
+from chaffinch.kinds import Kind, kind_of_corpus
 from chaffinch.lab import baseline
 from chaffinch.lab.datasets import Source, dataset
 from chaffinch.lab.experiment import Experiment, Parts
-from chaffinch.lab.tasks import Task, task_of
 
 HOLD_OUT = 0.2
 
 
 @dataclass(frozen=True)
 class Bench:
-    """An experiment beside the parts it works on and the task they are for."""
+    """An experiment beside the parts it works on and the kind they are for."""
 
     experiment: Experiment
     parts: Parts
-    task: Task
+    kind: Kind
 
 
 def bench(
@@ -41,22 +41,22 @@ def bench(
     default tagger. dev_needed: where the dataset has no dev part, a fifth of the training part is held out.
     """
     data = dataset(source, folder)
-    task = task_of(data.part("train"))
-    basic = recipe is None and from_baseline and task.name == "classification"
-    name = recipe or (baseline.RECIPE if basic else task.default)
+    kind = kind_of_corpus(data.part("train"))
+    basic = recipe is None and from_baseline and kind.baseline
+    name = recipe or (baseline.RECIPE if basic else kind.default)
     start = asdict(baseline.Baseline()) if basic else {}
     hold_out = HOLD_OUT if (dev_needed or stop_on_dev) and "dev" not in data else 0.0
     experiment = Experiment(
         source=source,
         recipe=name,
-        settings=baseline.turned({**start, **(settings or {})}, name, task.knobs(name)),
+        settings=baseline.turned({**start, **(settings or {})}, name, kind.settings_of(name)),
         features=features or (baseline.FEATURES if basic else None),
         seed=seed,
         hold_out=hold_out,
         stop_on_dev=stop_on_dev,
     )
-    experiment.settled(task)
-    return Bench(experiment, experiment.parts(data), task)
+    experiment.settled(kind)
+    return Bench(experiment, experiment.parts(data), kind)
 
 
 def scored_part(parts: Parts, wanted: str | None = None) -> str:

@@ -4,15 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from chaffinch import samples
-from chaffinch.corpus import detect, read, read_table
-from chaffinch.corpus.registry import TABLES
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.knobs import knobs
-from chaffinch.lab.parts import Part, joined, part_of
-from chaffinch.text.document import LABEL
+from chaffinch.kinds import corpus_of, kind_of_file
+from chaffinch.kinds.corpora import Corpus, joined
+from chaffinch.kinds.kind import reader_options
 
 PARTS = ("train", "dev", "test")
 
@@ -81,13 +78,13 @@ class Dataset:
     """A named dataset, its parts read on first use and kept."""
 
     name: str
-    readers: Mapping[str, Callable[[], Part]]
-    _read: dict[str, Part] = field(default_factory=dict, repr=False)
+    readers: Mapping[str, Callable[[], Corpus]]
+    _read: dict[str, Corpus] = field(default_factory=dict, repr=False)
 
     def __contains__(self, part: str) -> bool:
         return part in self.readers
 
-    def part(self, name: str) -> Part:
+    def part(self, name: str) -> Corpus:
         """A part of the dataset; DataError says which there are."""
         if name not in self.readers:
             raise DataError(f"{self.name}: has no part {name!r}; it has {', '.join(self.readers)}")
@@ -161,20 +158,16 @@ def _folder(name: str, folder: Path, options: dict[str, str]) -> Dataset:
     return Dataset(name, readers)
 
 
-def _files(paths: tuple[str, ...], options: dict[str, str]) -> Part:
+def _files(paths: tuple[str, ...], options: Mapping[str, str]) -> Corpus:
     return joined([_file(path, options) for path in paths])
 
 
-def _file(path: str, options: dict[str, Any]) -> Part:
-    form = detect(path)
-    if form.name in TABLES:
-        table = read_table(path, form.name, **{k: v for k, v in options.items() if k == "label"})
-        if LABEL not in table.columns:
-            raise DataError(f"{path}: has one column only, expected words and tags")
-        return table
-    known = set() if form.options is None else {k.name for k in knobs(form.options)}
-    return part_of(read(path, form.name, **{k: v for k, v in options.items() if k in known}), path)
+def _file(path: str, options: Mapping[str, str]) -> Corpus:
+    kind = kind_of_file(path)
+    known = reader_options(Path(path)) if kind.tells else set()
+    found: Corpus = kind.read(Path(path), {k: v for k, v in options.items() if k in known})
+    return found
 
 
-def _sample(name: str, split: str) -> Part:
-    return part_of(samples.load(name, split), f"sample {name}")
+def _sample(name: str, split: str) -> Corpus:
+    return corpus_of(samples.load(name, split), f"sample {name}")

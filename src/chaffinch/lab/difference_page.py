@@ -7,9 +7,8 @@ from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.mistakes import Marked, Reading, marked
 from chaffinch.evaluate.page import highlighted
 from chaffinch.evaluate.wording import ERRORS, description, p_text, title_of
-from chaffinch.lab.model_difference import KINDS, Change, ModelDifference
+from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference
 from chaffinch.lab.regression import Verdict
-from chaffinch.lab.sheets import TagSheet
 from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600
@@ -28,9 +27,9 @@ def difference_page(difference: ModelDifference, verdict: Verdict | None, top: i
     """The report, section by section; ``top`` rows of each kind."""
     page = Page(
         "What the new model changes",
-        f"{difference.new.name} against {difference.old.name} on {difference.sheet.path.name}",
+        f"{difference.new.name} against {difference.old.name} on {difference.test_set.path.name}",
     )
-    counts = {kind: len(difference.of_kind(kind)) for kind in KINDS}
+    counts = {kind: len(difference.of_kind(kind)) for kind in OUTCOMES}
     shown = [(kind, f"{n:,}", f"of {difference.rows:,}") for kind, n in counts.items() if n]
     opening = [paragraph(verdict.sentence)] if verdict is not None else []
     page.add("Summary", cards(shown), *opening, *(paragraph(note) for note in difference.notes()))
@@ -53,7 +52,7 @@ def difference_page(difference: ModelDifference, verdict: Verdict | None, top: i
             paragraph(f"The {SHOWN_CONFUSIONS} most frequent of {len(listed)}.") if cut else "",
             table(head, listed[:SHOWN_CONFUSIONS]),
         )
-    for kind in KINDS:
+    for kind in OUTCOMES:
         rows = list(_rows(difference, kind, top))
         if rows:
             page.add(HEADINGS[kind], *rows)
@@ -105,7 +104,7 @@ def _sides(difference: ModelDifference) -> Html:
         rows.append(
             (which, side.name, side.recipe or "a file of answers", len(side.labels) or "", size, speed)
         )
-    return table(("", "file", "recipe", "labels", "bytes", f"{difference.sheet.unit} per CPU s"), rows)
+    return table(("", "file", "recipe", "labels", "bytes", f"{difference.test_set.unit} per CPU s"), rows)
 
 
 def _rows(difference: ModelDifference, kind: str, top: int) -> Iterator[Html]:
@@ -123,8 +122,8 @@ def _rows(difference: ModelDifference, kind: str, top: int) -> Iterator[Html]:
 def _reading(difference: ModelDifference, change: Change) -> Iterator[Html]:
     sides = {"gold": change.gold, "old": change.old, "new": change.new}
     known = {name: reading for name, reading in sides.items() if reading is not None}
-    if isinstance(difference.sheet, TagSheet):
-        words = difference.sheet.documents[change.row].words()
+    words = difference.test_set.words(change.row)
+    if words is not None:
         lines = [
             part
             for name, reading in known.items()
@@ -137,7 +136,7 @@ def _reading(difference: ModelDifference, change: Change) -> Iterator[Html]:
     lines = []
     for name, reading in known.items():
         others = [other for other_name, other in known.items() if other_name != name]
-        pieces = [difference.sheet.piece(change.row, p) for p in differing(reading, others)]
+        pieces = [difference.test_set.piece(change.row, p) for p in differing(reading, others)]
         lines += [tag("div", name, class_="side"), tag("div", ", ".join(pieces) or "nothing")]
     yield tag("div", *lines, class_="reading")
 

@@ -11,9 +11,9 @@ from typing import Any, Protocol
 
 from chaffinch.errors import ConfigError
 from chaffinch.evaluate import Interval, Tally, intervals
+from chaffinch.kinds import Kind, kind_of_corpus
+from chaffinch.kinds.corpora import Corpus, held_out, joined
 from chaffinch.lab.datasets import Dataset, Source
-from chaffinch.lab.parts import Part, held_out, joined
-from chaffinch.lab.tasks import Task, task_of
 from chaffinch.progress import Listener, Progress, keep_going
 
 
@@ -54,15 +54,15 @@ class Experiment:
         readers["train"] = lambda: joined([data.part("train"), data.part("dev")])
         return Parts(Dataset(data.name, readers), 0.0)
 
-    def settled(self, task: Task) -> dict[str, Any]:
+    def settled(self, kind: Kind) -> dict[str, Any]:
         """The settings checked, the recipe's defaults written out."""
-        return task.settled(self.recipe, self.settings)
+        return kind.settled(self.recipe, self.settings)
 
 
 class PartsByName(Protocol):
     """Parts that are read when they are asked for."""
 
-    def __getitem__(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> Corpus:
         """The part."""
 
 
@@ -74,13 +74,13 @@ class Parts:
     hold_out: float
 
     @cached_property
-    def _cut(self) -> tuple[Part, Part]:
+    def _cut(self) -> tuple[Corpus, Corpus]:
         return held_out(self.data.part("train"), self.hold_out, seed=0)
 
     def __contains__(self, name: str) -> bool:
         return name in self.data or (name == "dev" and self.hold_out > 0)
 
-    def __getitem__(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> Corpus:
         if self.hold_out > 0 and name in ("train", "dev"):
             return self._cut[name == "dev"]
         return self.data.part(name)
@@ -95,7 +95,7 @@ class Outcome:
     """
 
     experiment: Experiment
-    task: Task
+    kind: Kind
     estimator: Any
     epochs: list[dict[str, float]]
     tallies: dict[str, Tally] = field(repr=False)
@@ -107,14 +107,13 @@ class Outcome:
         """Each reported score, by part."""
         found = {}
         for part, tally in self.tallies.items():
-            values = tally.score(tally.sums())
-            found[part] = {key: float(values[key]) for key in self.task.scores if key in values}
+            found[part] = self.kind.scores_of(tally)
         return found
 
     @property
     def settings(self) -> dict[str, Any]:
         """Every knob of the recipe, defaults included."""
-        return self.experiment.settled(self.task)
+        return self.experiment.settled(self.kind)
 
     def interval(self, part: str, key: str) -> Interval:
         """How sure a score is, by resampling the part's sentences or texts."""
@@ -147,17 +146,18 @@ def run(
     True
     """
     train = parts["train"]
-    task = task_of(train)
+    kind = kind_of_corpus(train)
     dev = parts["dev"] if experiment.stop_on_dev else None
-    estimator = task.estimator(
+    estimator = kind.made(
         experiment.recipe, experiment.settings, experiment.features, experiment.seed, threads
     )
-    watchers = {part: task.watcher(parts[part], threads) for part in watched}
+    found = {part: kind.watcher(parts[part], threads) for part in watched}
+    watchers = {part: watcher for part, watcher in found.items() if watcher is not None}
     epochs: list[dict[str, float]] = []
     aside = [0.0, 0.0]  # time spent on watching is not time spent on training
 
     def listen(progress: Progress) -> bool:
-        if not watched or progress.model is None:
+        if not watchers or progress.model is None:
             return on_epoch(progress)
         wall, cpu = time.perf_counter(), time.process_time()
         model = progress.model()
@@ -167,14 +167,14 @@ def run(
         return on_epoch(replace(progress, scores={**progress.scores, **epochs[-1]}))
 
     wall, cpu = time.perf_counter(), time.process_time()
-    task.fit(estimator, train, dev, listen)
+    kind.fit(estimator, train, dev, listen)
     wall, cpu = time.perf_counter() - wall - aside[0], time.process_time() - cpu - aside[1]
-    tallies = {part: task.tally(estimator, parts[part]) for part in scored}
-    return Outcome(experiment, task, estimator, epochs, tallies, wall, cpu)
+    tallies = {part: kind.tally(estimator, parts[part]) for part in scored}
+    return Outcome(experiment, kind, estimator, epochs, tallies, wall, cpu)
 
 
 def main_score(outcome: Outcome, part: str, wanted: str | None = None) -> str:
-    """The key of the score that counts: the wanted one, else the task's first that the part has."""
+    """The key of the score that counts: the wanted one, else the kind's first that the part has."""
     found = outcome.scores[part]
     if wanted is None:
         return next(iter(found))

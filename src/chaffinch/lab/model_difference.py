@@ -9,16 +9,17 @@ from typing import Any
 
 from chaffinch.corpus.registry import MODEL_START
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators import Aligner, Classifier, Parser, Tagger, load
+from chaffinch.estimators import load
 from chaffinch.evaluate.evaluation import Evaluation, evaluated
 from chaffinch.evaluate.mistakes import NONE, Reading, mistake_name
-from chaffinch.evaluate.sources import LINKS, TREES, TagSource, source
+from chaffinch.evaluate.sources import source
 from chaffinch.files import display_name, head
-from chaffinch.lab.sheets import Confusion, LabelSheet, LinkSheet, QuestionSheet, TagSheet, TreeSheet, place
+from chaffinch.kinds import KINDS, Kind, kind_of_model
+from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
 
 # How a row's answer changed; without right answers there is only the last.
 FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
-KINDS = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
+OUTCOMES = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
 
 ENOUGH_SECONDS = 0.2  # of answering, for a speed worth telling
 MOST_RUNS = 5
@@ -80,7 +81,7 @@ class Change:
 class ModelDifference:
     """Two models on one corpus; ``evaluation`` scores the new one against the old, where there is a gold."""
 
-    sheet: QuestionSheet = field(repr=False)
+    test_set: TestSet = field(repr=False)
     old: Side
     new: Side
     changes: list[Change]
@@ -89,7 +90,7 @@ class ModelDifference:
     @property
     def rows(self) -> int:
         """How many sentences, documents, pairs there are."""
-        return len(self.sheet.documents)
+        return len(self.test_set.documents)
 
     def of_kind(self, kind: str) -> list[Change]:
         """The rows that changed in one way: those with the most frequent confusion first, short ones before long."""
@@ -120,7 +121,7 @@ class ModelDifference:
 
     def told(self) -> str:
         """How many rows changed, by kind, in words."""
-        parts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in KINDS if self.of_kind(kind)]
+        parts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
         partly = [c.better for c in self.of_kind(BOTH_WRONG)]
         if any(better is not None for better in partly):
             parts[-1] += f" ({partly.count(True):,} less so now, {partly.count(False):,} more)"
@@ -148,11 +149,9 @@ class ModelDifference:
                 if only:
                     which = "old" if side is self.old else "new"
                     found.append(f"Labels of the {which} model only: {_listed(only)}.")
-            if isinstance(self.sheet, LabelSheet):
-                known = {*self.old.labels, *self.new.labels}
-                strange = sorted({label for labels in self.sheet.gold for label in labels} - known)
-                if strange:
-                    found.append(f"Labels of the data that neither model knows: {_listed(strange)}.")
+            strange = self.test_set.unknown_labels({*self.old.labels, *self.new.labels})
+            if strange:
+                found.append(f"Labels of the data that neither model knows: {_listed(strange)}.")
         if self.evaluation is None:
             found.append("The data has no right answers, so changes are listed and not judged.")
         return found
@@ -160,12 +159,12 @@ class ModelDifference:
     def as_dict(self, top: int | None = None) -> dict[str, Any]:
         """Everything, ready for JSON; ``top`` rows of each kind, or all."""
         found: dict[str, Any] = {
-            "data": display_name(self.sheet.path),
+            "data": display_name(self.test_set.path),
             "old": asdict(self.old),
             "new": asdict(self.new),
             "rows": self.rows,
-            "unit": self.sheet.unit,
-            "changes": {kind: len(self.of_kind(kind)) for kind in KINDS if self._possible(kind)},
+            "unit": self.test_set.unit,
+            "changes": {kind: len(self.of_kind(kind)) for kind in OUTCOMES if self._possible(kind)},
             "notes": self.notes(),
         }
         if self.evaluation is not None and self.evaluation.comparison is not None:
@@ -176,7 +175,7 @@ class ModelDifference:
             found["task"] = self.evaluation.task
             found["scores"] = scores
         found["confusions"] = [{"what": n, "gone": g, "come": c} for n, g, c in self.confusions()]
-        found["listed"] = [c.as_dict() for kind in KINDS for c in self.of_kind(kind)[:top]]
+        found["listed"] = [c.as_dict() for kind in OUTCOMES for c in self.of_kind(kind)[:top]]
         return found
 
     def _possible(self, kind: str) -> bool:
@@ -208,6 +207,7 @@ def compare_models(
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
     >>> X, y = [["two", "eggs"], ["one", "lemon"]], [["QTY", "NAME"], ["QTY", "NAME"]]
+    >>> from chaffinch import Tagger
     >>> Tagger("hmm").fit(X, [["QTY", "QTY"], y[1]]).save(folder / "old.chaff")
     >>> Tagger("hmm").fit(X, y).save(folder / "new.chaff")
     >>> _ = (folder / "test.conll").write_text("two QTY\\neggs NAME\\n\\n")
@@ -221,48 +221,49 @@ def compare_models(
         if model is not None:
             model.threads = threads
     known = [model for model in models if model is not None]
-    told = {"label": label, "text": text, "label_separator": label_separator}
+    given = dict(zip(COLUMN_FLAGS, (label, text, label_separator), strict=True))
+    told = {name: value for name, value in given.items() if value is not None}
     files = {
-        path: source([data, path], None, {k: v for k, v in told.items() if v is not None})
+        path: source([data, path], None, told)
         for path, model in zip(paths, models, strict=True)
         if model is None
     }
-    sheet = _sheet(known, data, told, list(files.values()))
+    test_set = _test_set(known, data, told, list(files.values()))
     answers = [
-        sheet.ask(model) if model is not None else sheet.in_source(files[path])
+        test_set.ask(model) if model is not None else test_set.in_source(files[path])
         for path, model in zip(paths, models, strict=True)
     ]
-    speeds = _speeds(sheet, models)
+    speeds = _speeds(test_set, models)
     sides = [_side(p, m, s) for p, m, s in zip(paths, models, speeds, strict=True)]
     evaluation = None
-    if sheet.labelled:
+    if test_set.labelled:
         names = (display_name(data), sides[1].name, sides[0].name)
-        evaluation = evaluated(sheet.source(names, answers[::-1]), confidence=confidence, seed=seed)
-    return ModelDifference(sheet, sides[0], sides[1], _changes(sheet, *answers), evaluation)
+        evaluation = evaluated(test_set.source(names, answers[::-1]), confidence=confidence, seed=seed)
+    return ModelDifference(test_set, sides[0], sides[1], _changes(test_set, *answers), evaluation)
 
 
-def _changes(sheet: QuestionSheet, old: Sequence[Any], new: Sequence[Any]) -> list[Change]:
+def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[Change]:
     rows = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
-    outputs = [old, new, sheet.gold] if sheet.labelled else [old, new]
-    readings = sheet.readings(outputs, rows)
+    outputs = [old, new, test_set.gold] if test_set.labelled else [old, new]
+    readings = test_set.readings(outputs, rows)
     found = []
     for i, n in enumerate(rows):
         before, after = readings[0][i], readings[1][i]
         if before == after:
             continue
-        gold = readings[2][i] if sheet.labelled else None
-        gone, come, kind = Counter[str](), _named(sheet.mistakes(n, before, after), _change_name), CHANGED
+        gold = readings[2][i] if test_set.labelled else None
+        gone, come, kind = Counter[str](), _named(test_set.mistakes(n, before, after), _change_name), CHANGED
         if gold is not None:
-            was, now = (_named(sheet.mistakes(n, gold, x), mistake_name) for x in (before, after))
+            was, now = (_named(test_set.mistakes(n, gold, x), mistake_name) for x in (before, after))
             gone, come = was - now, now - was
             if not was and not now:
                 continue
             kind = BOTH_WRONG if was and now else FIXED if was else BROKEN
-        d = sheet.documents[n]
-        plain = {"old": sheet.plain(old[n]), "new": sheet.plain(new[n])}
+        d = test_set.documents[n]
+        plain = {"old": test_set.plain(old[n]), "new": test_set.plain(new[n])}
         if gold is not None:
-            plain = {"gold": sheet.plain(sheet.gold[n]), **plain}
-        where = place(sheet.path, n, d)
+            plain = {"gold": test_set.plain(test_set.gold[n]), **plain}
+        where = place(test_set.path, n, d)
         found.append(Change(n, where, kind, d.text, gold, before, after, gone, come, plain))
     return found
 
@@ -285,45 +286,24 @@ def _change_name(old: str, new: str) -> str:
     return f"{old} with other bounds" if old == new else f"{old} became {new}"
 
 
-def _sheet(
-    models: Sequence[Any], data: Path, told: dict[str, str | None], files: Sequence[Any]
-) -> QuestionSheet:
-    """The sheet for models of this kind, or for the kind of thing that files of answers hold."""
-    kinds = {type(model) for model in models}
-    if len(kinds) > 1:
-        names = " and ".join(_article(type(model)) for model in models)
+def _test_set(models: Sequence[Any], data: Path, told: dict[str, str], files: Sequence[Any]) -> TestSet:
+    """The test set for models of this kind, or for what files of answers hold."""
+    kinds = [kind_of_model(model) for model in models] or [_kind_of_answers(files[0])]
+    if len(set(kinds)) > 1:
+        names = " and ".join(kind.model_name for kind in kinds)
         raise ConfigError(f"the models are of two kinds, {names}; their answers cannot be compared")
-    makers: dict[type, Callable[[], QuestionSheet]] = {
-        Tagger: lambda: TagSheet(data, models, told["label"]),
-        Classifier: lambda: LabelSheet(data, models, **told),
-        Parser: lambda: TreeSheet(data),
-        Aligner: lambda: LinkSheet(data),
-    }
-    kind = kinds.pop() if kinds else _kind_of(files[0])
-    if kind not in makers:
-        raise ConfigError(
-            f"{_article(kind)} works on the lists of another model, which compare does not make; "
-            "chaffinch evaluate --against compares two outputs"
-        )
-    if kind is not Classifier:
-        for name in ("text", "label_separator", *(["label"] if kind is not Tagger else [])):
-            if told[name] is not None:
-                raise ConfigError(f"--{name.replace('_', '-')} does not go with {_article(kind)}")
+    kind = kinds[0]
+    for name in told:
+        if name not in kind.tells:
+            raise ConfigError(f"--{name.replace('_', '-')} does not go with {kind.model_name}")
     for found in files:
-        if _kind_of(found) is not kind:
-            raise DataError(f"{found.names[1]}: does not hold the answers of {_article(kind)}")
-    return makers[kind]()
+        if _kind_of_answers(found) is not kind:
+            raise DataError(f"{found.names[1]}: does not hold the answers of {kind.model_name}")
+    return kind.test_set(data, models, told)
 
 
-def _article(kind: type) -> str:
-    name = kind.__name__.lower()
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
-def _kind_of(found: Any) -> type:
-    if isinstance(found, TagSource):
-        return Tagger
-    return {TREES: Parser, LINKS: Aligner}.get(found.task, Classifier)
+def _kind_of_answers(found: Any) -> Kind:
+    return next(kind for kind in KINDS if found.task in kind.tasks)
 
 
 def _is_model(path: Path) -> bool:
@@ -338,7 +318,7 @@ def _side(path: Path, model: Any, speed: float | None) -> Side:
     return Side(display_name(path), recipe, tuple(map(str, labels)), path.stat().st_size, speed)
 
 
-def _speeds(sheet: QuestionSheet, models: Sequence[Any]) -> list[float | None]:
+def _speeds(test_set: TestSet, models: Sequence[Any]) -> list[float | None]:
     """Units per CPU second at best, in turns; a model that takes long is asked once more only."""
     best: list[float | None] = [None] * len(models)
     spent = [0.0] * len(models)
@@ -347,8 +327,8 @@ def _speeds(sheet: QuestionSheet, models: Sequence[Any]) -> list[float | None]:
             if model is None or spent[i] >= ENOUGH_SECONDS:
                 continue
             start = time.process_time()
-            sheet.ask(model)
+            test_set.ask(model)
             took = max(time.process_time() - start, 1e-9)
             spent[i] += took
-            best[i] = max(best[i] or 0.0, sheet.units / took)
+            best[i] = max(best[i] or 0.0, test_set.units / took)
     return best

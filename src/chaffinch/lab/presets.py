@@ -12,9 +12,9 @@ from typing import Any
 from chaffinch import __version__
 from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
+from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.datasets import Source
 from chaffinch.lab.experiment import Experiment, Outcome, Parts
-from chaffinch.lab.parts import fingerprint
 from chaffinch.lab.records import is_bare
 
 FOLDER = Path("presets")

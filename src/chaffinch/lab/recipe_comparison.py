@@ -8,22 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import DataError
-from chaffinch.lab.parts import Part, size
-from chaffinch.lab.tasks import task_of
+from chaffinch.evaluate.wording import ERRORS, title_of
+from chaffinch.kinds import kind_of_corpus
+from chaffinch.kinds.corpora import Corpus
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.report import Bar, Page, bars, figure, lines, table
-from chaffinch.text.document import LABEL
-from chaffinch.text.table import TokenTable
-
-# What is shown of a recipe; the last that a task has decides which is best.
-SHOWN = {
-    "token_accuracy": "tokens",
-    "sentence_accuracy": "sentences",
-    "span.micro.f1": "span F1",
-    "macro_f1": "macro F1",
-    "accuracy": "accuracy",
-    "micro_f1": "micro F1",
-}
 
 
 @dataclass(frozen=True)
@@ -62,22 +51,30 @@ class RecipeComparison:
 
     @property
     def best(self) -> Entry:
-        """The row with the highest main score: of tags span F1, else sentences; of documents their accuracy."""
+        """The row with the best main score, the first that is shown; the next one decides between equals."""
         return max(
-            self.entries, key=lambda e: [e.scores[name] for name in reversed(SHOWN) if name in e.scores]
+            self.entries,
+            key=lambda e: [-value if name in ERRORS else value for name, value in e.scores.items()],
         )
 
     def head(self) -> list[str]:
         """The names of the columns."""
-        scored = [shown for name, shown in SHOWN.items() if name in self.entries[0].scores]
-        return ["recipe", *scored, "train s", "epochs", "epoch s", "KB", f"{self.entries[0].unit}/s"]
+        return [
+            "recipe",
+            *map(title_of, self.entries[0].scores),
+            "train s",
+            "epochs",
+            "epoch s",
+            "KB",
+            f"{self.entries[0].unit}/s",
+        ]
 
     def rows(self) -> list[list[str]]:
         """The table, written out."""
         return [
             [
                 e.recipe,
-                *(f"{100 * e.scores[name]:.2f}" for name in SHOWN if name in e.scores),
+                *(f"{100 * value:.2f}" for value in e.scores.values()),
                 f"{e.train_s:.2f}",
                 str(e.epochs),
                 f"{e.epoch_s:.3f}",
@@ -91,12 +88,12 @@ class RecipeComparison:
         """The table, its bars and the learning curves."""
         made = Page("Recipes compared", title)
         made.add("Scores and costs", table(self.head(), self.rows()))
-        for name, shown in SHOWN.items():
-            if name in self.entries[0].scores:
-                items = [Bar(e.recipe, e.scores[name]) for e in self.entries]
-                low = min(bar.value for bar in items)
-                floor = max(0.0, low - max(0.02, (1 - low)))
-                made.add(shown.capitalize(), figure(bars(shown, items, (floor, 1.0), digits=4)))
+        for name in self.entries[0].scores:
+            items = [Bar(e.recipe, e.scores[name]) for e in self.entries]
+            low = min(bar.value for bar in items)
+            floor = max(0.0, low - max(0.02, (1 - low)))
+            shown = title_of(name)
+            made.add(shown[0].upper() + shown[1:], figure(bars(shown, items, (floor, 1.0), digits=4)))
         curves = {e.recipe: e.curve for e in self.entries if len(e.curve) > 1}
         if curves:
             made.add(
@@ -106,8 +103,8 @@ class RecipeComparison:
 
 
 def compare_recipes(
-    train: Part,
-    held_out: Part,
+    train: Corpus,
+    held_out: Corpus,
     configs: Sequence[Any],
     *,
     features: Any = None,
@@ -125,38 +122,37 @@ def compare_recipes(
 
     >>> from chaffinch.recipes.incremental_search import Greedy
     >>> from chaffinch.recipes.perceptron import StructuredPerceptron
+    >>> from chaffinch.text.table import TokenTable
     >>> table = TokenTable.from_lists({"w": [["a", "b"]] * 4, "y": [["X", "Y"]] * 4})
     >>> found = compare_recipes(table, table, [Greedy(epochs=2), StructuredPerceptron(epochs=2)], threads=1)
     >>> [(e.recipe, e.scores["token_accuracy"]) for e in found.entries]
     [('greedy', 1.0), ('perceptron', 1.0)]
     """
-    if isinstance(held_out, TokenTable) and LABEL not in held_out.columns:
-        raise DataError("recipes are compared on sentences with labels; these have none")
-    task = task_of(train)
-    items = held_out.n_tokens if isinstance(held_out, TokenTable) else size(held_out)
+    kind = kind_of_corpus(train)
+    if type(held_out) is not type(train):
+        raise DataError(f"recipes learn from {kind.plural}, and the held-out data is of another kind")
     entries, estimators = [], {}
     for config in configs:
-        name = task.recipes.by_config(config).name
+        name = kind.recipes.by_config(config).name
         on_recipe(name)
-        estimator = task.estimator(name, {**asdict(config), **(settings or {})}, features, seed, threads)
-        watch = _Watch(on_epoch, task.watcher(held_out, threads))
+        estimator = kind.made(name, {**asdict(config), **(settings or {})}, features, seed, threads)
+        watch = _Watch(on_epoch, kind.watcher(held_out, threads))
         before = time.process_time()
-        task.fit(estimator, train, held_out if stop_on_held_out else None, watch)
+        kind.fit(estimator, train, held_out if stop_on_held_out else None, watch)
         seconds = time.process_time() - before - watch.aside
         before = time.process_time()
-        tally = task.tally(estimator, held_out)
+        tally = kind.tally(estimator, held_out)
         decoding = time.process_time() - before
-        scores = tally.score(tally.sums())
         entries.append(
             Entry(
                 recipe=name,
-                scores={key: float(scores[key]) for key in SHOWN if key in scores},
+                scores=kind.scores_of(tally),
                 train_s=seconds,
                 epochs=len(estimator.history_),
                 epoch_s=watch.epoch_s(),
                 model_bytes=_file_size(estimator),
-                speed=items / max(decoding, 1e-9),
-                unit="tokens" if isinstance(held_out, TokenTable) else "texts",
+                speed=kind.units(held_out) / max(decoding, 1e-9),
+                unit=kind.unit,
                 curve=watch.curve
                 or [(float(p.done), p.scores["dev"]) for p in estimator.history_ if "dev" in p.scores],
             )
@@ -168,7 +164,7 @@ def compare_recipes(
 class _Watch:
     """A listener that notes the CPU time of each epoch and the held-out score after it, which is not counted."""
 
-    def __init__(self, listener: Listener, score: Callable[[Any], float]) -> None:
+    def __init__(self, listener: Listener, score: Callable[[Any], float] | None) -> None:
         self._listener, self._score = listener, score
         self._at: list[float] = []
         self.curve: list[tuple[float, float]] = []
@@ -177,7 +173,7 @@ class _Watch:
     def __call__(self, progress: Progress) -> bool:
         before = time.process_time()
         self._at.append(before - self.aside)
-        if progress.model is not None:
+        if progress.model is not None and self._score is not None:
             told = progress.scores.get("dev")
             self.curve.append((float(progress.done), self._score(progress.model()) if told is None else told))
         self.aside += time.process_time() - before

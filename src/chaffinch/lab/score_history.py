@@ -37,7 +37,7 @@ def add_to_history(path: str | Path, difference: ModelDifference, verdict: Verdi
     c = difference.evaluation.comparison[verdict.score]
     row = (
         f"{when:%Y-%m-%d %H:%M:%S}",
-        difference.sheet.path,
+        difference.test_set.path,
         difference.old.name,
         difference.new.name,
         difference.new.recipe or "",

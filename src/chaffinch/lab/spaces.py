@@ -81,8 +81,8 @@ IDLE = {"crf": ("rate",)} | dict.fromkeys(("ridge", "svm", "crammer-singer", "lo
 def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()) -> dict[str, Space]:
     """What is tuned of a recipe: its knobs in the table, without those that the user fixed.
 
-    >>> from chaffinch.lab.tasks import Tagging
-    >>> list(space_of("hmm", Tagging().knobs("hmm"), fixed=["order"]))
+    >>> from chaffinch.kinds import TAGS
+    >>> list(space_of("hmm", TAGS.settings_of("hmm"), fixed=["order"]))
     ['unknown', 'transition_smoothing']
     """
     found: dict[str, Space] = {}
@@ -102,8 +102,8 @@ def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()
 def written_space(param: str, text: str, recipe: str, known: Mapping[str, Knob]) -> tuple[str, Space]:
     """The knob and the space that a user wrote: ``0.01..10`` for a range, ``a,b,c`` for a few values.
 
-    >>> from chaffinch.lab.tasks import Tagging
-    >>> written_space("c2", "0.1..10", "crf", Tagging().knobs("crf"))
+    >>> from chaffinch.kinds import TAGS
+    >>> written_space("c2", "0.1..10", "crf", TAGS.settings_of("crf"))
     ('c2', Between(low=0.1, high=10.0, whole=False))
     """
     if ".." in text:

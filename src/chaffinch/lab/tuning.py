@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from chaffinch.errors import ConfigError
+from chaffinch.evaluate.wording import ERRORS
+from chaffinch.kinds import Kind
+from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.lab.experiment import Experiment, Outcome, Parts, main_score, run
-from chaffinch.lab.parts import Part, shuffled, size, taken
 from chaffinch.lab.presets import Preset
 from chaffinch.lab.spaces import Space, drawn
-from chaffinch.lab.tasks import Task
 from chaffinch.progress import Listener, Progress, keep_going
 
 BRACKET = 9
@@ -63,7 +64,7 @@ def tune(
     bases: Sequence[Experiment],
     spaces: Sequence[Mapping[str, Space]],
     parts: Parts,
-    task: Task,
+    kind: Kind,
     *,
     trials: int | None = None,
     seconds: float | None = None,
@@ -81,7 +82,9 @@ def tune(
     """
     if (trials is None) == (seconds is None):
         raise ConfigError("tuning ends after a number of trials or after a time: give one of the two")
-    search = _Search(parts, task, score, seconds, threads, listener, _expected(bases, spaces, trials, parts))
+    if score in ERRORS:
+        raise ConfigError(f"tuning looks for the highest score, and of {score} less is better; name another")
+    search = _Search(parts, kind, score, seconds, threads, listener, _expected(bases, spaces, trials, parts))
     try:
         for number, base in enumerate(bases):
             search.run(Candidate(number, base, {}), 1.0)
@@ -109,14 +112,14 @@ class _Search:
     def __init__(
         self,
         parts: Parts,
-        task: Task,
+        kind: Kind,
         score: str | None,
         seconds: float | None,
         threads: int,
         listener: Listener,
         expected: int | None,
     ) -> None:
-        self.parts, self.task, self.wanted, self.threads = parts, task, score, threads
+        self.parts, self.kind, self.wanted, self.threads = parts, kind, score, threads
         self.listener, self.expected = listener, expected
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.score = score or ""
@@ -125,7 +128,7 @@ class _Search:
         self.outcome: Outcome | None = None
         self._longest = 0.0  # of the runs on everything
         self._order = shuffled(parts["train"], seed=1)
-        self._cut: dict[float, Part] = {1.0: parts["train"]}
+        self._cut: dict[float, Corpus] = {1.0: parts["train"]}
 
     def run(self, candidate: Candidate, share: float) -> Trial:
         """Train on a share, score on the dev part, keep the best of those on everything."""
@@ -179,9 +182,9 @@ class _Shared:
     """The parts with some of the training part only; the test part is out of reach."""
 
     parts: Parts
-    train: Part
+    train: Corpus
 
-    def __getitem__(self, name: str) -> Part:
+    def __getitem__(self, name: str) -> Corpus:
         if name not in ("train", "dev"):
             raise ConfigError(f"tuning looks at train and dev alone, not at {name}")
         return self.train if name == "train" else self.parts["dev"]

@@ -10,7 +10,7 @@ from chaffinch.recipes import Recipes
 INNER = "recipe__"
 
 
-class Manners:
+class SklearnParams:
     """What ``clone``, ``GridSearchCV`` and people ask of an estimator whose first argument is a recipe.
 
     The parameters are the constructor's arguments, each kept under its own name.

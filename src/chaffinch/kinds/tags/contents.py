@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.cli.task import Contents
 from chaffinch.estimators import Tagger
 from chaffinch.features.spans import span_names
+from chaffinch.kinds.kind import Contents
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.segments import SegmentModel

@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
-from chaffinch.estimators.manners import Manners
+from chaffinch.estimators.sklearn_params import SklearnParams
 from chaffinch.model.protocols import Packed
 
 Model = TypeVar("Model", bound=Any)
 
 
-class Kept(Manners, Generic[Model]):
+class Persistent(SklearnParams, Generic[Model]):
     """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
 
     task: what the file's header calls it; None for taggers, whose files name no task

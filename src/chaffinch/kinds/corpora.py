@@ -1,0 +1,148 @@
+"""Corpora in memory: a table of tokens, or lists of equal length; counted, cut, joined, named by a fingerprint."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import modelfile
+from chaffinch.errors import DataError
+from chaffinch.text.table import Column, TokenTable, concatenated
+
+EVERY = 10  # one of this many examples is held out if nobody named held-out data
+
+
+class ExampleLists:
+    """A frozen dataclass whose fields are lists with one entry per example, dicts of such lists, or None."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))  # type: ignore[arg-type]
+
+    def taken(self, chosen: Sequence[int]) -> Self:
+        """The chosen examples, in this order."""
+        made = {f.name: _picked(getattr(self, f.name), chosen) for f in fields(self)}  # type: ignore[arg-type]
+        return replace(self, **made)  # type: ignore[type-var]
+
+    def joined(self, others: Sequence[Self]) -> Self:
+        """These examples and those of the others after them."""
+        made = {
+            f.name: _chained([getattr(one, f.name) for one in (self, *others)])
+            for f in fields(self)  # type: ignore[arg-type]
+        }
+        return replace(self, **made)  # type: ignore[type-var]
+
+    def content(self) -> list[Any]:
+        """Lists of strings and arrays that tell this corpus from any other."""
+        raise NotImplementedError
+
+
+Corpus: TypeAlias = TokenTable | ExampleLists
+
+
+def size(corpus: Corpus) -> int:
+    """How many sentences, documents, trees ... there are."""
+    return corpus.n_sentences if isinstance(corpus, TokenTable) else len(corpus)
+
+
+def joined(corpora: Sequence[Corpus]) -> Corpus:
+    """Corpora of one kind, one after the other."""
+    first, *rest = corpora
+    if not rest:
+        return first
+    if len({type(one) for one in corpora}) > 1:
+        raise DataError("corpora of different kinds cannot be joined to one dataset")
+    if isinstance(first, TokenTable):
+        return concatenated([one for one in corpora if isinstance(one, TokenTable)])
+    return first.joined(rest)  # type: ignore[arg-type]
+
+
+def taken(corpus: Corpus, chosen: Sequence[int]) -> Any:
+    """The chosen examples, in that order, as if they alone had been read.
+
+    >>> table = TokenTable.from_lists({"w": [["a", "b"], ["c"], ["b", "c"]]})
+    >>> taken(table, [2, 1]).columns["w"].types
+    ['b', 'c']
+    """
+    if isinstance(corpus, ExampleLists):
+        return corpus.taken(chosen)
+    at = np.asarray(chosen, dtype=np.int64)
+    lengths = np.diff(corpus.ptr)[at]
+    ptr = np.zeros(len(at) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    tokens = np.repeat(corpus.ptr[at] - ptr[:-1], lengths) + np.arange(ptr[-1])
+    columns = {name: _compact(column, tokens) for name, column in corpus.columns.items()}
+    return TokenTable(ptr, columns, None if corpus.groups is None else corpus.groups[at])
+
+
+def shuffled(corpus: Corpus, seed: int) -> list[int]:
+    """The numbers of all examples in an order that the seed decides, the same on every machine."""
+    order, chance = list(range(size(corpus))), random.Random(seed)
+    for i in range(len(order) - 1, 0, -1):  # Fisher and Yates, from random() alone, which never changes
+        j = int(chance.random() * (i + 1))
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def held_out(corpus: Corpus, share: float, seed: int) -> tuple[Any, Any]:
+    """What is left to learn from, and the share that is held out; both keep the order they had."""
+    count = max(1, round(share * size(corpus)))
+    if count >= size(corpus):
+        raise DataError(f"holding out {share:.0%} of {size(corpus)} examples leaves none to learn from")
+    away = set(shuffled(corpus, seed)[:count])
+    kept = [n for n in range(size(corpus)) if n not in away]
+    return taken(corpus, kept), taken(corpus, sorted(away))
+
+
+def tenth_held_out(corpus: Corpus, plural: str) -> tuple[Any, Any]:
+    """All examples but every tenth, and every tenth.
+
+    plural: what the error calls the examples if they are too few
+
+    >>> table = TokenTable.from_lists({"w": [[str(n)] for n in range(20)]})
+    >>> rest, tenth = tenth_held_out(table, "sentences")
+    >>> rest.n_sentences, tenth.lists("w")
+    (18, [['9'], ['19']])
+    """
+    N = size(corpus)
+    tenth = np.arange(N) % EVERY == EVERY - 1
+    if not tenth.any():
+        raise DataError(f"{N} {plural} are too few to hold a tenth out: give held-out ones, --dev")
+    if isinstance(corpus, TokenTable):
+        return corpus.of_sentences(~tenth), corpus.of_sentences(tenth)
+    return corpus.taken(np.flatnonzero(~tenth).tolist()), corpus.taken(np.flatnonzero(tenth).tolist())
+
+
+def fingerprint(corpus: Corpus) -> str:
+    """A short name for the content of a corpus."""
+    if isinstance(corpus, ExampleLists):
+        return modelfile.fingerprint(*corpus.content())
+    columns = [piece for column in corpus.columns.values() for piece in (column.types, column.ids)]
+    return modelfile.fingerprint(list(corpus.columns), corpus.ptr, *columns)
+
+
+def _picked(values: Any, chosen: Sequence[int]) -> Any:
+    if isinstance(values, Mapping):
+        return {name: _picked(inner, chosen) for name, inner in values.items()}
+    return None if values is None else [values[n] for n in chosen]
+
+
+def _chained(values: Sequence[Any]) -> Any:
+    if any(one is None for one in values):
+        return None
+    if isinstance(values[0], Mapping):
+        return {name: _chained([one[name] for one in values]) for name in values[0]}
+    return [entry for one in values for entry in one]
+
+
+def _compact(column: Column, tokens: NDArray[np.int64]) -> Column:
+    """A column of some of the tokens, its types numbered by first sight."""
+    ids = column.ids[tokens]
+    met, first = np.unique(ids, return_index=True)
+    order = np.argsort(first)
+    known = [int(met[i]) for i in order if met[i] >= 0]
+    number = np.full(len(column.types) + 1, -1, dtype=np.int32)  # the last place is for -1, an unknown string
+    number[known] = np.arange(len(known), dtype=np.int32)
+    return Column([column.types[i] for i in known], number[ids])

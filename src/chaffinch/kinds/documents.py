@@ -1,0 +1,428 @@
+"""Documents with labels: one or several each, or shares of labels; learnt and labelled by classifiers."""
+
+import json as json_text
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chaffinch.corpus import Format, detect, read, write
+from chaffinch.corpus.annotators import FIRST
+from chaffinch.corpus.registry import every_document, named, with_extension
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.classifier import Classifier
+from chaffinch.estimators.documents import labels_of
+from chaffinch.evaluate import LabelPair, LabelSets, Tally
+from chaffinch.evaluate import sources as evaluated
+from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.sources import DocumentSource, predicted_label, predicted_labels
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.files import display_name, is_stream, writing_text
+from chaffinch.kinds.corpora import Corpus, ExampleLists
+from chaffinch.kinds.kind import (
+    COLUMN_FLAGS,
+    Confusion,
+    Contents,
+    Explaining,
+    Kind,
+    Prediction,
+    TestSet,
+    missed_and_invented,
+    place,
+    reader_options,
+    rows_of,
+)
+from chaffinch.knobs import knob
+from chaffinch.model.classifier import ClassifierModel
+from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
+from chaffinch.progress import Listener
+from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
+from chaffinch.recipes.document_options import DocumentOptions, as_arguments
+from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.text.document import Document
+from chaffinch.trust.explanation import Explanation
+
+LOOKED_AT = 100  # documents that are searched for a span
+SEPARATOR = "|"  # joins several predicted labels in a cell
+# The formats with a place for whatever a row holds; those of them that are lines of text, that are separated cells.
+WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
+ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentColumns:
+    """Further columns of a file of documents."""
+
+    weight: str | None = knob(None, "column that says how much a document counts")
+    numbers: str | None = knob(None, "columns of numbers that are features beside the text, by commas")
+
+
+@dataclass(frozen=True)
+class Texts(ExampleLists):
+    """Documents to classify.
+
+    labels:  one label per text; or a list of them if texts may have several; or a dict of labels and their shares
+    numbers: columns of numbers beside the text, by name     weight: how much each text counts
+    """
+
+    texts: list[str]
+    labels: list[Any]
+    numbers: dict[str, list[float]] | None = None
+    weight: list[float] | None = None
+
+    def joined(self, others: Sequence["Texts"]) -> "Texts":
+        """All texts; if some have shares or several labels, all have."""
+        made = super().joined(others)
+        if any(isinstance(y, dict) for y in made.labels):
+            return replace(made, labels=[{y: 1.0} if isinstance(y, str) else y for y in made.labels])
+        if any(isinstance(y, list) for y in made.labels):
+            return replace(made, labels=[[y] if isinstance(y, str) else y for y in made.labels])
+        return made
+
+    def content(self) -> list[Any]:
+        """Texts, labels and what is beside them."""
+        labels = [_as_strings(y) for y in self.labels]
+        counts = np.array([len(y) for y in labels], dtype=np.int64)
+        beside = [
+            piece for name, column in (self.numbers or {}).items() for piece in ([name], np.array(column))
+        ]
+        weight = [] if self.weight is None else [np.array(self.weight)]
+        return [self.texts, list(chain.from_iterable(labels)), counts, *beside, *weight]
+
+
+class DocumentKind(Kind):
+    """Labels for texts. The knobs of features and of the classifier stand beside those of the recipe."""
+
+    plural = "documents"
+    estimator = Classifier
+    default = DEFAULT_CLASSIFIER
+    corpus = Texts
+    unit = "texts"
+    scores = ("micro_f1", "accuracy", "macro_f1")
+    knobs = (
+        ("features of text", TextVectorizer),
+        ("weights of labels, threshold, file", DocumentOptions),
+    )
+    columns = (("further columns", DocumentColumns),)
+    takes = ("features", "stop_on_dev", "threshold", "text", "to_format")
+    tells = (*COLUMN_FLAGS, "annotators")
+    explains = ("against", "text")
+    baseline = True
+    tasks = (evaluated.DOCUMENTS, evaluated.LABEL_SETS)
+
+    # -- files
+
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        """A file whose rows are texts with labels, as opposed to sentences of tokens or texts with spans."""
+        chosen = detect(path, format)
+        if "labels" not in chosen.carries or chosen.carries & {"columns", "tree", "links"}:
+            return False
+        if "spans" not in chosen.carries or is_stream(path):
+            return True
+        return not any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+
+    def read(self, path: Path, told: Mapping[str, str]) -> Texts:
+        """Texts with labels; if any has several, some may have none."""
+        columns = {name: told[name] for name in ("weight", "numbers") if name in told}
+        format = detect(path, told.get("from_format"))
+        options = _options(path, format, {k: v for k, v in told.items() if k in COLUMN_FLAGS})
+        annotators = told.get("annotators", FIRST)
+        documents = rows_of(path, {"format": format.name, "annotators": annotators, **options})
+        if "label_separator" not in told and not any(len(d.labels) > 1 for d in documents):
+            for n, d in enumerate(documents, 1):
+                if not d.labels:
+                    at = f": document {n}" if d.line is None else f":{d.line}: the document"
+                    advice = (
+                        "; name its column with --label"
+                        if "label" in reader_options(path, format.name)
+                        else ""
+                    )
+                    raise DataError(f"{display_name(path)}{at} has no label{advice}")
+        weight = number_columns(documents, columns.get("weight"))
+        return Texts(
+            [d.text for d in documents],
+            targets(documents, display_name(path)),
+            number_columns(documents, columns.get("numbers")),
+            None if weight is None else next(iter(weight.values())),
+        )
+
+    def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
+        """Documents with labels."""
+        if not any(d.labels for d in documents):
+            return None
+        return Texts([d.text for d in documents], targets(documents, where))
+
+    # -- learning and scoring
+
+    def build(
+        self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
+    ) -> Classifier:
+        """A classifier."""
+        text, options = further
+        kinds = TextFeatures.of(features).with_clusters(options.get("clusters"))
+        kinds = kinds.with_phrases(options.get("phrases")).with_settings(text)
+        return Classifier(config, features=kinds, seed=seed, threads=threads, **as_arguments(options))
+
+    def fit(self, estimator: Classifier, train: Texts, dev: Texts | None, on_epoch: Listener) -> None:
+        """Train it."""
+        estimator.fit(
+            train.texts,
+            train.labels,
+            train.weight,
+            beside=train.numbers,
+            dev=None if dev is None else (dev.texts, dev.labels, dev.numbers),
+            on_epoch=on_epoch,
+        )
+
+    def tally(self, estimator: Classifier, corpus: Texts) -> Tally:
+        """Counts by text; of shares, the largest is what is right."""
+        predicted = estimator.predict(corpus.texts, corpus.numbers)
+        if estimator.model_.several:
+            gold = [[y] if isinstance(y, str) else list(y) for y in corpus.labels]
+            return LabelSets.from_lists(gold, predicted).tally()
+        most = [max(y, key=lambda name: y[name]) if isinstance(y, dict) else y for y in corpus.labels]
+        for n, y in enumerate(most, 1):
+            if not isinstance(y, str):
+                raise DataError(f"document {n} has {len(y)} labels, and the model gives one each")
+        return LabelPair.from_lists(most, [str(label) for label in predicted.tolist()]).tally()
+
+    def watcher(self, corpus: Texts, threads: int) -> Callable[[ClassifierModel], float]:
+        """The share of texts labelled right; rows of features are made once for all passes."""
+        labels = labels_of(corpus.labels)
+        made: list[tuple[Any, Any]] = []
+
+        def accuracy(model: ClassifierModel) -> float:
+            if not made or made[0][0] is not model.encoder:
+                made[:] = [(model.encoder, model.encoder.rows(corpus.texts, corpus.numbers, threads))]
+            s = model.scores_of_rows(made[0][1], threads)
+            gold = labels.table(model.classes)
+            if model.several:
+                return float((model.given(s) == gold).all(axis=1).mean())
+            return float(gold[np.arange(len(s)), s.argmax(axis=1)].mean())
+
+        return accuracy
+
+    def facts(self, estimator: Classifier, corpus: Texts) -> dict[str, int]:
+        """Documents, features, labels, support vectors."""
+        model = estimator.model_
+        found = {"documents": len(corpus)}
+        if not isinstance(model.encoder, ObjectEncoder):
+            found["features"] = model.encoder.n_features
+        found["labels"] = len(estimator.classes_)
+        if isinstance(model, KernelModel):
+            found["support_vectors"] = len(model.support)
+        return found
+
+    # -- answering
+
+    def predict(self, model: Classifier, asked: Prediction) -> None:
+        """Write the documents back with a prediction and a confidence each."""
+        data = asked.data
+        model.threads = asked.threads
+        if asked.threshold is not None:
+            if not model.model_.several:
+                raise ConfigError(
+                    "--threshold is for models that give several labels; this one gives one each"
+                )
+            model.model_ = replace(model.model_, threshold=asked.threshold)
+        format = detect(data, asked.from_format)  # before reading, since a pipe is gone afterwards
+        written = (
+            format.name if asked.json else _format_of_answers(asked.output, format.name, asked.to_format)
+        )
+        told = {} if asked.text is None else {"text": asked.text}
+        documents = list(every_document(data, format, **_options(data, format, told)))
+        if not documents:
+            raise DataError(f"{display_name(data)}: has no document")
+        p, labels = model.answers([d.text for d in documents], _numbers(model, documents))
+        given = [one if isinstance(one, list) else [str(one)] for one in labels]
+        if asked.json:
+            with writing_text(asked.output) as stream:
+                for document, names, row in zip(documents, given, p, strict=True):
+                    shares = dict(zip(map(str, model.classes_.tolist()), row.round(6).tolist(), strict=True))
+                    found = {
+                        "text": document.text,
+                        "prediction": names if model.model_.several else names[0],
+                        "labels": shares,
+                    }
+                    stream.write(json_text.dumps(found, ensure_ascii=False) + "\n")
+            return
+        for document, names, row in zip(documents, given, p, strict=True):
+            document.fields |= {
+                "prediction": SEPARATOR.join(map(str, names)),
+                "confidence": f"{row.max():.4f}",
+            }
+        options: dict[str, Any] = {}
+        if written in DELIMITED:
+            options["labelled"] = any(d.labels for d in documents)
+            options["label_separator"] = SEPARATOR if any(len(d.labels) > 1 for d in documents) else None
+        write(documents, asked.output, format=written, **options)
+
+    def inspect(self, model: Classifier, top: int, label: str | None) -> Contents:
+        """The strongest features of each label, or its support vectors."""
+        labels = tuple(str(name) for name in model.model_.classes.tolist())
+        title, rows = model.model_.strongest(top, label)
+        return Contents(labels, title, rows)
+
+    def explain(self, model: Classifier, asked: Explaining) -> list[Explanation]:
+        """Why each document got its label."""
+        model.threads = asked.threads
+        if asked.data is None:
+            documents = [Document(text=asked.words or "")]
+        else:
+            told = {} if asked.text is None else {"text": asked.text}
+            documents = list(read(asked.data, **_options(asked.data, detect(asked.data), told)))
+        return [
+            model.explain(d.text, against=asked.against, beside=_numbers(model, [d]))
+            for d in asked.chosen(documents)
+        ]
+
+    def name_features(self, model: Classifier, path: Path) -> None:
+        """Find what hashed features stand for in the documents of a file."""
+        model.model_.encoder.learn_hashed_names([d.text for d in read(path)])
+
+    def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> "LabelTestSet":
+        """Texts to classify."""
+        return LabelTestSet(path, models, told)
+
+
+DOCUMENTS = DocumentKind()
+
+
+class LabelTestSet(TestSet):
+    """Texts and their labels, one each or several."""
+
+    unit = "documents"
+
+    def __init__(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> None:
+        self.path = path
+        self.documents = rows_of(path, told)
+        several = [bool(m.model_.several) for m in models]
+        if len(set(several)) > 1:
+            raise ConfigError("one model gives one label each, the other several: they cannot be compared")
+        self.several = several[0] if several else any(len(d.labels) > 1 for d in self.documents)
+        self.labelled = any(d.labels for d in self.documents)
+        if self.labelled and not self.several:
+            for n, d in enumerate(self.documents):
+                if len(d.labels) != 1:
+                    raise DataError(f"{place(path, n, d)}: expected one label, found {len(d.labels)}")
+        self.gold = [d.labels for d in self.documents] if self.labelled else []
+        self.units = len(self.documents)
+
+    def ask(self, model: Classifier) -> list[list[str]]:
+        """The labels of each text."""
+        given = model.predict([d.text for d in self.documents], _numbers(model, self.documents))
+        return [[str(label) for label in one] if isinstance(one, list) else [str(one)] for one in given]
+
+    def in_source(self, found: DocumentSource) -> list[list[str]]:
+        """The labels of an output, in its column of predictions or as its labels."""
+        if self.several:
+            return [predicted_labels(d) for d in found.outputs[0]]
+        return [[predicted_label(d)] for d in found.outputs[0]]
+
+    def source(self, names: tuple[str, ...], outputs: Sequence[list[list[str]]]) -> DocumentSource:
+        """Each output as documents."""
+        plain = [replace(d, fields={}) for d in self.documents]
+        made = tuple(
+            [replace(d, labels=labels) for d, labels in zip(plain, output, strict=True)] for output in outputs
+        )
+        task = evaluated.LABEL_SETS if self.several else evaluated.DOCUMENTS
+        return DocumentSource(task, names, self.documents, made)
+
+    def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
+        """The labels in order."""
+        return [[[(label, 0, 1) for label in sorted(answers[n])] for n in rows] for answers in outputs]
+
+    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+        """One label taken for another; of several, those missed and those invented."""
+        if self.several:
+            return missed_and_invented(right, given)
+        return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
+
+    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
+        """The label."""
+        return piece[0]
+
+    def plain(self, answer: list[str]) -> Any:
+        """A label, or the list of them."""
+        return answer if self.several else answer[0]
+
+    def unknown_labels(self, known: Any) -> list[str]:
+        """Labels of the data that no model gives."""
+        return sorted({label for labels in self.gold for label in labels} - set(known))
+
+
+def targets(documents: Sequence[Document], where: str) -> list[Any]:
+    """What documents teach: shares of labels if any has those, lists if any has several, else one label."""
+    if any(d.shares for d in documents):
+        lone = next((n for n, d in enumerate(documents) if not d.labels), None)
+        if lone is not None:
+            raise DataError(f"{where}: document {lone + 1} has no label")
+        return [d.shares or {d.labels[0]: 1.0} for d in documents]
+    several = any(len(d.labels) != 1 for d in documents)
+    return [d.labels if several else d.labels[0] for d in documents]
+
+
+def number_columns(documents: Sequence[Document], names: str | None) -> dict[str, list[float]] | None:
+    """Columns of numbers by name; each must be there and hold numbers."""
+    if not names:
+        return None
+    found: dict[str, list[float]] = {}
+    for name in [piece.strip() for piece in names.split(",")]:
+        cells = []
+        for n, d in enumerate(documents):
+            if name not in d.fields:
+                raise DataError(
+                    f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
+                )
+            try:
+                cells.append(float(d.fields[name]))
+            except ValueError:
+                raise DataError(
+                    f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
+                ) from None
+        found[name] = cells
+    return found
+
+
+def _numbers(model: Classifier, documents: Sequence[Document]) -> dict[str, list[float]] | None:
+    """The columns of numbers that a model reads beside the text."""
+    union = model.model_.encoder.union
+    return number_columns(documents, ",".join(union.beside_names) if union else None)
+
+
+def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
+    """How documents with predictions are written: as asked, as the output's name says, as they came, else as CSV.
+
+    A format that cannot carry the predictions is refused.
+    """
+    suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
+    if not suggested:
+        return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
+    fit = [name for name in (of_input, *WITH_FIELDS) if name in WITH_FIELDS and name in suggested]
+    if not fit:
+        raise ConfigError(
+            f"{output}: by its name of the format {suggested[-1]}, which has no place for predictions; "
+            "name a .csv, .tsv, .jsonl or .parquet file"
+        )
+    return fit[0]
+
+
+def _options(path: Path, format: Format, told: Mapping[str, str]) -> dict[str, str]:
+    """What the reader is told; an option that it does not have is refused."""
+    for name in told:
+        if name not in reader_options(path, format.name):
+            raise ConfigError(
+                f"{display_name(path)}: format {format.name} has no option --{name.replace('_', '-')}"
+            )
+    return dict(told)
+
+
+def _as_strings(y: Any) -> list[str]:
+    """A text's target as strings."""
+    if isinstance(y, dict):
+        return [f"{name}={share!r}" for name, share in y.items()]
+    return [y] if isinstance(y, str) else y

@@ -1,0 +1,480 @@
+"""A kind of data and of model: what a file of it holds, how it is read, learnt, answered, scored and shown.
+
+``train``, ``predict``, ``evaluate``, ``explain``, ``inspect``, ``compare``, ``tune`` and ``ablation`` know no kind by
+name; each kind is one object in ``KINDS`` and the only place that knows the kind as a whole.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.corpus import detect, read
+from chaffinch.corpus.registry import with_extension
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate import Tally
+from chaffinch.evaluate.mistakes import NONE, Reading
+from chaffinch.files import display_name
+from chaffinch.kinds.corpora import Corpus, size
+from chaffinch.knobs import Knob, Panel, configured, knobs
+from chaffinch.model.candidates import CandidateList
+from chaffinch.progress import Listener
+from chaffinch.recipes import Recipes
+from chaffinch.text.document import Document
+from chaffinch.trust.explanation import Explanation
+
+# Knobs that belong to a run and not to what is run.
+RUN_KNOBS = frozenset({"seed", "threads"})
+
+# Options of readers that several verbs pass on, as the flags name them.
+COLUMN_FLAGS = ("label", "text", "label_separator")
+READER_FLAGS = (*COLUMN_FLAGS, "columns", "annotators", "from_format")
+
+Item = TypeVar("Item")
+Confusion = tuple[str, str]  # the right label and the given one; NONE if there is none
+Scores = dict[str, float]
+
+
+# -- requests -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """What ``chaffinch train`` was asked for; a flag that was not given is None."""
+
+    data: list[Path]
+    model: Path
+    from_format: str | None = None
+    columns: str | None = None
+    annotators: str | None = None
+    recipe: str | None = None
+    dev: Path | None = None
+    features: str | None = None
+    label: str | None = None
+    text: str | None = None
+    label_separator: str | None = None
+    stop_on_dev: bool = False
+    seed: int = 0
+    threads: int = 0
+    json: bool = False
+    compare: str | None = None
+    max_size: str | None = None
+    report: Path | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def told(self) -> dict[str, str]:
+        """The options of readers that were given."""
+        return {name: getattr(self, name) for name in READER_FLAGS if getattr(self, name) is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What ``chaffinch predict`` was asked for."""
+
+    data: Path
+    output: Path
+    from_format: str | None = None
+    to_format: str | None = None
+    columns: str | None = None
+    kbest: int | None = None
+    nth: int | None = None
+    marginals: bool = False
+    posterior: bool = False
+    probabilities: bool = False
+    steps: bool = False
+    beside: list[Path] | None = None
+    json: bool = False
+    text: str | None = None
+    threshold: float | None = None
+    threads: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Explaining:
+    """What ``chaffinch explain`` was asked for: a file, or words as they were typed.
+
+    number: of the sentence or document, from 1; None: all   token: from 0
+    base, kbest: of a reranker: the model among whose answers it chooses, and the length of the lists
+    """
+
+    data: Path | None = None
+    words: str | None = None
+    number: int | None = None
+    token: int | None = None
+    against: str | None = None
+    text: str | None = None
+    base: Path | None = None
+    kbest: int | None = None
+    threads: int = 0
+
+    @property
+    def source(self) -> str:
+        """What messages call the input."""
+        return "the text" if self.data is None else display_name(self.data)
+
+    def chosen(self, items: Sequence[Item]) -> list[Item]:
+        """All, or the one that was asked for."""
+        if not items:
+            raise DataError(f"{self.source}: there is nothing to explain")
+        if self.number is None:
+            return list(items)
+        if self.number > len(items):
+            raise DataError(f"{self.source}: there is no number {self.number} among {len(items)}")
+        return [items[self.number - 1]]
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What ``chaffinch inspect`` shows of a model.
+
+    title:       what the rows are: strongest features, support vectors
+    rows:        label -> names with their weights, the greatest first
+    transitions: [labels, labels], log-potentials from the row's label to the column's; None if there are none
+    """
+
+    labels: tuple[str, ...]
+    title: str = "strongest features"
+    rows: Mapping[str, list[tuple[str, float]]] = field(default_factory=dict)
+    transitions: NDArray[np.float64] | None = None
+
+
+# -- the protocol -------------------------------------------------------------------------------------------------
+
+
+class TestSet(ABC):
+    """The rows of a file that models are asked about, with the right answers if the file has them.
+
+    It asks any number of models and says of each answer which pieces it is made of: labelled stretches,
+    constituents, links. Two answers with the same pieces are the same answer.
+
+    path, documents: the file and its rows      labelled, gold: whether it holds the right answers, and these
+    unit, units:     what speed counts (tokens, documents), and how many there are
+    """
+
+    __test__ = False  # not a test of pytest's
+
+    path: Path
+    documents: list[Document]
+    labelled: bool
+    gold: list[Any]
+    unit: ClassVar[str]
+    units: int
+
+    @abstractmethod
+    def ask(self, model: Any) -> list[Any]:
+        """A model's answers, one per row."""
+
+    @abstractmethod
+    def in_source(self, found: Any) -> list[Any]:
+        """The answers that an output file holds."""
+
+    @abstractmethod
+    def source(self, names: tuple[str, ...], outputs: Sequence[list[Any]]) -> Any:
+        """Right answers and outputs as an evaluation takes them."""
+
+    @abstractmethod
+    def readings(self, outputs: Sequence[Sequence[Any]], rows: Sequence[int]) -> list[list[Reading]]:
+        """The pieces of each output's answers to some rows: label, begin, end."""
+
+    @abstractmethod
+    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+        """What is wrong with an answer to a row, and how often."""
+
+    @abstractmethod
+    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
+        """A piece of an answer as people read it."""
+
+    @abstractmethod
+    def plain(self, answer: Any) -> Any:
+        """An answer for JSON."""
+
+    def words(self, row: int) -> list[str] | None:
+        """The words of a row if its pieces are stretches of them, to be shown in colour."""
+        return None
+
+    def unknown_labels(self, known: Collection[str]) -> list[str]:
+        """The labels of the right answers that no model knows, if these are plain labels."""
+        return []
+
+
+class Kind(ABC):
+    """One kind: sentences with tags, documents with labels, trees, sentence pairs with links, lists of candidates.
+
+    plural:    what a file of it holds, as in "for documents"
+    estimator: the class of its models; its recipes are the kind's
+    default:   the recipe that is trained if none is named
+    corpus:    the class that holds what was read
+    unit:      what speed counts: tokens, texts
+    scores:    the keys that are reported, the one that counts first
+    knobs:     further configs whose knobs are settings beside the recipe's, with the title they are listed under
+    columns:   further configs whose knobs tell the reader of training files what to read
+    takes:     the flags of Training and Prediction that it understands beside those that all do
+    explains:  the same of Explaining
+    tasks:     what its answers are scored as, by the names of ``evaluate/sources.py``
+    tells:     which of READER_FLAGS its readers understand, beside ``from_format``
+    dev_stops: whether training on files with ``--dev`` stops on it without being told
+    baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
+    """
+
+    plural: ClassVar[str]
+    estimator: ClassVar[Any]
+    default: ClassVar[str]
+    corpus: ClassVar[type]
+    unit: ClassVar[str]
+    scores: ClassVar[tuple[str, ...]]
+    knobs: ClassVar[tuple[tuple[str, type], ...]] = ()
+    columns: ClassVar[tuple[tuple[str, type], ...]] = ()
+    takes: ClassVar[Collection[str]] = ()
+    explains: ClassVar[Collection[str]] = ()
+    tells: ClassVar[Collection[str]] = ()
+    tasks: ClassVar[Collection[str]] = ()
+    dev_stops: ClassVar[bool] = False
+    baseline: ClassVar[bool] = False
+
+    # -- files
+
+    @abstractmethod
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        """Whether a file is of this kind, in a format that is named or else detected."""
+
+    @abstractmethod
+    def read(self, path: Path, told: Mapping[str, str]) -> Any:
+        """The corpus of a file to learn from; DataError if it holds nothing to learn.
+
+        told: what READER_FLAGS say
+        """
+
+    def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
+        """What ``fit`` is told beside the corpus of the files."""
+        return {}
+
+    def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
+        """Documents as a corpus to learn from; None if they are annotated with something else."""
+        return None
+
+    # -- settings
+
+    @property
+    def recipes(self) -> Recipes:
+        """Its recipes."""
+        found: Recipes = self.estimator.recipes
+        return found
+
+    @property
+    def model_name(self) -> str:
+        """What messages call its models, with an article."""
+        name = self.estimator.__name__.lower()
+        return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+    def panels(self, reading: bool = True) -> list[Panel]:
+        """The settings that are flags; without ``reading`` those of models only."""
+        kind = self.plural.capitalize()
+        own = [Panel(f"{kind}: knobs of recipe {r.name}", r.config, r.name) for r in self.recipes]
+        further = (*self.knobs, *(self.columns if reading else ()))
+        return [*own, *(Panel(f"{kind}: {title}", config) for title, config in further)]
+
+    def settings_of(self, recipe: str) -> dict[str, Knob]:
+        """Every setting that a model of this recipe has."""
+        further = {k.name: k for _, c in self.knobs for k in knobs(c) if k.name not in RUN_KNOBS}
+        return {k.name: k for k in knobs(self.recipes.by_name(recipe).config)} | further
+
+    def refuse_settings_of_others(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Raise for a setting that the recipe does not have, and name the recipes that do."""
+        recipe = self.recipes.by_name(name)
+        reading = {k.name for _, config in self.columns for k in knobs(config)}
+        for flag in settings.keys() - self.settings_of(name).keys() - reading:
+            takers = [r.name for r in self.recipes if flag in {k.name for k in knobs(r.config)}]
+            owners = f"; recipes with it: {', '.join(takers)}" if takers else ""
+            raise ConfigError(
+                f"recipe {recipe.name} for {self.plural} has no knob --{flag.replace('_', '-')}{owners}"
+            )
+
+    def split(self, recipe: str, settings: Mapping[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
+        """The recipe's config, and the settings of each further config that were given; all of them checked."""
+        further, rest = [], dict(settings)
+        for title, config in self.knobs:
+            known = {k.name for k in knobs(config)} - RUN_KNOBS
+            given = {name: rest.pop(name) for name in list(rest) if name in known}
+            made = configured(config, given, title)
+            further.append({name: getattr(made, name) for name in given})
+        return self.recipes.by_name(recipe).configured(rest), further
+
+    def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+        """The settings checked, with every default of the recipe."""
+        config, further = self.split(recipe, settings)
+        found = asdict(config)
+        for given in further:
+            found |= given
+        return found
+
+    def made(self, recipe: str, settings: Mapping[str, Any], features: Any, seed: int, threads: int) -> Any:
+        """An estimator, not trained yet."""
+        if features is not None and "features" not in self.takes:
+            raise ConfigError(f"--features does not go with {self.plural}")
+        config, further = self.split(recipe, settings)
+        return self.build(config, further, features, seed, threads)
+
+    def build(
+        self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
+    ) -> Any:
+        """The estimator of checked settings."""
+        return self.estimator(config, seed=seed, threads=threads)
+
+    # -- learning and scoring
+
+    @abstractmethod
+    def fit(self, estimator: Any, train: Any, dev: Any, on_epoch: Listener) -> None:
+        """Train it; ``dev`` is held-out data to stop on, or None."""
+
+    @abstractmethod
+    def tally(self, estimator: Any, corpus: Any) -> Tally:
+        """The counts behind every score."""
+
+    def watcher(self, corpus: Any, threads: int) -> Callable[[Any], float] | None:
+        """The score on a corpus of a model that is still in training; None if its learners show no whole models."""
+        return None
+
+    def scores_of(self, tally: Tally) -> Scores:
+        """The reported scores of a tally."""
+        values = tally.score(tally.sums())
+        return {key: float(values[key]) for key in self.scores if key in values}
+
+    def units(self, corpus: Any) -> int:
+        """How many tokens, texts ... there are."""
+        return size(corpus)
+
+    @abstractmethod
+    def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
+        """What a model was trained on, in numbers, such as {"sentences": 8936}."""
+
+    # -- answering
+
+    @abstractmethod
+    def predict(self, model: Any, asked: Prediction) -> None:
+        """Write the input back with the model's answers."""
+
+    @abstractmethod
+    def inspect(self, model: Any, top: int, label: str | None) -> Contents:
+        """What a model holds."""
+
+    @abstractmethod
+    def explain(self, model: Any, asked: Explaining) -> list[Explanation]:
+        """Why a model gave its answers."""
+
+    def name_features(self, model: Any, path: Path) -> None:
+        """Find the names of hashed features in a file, before ``inspect``."""
+        raise ConfigError(f"--names-from does not go with {self.plural}")
+
+    @abstractmethod
+    def test_set(self, path: Path, models: Sequence[Any], told: Mapping[str, str]) -> TestSet:
+        """The rows of a file to ask models about."""
+
+    # -- lists of the k best answers, for reranking
+
+    list_features: ClassVar[tuple[str, ...]] = ()  # of whole answers by name, the default first
+
+    def candidates(self, model: Any, asked: Any, k: int, *, gold: bool = False) -> list[CandidateList]:
+        """The k best answers of a model to what a file or text holds; gold: with the loss of each."""
+        raise self._no_lists()
+
+    def candidates_to_learn(
+        self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
+    ) -> list[CandidateList]:
+        """Lists for training, each by a model like the one of the file that has not seen the sentence."""
+        raise self._no_lists()
+
+    def candidate_features(self, name: str, data: Path) -> Any:
+        """Features of whole answers by their name."""
+        return name
+
+    def candidate_gain(self, data: Path, answers: Mapping[str, Sequence[Any]]) -> Scores:
+        """The main score of the answers called base, reranked and oracle, and the gain with its interval."""
+        raise self._no_lists()
+
+    def write_chosen(self, data: Path, chosen: Sequence[Any], output: Path) -> None:
+        """Write the answers that a reranker chose."""
+        raise self._no_lists()
+
+    def _no_lists(self) -> ConfigError:
+        return ConfigError(f"{self.model_name} gives no lists to rerank; a tagger or a parser does")
+
+
+# -- refusing -----------------------------------------------------------------------------------------------------
+
+ALWAYS = frozenset(
+    {
+        "data",
+        "model",
+        "recipe",
+        "dev",
+        "seed",
+        "threads",
+        "json",
+        "report",
+        "settings",
+        "output",
+        "from_format",
+    }
+) | {"words", "number", "compare"}
+
+
+def refuse_strange_flags(kind: Kind, request: Training | Prediction | Explaining) -> None:
+    """Raise for a flag that was given and that the kind does not understand."""
+    understood = kind.explains if isinstance(request, Explaining) else {*kind.takes, *kind.tells}
+    for f in fields(request):
+        if f.name in ALWAYS or f.name in understood or getattr(request, f.name) == f.default:
+            continue
+        flag = f.name.removesuffix("_format").replace("_", "-")
+        raise ConfigError(f"--{flag} does not go with {kind.plural}")
+
+
+def refuse_other_format(output: Path, part: str, names: str) -> None:
+    """Raise if a file of this name would not be read as one of ``part``, as documents call it: tree, links."""
+    suggested = with_extension(output)
+    if suggested and not any(part in format.carries for format in suggested):
+        raise ConfigError(
+            f"{output}: by its name of the format {suggested[-1].name}, which holds no {part}; name {names}"
+        )
+
+
+# -- reading ------------------------------------------------------------------------------------------------------
+
+
+def reader_options(path: Path, format: str | None = None) -> set[str]:
+    """What the reader of a file can be told."""
+    options = detect(path, format).options
+    return set() if options is None else {k.name for k in knobs(options)}
+
+
+def rows_of(path: Path, options: Mapping[str, Any]) -> list[Document]:
+    """The rows of a file, of which there must be one."""
+    found = list(read(path, **options))
+    if not found:
+        raise DataError(f"{display_name(path)}: has no document")
+    return found
+
+
+def place(path: str | Path, n: int, d: Document) -> str:
+    """``file:line`` of a row, or which item of its file it is."""
+    return f"{display_name(path)}, item {n + 1}" if d.line is None else f"{display_name(path)}:{d.line}"
+
+
+def missed_and_invented(right: Reading, given: Reading) -> Counter[Confusion]:
+    """Pieces on one side only; two over the same stretch were taken for each other."""
+    missed, invented = Counter(right) - Counter(given), Counter(given) - Counter(right)
+    found: Counter[Confusion] = Counter()
+    for label, begin, end in missed.elements():
+        other = next((p for p in invented if invented[p] and p[1:] == (begin, end)), None)
+        if other is not None and other[0] != label:
+            invented[other] -= 1
+            found[label, other[0]] += 1
+        else:
+            found[label, NONE] += 1
+    found.update((NONE, label) for label, _, _ in invented.elements())
+    return found

@@ -1,0 +1,233 @@
+"""Lists of candidates: the k best answers of another model, among which rerankers choose."""
+
+import json as json_text
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.corpus.candidate_lists import FileList, read_lists
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Reranker, load
+from chaffinch.estimators.reranker import BASE_NAMES, given_features
+from chaffinch.evaluate import Tally
+from chaffinch.evaluate.rates import Floats
+from chaffinch.evaluate.tally import Sums
+from chaffinch.files import head, writing_text
+from chaffinch.kinds.corpora import ExampleLists
+from chaffinch.kinds.kind import Contents, Explaining, Kind, Prediction, TestSet
+from chaffinch.kinds.tags import TAGS
+from chaffinch.kinds.trees import TREES
+from chaffinch.knobs import knob, knobs
+from chaffinch.model.candidates import CandidateList, NamedCandidates
+from chaffinch.model.objects import shown
+from chaffinch.progress import Listener
+from chaffinch.recipes.rerankers import DEFAULT_RERANKER
+from chaffinch.trust.explanation import Explanation
+
+KBEST = 20  # length of the lists if nobody says another
+DIGITS = 6  # after the point of a loss, which tallies count in whole numbers
+BASES: tuple[Kind, ...] = (TAGS, TREES)  # the kinds whose models give lists
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListOptions:
+    """Features of candidates."""
+
+    min_count: int = knob(2, "leave rarer features out", low=1)
+
+
+@dataclass(frozen=True)
+class Lists(ExampleLists):
+    """Lists whose losses are known."""
+
+    lists: list[CandidateList]
+
+    def content(self) -> list[Any]:
+        """Candidates, scores and losses."""
+        words = [f"{one.x!r} {y!r}" for one in self.lists for y in one.candidates]
+        numbers = [np.concatenate([one.scores, _losses(one)]) for one in self.lists]
+        return [words, np.concatenate(numbers)]
+
+
+class ListKind(Kind):
+    """A choice among candidates."""
+
+    plural = "lists of candidates"
+    estimator = Reranker
+    default = DEFAULT_RERANKER
+    corpus = Lists
+    unit = "lists"
+    scores = ("best_chosen", "loss", "loss.base", "loss.oracle")
+    knobs = (("features", ListOptions),)
+    explains = ("against", "base", "kbest")
+
+    # -- files
+
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        """A file of JSON lines whose objects have a list of candidates."""
+        if format is not None or path.is_dir():
+            return False
+        start = head(path).lstrip()
+        if not start.startswith(b"{"):
+            return False
+        try:
+            first = json_text.loads(start.partition(b"\n")[0])
+        except ValueError:  # the line goes on after what was looked at
+            return b'"candidates": [' in start
+        return isinstance(first.get("candidates"), list)
+
+    def read(self, path: Path, told: Mapping[str, str]) -> Lists:
+        """The lists of a file, every candidate with its loss."""
+        found = list(read_lists(path))
+        for number, one in enumerate(found, 1):
+            if any(c.loss is None for c in one.candidates):
+                raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
+        if not found:
+            raise DataError(f"{path}: has no list of candidates")
+        return Lists([list_of_file(one) for one in found])
+
+    # -- learning and scoring
+
+    def build(
+        self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
+    ) -> Reranker:
+        """A reranker by the features that the candidates bring along."""
+        if seed and "seed" in {k.name for k in knobs(config)}:
+            config = self.recipes.by_config(config).configured({**vars(config), "seed": seed})
+        return Reranker(config, features=given_features, seed=seed, threads=threads, **further[0])
+
+    def fit(self, estimator: Reranker, train: Lists, dev: Lists | None, on_epoch: Listener) -> None:
+        """Train it."""
+        estimator.fit(train.lists, on_epoch=on_epoch)
+
+    def tally(self, estimator: Reranker, corpus: Lists) -> Tally:
+        """Counts by list."""
+        return choice_tally(corpus.lists, estimator.choose(corpus.lists))
+
+    def facts(self, estimator: Reranker, corpus: Lists) -> dict[str, int]:
+        """Lists, candidates, features."""
+        candidates = sum(len(one.candidates) for one in corpus.lists)
+        return {"lists": len(corpus), "candidates": candidates, "features": estimator.features_.F}
+
+    # -- answering
+
+    def predict(self, model: Reranker, asked: Prediction) -> None:
+        """Write the lists back with the place of the chosen candidate and its answer."""
+        model.threads = asked.threads
+        _needs_no_base(model)
+        lists = list(read_lists(asked.data))
+        places = model.choose([list_of_file(one) for one in lists])
+        with writing_text(asked.output) as stream:
+            for one, k in zip(lists, places, strict=True):
+                record = {**one.record, "chosen": k, "answer": one.candidates[k].answer}
+                stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
+
+    def inspect(self, model: Reranker, top: int, label: str | None) -> Contents:
+        """The features that speak most for a candidate and most against; of a kernel, the support candidates."""
+        if label is not None:
+            raise DataError("a reranker has no labels; leave --label out")
+        w: NDArray[np.float64]
+        if model.kernel is not None:
+            names, title = (
+                [f"#{n + 1} {shown(y)}" for n, y in enumerate(model.support_)],
+                "support candidates",
+            )
+            w = model.dual_.alpha[:, 0]
+        else:
+            features, title = model.features_, "strongest features"
+            known = features.names if isinstance(features, NamedCandidates) else map(str, range(features.F))
+            names, w = [*BASE_NAMES, *known], model.scorer_.w
+        rows = {
+            side: [(names[k], float(w[k])) for k in np.argsort(-sign * w, kind="stable")[:top].tolist()]
+            for side, sign in (("for", 1), ("against", -1))
+        }
+        return Contents((), title, rows)
+
+    def explain(self, model: Reranker, asked: Explaining) -> list[Explanation]:
+        """Why each candidate was chosen; --against 3 asks about the third of its list."""
+        model.threads = asked.threads
+        against = None
+        if asked.against is not None:
+            if not asked.against.isdigit() or asked.against == "0":
+                raise ConfigError(
+                    f"--against: expected a candidate's number such as 2, got {asked.against!r}"
+                )
+            against = int(asked.against) - 1
+        return [model.explain(one, against=against) for one in asked.chosen(_asked_lists(asked))]
+
+    def test_set(self, path: Path, models: Sequence[Reranker], told: Mapping[str, str]) -> TestSet:
+        """Not yet."""
+        raise ConfigError(
+            f"{self.model_name} works on the lists of another model, which compare does not make; "
+            "chaffinch evaluate --against compares two outputs"
+        )
+
+
+LISTS = ListKind()
+
+
+def base_model(path: Path, threads: int) -> tuple[Kind, Any]:
+    """The model of a file whose answers are reranked, and its kind."""
+    found = load(path)
+    kind = next((one for one in BASES if isinstance(found, one.estimator)), None)
+    if kind is None:
+        expected = " or ".join(one.model_name for one in BASES)
+        raise ConfigError(f"{path}: holds a {type(found).__name__.lower()}, expected {expected}")
+    found.threads = threads
+    return kind, found
+
+
+def list_of_file(one: FileList) -> CandidateList:
+    """A list of a file as a reranker takes it."""
+    losses = [c.loss for c in one.candidates]
+    known = None if any(loss is None for loss in losses) else np.array(losses, np.float64)
+    return CandidateList(one.input, one.candidates, np.array([c.score for c in one.candidates]), known)
+
+
+def choice_tally(lists: Sequence[CandidateList], chosen: Sequence[int]) -> Tally:
+    """One row per list: 1, whether a best candidate was chosen, and the losses of choice, first and best."""
+    losses = [_losses(one) for one in lists]
+    rows = np.array([[y[k], y[0], y.min()] for y, k in zip(losses, chosen, strict=True)]).reshape(-1, 3)
+    largest = max(1.0, float(np.abs(rows).max(initial=0.0)))
+    scale = 10.0 ** min(DIGITS, int(np.log10(2e9 / largest)))
+    counts = np.ones((len(rows), 5), np.int32)
+    counts[:, 1] = rows[:, 0] == rows[:, 2]
+    counts[:, 2:] = np.rint(rows * scale)
+
+    def by_key(sums: Sums) -> dict[str, Floats]:
+        N = np.maximum(sums[..., 0], 1)
+        losses = {
+            key: sums[..., i] / (scale * N) for key, i in (("loss", 2), ("loss.base", 3), ("loss.oracle", 4))
+        }
+        return {"best_chosen": sums[..., 1] / N, **losses}
+
+    return Tally.from_dense(counts, by_key)
+
+
+def _losses(one: CandidateList) -> NDArray[np.float64]:
+    if one.losses is None:
+        raise DataError("a list is scored by the losses of its candidates, and one has none")
+    return one.losses
+
+
+def _needs_no_base(model: Reranker) -> None:
+    if model.kernel is not None or not isinstance(model.features_, NamedCandidates):
+        raise ConfigError(
+            "this model is a reranker, which chooses among the answers of a tagger or parser: "
+            "chaffinch rerank FILE --base MODEL --with RERANKER"
+        )
+
+
+def _asked_lists(asked: Explaining) -> list[CandidateList]:
+    if asked.base is None:
+        if asked.data is None:
+            raise ConfigError(
+                "a reranker chooses among the answers of another model: name it with --base, or give a file of lists"
+            )
+        return [list_of_file(one) for one in read_lists(asked.data)]
+    kind, model = base_model(asked.base, asked.threads)
+    return kind.candidates(model, asked, asked.kbest or KBEST)

@@ -1,0 +1,5 @@
+"""Sentences with tags."""
+
+from chaffinch.kinds.tags.kind import TAGS, TagKind
+
+__all__ = ["TAGS", "TagKind"]

@@ -1,0 +1,489 @@
+"""Sentences with tags: files of columns or of texts with spans, learnt and labelled by taggers."""
+
+import json as json_text
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chaffinch import modelfile
+from chaffinch.corpus import conllu, detect, read, read_table
+from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
+from chaffinch.corpus.conllu import learned
+from chaffinch.corpus.registry import every_document
+from chaffinch.corpus.sentences import as_sentences
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Tagger, load
+from chaffinch.estimators.sentences import input_names
+from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
+from chaffinch.evaluate import TagPair, TagScorer, Tally
+from chaffinch.evaluate import sources as evaluated
+from chaffinch.evaluate.mistakes import Reading, paired
+from chaffinch.evaluate.sources import TagSource
+from chaffinch.evaluate.tag_gains import tag_gain
+from chaffinch.files import STDIO, display_name, is_stream, writing_text
+from chaffinch.kinds.corpora import Corpus
+from chaffinch.kinds.kind import (
+    Confusion,
+    Contents,
+    Explaining,
+    Kind,
+    Prediction,
+    TestSet,
+    reader_options,
+    rows_of,
+)
+from chaffinch.kinds.tags.contents import tagger_contents
+from chaffinch.kinds.tags.output import (
+    conllu_documents,
+    format_of_spans,
+    is_conllu,
+    show_steps,
+    write_conllu,
+    write_spans,
+)
+from chaffinch.model import TaggingModel
+from chaffinch.model.candidates import CandidateList
+from chaffinch.model.reranker_parts import TAGS as TAG_FEATURES
+from chaffinch.progress import Listener
+from chaffinch.recipes import DEFAULT_TAGGER
+from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.schemes import scheme_of, spans
+from chaffinch.text.table import TokenTable
+from chaffinch.trust.explanation import Explanation
+
+NO_LABEL = "_"  # stands for the labellings that a sentence does not have
+LOOKED_AT = 100  # documents that are searched for a span
+PLAIN_COLUMNS = ("columns", "hmm")
+
+
+class TagKind(Kind):
+    """Labels for the tokens of sentences."""
+
+    plural = "sentences"
+    estimator = Tagger
+    default = DEFAULT_TAGGER
+    corpus = TokenTable
+    unit = "tokens"
+    scores = ("span.micro.f1", "token_accuracy", "sentence_accuracy")
+    takes = (
+        "features",
+        "max_size",
+        "kbest",
+        "nth",
+        "marginals",
+        "posterior",
+        "probabilities",
+        "steps",
+        "beside",
+        "to_format",
+    )
+    tells = ("label", "columns", "annotators")
+    tasks = (evaluated.TAGS, evaluated.SPANS)
+    explains = ("token", "against")
+    dev_stops = True
+
+    # -- files
+
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        """A file of columns, or of texts with spans in the first of them; a pipe is judged by its format alone."""
+        chosen = detect(path, format)
+        if "columns" in chosen.carries or chosen.name == "jsonl-spans":
+            return True
+        if "spans" not in chosen.carries or is_stream(path):
+            return False
+        return any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+
+    def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
+        """Sentences with labels."""
+        annotators = told.get("annotators", FIRST)
+        table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
+        if LABEL not in table.columns:
+            raise DataError(f"{path}: has one column only, expected words and labels")
+        return table
+
+    def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
+        """With ``annotators`` soft, for each token the share of annotators behind each tag."""
+        if told.get("annotators") != SOFT:
+            return {}
+        shares: list[list[dict[str, float]]] = []
+        for path in paths:
+            found = read(path, told.get("from_format"), annotators=SOFT, **_options(path, told))
+            shares += [soft_tags(d) for d in as_sentences(found, path)]
+        return {"shares": shares}
+
+    def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
+        """Documents with tags, or with spans."""
+        if LABEL in documents[0].columns:
+            return TokenTable.from_documents(documents)
+        if any(d.spans for d in documents):
+            return TokenTable.from_documents(as_sentences(documents, where))
+        return None
+
+    # -- learning and scoring
+
+    def build(
+        self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
+    ) -> Tagger:
+        """A tagger."""
+        return Tagger(config, features=features, seed=seed, threads=threads)
+
+    def fit(
+        self,
+        estimator: Tagger,
+        train: TokenTable,
+        dev: TokenTable | None,
+        on_epoch: Listener,
+        shares: list[list[dict[str, float]]] | None = None,
+    ) -> None:
+        """Train it."""
+        estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
+
+    def tally(self, estimator: Tagger, corpus: TokenTable) -> Tally:
+        """Counts by sentence."""
+        pair = TagPair.from_lists(corpus.lists(LABEL), estimator.predict(corpus))
+        return TagScorer(pair.labels).tally(pair.y, pair.y_hat, pair.ptr)
+
+    def watcher(self, corpus: TokenTable, threads: int) -> Callable[[TaggingModel], float]:
+        """The share of tokens labelled right."""
+        column = corpus.columns[LABEL]
+
+        def accuracy(model: TaggingModel) -> float:
+            index = {label: i for i, label in enumerate(model.labels.outer)}
+            y = np.array([index.get(label, -1) for label in column.types], dtype=np.int32)[column.ids]
+            return float((model.decode(corpus, threads) == y).mean())
+
+        return accuracy
+
+    def units(self, corpus: TokenTable) -> int:
+        """Tokens."""
+        return corpus.n_tokens
+
+    def facts(self, estimator: Tagger, corpus: TokenTable) -> dict[str, int]:
+        """Sentences, tokens, labels."""
+        return {
+            "sentences": corpus.n_sentences,
+            "tokens": corpus.n_tokens,
+            "labels": len(estimator.classes_),
+        }
+
+    # -- answering
+
+    def predict(self, model: Tagger, asked: Prediction) -> None:
+        """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""
+        model.threads = asked.threads
+        as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
+        table, documents = _input(asked, model, whole=as_conllu)
+        if asked.steps:
+            others = [load(path) for path in asked.beside or []]
+            show_steps([model, *others], table, asked.output, display_name(asked.data))
+            return
+        if asked.beside:
+            raise ConfigError("--beside goes with --steps")
+        format = None if asked.json else format_of_spans(asked.output, asked.to_format)
+        if format is not None and (asked.kbest is not None or asked.nth is not None):
+            raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
+        if as_conllu and asked.kbest is not None:
+            raise ConfigError(
+                f"--kbest gives columns, and {asked.output} has the ten of CoNLL-U; name a .conll file"
+            )
+        labellings = _labellings(model, table, asked)
+        if format is not None:
+            given = documents or [Document.from_words(words) for words in table.lists(WORD)]
+            best = [columns[0] for columns in labellings]
+            write_spans(model, table, given, best, asked.marginals, asked.output, format)
+            return
+        if as_conllu:
+            best = [columns[0] for columns in labellings]
+            sure = _sureness(model, table, best) if asked.marginals else None
+            given = documents or conllu_documents(table)
+            write_conllu(given, learned(model.columns_), best, sure, asked.output)
+            return
+        _write_columns(model, table, labellings, asked)
+
+    def inspect(self, model: Tagger, top: int, label: str | None) -> Contents:
+        """The strongest features of each label, and the transitions of a chain."""
+        return tagger_contents(model, top, label)
+
+    def explain(self, model: Tagger, asked: Explaining) -> list[Explanation]:
+        """Why each token of a sentence got its label."""
+        model.threads = asked.threads
+        if asked.data is not None:
+            table, _ = _input(Prediction(data=asked.data, output=Path(STDIO)), model, whole=False)
+        elif model.model_.columns != (WORD,):
+            raise DataError(
+                f"the model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: "
+                "give a file of columns, or '-'"
+            )
+        else:
+            table = _typed(asked)
+        which = asked.chosen(range(table.n_sentences))
+        return model.explanations(table, token=asked.token, against=asked.against, which=which)
+
+    def test_set(self, path: Path, models: Sequence[Tagger], told: Mapping[str, str]) -> "TagTestSet":
+        """Sentences to tag."""
+        return TagTestSet(path, models, told.get("label"))
+
+    # -- lists of labellings
+
+    list_features = (TAG_FEATURES,)
+
+    def candidates(self, model: Tagger, asked: Any, k: int, *, gold: bool = False) -> list[CandidateList]:
+        """The k best labellings of each sentence."""
+        if isinstance(asked, Explaining):
+            table = _typed(asked) if asked.data is None else read_table(asked.data)
+        else:
+            table = self.read(asked, {}) if gold else read_table(asked)
+        return tag_lists(model, table, k, gold=table.lists(LABEL) if gold else None)
+
+    def candidates_to_learn(
+        self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
+    ) -> list[CandidateList]:
+        """Labellings by taggers made as the one of the file was."""
+        file = modelfile.read(model)
+        like = Tagger.loaded(file)
+
+        def anew() -> Tagger:
+            templates = list(file.header.templates) or None
+            return Tagger(like.recipe, features=templates, seed=like.seed, threads=threads)
+
+        return cross_validated_tag_lists(anew, self.read(data, {}), k, folds, wrong=wrong)
+
+    def candidate_gain(self, data: Path, answers: Mapping[str, Sequence[Any]]) -> dict[str, float]:
+        """Span F1, or token accuracy if the tags mark no spans."""
+        found = tag_gain(self.read(data, {}).lists(LABEL), answers, "reranked", "base")
+        gain = {"gain": found.gain.difference, "gain.low": found.gain.low, "gain.high": found.gain.high}
+        return {f"{found.key}.{name}": value for name, value in {**found.scores, **gain}.items()}
+
+    def write_chosen(self, data: Path, chosen: Sequence[list[str]], output: Path) -> None:
+        """The columns of the input, then the chosen labels."""
+        table = read_table(data)
+        columns = [table.lists(name) for name in table.columns]
+        with writing_text(output) as stream:
+            for sentence in zip(*columns, chosen, strict=True):
+                stream.writelines("\t".join(cells) + "\n" for cells in zip(*sentence, strict=True))
+                stream.write("\n")
+
+
+TAGS = TagKind()
+
+
+class TagTestSet(TestSet):
+    """Sentences and their tags; if these mark spans, the pieces are spans, else tokens."""
+
+    unit = "tokens"
+
+    def __init__(self, path: Path, models: Sequence[Tagger], label: str | None = None) -> None:
+        self.path = path
+        self.documents = _tagged_documents(path, models, label)
+        self.labelled = all(LABEL in d.columns for d in self.documents)
+        self.gold: list[list[str]] = [d.columns[LABEL] for d in self.documents] if self.labelled else []
+        self.table = TokenTable.from_documents(self.documents)
+        self.units = self.table.n_tokens
+
+    def ask(self, model: Tagger) -> list[list[str]]:
+        """Labels of each sentence."""
+        return model.predict(self.table)
+
+    def in_source(self, found: TagSource) -> list[list[str]]:
+        """The tags of an output's last column."""
+        flat = [found.labels[i] for i in found.outputs[0].tolist()]
+        return [flat[a:b] for a, b in pairwise(found.ptr.tolist())]
+
+    def source(self, names: tuple[str, ...], outputs: Sequence[list[list[str]]]) -> TagSource:
+        """Ids into one label list."""
+        columns = [TokenTable.from_lists({LABEL: tags}).columns[LABEL] for tags in (self.gold, *outputs)]
+        labels = list(dict.fromkeys(tag for column in columns for tag in column.types))
+        index = {tag: i for i, tag in enumerate(labels)}
+        ids = [np.array([index[t] for t in c.types], dtype=np.int32)[c.ids] for c in columns]
+        return TagSource(names, self.table.columns[WORD], self.table.ptr, labels, ids[0], tuple(ids[1:]))
+
+    def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
+        """Spans, if all tags that any side uses mark spans; else the tags of all tokens."""
+        scorer = TagScorer(sorted({tag for answers in outputs for tags in answers for tag in tags}))
+        return [_spans_or_tags(scorer, [answers[n] for n in rows]) for answers in outputs]
+
+    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+        """Each right span with the one that shares most words with it."""
+        if [p[1:] for p in right] == [p[1:] for p in given]:
+            return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
+        return Counter((a, b) for a, b, exact in paired(right, given) if not exact)
+
+    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
+        """Words and label."""
+        label, begin, end = piece
+        return f"{' '.join(self.documents[row].words()[begin:end])}/{label}"
+
+    def words(self, row: int) -> list[str]:
+        """The sentence."""
+        return self.documents[row].words()
+
+    def plain(self, answer: list[str]) -> list[str]:
+        """The tags."""
+        return answer
+
+
+def _spans_or_tags(scorer: TagScorer, sentences: Sequence[list[str]]) -> list[Reading]:
+    if scorer.rules is None:
+        return [[(tag, t, t + 1) for t, tag in enumerate(tags)] for tags in sentences]
+    index = {tag: i for i, tag in enumerate(scorer.labels)}
+    ids = np.array([index[tag] for tags in sentences for tag in tags], dtype=np.int32)
+    ptr = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
+    found: list[Reading] = [[] for _ in sentences]
+    for n, begin, end, kind in zip(*(x.tolist() for x in scorer.spans(ids, ptr)), strict=True):
+        start = int(ptr[n])
+        found[n].append((scorer.types[kind], begin - start, end - start))
+    return found
+
+
+def _tagged_documents(path: Path, models: Sequence[Tagger], label: str | None) -> list[Document]:
+    """The sentences of a file, with tags if its last column holds labels that a model knows."""
+    form = detect(path).name
+    if form not in PLAIN_COLUMNS:
+        return as_sentences(read(path, **({} if label is None else {"label": label})), path)
+    if label is not None:
+        return rows_of(path, {"format": form, "label": label})
+    documents = rows_of(path, {"format": form})
+    if not models or _knows(models, documents):
+        return documents
+    plain = rows_of(path, {"format": "columns", "label": ""})
+    return [_renamed(d, models[0].columns_) for d in plain]
+
+
+def _knows(models: Sequence[Tagger], documents: Sequence[Document]) -> bool:
+    """Whether at least half of the tokens have a tag that one of the models gives."""
+    known = {str(label) for model in models for label in model.classes_.tolist()}
+    seen = Counter(tag in known for d in documents for tag in d.columns.get(LABEL, []))
+    return seen[True] >= max(1, seen[False])
+
+
+def _renamed(d: Document, known: Sequence[str]) -> Document:
+    """The columns of an input called as those of the training data."""
+    names = input_names(known, 1 + len(d.columns))
+    return replace(d, columns=dict(zip(names[1:], d.columns.values(), strict=True)))
+
+
+def _typed(asked: Explaining) -> TokenTable:
+    """Words as they were typed."""
+    return TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
+
+
+def _options(path: Path, told: Mapping[str, str]) -> dict[str, str]:
+    """What the reader is told; names of columns are for files of columns."""
+    if "columns" in told and "columns" not in reader_options(path, told.get("from_format")):
+        raise ConfigError(f"{display_name(path)}: --columns is for files of columns, such as train.conll")
+    return {name: told[name] for name in ("label", "columns") if name in told}
+
+
+def _input(asked: Prediction, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
+    """The sentences to tag, and the documents that they were if they came as texts.
+
+    whole: with everything that CoNLL-U keeps beside its columns, as documents
+
+    A column file has the columns of the training data, or the first of them; what follows is kept.
+    """
+    path, known = asked.data, tagger.columns_
+    format = detect(path, asked.from_format)
+    chosen = format.name
+    documents: list[Document] = []
+    if asked.columns is not None:
+        if chosen not in PLAIN_COLUMNS:
+            raise ConfigError(
+                f"{display_name(path)}: --columns is for files of columns, and this is {chosen}"
+            )
+        table = read_table(path, format="columns", columns=asked.columns, label="")
+    elif chosen in PLAIN_COLUMNS:
+        read_as = read_table(path, format="columns", label="")
+        names = input_names(known, len(read_as.columns))
+        table = TokenTable(
+            read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
+        )
+    elif chosen == conllu.FORMAT.name and not whole:
+        table = read_table(path, chosen, label=learned(known))
+    elif chosen == conllu.FORMAT.name:
+        documents = list(read(path, chosen, label=""))
+        table = TokenTable.from_documents(documents)
+    else:
+        documents = as_sentences(every_document(path, format), path)
+        table = TokenTable.from_documents(documents)
+    if any(name not in table.columns for name in tagger.model_.columns):
+        raise DataError(
+            f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
+            f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
+        )
+    return table, documents
+
+
+def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
+    """Per sentence, the columns to append."""
+    kbest = asked.kbest
+    if asked.posterior:
+        labels = tagger.classes_.tolist()
+        return [[[labels[i] for i in p.argmax(axis=1).tolist()]] for p in tagger.predict_marginals(table)]
+    if kbest is None and asked.nth is None:
+        return [[labels] for labels in tagger.predict(table)]
+    wanted = kbest or asked.nth or 1
+    found = tagger.predict_kbest(table, wanted)
+    missing = [[NO_LABEL] * (b - a) for a, b in pairwise(table.ptr.tolist())]
+    rows = []
+    for labellings, blank in zip(found, missing, strict=True):
+        labels = [labels for _, labels in labellings]
+        labels += [blank] * (wanted - len(labels))
+        rows.append(labels if kbest is not None else labels[-1:])
+    return rows
+
+
+def _write_columns(
+    tagger: Tagger, table: TokenTable, labellings: list[list[list[str]]], asked: Prediction
+) -> None:
+    """The input's columns and those of the labellings, or an object per sentence."""
+    shown = [table.lists(name) for name in table.columns]
+    added = [list(column) for column in zip(*labellings, strict=True)]
+    likelihoods = _likelihoods(tagger, table, labellings) if asked.probabilities else []
+    if asked.marginals and added:
+        added.insert(0, _sureness(tagger, table, added[0]))
+    separator = " " if len(table.columns) == 1 else "\t"
+    with writing_text(asked.output) as stream:
+        for n in range(table.n_sentences):
+            if asked.json:
+                row: dict[str, Any] = {
+                    name: column[n] for name, column in zip(table.columns, shown, strict=True)
+                }
+                row["predictions"] = [column[n] for column in added]
+                row |= likelihoods[n] if likelihoods else {}
+                stream.write(json_text.dumps(row, ensure_ascii=False) + "\n")
+                continue
+            cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
+            stream.writelines(separator.join(row) + "\n" for row in cells)
+            stream.write("\n")
+
+
+def _sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> list[list[str]]:
+    """The probability of each label of a labelling, as text."""
+    column = {label: i for i, label in enumerate(tagger.classes_.tolist())}
+    return [
+        [f"{p[t, column[y]]:.4f}" if y != NO_LABEL else y for t, y in enumerate(labels)]
+        for p, labels in zip(tagger.predict_marginals(table), labelling, strict=True)
+    ]
+
+
+def _likelihoods(
+    tagger: Tagger, table: TokenTable, labellings: list[list[list[str]]]
+) -> list[dict[str, Any]]:
+    """For each sentence the probability of its labellings and of the spans of the first, and the entropy."""
+    scheme = scheme_of(tagger.classes_.tolist())
+    found = []
+    for d, shown in zip(tagger.distributions(table), labellings, strict=True):
+        known = [labels for labels in shown if NO_LABEL not in labels]
+        thought: dict[str, Any] = {"probabilities": [d.probability(labels) for labels in known]}
+        if scheme is not None and known:
+            thought["spans"] = [
+                {**span._asdict(), "probability": d.span_probability(span.start, span.end, span.label)}
+                for span in spans(known[0], scheme)
+            ]
+        found.append({**thought, "entropy": d.entropy})
+    return found

@@ -1,0 +1,132 @@
+"""How tagged sentences are written: as spans of characters, as CoNLL-U, or decision by decision."""
+
+import inspect
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from chaffinch.corpus import Format, conllu, write
+from chaffinch.corpus.conllu_text import CELLS, NOTHING, labelled
+from chaffinch.corpus.conllu_writer import misc
+from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
+from chaffinch.errors import ConfigError
+from chaffinch.estimators import Tagger
+from chaffinch.files import writing_text
+from chaffinch.kinds.tags.decisions import beside, decisions, page
+from chaffinch.text.document import LABEL, WORD, Document, Span
+from chaffinch.text.schemes import TokenSpan, scheme_of, spans
+from chaffinch.text.table import TokenTable
+
+SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
+
+
+def format_of_spans(output: Path, format: str | None = None) -> Format | None:
+    """The format that was named, or that the output's name asks for, if it holds spans; None for columns.
+
+    A name of neither is refused: what was written there could not be read again.
+    """
+    suggested = with_extension(output) if format is None else [named(format)]
+    if not suggested or any(one.name in TABLES for one in suggested):
+        return None
+    chosen = written_as(output, frozenset({"spans"})) if format is None else suggested[0]
+    if "spans" not in chosen.carries:
+        told = "by its name of the format" if format is None else "asked for in the format"
+        raise ConfigError(
+            f"{output}: {told} {chosen.name}, which holds no tags; name a file of columns "
+            "(tagged.conll), of CoNLL-U (tagged.conllu) or of spans (found.jsonl)"
+        )
+    return chosen
+
+
+def write_spans(
+    tagger: Tagger,
+    table: TokenTable,
+    documents: list[Document],
+    readings: list[list[str]],
+    scored: bool,
+    output: Path,
+    format: Format,
+) -> None:
+    """The documents with the spans that the readings spell in place of their own.
+
+    scored: with the probability of each
+    """
+    scheme = scheme_of(tagger.classes_.tolist())
+    if scheme is None:
+        raise ConfigError(
+            f"{output}: a file of spans, and the labels of this model spell none; "
+            "name a file of columns, such as tagged.conll"
+        )
+    found = [spans(labels, scheme) for labels in readings]
+    sure: list[list[float | None]] = [[None] * len(of_one) for of_one in found]
+    if scored:
+        sure = [
+            [d.span_probability(s.start, s.end, s.label) for s in of_one]
+            for d, of_one in zip(tagger.distributions(table), found, strict=True)
+        ]
+    made = (
+        replace(d, spans=_in_characters(d, of_one, p), columns={})
+        for d, of_one, p in zip(documents, found, sure, strict=True)
+    )
+    marked = {"predicted": True} if "predicted" in inspect.signature(format.write).parameters else {}
+    write(made, output, format=format.name, **marked)
+
+
+def is_conllu(path: Path, format: str | None = None) -> bool:
+    """Whether a file is CoNLL-U, by the format that was named or else by its name."""
+    return conllu.FORMAT in with_extension(path) if format is None else format == conllu.FORMAT.name
+
+
+def conllu_documents(table: TokenTable) -> list[Document]:
+    """Sentences of a table, with the columns that CoNLL-U has too."""
+    kept = [name for name in table.columns if name in (*CELLS, "pos") and name != "form"]
+    columns = {name: table.lists(name) for name in kept}
+    return [
+        Document.from_words(words, **{name: columns[name][n] for name in kept})
+        for n, words in enumerate(table.lists(WORD))
+    ]
+
+
+def write_conllu(
+    documents: Sequence[Document],
+    label: str,
+    reading: Sequence[list[str]],
+    sureness: Sequence[list[str]] | None,
+    output: Path,
+) -> None:
+    """The documents with the reading in the column of a label, or in the two of one such as ``upos|feats``.
+
+    sureness: probabilities as text, which go to the last column as ``Probability=0.9871``
+    """
+    places = conllu.label_columns(label)
+    left = {LABEL, *places, *({"pos"} if "xpos" in places else ())}
+    made = []
+    for n, d in enumerate(documents):
+        columns = {name: cells for name, cells in d.columns.items() if name not in left}
+        columns |= labelled(places, reading[n])
+        if sureness is not None:
+            columns["misc"] = [
+                "|".join([*([] if cell == NOTHING else [cell]), f"{SURENESS}={p}"])
+                for cell, p in zip(misc(d), sureness[n], strict=True)
+            ]
+        made.append(replace(d, columns=columns, spans=[]))
+    write(made, output, format=conllu.FORMAT.name)
+
+
+def show_steps(taggers: Sequence[Tagger], table: TokenTable, output: Path, source: str) -> None:
+    """The decisions of each tagger, sentence by sentence: as text, or as a page if the output ends in .html."""
+    made = [decisions(tagger, table) for tagger in taggers]
+    with writing_text(output) as stream:
+        if output.suffix == ".html":
+            stream.write(page(made, source).render())
+            return
+        for views in beside(made):
+            stream.writelines(view.text() + "\n" for view in views)
+            stream.write("\n")
+
+
+def _in_characters(d: Document, found: list[TokenSpan], sure: list[float | None]) -> list[Span]:
+    return [
+        Span(s.label, d.tokens[s.start].start, d.tokens[s.end - 1].end, p)
+        for s, p in zip(found, sure, strict=True)
+    ]

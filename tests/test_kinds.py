@@ -1,0 +1,133 @@
+"""Every verb on every kind for which it means something: trees, pairs and lists beside sentences and documents."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaffinch import load, samples
+from chaffinch.corpus import write
+from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
+from chaffinch.kinds.corpora import fingerprint, joined, size, taken
+from chaffinch.kinds.lists import choice_tally
+from chaffinch.model.candidates import CandidateList
+from commandline import Runner, run  # noqa: F401
+
+SAMPLES = {"sentences": "posts", "documents": "reviews", "trees": "trees", "sentence pairs": "pairs"}
+ENDINGS = {"sentences": "conll", "documents": "csv", "trees": "mrg", "sentence pairs": "tsv"}
+QUICK = {
+    "sentences": "hmm",
+    "documents": "nb",
+    "trees": "pcfg",
+    "sentence pairs": "aligner-perceptron",
+    "lists of candidates": "perceptron",
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A small file of every kind, by its plural."""
+    folder = tmp_path_factory.mktemp("kinds")
+    made = {}
+    for plural, name in SAMPLES.items():
+        made[plural] = folder / f"{name}.{ENDINGS[plural]}"
+        write(samples.load(name, n=60), made[plural])
+    made["lists of candidates"] = folder / "lists.jsonl"
+    made["lists of candidates"].write_text("".join(_list(n) for n in range(40)))
+    assert made.keys() == {kind.plural for kind in KINDS}
+    return made
+
+
+def _list(n: int) -> str:
+    """The second candidate is right where the input is odd, and a feature says so."""
+    right = n % 2
+    candidates = [
+        {"answer": f"{n}{k}", "score": -k, "loss": abs(k - right), "features": {"odd": float(n % 2 == k)}}
+        for k in range(3)
+    ]
+    return json.dumps({"input": str(n), "candidates": candidates}) + "\n"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
+def test_a_file_a_corpus_and_a_model_are_known_for_their_kind(kind, files, tmp_path: Path, run: Runner):  # noqa: F811
+    path, model = files[kind.plural], tmp_path / "model.chaff"
+    assert kind_of_file(path) is kind
+    assert kind_of_corpus(kind.read(path, {})) is kind
+    trained = run("train", path, "-o", model, "--recipe", QUICK[kind.plural], "--dev", path, "--json")
+    assert trained.code == 0, trained.err
+    record = json.loads(trained.out)
+    assert record["train"] == record["dev"]
+    assert record["train"].keys() <= set(kind.scores)
+    assert kind_of_model(load(model)) is kind
+    for verb in (("inspect", model, "--json"), ("explain", model, path, "--number", 1, "--json")):
+        shown = run(*verb)
+        assert shown.code == 0, shown.err
+        assert json.loads(shown.out)
+    ending = ENDINGS.get(kind.plural, "jsonl")
+    assert run("predict", model, path, "-o", tmp_path / f"out.{ending}").code == 0
+    assert (tmp_path / f"out.{ending}").stat().st_size > 0
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
+def test_a_corpus_is_cut_joined_and_named_by_its_content(kind, files):
+    corpus = kind.read(files[kind.plural], {})
+    N = size(corpus)
+    halves = [taken(corpus, range(N // 2)), taken(corpus, range(N // 2, N))]
+    assert fingerprint(joined(halves)) == fingerprint(corpus) != fingerprint(halves[0])
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
+def test_recipes_of_every_kind_are_compared_and_the_best_is_kept(kind, files, tmp_path: Path, run: Runner):  # noqa: F811
+    names = [
+        QUICK[kind.plural],
+        next(r.name for r in kind.recipes if r.name not in (QUICK[kind.plural], "crf")),
+    ]
+    path, page = tmp_path / "best.chaff", tmp_path / "page.html"
+    made = run(
+        "train", files[kind.plural], "-o", path, "--compare", ",".join(names), "--report", page, "--json"
+    )
+    assert made.code == 0, made.err
+    record = json.loads(made.out)
+    assert [entry["recipe"] for entry in record["recipes"]] == names
+    main = next(key for key in kind.scores if key in record["recipes"][0]["scores"])
+    best = max(record["recipes"], key=lambda entry: entry["scores"][main])
+    kept = next(entry for entry in record["recipes"] if entry["recipe"] == record["best"])
+    assert kept["scores"][main] == best["scores"][main]
+    assert kind_of_model(load(path)) is kind
+    assert "Recipes compared" in page.read_text()
+
+
+def test_a_parser_and_an_aligner_are_tuned_and_ablated(files, tmp_path: Path, run: Runner, monkeypatch):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    tuned = run(
+        "tune", files["trees"], "--recipe", "pcfg", "-p", "vertical", "-v", "1,2", "--trials", 2, "--json"
+    )
+    assert tuned.code == 0, tuned.err
+    assert json.loads(tuned.out)["score"] == "bracket.f1"
+    pairs = f"{files['sentence pairs']},{files['sentence pairs']}"
+    varied = run(
+        "ablation", "-d", pairs, "--recipe", "aligner-perceptron", "-p", "epochs", "-v", "1,3", "--seeds", 1, "--json"
+    )  # fmt: skip
+    assert varied.code == 0, varied.err
+    assert json.loads(varied.out)["score"] == "link.f1"
+    refused = run("tune", files["sentence pairs"], "--recipe", "aligner-perceptron", "--score", "aer")
+    assert "less is better" in refused.err
+
+
+def test_a_reranker_learns_what_the_lists_say(files):
+    corpus = LISTS.read(files["lists of candidates"], {})
+    reranker = LISTS.made("likelihood", {}, None, 0, 1)
+    LISTS.fit(reranker, corpus, None, lambda _: True)
+    scores = LISTS.scores_of(LISTS.tally(reranker, corpus))
+    assert scores == {"best_chosen": 1.0, "loss": 0.0, "loss.base": 0.5, "loss.oracle": 0.0}
+
+
+def test_losses_of_any_size_are_tallied_as_they_are():
+    losses = [np.array([1e7, 3.25, -2.0]), np.array([0.125, 1e8, 7.0])]
+    lists = [CandidateList(None, ["a", "b", "c"], np.zeros(3), one) for one in losses]
+    tally = choice_tally(lists, [1, 0])
+    scores = {key: float(value) for key, value in tally.score(tally.sums()).items()}
+    assert scores["loss"] == pytest.approx((3.25 + 0.125) / 2, abs=0.05)
+    assert scores["loss.base"] == pytest.approx((1e7 + 0.125) / 2, rel=1e-6)
+    assert scores["best_chosen"] == 0.5
