@@ -32,10 +32,10 @@ from chaffinch.model.reranker_parts import (
     CONSENSUS,
     TAGS,
     TREES,
+    loaded_features,
+    loaded_kernel,
     packed_features,
     packed_kernel,
-    unpacked_features,
-    unpacked_kernel,
 )
 from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.model.tree_consensus import TreeConsensus
@@ -207,10 +207,10 @@ class Reranker(SklearnParams):
             RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
         )
         if "kernel" in details:
-            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = unpacked_kernel(need, details)
+            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = loaded_kernel(need, details)
         else:
             function = features or given_features
-            reranker.features_ = unpacked_features(need, details, function)
+            reranker.features_ = loaded_features(need, details, function)
             named = isinstance(reranker.features_, NamedCandidates)
             reranker.features = function if named else details["features"]
             w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,24 +55,17 @@ class AlignerModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        arrays: dict[str, NDArray[Any]] = {"w": self.scorer.w.astype(np.float32)}
-        strings: dict[str, list[str]] = {
-            f"lexicon.{side}": [
-                "" if pair[side] is None else str(pair[side]) for pair in self.features.lexicon
-            ]
-            for side in (0, 1)
-        }
+        lexicon = {f"lexicon.{side}": [pair[side] or "" for pair in self.features.lexicon] for side in (0, 1)}
+        packed = Packed(arrays={"w": self.scorer.w.astype(np.float32)}, strings=lexicon)
         for name in VIEWS:
-            more_arrays, more_strings = getattr(self.features, name).packed(name)
-            arrays |= more_arrays
-            strings |= more_strings
-        return Packed(arrays=arrays, strings=strings)
+            packed |= getattr(self.features, name).packed(f"{name}.")
+        return packed
 
     @classmethod
-    def unpacked(cls, file: ModelFile, structure: Matching | FertileMatching) -> "AlignerModel":
+    def loaded(cls, file: ModelFile, structure: Matching | FertileMatching) -> "AlignerModel":
         """The model of a file, every index checked."""
         need = Requirements(file)
-        views = {name: Associations.unpacked(need, name, view) for name, view in VIEWS.items()}
+        views = {name: Associations.loaded(need, f"{name}.", view) for name, view in VIEWS.items()}
         sides = [need.strings(f"lexicon.{side}", "lexicon") for side in (0, 1)]
         lexicon = {
             (a or None, b or None): COMMON + k for k, (a, b) in enumerate(zip(*map(list, sides), strict=True))

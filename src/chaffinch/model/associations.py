@@ -3,13 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Packed, Requirements, Saved, array
 
 Words = Sequence[str]
 Pair = tuple[Words, Words]
@@ -23,12 +22,12 @@ TABLES = ("forward", "backward", "dice")
 
 
 @dataclass(frozen=True)
-class WordTable:
-    """A value for pairs of words. rows: int64 [E+1 or E+2]   columns: int32 [cells]   values: float32 [cells]."""
+class WordTable(Saved):
+    """A value for pairs of words, as compressed rows."""
 
-    rows: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    values: NDArray[np.float32]
+    rows: NDArray[np.int64] = array("int64", "rows", bounds="cells")
+    columns: NDArray[np.int32] = array("int32", "cells")
+    values: NDArray[np.float32] = array("float32", "cells", finite=True)
 
     def above(self, least: float) -> "WordTable":
         """Without the cells below ``least``."""
@@ -128,31 +127,29 @@ class Associations:
         total = t.sum(axis=0)
         return np.asarray(t[:-1] / np.where(total == 0, 1, total), np.float32)
 
-    def packed(self, name: str) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
-        """Arrays and string lists as a model file keeps them, ``name`` before each."""
-        arrays: dict[str, NDArray[Any]] = {}
+    def packed(self, prefix: str) -> Packed:
+        """What a model file keeps, the prefix before each name."""
+        packed = Packed(
+            arrays={f"counts.{side}": self.counts[side] for side in (0, 1)},
+            strings={f"words.{side}": list(self.vocabularies[side]) for side in (0, 1)},
+        )
         for kind, table in self.tables.items():
-            for part in ("rows", "columns", "values"):
-                arrays[f"{name}.{kind}.{part}"] = getattr(table, part)
-        arrays |= {f"{name}.counts.{side}": self.counts[side] for side in (0, 1)}
-        return arrays, {f"{name}.words.{side}": list(self.vocabularies[side]) for side in (0, 1)}
+            packed |= table.packed(f"{kind}.")
+        return packed.under(prefix)
 
     @classmethod
-    def unpacked(cls, need: Requirements, name: str, view: Callable[[str], str]) -> "Associations":
+    def loaded(cls, need: Requirements, prefix: str, view: Callable[[str], str]) -> "Associations":
         """What a model file holds, every index checked."""
-        sizes = (f"{name} e", f"{name} f")
-        words = [need.strings(f"{name}.words.{side}", sizes[side], distinct=True) for side in (0, 1)]
-        counts = [need.array(f"{name}.counts.{s}", np.int32, (sizes[s],), below=2**31 - 1) for s in (0, 1)]
+        sizes = (f"{prefix}e", f"{prefix}f")
+        words = [need.strings(f"{prefix}words.{side}", sizes[side], distinct=True) for side in (0, 1)]
+        counts = [need.array(f"{prefix}counts.{s}", np.int32, (sizes[s],), below=2**31 - 1) for s in (0, 1)]
         tables = {}
         for kind in TABLES:
             of, to = (1, 0) if kind == "backward" else (0, 1)
-            cells = f"{name} {kind} cells"
-            columns = need.array(f"{name}.{kind}.columns", np.int32, (cells,), below=sizes[to])
-            n_rows = need.size(sizes[of]) + (1 if kind == "dice" else 2)
-            rows = need.array(f"{name}.{kind}.rows", np.int64, (n_rows,), bounds=cells)
-            tables[kind] = WordTable(
-                rows, columns, need.array(f"{name}.{kind}.values", np.float32, (cells,), finite=True)
-            )
+            name, extra = f"{prefix}{kind}.", 1 if kind == "dice" else 2
+            need.array(f"{name}rows", np.int64, (need.size(sizes[of]) + extra,))
+            need.array(f"{name}columns", np.int32, (f"{name}cells",), below=sizes[to])
+            tables[kind] = WordTable.loaded(need, name)
         vocabularies = tuple({w: i for i, w in enumerate(side)} for side in words)
         return cls(view, (vocabularies[0], vocabularies[1]), (counts[0], counts[1]), tables)
 

@@ -151,14 +151,8 @@ class ChainModel:
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
-        encoder = self.encoder.packed()
-        return Packed(
-            details={**encoder.details, **self.source.details()},
-            arrays={**encoder.arrays, **self.weights.packed()},
-            strings=encoder.strings,
-            templates=encoder.templates,
-            droppable=encoder.droppable,
-        )
+        facts = Packed(details=self.source.details())
+        return self.encoder.packed() | facts | self.weights.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile, encoder: Encoder, *, local: bool = False) -> "ChainModel":

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Packed, Requirements
 from chaffinch.scorers import Linear
 
 Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
@@ -88,17 +88,17 @@ class ChainWeights:
         """The blocks that are the same at every position, by name: all but unary and bigrams."""
         return {name: block for name in SHAPES if (block := getattr(self, name)) is not None}
 
-    def packed(self) -> dict[str, NDArray[np.generic]]:
+    def packed(self) -> Packed:
         """The sections of a model file; unary weights without zeros if most are zero, or with ``bits``."""
-        arrays: dict[str, NDArray[np.generic]] = dict(self.shared())
-        arrays |= {f"bigrams.{l}": block for l, block in enumerate(self.bigrams)}
+        bigrams = {f"bigrams.{l}": block for l, block in enumerate(self.bigrams)}
+        packed = Packed(arrays={**self.shared(), **bigrams})
         unary = self.unary
         if not isinstance(unary, SparseWeights):
             zeros = unary.size - np.count_nonzero(unary)
             if self.bits is None and zeros <= SPARSE * unary.size:
-                return arrays | {UNARY: unary}
+                return packed | Packed(arrays={UNARY: unary})
             unary = SparseWeights.of(unary, self.bits)
-        return arrays | unary.arrays(UNARY)
+        return packed | unary.packed(f"{UNARY}.")
 
     @classmethod
     def loaded(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
@@ -112,7 +112,7 @@ class ChainWeights:
         unary: NDArray[np.float32] | SparseWeights
         bits = None
         if sparse or not need.has(UNARY):
-            rows = SparseWeights.loaded(need.file, UNARY, need.size("F"), need.size("Y"))
+            rows = SparseWeights.loaded(need, f"{UNARY}.", need.size("F"), need.size("Y"))
             unary, bits = rows if sparse else rows.dense(need.size("Y")), rows.bits
         else:
             unary = need.array(UNARY, np.float32, ("F", "Y"), potential=True)

@@ -6,14 +6,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import Packed, Requirements, Saved, array, strings
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 
 @dataclass(frozen=True)
 class LabelDictionary:
-    """words: distinct   labels: int32 [words], the inner label of each"""
+    """words: distinct   labels: the inner label of each"""
 
     words: tuple[str, ...] = ()
     labels: tuple[int, ...] = ()
@@ -47,11 +47,24 @@ class LabelDictionary:
         by_type = np.array([self._label_of.get(word, -1) for word in column.types], np.int32)
         return by_type[column.ids]
 
+    def packed(self) -> Packed:
+        """What a model file keeps: nothing if no word is listed."""
+        if not self.words:
+            return Packed()
+        return _Listed(self.words, np.array(self.labels, np.int32)).packed("dictionary.")
+
     @classmethod
-    def loaded(cls, file: ModelFile, Y: int) -> "LabelDictionary":
-        """The dictionary of a file, if it has one."""
-        if "dictionary.labels" not in file.arrays:
+    def loaded(cls, need: Requirements) -> "LabelDictionary":
+        """The dictionary of a file, empty if it has none."""
+        if not need.has("dictionary.labels"):
             return cls()
-        need = Requirements(file)
-        labels = need.array("dictionary.labels", np.int32, ("W",), below=Y)
-        return cls(tuple(need.strings("dictionary.words", "W", distinct=True)), tuple(labels.tolist()))
+        found = _Listed.loaded(need, "dictionary.")
+        return cls(found.words, tuple(found.labels.tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Listed(Saved):
+    """The sections of a dictionary."""
+
+    words: tuple[str, ...] = strings("words", distinct=True)
+    labels: NDArray[np.int32] = array("int32", "words", below="Y")

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
 from chaffinch.features.symbols import LADDERS, Symbols
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.protocols import Packed
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, strings
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
@@ -152,21 +151,23 @@ class SymbolEncoder:
 
     def packed(self) -> Packed:
         """Words, rungs and the ladder's name."""
-        return Packed(
-            details={"ladder": self.symbols.ladder},
-            strings={"words": self.symbols.words, "rungs": self.symbols.rungs},
-        )
+        s = self.symbols
+        return _Sections(tuple(s.words), tuple(s.rungs), s.ladder).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "SymbolEncoder":
         """The encoder of a model file, checked."""
-        ladder = file.header.details.get("ladder")
-        if ladder not in LADDERS:
-            raise ModelFileError(
-                f"{file.source}: its ladder is {ladder!r}, expected one of {', '.join(LADDERS)}"
-            )
         need = Requirements(file)
-        rungs = list(need.strings("rungs", "R", distinct=True))
-        if "*" not in rungs:
-            raise ModelFileError(f"{file.source}: its rungs lack '*', which every word stands on")
-        return cls(Symbols(list(need.strings("words", "V", distinct=True)), rungs, ladder))
+        found = _Sections.loaded(need)
+        if "*" not in found.rungs:
+            raise need.fault("its rungs lack '*', which every word stands on")
+        return cls(Symbols(list(found.words), list(found.rungs), found.ladder))
+
+
+@dataclass(frozen=True)
+class _Sections(Saved):
+    """The sections of an HMM's encoder."""
+
+    words: tuple[str, ...] = strings("V", distinct=True)
+    rungs: tuple[str, ...] = strings("R", distinct=True)
+    ladder: str = fact(str, check=LADDERS.__contains__, expected=f"one of {', '.join(LADDERS)}")

@@ -17,14 +17,15 @@ After Collins 1999, "Head-driven statistical models for natural language parsing
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.features.forest import Forest, Node, size_level
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Saved, array
 from chaffinch.text.document import Tree
 
 K = 3.0
@@ -43,14 +44,13 @@ KINDS = (
 CHILD, SUBCATEGORY, TAG, WORD, ATTACHMENT, RULE, LENGTH, BEFORE, AFTER, COORDINATION = KINDS
 COORDINATING = frozenset({"CC", "CONJP"})
 LEXICAL = frozenset({"PP", "SBAR"})  # phrases that their head's word says more of than its tag
-NAME = "grammar"
-PREFIX = f"{NAME}."
 
 Event = tuple[str, tuple[str, ...], str]  # its kind, contexts from the shortest on, and what came
 Keys = NDArray[np.uint64]
 
 
-class Counts(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Counts(Saved):
     """How often what was seen, by 64-bit keys.
 
     contexts: uint64 [C], ascending   times, different: int32 [C], how often, and with how many outcomes
@@ -58,12 +58,12 @@ class Counts(NamedTuple):
     outcomes: int32 [kinds], how many there are of each kind, and one more
     """
 
-    contexts: Keys
-    times: NDArray[np.int32]
-    different: NDArray[np.int32]
-    seen: Keys
-    counts: NDArray[np.int32]
-    outcomes: NDArray[np.int32]
+    contexts: Keys = array("uint64", "contexts", ascending=True)
+    times: NDArray[np.int32] = array("int32", "contexts", low=1, below=2**31 - 1)
+    different: NDArray[np.int32] = array("int32", "contexts", low=1, below=2**31 - 1)
+    seen: Keys = array("uint64", "events", ascending=True)
+    counts: NDArray[np.int32] = array("int32", "events", low=1, below=2**31 - 1)
+    outcomes: NDArray[np.int32] = array("int32", len(KINDS), low=1, below=2**31 - 1)
 
 
 class HeadGrammar:
@@ -135,26 +135,6 @@ class HeadGrammar:
             longer = (np.where(met, counts.counts[joint], 0) + rest * p[here]) / (times + rest)
             p[here] = np.where(known, longer, p[here])
         return np.asarray(p)
-
-    def packed(self) -> dict[str, NDArray[Any]]:
-        """Its arrays as a model file keeps them."""
-        return {PREFIX + name: array for name, array in self.counts._asdict().items()}
-
-    @classmethod
-    def unpacked(cls, need: Requirements) -> "HeadGrammar":
-        """What a model file holds, checked."""
-        C, S = f"{NAME} contexts", f"{NAME} events"
-        most = 2**31 - 1
-        return cls(
-            Counts(
-                need.array(PREFIX + "contexts", np.uint64, (C,), ascending=True),
-                need.array(PREFIX + "times", np.int32, (C,), low=1, below=most),
-                need.array(PREFIX + "different", np.int32, (C,), low=1, below=most),
-                need.array(PREFIX + "seen", np.uint64, (S,), ascending=True),
-                need.array(PREFIX + "counts", np.int32, (S,), low=1, below=most),
-                need.array(PREFIX + "outcomes", np.int32, (len(KINDS),), low=1, below=most),
-            )
-        )
 
 
 class _Encoded(NamedTuple):

@@ -24,7 +24,7 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.squeezed import SECTION, squeezed, unsqueezed
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of
 from chaffinch.text.table import TokenTable
@@ -35,16 +35,18 @@ SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
 
 
 @dataclass(frozen=True)
-class IncrementalWeights:
+class IncrementalWeights(Saved):
     """unary [F, Y] float32 by feature; context [C, Y] float32 by what label templates see.
 
-    template: int32 [C], which label template   key: uint64 [C], its observation and labels in one number
+    template: which label template   key: its observation and labels in one number
     """
 
-    unary: NDArray[np.float32]
-    template: NDArray[np.int32]
-    key: NDArray[np.uint64]
-    context: NDArray[np.float32]
+    unary: NDArray[np.float32] = given()
+    template: NDArray[np.int32] = array(
+        "int32", "C", stored=("uint8", "int32"), low=0, below=2**31 - 1, name="context.template"
+    )
+    key: NDArray[np.uint64] = array("uint64", "C", stored=("uint32", "uint64"), name="context.key")
+    context: NDArray[np.float32] = given()
 
 
 @dataclass(frozen=True)
@@ -230,34 +232,19 @@ class IncrementalModel:
 
     def packed(self) -> Packed:
         """The encoder's sections, the weights without their zeros, and the search."""
-        encoder = self.encoder.packed()
         w = self.weights
-        words = self.dictionary
-        listed = {"dictionary.words": list(words.words)} if words.words else {}
-        unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
-        whole = Packed(
+        facts = Packed(
             details={
-                **encoder.details,
                 "search": {"kind": self.search.kind, **asdict(self.search)},
                 "legality": self.legality.header(),
                 "temperature": self.temperature,
                 "bits": self.bits,
             },
-            arrays={
-                **encoder.arrays,
-                **unary.arrays("unary"),
-                **context.arrays("context"),
-                "context.template": w.template.astype(
-                    np.uint8 if w.template.max(initial=0) < 256 else np.int32
-                ),
-                "context.key": w.key.astype(np.uint32 if w.key.max(initial=0) < 2**32 else np.uint64),
-                **self.legality.arrays(),
-                **({"dictionary.labels": np.array(words.labels, np.int32)} if words.words else {}),
-            },
-            strings={**encoder.strings, **listed},
-            templates=encoder.templates,
-            droppable=encoder.droppable,
+            arrays=self.legality.arrays(),
         )
+        unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
+        weights = w.packed() | unary.packed("unary.") | context.packed("context.")
+        whole = self.encoder.packed() | weights | facts | self.dictionary.packed()
         return squeezed(whole) if self.small else whole
 
     def reduced(self) -> "IncrementalModel":
@@ -299,20 +286,16 @@ class IncrementalModel:
         small = SECTION in file.arrays
         file = unsqueezed(file)
         encoder = TemplateEncoder.loaded(file)
-        inner, details = file.header.labels, file.header.details
-        outer, search = details.get("outer"), details.get("search")
-        if not isinstance(outer, list) or not isinstance(search, dict) or search.get("kind") not in SEARCHES:
-            raise ModelFileError(f"{file.source}: its header lacks the labels or the search")
-        Y = len(inner)
+        details, Y = file.header.details, len(file.header.labels)
+        search = details.get("search")
+        if not isinstance(search, dict) or search.get("kind") not in SEARCHES:
+            raise ModelFileError(f"{file.source}: its header lacks the search")
         need = Requirements(file, Y=Y)
-        outer_of = need.array("outer_of", np.int32, ("Y",), below=len(outer))
+        labels = LabelSet.loaded(need)
+        unary = SparseWeights.loaded(need, "unary.", encoder.n_features, Y).dense(Y)
         contexts = len(file.arrays.get("context.key", ()))
-        weights = IncrementalWeights(
-            SparseWeights.loaded(file, "unary", encoder.n_features, Y).dense(Y),
-            _narrow(file, "context.template", contexts).astype(np.int32),
-            _narrow(file, "context.key", contexts).astype(np.uint64),
-            SparseWeights.loaded(file, "context", contexts, Y).dense(Y),
-        )
+        context = SparseWeights.loaded(need, "context.", contexts, Y).dense(Y)
+        weights = IncrementalWeights.loaded(need, unary=unary, context=context)
         masks = {
             name: need.array(f"legal.{name}", np.uint8, ("Y", "Y") if name == "follows" else ("Y",)).astype(
                 bool
@@ -330,10 +313,10 @@ class IncrementalModel:
             return cls(
                 encoder,
                 weights,
-                LabelSet(tuple(outer), inner, outer_of),
+                labels,
                 SEARCHES[search["kind"]](**settings),
                 Legality(**masks, needs=needs_of(details.get("legality", {}))),
-                LabelDictionary.loaded(file, Y),
+                LabelDictionary.loaded(need),
                 float(temperature),
                 details.get("bits"),
                 small,
@@ -389,11 +372,3 @@ class IncrementalModel:
 
 def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:
     return pairwise(table.ptr.tolist())
-
-
-def _narrow(file: ModelFile, name: str, size: int) -> NDArray[Any]:
-    """A section of whole numbers of any width."""
-    a = file.arrays.get(name)
-    if a is None or a.dtype.kind not in "iu" or a.shape != (size,) or (size and int(a.min()) < 0):
-        raise ModelFileError(f"{file.source}: array {name!r} is missing or not {size} whole numbers")
-    return a

@@ -21,7 +21,7 @@ from chaffinch.model.tree_evidence import (
     derivation_evidence,
 )
 from chaffinch.model.tree_labels import TreeLabels
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, nested, strings
 from chaffinch.structures import Derivation, Parts
 from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
 from chaffinch.text.binary_trees import is_part, labels
@@ -31,17 +31,17 @@ ANY = "*"  # the row of words whose form is new too; no form is called so
 
 
 @dataclass(frozen=True, eq=False)
-class Lexicon:
+class Lexicon(Saved):
     """Rows of (symbol, weight): of words, then of forms of unknown words, then of any other word.
 
     ptr: int64 [rows+1]   symbols: int32 [n]   weights: float32 [n]
     """
 
-    words: tuple[str, ...]
-    forms: tuple[str, ...]
-    ptr: NDArray[np.int64]
-    symbols: NDArray[np.int32]
-    weights: NDArray[np.float32]
+    words: tuple[str, ...] = strings("W", distinct=True)
+    forms: tuple[str, ...] = strings("E", distinct=True)
+    ptr: NDArray[np.int64] = array("int64", "W+E+1", bounds="L", name="lexicon.ptr")
+    symbols: NDArray[np.int32] = array("int32", "L", below="Y", name="lexicon.symbols")
+    weights: NDArray[np.float32] = array("float32", "L", finite=True, name="lexicon.weights")
 
     @cached_property
     def _row(self) -> tuple[dict[str, int], dict[str, int]]:
@@ -62,6 +62,18 @@ class Lexicon:
             here = slice(self.ptr[n], self.ptr[n + 1])
             leaf[t, self.symbols[here]] = self.weights[here]
         return leaf
+
+
+@dataclass(frozen=True, eq=False)
+class _Grammar(Saved):
+    """What a file holds of a grammar; minus infinity is written as ``LOWEST``."""
+
+    symbols: tuple[str, ...] = strings("Y", distinct=True)
+    rules: NDArray[np.int32] = array("int32", "R", 3, below="Y")
+    rule_weights: NDArray[np.float32] = array("float32", "R", finite=True)
+    top: NDArray[np.float32] = array("float32", "Y", finite=True)
+    lexicon: Lexicon = nested(Lexicon)
+    toll: float | None = fact((float, type(None)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,50 +202,21 @@ class PcfgModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        return Packed(
-            details={"toll": self.toll},
-            arrays={
-                "rules": self.structure.rules,
-                "rule_weights": self.weights,
-                "top": np.maximum(self.top, LOWEST),
-                "lexicon.ptr": self.lexicon.ptr,
-                "lexicon.symbols": self.lexicon.symbols,
-                "lexicon.weights": self.lexicon.weights,
-            },
-            strings={
-                "symbols": list(self.symbols.symbols),
-                "words": list(self.lexicon.words),
-                "forms": list(self.lexicon.forms),
-            },
-        )
+        top = np.maximum(self.top, LOWEST)
+        symbols, rules = self.symbols.symbols, self.structure.rules
+        return _Grammar(symbols, rules, self.weights, top, self.lexicon, self.toll).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "PcfgModel":
-        """The model that ``packed`` described, checked."""
+        """The model of a file, checked."""
         need = Requirements(file)
-        names = tuple(need.strings("symbols", "Y", distinct=True))
-        words = tuple(need.strings("words", "W", distinct=True))
-        forms = tuple(need.strings("forms", "E", distinct=True))
-        ptr = need.array("lexicon.ptr", np.int64, (len(words) + len(forms) + 1,))
-        lexicon = Lexicon(
-            words,
-            forms,
-            need.array(
-                "lexicon.ptr", np.int64, ptr.shape, bounds=len(file.arrays.get("lexicon.symbols", ()))
-            ),
-            need.array("lexicon.symbols", np.int32, ("L",), below="Y"),
-            need.array("lexicon.weights", np.float32, ("L",), finite=True),
-        )
-        rules = need.array("rules", np.int32, ("R", 3), below="Y")
-        weights = need.array("rule_weights", np.float32, ("R",), finite=True)
-        top = need.array("top", np.float32, ("Y",), finite=True).copy()
+        found = _Grammar.loaded(need)
         need.nothing_else()
-        toll = file.header.details.get("toll")
-        if not isinstance(toll, float | None) or ANY not in forms:
-            raise need.fault("its header lacks the toll of a bracket")
-        top[top <= LOWEST] = -np.inf
-        made = cls.made(names, rules, weights, top, lexicon, toll)
-        for symbol in (names[y] for y in np.flatnonzero(made.symbols.of_words).tolist()):
+        if ANY not in found.lexicon.forms:
+            raise need.fault("its lexicon lacks a row for unknown words")
+        top = np.where(found.top <= LOWEST, np.float32(-np.inf), found.top)
+        made = cls.made(found.symbols, found.rules, found.rule_weights, top, found.lexicon, found.toll)
+        for symbol in (found.symbols[y] for y in np.flatnonzero(made.symbols.of_words).tolist()):
             if not symbol or is_part(symbol):
                 raise need.fault(f"gives words the symbol {symbol!r}, which is no label")
         return made

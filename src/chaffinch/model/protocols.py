@@ -1,27 +1,19 @@
 """What an estimator asks of the model that it holds."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.evidence import Evidence, Question
 from chaffinch.model.labels import LabelSet
+from chaffinch.modelfile import Packed
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
-
-@dataclass(frozen=True)
-class Packed:
-    """A model as a file holds it: small facts, arrays and string lists, each under a name."""
-
-    details: Mapping[str, Any] = field(default_factory=dict)
-    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    strings: Mapping[str, list[str]] = field(default_factory=dict)
-    templates: tuple[str, ...] = ()
-    droppable: tuple[str, ...] = ()
+__all__ = ["LatticeModel", "Packed", "Reading", "TaggingModel"]
 
 
 @dataclass(frozen=True)

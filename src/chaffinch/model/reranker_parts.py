@@ -10,7 +10,7 @@ from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.kernels import Kernel
 from chaffinch.kernels.description import described, restored
 from chaffinch.model.candidates import CandidateFeatures, FeatureFunction, NamedCandidates, TagCandidates
-from chaffinch.model.head_grammar import HeadGrammar
+from chaffinch.model.head_grammar import Counts, HeadGrammar
 from chaffinch.model.objects import read_back, written
 from chaffinch.model.protocols import Packed
 from chaffinch.model.tree_candidates import TreeCandidates
@@ -18,6 +18,7 @@ from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
 from chaffinch.scorers.dual import Dual
 
+GRAMMAR = "grammar."  # begins the names of a grammar's sections
 TAGS, TREES, CONSENSUS, NAMED, KERNEL = "tags", "trees", "consensus", "named", "kernel"
 
 
@@ -29,17 +30,18 @@ def packed_features(features: CandidateFeatures) -> Packed:
         case TagCandidates():
             return Packed(details={"features": TAGS}, arrays={"keys": features.keys})
         case TreeConsensus():
-            grammar = {} if features.grammar is None else features.grammar.packed()
-            return Packed(
-                details={"features": CONSENSUS, "grammar": bool(grammar)},
-                arrays={"scale": features.scale, **grammar},
+            grammar = features.grammar
+            own = Packed(
+                details={"features": CONSENSUS, "grammar": grammar is not None},
+                arrays={"scale": features.scale},
             )
+            return own if grammar is None else own | grammar.counts.packed(GRAMMAR)
         case NamedCandidates():
             return Packed(details={"features": NAMED}, strings={"names": features.names})
     raise ConfigError(f"{type(features).__name__} has no way into a model file")
 
 
-def unpacked_features(
+def loaded_features(
     need: Requirements, details: Mapping[str, Any], function: FeatureFunction
 ) -> CandidateFeatures:
     """The features of a file, every index checked; ``function`` is the one that names came from."""
@@ -52,7 +54,7 @@ def unpacked_features(
         scale = need.array("scale", np.float64, ("F",), finite=True)
         if not (scale > 0).all():
             raise need.fault("has a feature whose scale is not above 0")
-        grammar = HeadGrammar.unpacked(need) if details.get("grammar") else None
+        grammar = HeadGrammar(Counts.loaded(need, GRAMMAR)) if details.get("grammar") else None
         return TreeConsensus(grammar=grammar, scale=scale)
     if kind == NAMED:
         return NamedCandidates(function, names=list(need.strings("names", "F", distinct=True)))
@@ -68,7 +70,7 @@ def packed_kernel(dual: Dual, support: Sequence[Any], base: float) -> Packed:
     )
 
 
-def unpacked_kernel(need: Requirements, details: Mapping[str, Any]) -> tuple[Kernel, Dual, list[Any], float]:
+def loaded_kernel(need: Requirements, details: Mapping[str, Any]) -> tuple[Kernel, Dual, list[Any], float]:
     """Kernel, scorer, support and base weight of a file, checked."""
     base = details.get("base")
     if not isinstance(base, (int, float)) or not math.isfinite(base):

@@ -171,24 +171,23 @@ class SpanParserModel:
             "inner": list(self.tagger.labels.inner),
             "outer": list(self.tagger.labels.outer),
         }
-        arrays = {f"{TAGGER}{name}": array for name, array in tagger.arrays.items()}
-        arrays[f"{TAGGER}outer_of"] = self.tagger.labels.outer_of
-        return Packed(
+        own = Packed(
             details={
                 "toll": self.toll,
                 "prune": self.prune,
                 "tagger": inside,
                 "coarse": list(self.coarse.templates),
             },
-            arrays=arrays | self.coarse.arrays("coarse") | self.fine.arrays("fine"),
+            arrays={f"{TAGGER}outer_of": self.tagger.labels.outer_of},
             strings={
                 "symbols": list(self.symbols.symbols),
                 "words": list(self.numbers.words),
                 "tags": list(self.numbers.tags),
-                **{f"{TAGGER}{name}": strings for name, strings in tagger.strings.items()},
             },
             templates=self.fine.templates,
         )
+        under = Packed(arrays=tagger.arrays, strings=tagger.strings).under(TAGGER)
+        return own | under | self.coarse.packed("coarse.") | self.fine.packed("fine.")
 
     def _again(self, sentence: Sentence, tags: list[str], first: list[Parse], k: int, n: int) -> list[Parse]:
         """The n best trees of one sentence, of which 2k are known."""

@@ -1,7 +1,7 @@
 """Weights over span features: the half of a parser that scores trees, and its small sister that closes spans."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.features.span_templates import compiled
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import Packed, Requirements, Saved, array
 from chaffinch.scorers import Linear
 from chaffinch.structures import Tree
 
@@ -58,43 +58,46 @@ class SpanWeights:
         w = self.span.dense(_core.padded(3 * self.tree.Y))
         return _core.SpanModel(self.features, w, self.left, self.right, self.tree.masks())
 
-    def arrays(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """What a model file keeps, each under a name with the prefix."""
-        return {
-            **self.span.arrays(f"{prefix}{SPARSE}"),
-            f"{prefix}.keys": self.features.keys(),
-            f"{prefix}.left": self.left,
-            f"{prefix}.right": self.right,
-            f"{prefix}.masks": self.tree.masks(),
-        }
+    def packed(self, prefix: str) -> Packed:
+        """What a model file keeps, the prefix before each name."""
+        own = _Sections(self.features.keys(), self.left, self.right, self.tree.masks())
+        return own.packed(prefix) | self.span.packed(f"{prefix}span.")
 
     @classmethod
-    def loaded(
-        cls, file: ModelFile, need: Requirements, prefix: str, templates: Sequence[str], Y: int
-    ) -> "SpanWeights":
-        """The weights that ``arrays`` described, checked."""
-        F = f"{prefix} features"
-        keys = need.array(f"{prefix}.keys", np.uint64, (F,))
+    def loaded(cls, need: Requirements, prefix: str, templates: Sequence[str], Y: int) -> "SpanWeights":
+        """The weights of a file, checked."""
+        inside = Requirements(need.file, Y=Y)
+        found = _Sections.loaded(inside, prefix)
+        need.asked(f"{prefix}{f.name}" for f in fields(_Sections))
         features = span_features(templates)
         try:
-            features.restore(keys)
+            features.restore(found.keys)
         except ValueError as e:
-            raise need.fault(f"array '{prefix}.keys' is damaged: {e}") from None
-        masks = need.array(f"{prefix}.masks", np.uint8, (3 * Y + 2 * Y * Y,), below=2).astype(np.bool_)
+            raise need.fault(f"array '{prefix}keys' is damaged: {e}") from None
+        masks = found.masks.astype(np.bool_)
         root, leaf, phrase, left, right = np.split(masks, np.cumsum([Y, Y, Y, Y * Y]))
         return cls(
             tuple(templates),
             features,
             Tree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
-            SparseWeights.loaded(file, f"{prefix}{SPARSE}", len(keys), 3 * Y),
-            need.array(f"{prefix}.left", np.float32, (Y, Y), finite=True),
-            need.array(f"{prefix}.right", np.float32, (Y, Y), finite=True),
+            SparseWeights.loaded(need, f"{prefix}span.", len(found.keys), 3 * Y),
+            found.left,
+            found.right,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of span weights besides the sparse ones; masks: root, leaf, phrase, left and right end to end."""
+
+    keys: NDArray[np.uint64] = array("uint64", "features")
+    left: NDArray[np.float32] = array("float32", "Y", "Y", finite=True)
+    right: NDArray[np.float32] = array("float32", "Y", "Y", finite=True)
+    masks: NDArray[np.uint8] = array("uint8", "3*Y+2*Y*Y", below=2)
 
 
 # Weights below this share of the greatest are left out, and features that have none left.
 SMALLEST = 0.008
-SPARSE = ".span"  # begins the names of the sections that hold weights without zeros
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,12 +1,13 @@
 """Weights as a file keeps them: only those that are not zero, as floats or as small whole numbers with a scale."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import Packed, Requirements, Saved, array
+from chaffinch.modelfile.schema import AS_STORED
 
 
 @dataclass(frozen=True)
@@ -73,35 +74,31 @@ class SparseWeights:
         places = np.repeat(ends - np.cumsum(counts, dtype=np.int64), counts) + np.arange(int(counts.sum()))
         return SparseWeights(counts, self.columns[places], self.values[places], self.scale)
 
-    def arrays(self, name: str) -> dict[str, NDArray[np.generic]]:
-        """The sections of a file, their names beginning with ``name``."""
-        small = (
-            np.uint8 if self.columns.max(initial=0) < 256 and self.counts.max(initial=0) < 256 else np.uint16
-        )
-        return {
-            f"{name}.counts": self.counts.astype(small),
-            f"{name}.columns": self.columns.astype(small),
-            f"{name}.values": self.values,
-            f"{name}.scale": np.array([self.scale], np.float32),
-        }
+    def packed(self, prefix: str) -> Packed:
+        """What a model file keeps, the prefix before each name."""
+        scale = np.array([self.scale], np.float32)
+        return _Sections(self.counts, self.columns, self.values, scale).packed(prefix)
 
     @classmethod
-    def loaded(cls, file: ModelFile, name: str, rows: int, Y: int) -> "SparseWeights":
-        """The weights of a file, every index checked."""
-        need = Requirements(file)
-
-        def kind(section: str, kinds: tuple[type, ...]) -> type:
-            a = file.arrays.get(f"{name}.{section}")
-            return next((k for k in kinds if a is not None and a.dtype == k), kinds[0])
-
-        small = kind("counts", (np.uint8, np.uint16))
-        counts = need.array(f"{name}.counts", small, (rows,))
-        nnz = int(counts.sum(dtype=np.int64))
-        columns = need.array(f"{name}.columns", kind("columns", (np.uint8, np.uint16)), (nnz,), below=Y)
-        kept = kind("values", (np.float32, np.int8, np.int16))
-        values = need.array(f"{name}.values", kept, (nnz,))
-        scale = need.array(f"{name}.scale", np.float32, (1,), finite=True)
-        largest = np.abs(values.astype(np.float64)).max(initial=0.0) * abs(float(scale[0]))
+    def loaded(cls, need: Requirements, prefix: str, rows: int, Y: int) -> "SparseWeights":
+        """The weights [rows, Y] of a file, every index checked."""
+        counts = need.file.arrays.get(f"{prefix}counts")
+        nnz = 0 if counts is None or counts.dtype.kind != "u" else int(counts.sum(dtype=np.int64))
+        inside = Requirements(need.file, R=rows, Y=Y, N=nnz)
+        found = _Sections.loaded(inside, prefix)
+        need.asked(f"{prefix}{name}" for name in ("counts", "columns", "values", "scale"))
+        scale = float(found.scale[0])
+        largest = np.abs(found.values.astype(np.float64)).max(initial=0.0) * abs(scale)
         if not largest <= np.finfo(np.float32).max:
-            raise ModelFileError(f"{file.source}: array '{name}.values' holds a number that is not finite")
-        return cls(counts.astype(np.uint16), columns.astype(np.uint16), values, float(scale[0]))
+            raise need.fault(f"array '{prefix}values' holds a number that is not finite")
+        return cls(found.counts, found.columns, found.values, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of sparse weights."""
+
+    counts: NDArray[np.uint16] = array("uint16", "R", stored=("uint8", "uint16"))
+    columns: NDArray[np.uint16] = array("uint16", "N", stored=("uint8", "uint16"), below="Y")
+    values: NDArray[Any] = array(AS_STORED, "N", stored=("float32", "int8", "int16"))
+    scale: NDArray[np.float32] = array("float32", 1, finite=True)

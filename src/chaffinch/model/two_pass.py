@@ -1,8 +1,7 @@
 """Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,13 +74,8 @@ class TwoPassModel:
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""
         first, second = self.first.packed(), self.second.packed()
-        return Packed(
-            details={**second.details, "first": dict(first.details), "stretch": self.stretch},
-            arrays={**second.arrays, **{SECTION + name: a for name, a in first.arrays.items()}},
-            strings={**second.strings, **{SECTION + name: s for name, s in first.strings.items()}},
-            templates=second.templates,
-            droppable=(*second.droppable, *(SECTION + name for name in first.droppable)),
-        )
+        facts = Packed(details={"first": dict(first.details), "stretch": self.stretch})
+        return second | replace(first, details={}).under(SECTION) | facts
 
 
 def after_first_pass(
@@ -108,26 +102,7 @@ def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
     if not isinstance(inner, dict):
         return None
     shared = {"outer_of": file.arrays["outer_of"]} if "outer_of" in file.arrays else {}
-    first = replace(
-        file,
-        header=replace(file.header, details={**inner, "outer": details.get("outer")}),
-        arrays={**shared, **_under(file.arrays, True)},
-        strings=_under(file.strings, True),
-    )
+    first = file.under(SECTION, replace(file.header, details={**inner, "outer": details.get("outer")}))
     rest = {name: value for name, value in details.items() if name not in ("first", "stretch")}
-    second = replace(
-        file,
-        header=replace(file.header, details=rest),
-        arrays=_under(file.arrays, False),
-        strings=_under(file.strings, False),
-    )
-    return first, second
-
-
-def _under(sections: Mapping[str, Any], first: bool) -> dict[str, Any]:
-    """The sections of one of the two models, by the names that they would have alone."""
-    return {
-        name.removeprefix(SECTION) if first else name: section
-        for name, section in sections.items()
-        if name.startswith(SECTION) == first
-    }
+    second = replace(file.without(SECTION), header=replace(file.header, details=rest))
+    return replace(first, arrays={**shared, **first.arrays}), second

@@ -1,7 +1,8 @@
 """The model file: one file with no code in it, checked through and through before anything is used.
 
 docs/model-file.md specifies the bytes. A recipe saves itself with :func:`write`; to load itself it calls
-:func:`read` and then says with :class:`Requirements` what must be there, of which type, shape and range.
+:func:`read`. What must be there, of which type, shape and range, is declared once as the fields of a :class:`Saved`
+dataclass, or asked for with :class:`Requirements`.
 
 >>> import tempfile, numpy as np
 >>> from pathlib import Path
@@ -29,6 +30,7 @@ from chaffinch.modelfile.file import (
 from chaffinch.modelfile.fingerprint import fingerprint
 from chaffinch.modelfile.header import FORMAT, Header
 from chaffinch.modelfile.requirements import Requirements
+from chaffinch.modelfile.schema import Packed, Saved, array, fact, given, nested, strings
 from chaffinch.modelfile.strings import StringList
 
 __all__ = [
@@ -36,13 +38,20 @@ __all__ = [
     "FORMAT",
     "Header",
     "ModelFile",
+    "Packed",
     "Requirements",
+    "Saved",
     "Section",
     "StringList",
+    "array",
     "as_json",
     "drop_names",
+    "fact",
     "fingerprint",
+    "given",
+    "nested",
     "read",
     "sections",
+    "strings",
     "write",
 ]

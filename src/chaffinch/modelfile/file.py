@@ -43,6 +43,24 @@ class ModelFile:
     source: str
     digest: str
 
+    def under(self, prefix: str, header: Header) -> "ModelFile":
+        """The sections whose names begin with the prefix, without it, as a file of its own with this header."""
+        cut = len(prefix)
+        return replace(
+            self,
+            header=header,
+            arrays={name[cut:]: a for name, a in self.arrays.items() if name.startswith(prefix)},
+            strings={name[cut:]: s for name, s in self.strings.items() if name.startswith(prefix)},
+        )
+
+    def without(self, prefix: str) -> "ModelFile":
+        """All other sections."""
+        return replace(
+            self,
+            arrays={name: a for name, a in self.arrays.items() if not name.startswith(prefix)},
+            strings={name: s for name, s in self.strings.items() if not name.startswith(prefix)},
+        )
+
 
 @dataclass(frozen=True)
 class Section:

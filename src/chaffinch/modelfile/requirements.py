@@ -1,5 +1,7 @@
 """Requirements: what a recipe says must be in its file, checked before a kernel sees an index."""
 
+import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,8 +32,9 @@ class Requirements:
         self._asked: set[str] = set()
 
     def size(self, name: str) -> int:
-        """The size that a name stands for by now."""
-        return self._sizes[name]
+        """The size that a name stands for by now; ``3*Y+1`` is a sum of products of sizes and numbers."""
+        terms = [[int(f) if f.isdigit() else self._sizes[f] for f in t.split("*")] for t in name.split("+")]
+        return sum(map(math.prod, terms))
 
     def has(self, name: str) -> bool:
         """Whether there is an array of this name."""
@@ -95,6 +98,10 @@ class Requirements:
         if distinct and len(set(found)) != len(found):
             raise self.fault(f"string list {name!r} holds a string twice")
         return found
+
+    def asked(self, names: Iterable[str]) -> None:
+        """These sections have a reader of their own."""
+        self._asked.update(names)
 
     def nothing_else(self) -> None:
         """Every section was asked for, droppable ones aside."""

@@ -119,7 +119,7 @@ def train(task: AlignmentTask, config: Any) -> TrainedAligner:
 def load(file: ModelFile) -> AlignerModel:
     """The model of a file."""
     config = ALIGNERS.by_name(file.header.recipe).configured(file.header.settings)
-    return AlignerModel.unpacked(file, _structure(config))
+    return AlignerModel.loaded(file, _structure(config))
 
 
 def _structure(config: Any) -> Matching | FertileMatching:

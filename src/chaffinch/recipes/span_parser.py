@@ -5,7 +5,7 @@ a span's ends and beside it say most of what annotated grammars say. Here a span
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +19,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.learners.tree_examples import TreeExamples
 from chaffinch.model import TaggingModel
 from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
-from chaffinch.model.span_weights import SPARSE, Columns, SpanWeights, WordNumbers, span_features
+from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.model.tree_labels import numbered as numbered_nodes
 from chaffinch.modelfile import Header, ModelFile, Requirements
@@ -109,9 +109,7 @@ def train(task: ParsingTask, config: SpanParser) -> TrainedParser:
 def load(file: ModelFile) -> SpanParserModel:
     """The model of a file."""
     details = file.header.details
-    sparse = tuple(f"{prefix}{SPARSE}" for prefix in ("fine", "coarse"))  # which have a reader of their own
-    own = {n: array for n, array in _sections(file.arrays, False).items() if not n.startswith(sparse)}
-    need = Requirements(replace(file, arrays=own, strings=_sections(file.strings, False)))
+    need = Requirements(file.without(TAGGER))
     names = need.strings("symbols", "Y", distinct=True)
     toll, prune, coarse = details.get("toll"), details.get("prune"), details.get("coarse")
     if (
@@ -124,8 +122,8 @@ def load(file: ModelFile) -> SpanParserModel:
     tagger = _loaded_tagger(file)
     words = need.strings("words", "W", distinct=True)
     tags = need.strings("tags", "P", distinct=True)
-    fine = SpanWeights.loaded(file, need, "fine", file.header.templates, need.size("Y"))
-    small = SpanWeights.loaded(file, need, "coarse", coarse, 2)
+    fine = SpanWeights.loaded(need, "fine.", file.header.templates, need.size("Y"))
+    small = SpanWeights.loaded(need, "coarse.", coarse, 2)
     need.nothing_else()
     assert fine.tree.leaf is not None
     return SpanParserModel(
@@ -281,13 +279,7 @@ def _loaded_tagger(file: ModelFile) -> TaggingModel:
         templates=tuple(inside["templates"]),
         details={"columns": [WORD], "outer": inside["outer"], **inside["details"]},
     )
-    arrays, strings = _sections(file.arrays, True), _sections(file.strings, True)
-    return crf.load(ModelFile(header, arrays, strings, file.source, file.digest))
-
-
-def _sections(sections: Mapping[str, Any], of_tagger: bool) -> dict[str, Any]:
-    """The sections of the tagger, under its own names for them, or all others."""
-    return {n.removeprefix(TAGGER): s for n, s in sections.items() if n.startswith(TAGGER) == of_tagger}
+    return crf.load(file.under(TAGGER, header))
 
 
 def _strings(found: Any) -> bool:
