@@ -48,8 +48,11 @@ READERS = {
     "convert": "convert FILE OUT --to columns",
     "cluster": "cluster FILE -o OUT",
 }
-# What is no fault to a reader of plain text.
-PLAIN_TEXT = ("wrong column count", "blank lines only", "duplicate header")
+# What is no fault to a reader of plain text, and what is none to label.
+NO_FAULT = {
+    "cluster": ("wrong column count", "blank lines only", "duplicate header"),
+    "predict": ("empty file", "blank lines only"),
+}
 
 # file name, content, what is said behind the file's name
 FAULTS = {
@@ -84,7 +87,7 @@ def arguments(pattern: str, **paths: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("reader", "fault"),
-    [(r, f) for r in READERS for f in FAULTS if not (r == "cluster" and f in PLAIN_TEXT)],
+    [(r, f) for r in READERS for f in FAULTS if f not in NO_FAULT.get(r, ())],
 )
 def test_bad_input_is_one_sentence_and_writes_nothing(
     reader: str, fault: str, model: Path, tmp_path: Path, run: Runner, monkeypatch: pytest.MonkeyPatch

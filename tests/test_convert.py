@@ -363,9 +363,7 @@ def test_misspelled_choices_are_refused(ner: Path, tmp_path: Path) -> None:
         convert(ner, tmp_path / "a.jsonl", misaligned="guess")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [("a.csv", "text,label\n"), ("a.jsonl", "\n\n"), ("a.txt", "\n")]
-)
+@pytest.mark.parametrize(("name", "content"), [("a.csv", "text,label\n"), ("a.jsonl", "\n\n")])
 def test_a_source_without_documents_is_refused_since_nothing_could_be_read_again(
     name: str, content: str, tmp_path: Path
 ) -> None:

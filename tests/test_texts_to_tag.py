@@ -68,7 +68,7 @@ def test_a_span_that_ends_within_a_word_is_refused_and_the_way_out_named(tmp_pat
 def test_plain_text_through_a_pipe_is_tagged_word_by_word(model: Path, run: Runner) -> None:
     outcome = run("predict", model, stdin=b"Bob lives in Rome.\n\nAnn\n")
     assert outcome.code == 0, outcome.err
-    assert outcome.out == "Bob B-PER\nlives O\nin O\nRome B-LOC\n. O\n\nAnn B-PER\n\n"
+    assert outcome.out == "Bob B-PER\nlives O\nin O\nRome B-LOC\n. O\n\n\nAnn B-PER\n\n"
 
 
 def test_texts_come_back_with_the_spans_that_were_found(model: Path, tmp_path: Path, run: Runner) -> None:

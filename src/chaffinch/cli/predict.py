@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from chaffinch.corpus import FORMATS
+from chaffinch.corpus.registry import holds_nothing, write_nothing
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, refuse_unwritable
@@ -124,4 +125,7 @@ def command(
         threads=threads,
     )
     refuse_strange_flags(kind, asked)
+    if holds_nothing(data):
+        write_nothing(output, to_format)
+        return
     kind.predict(loaded, asked)

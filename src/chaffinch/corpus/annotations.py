@@ -9,7 +9,7 @@ of each label it has.
 import json
 from typing import Any
 
-from chaffinch.corpus.json_records import Record, as_field, shown
+from chaffinch.corpus.json_records import Record, shown
 from chaffinch.corpus.lines import listed
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
@@ -18,6 +18,8 @@ from chaffinch.text.document import Document, Span
 SPAN_KEYS = ("spans", "entities", "annotations")
 LABEL_KEYS = ("label", "labels")
 TEXT_KEYS = ("text", "data", "sentence", "document")
+# The fields of predictions: a document's label, and how sure the model is of it or of all spans together.
+PREDICTION, CONFIDENCE = "prediction", "confidence"
 
 
 def document(
@@ -30,20 +32,26 @@ def document(
     ([Span(label='PER', start=0, end=3, score=None)], [], {'source': 'chat'})
     """
     text_key = text if text is not None else next((k for k in TEXT_KEYS if k in record), TEXT_KEYS[0])
-    made = Document(text=record.string(text_key), id=record.scalar("id"), line=record.line)
+    made = Document(text=record.string(text_key), id=record.identifier("id"), line=record.line)
     label_keys = (label,) if label is not None else LABEL_KEYS
     if label is not None and label not in record.value:
         raise DataError(f"{record.where}: expected a key {label!r}, found {listed(record.value)}")
     for key, value in record.value.items():
-        if key in (text_key, "id") or value is None:
+        if key in (text_key, "id"):
             continue
-        if key in label_keys or (key in SPAN_KEYS and _is_annotation(value)):
+        if value is None:
+            if key not in (*label_keys, *SPAN_KEYS):
+                made.fields[key] = None
+        elif key in label_keys or (key in SPAN_KEYS and _is_annotation(value)):
             _annotate(made, record, key, value)
         elif key in ("relations", "Comments", "comments") and isinstance(value, list):
             if losses is not None:
                 losses.add(f"{key.lower()} are not carried", record.where, len(value))
         else:
-            made.fields[key] = as_field(value)
+            made.fields[key] = value
+    score = made.fields.get(CONFIDENCE)
+    if "spans" in record and PREDICTION not in made.fields and isinstance(score, float) and 0 <= score <= 1:
+        made.score = made.fields.pop(CONFIDENCE)
     return made
 
 

@@ -1,5 +1,6 @@
 """CoNLL-style columns: a token per line, a blank line between sentences, ``-DOCSTART-`` between documents."""
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,12 +12,16 @@ from chaffinch.corpus.column_writer import DOCSTART, write
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, decoded
 from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.plain_text import may_be_text
 from chaffinch.corpus.splitter import Block, Rules, blocks, no_sentence, whole
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import WORD, Document
 from chaffinch.text.table import Column, TokenTable
+
+SEEN = 200  # rows that a guess looks at
+_TAG = re.compile(rb"[BIOESLUM]-\S+|[^a-z]*[A-Z][^a-z]*|[^\w\s]+")  # B-PER, NN, PRP$, a sign
 
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "spaces"}
 
@@ -81,14 +86,67 @@ def documents(parsed: Iterable[Block], names: tuple[str, ...]) -> Iterator[Docum
             yield document
 
 
-def looks_like(_name: str, head: bytes) -> bool:
-    """Blank lines between runs of lines that all have the same number of cells."""
-    if b"\n\n" not in head and b"\n\r\n" not in head:
-        return False
-    rows = [row for row in head.removeprefix(BOM).split(b"\n")[:-1] if row.strip()]
-    rows = [row for row in rows if not row.startswith((b"#", DOCSTART.encode()))][:200]
-    separator = b"\t" if rows and b"\t" in rows[0] else None
-    return len({len(row.split(separator)) for row in rows}) == 1
+def looks_like(name: str, head: bytes) -> bool:
+    """Blank lines between runs of lines with the same number of cells; if it may be text, one of them a tag."""
+    if may_be_text(name):
+        return layout(head).columns
+    rows = [row for run in _runs(head) for row in run][:SEEN]
+    return _has_blank_line(head) and len({len(row) for row in rows}) == 1
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Whether the start of a file is taken for columns, and whether it could as well be plain text."""
+
+    columns: bool
+    sure: bool
+
+
+def layout(head: bytes) -> Layout:
+    """What the lines are: tokens with a column of tags, or sentences that happen to be equally long.
+
+    Columns have blank lines between runs of rows with equally many cells. Rows with tabs are columns, and so are rows
+    of one word if several stand together. Rows of words between spaces are columns if a cell after the first looks
+    like a tag: all of them by their signs (``B-PER``, ``NN``), or by how few there are among many rows.
+
+    >>> layout(b"Ann NNP\nleft VBD\n\nshe PRP\n"), layout(b"Ann left\n\nshe stayed\n").columns
+    (Layout(columns=True, sure=True), False)
+    """
+    found = _runs(head)
+    rows = [row for run in found for row in run][:SEEN]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return Layout(columns=False, sure=True)
+    width, apart = len(rows[0]), len(found) > 1 or _has_blank_line(head)
+    if b"\t" in head:
+        return Layout(columns=apart, sure=True)
+    signs = any(all(_TAG.fullmatch(row[c]) for row in rows) for c in range(1, width))
+    few = any(4 * len({row[c] for row in rows}) <= len(rows) for c in range(1, width)) and len(rows) >= 20
+    together = any(len(run) > 1 for run in found)
+    capitals = all(_TAG.fullmatch(row[0]) for row in rows)  # then signs say little
+    if not apart:
+        return Layout(columns=False, sure=not (signs and len(rows) > 1))
+    if width == 1:
+        return Layout(columns=together, sure=False)
+    return Layout(columns=signs or (together and few), sure=signs and not capitals)
+
+
+def _runs(head: bytes) -> list[list[list[bytes]]]:
+    """The cells of the whole lines, in runs between blank lines; comments are left out."""
+    start = head.removeprefix(BOM)
+    lines = start.split(b"\n")
+    lines = lines[:-1] if len(lines) > 1 else lines
+    separator = b"\t" if b"\t" in start else None
+    runs: list[list[list[bytes]]] = [[]]
+    for line in lines:
+        if not line.strip():
+            runs.append([])
+        elif not line.startswith((b"#", DOCSTART.encode())):
+            runs[-1].append(line.rstrip(b"\r").split(separator))
+    return [run for run in runs if run]
+
+
+def _has_blank_line(head: bytes) -> bool:
+    return b"\n\n" in head or b"\n\r\n" in head
 
 
 def _options(settings: dict[str, Any]) -> ColumnOptions:

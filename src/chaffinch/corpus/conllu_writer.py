@@ -18,6 +18,7 @@ from chaffinch.corpus.conllu_text import (
     placed,
     space_after,
 )
+from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import shown
 from chaffinch.errors import DataError
 from chaffinch.files import writing
@@ -70,12 +71,13 @@ class _Unfit(Exception):
 
 def _lines(document: Document) -> list[str]:
     rows = _rows(document)
-    extra = {key: value for key, value in document.fields.items() if _is_row(key, value)}
+    fields = {key: as_text(value) for key, value in document.fields.items()}
+    extra = {key: value for key, value in fields.items() if _is_row(key, value)}
     units = _units(rows, extra)
     if placed(units, document.text) != document.tokens:
         raise _Unfit(f": its tokens do not spell its text with white space between: {shown(document.text)}")
     lines = [] if document.id is None else [f"# sent_id = {document.id}"]
-    for key, values in document.fields.items():
+    for key, values in fields.items():
         if key in extra:
             continue
         if key in _RESERVED or not key or " = " in key or key != key.strip() or (" =" in key and not values):

@@ -11,6 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
@@ -274,9 +275,9 @@ def _rows(
             raise DataError(
                 f"document {number} has a field {unknown!r} that the header lacks: {', '.join(names)}"
             )
-        cells = d.fields | {"id": d.id or ""}
+        cells = d.fields | {"id": d.id}
         label = [joined_labels(number, d.labels, separator)] if labelled else []
-        yield [*label, d.text, *(cells.get(name, "") for name in names)]
+        yield [*label, d.text, *(as_text(cells.get(name)) for name in names)]
 
 
 def _quoted(cell: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from chaffinch.corpus.annotations import LABEL_KEYS, SPAN_KEYS, document, with_fields
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import compact, first_object, records
+from chaffinch.corpus.json_records import first_object, records, writing_json
 from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
@@ -26,8 +26,11 @@ def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document
 
 
 def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:
-    """JSON lines that doccano imports: ``label`` holds the spans, or the categories where there are none."""
-    with writing_text(path) as out:
+    """What doccano imports: ``label`` holds the spans, or the categories where there are none.
+
+    JSON lines, or one array if the file's name ends in .json.
+    """
+    with writing_text(path) as out, writing_json(out, path) as put:
         for i, d in enumerate(documents, start=1):
             made: dict[str, Any] = {} if d.id is None else {"id": d.id}
             made["text"] = d.text
@@ -39,7 +42,7 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
                     )
             else:
                 made["label"] = d.labels
-            out.write(compact(with_fields(made, d)) + "\n")
+            put(with_fields(made, d))
 
 
 def _looks_like(name: str, head: bytes) -> bool:

@@ -68,5 +68,6 @@ FORMAT = Format(
     write=write,
     carries=frozenset({"text", "labels"}),
     looks_like=_looks_like,
+    blank=False,
     options=FastTextOptions,
 )

@@ -100,6 +100,11 @@ class Fitting:
         """Document ``number`` (from 1) as the target takes it, or None where nothing of it is left."""
         if "columns" in self.target.carries:
             return self._as_columns(d, number)
+        if not self.target.blank and not d.text.strip() and not d.labels:
+            self.losses.add(
+                f"documents without text are not carried by {self.target.name}", f"document {number}"
+            )
+            return None
         if self._tags_become_spans(self.target) and LABEL in d.columns and self.source_scheme is not None:
             d = replace(d, spans=spans_of(d, self.source_scheme))
         if "tokens" not in self.target.carries and d.tokens and d.text.split() != d.words():

@@ -36,6 +36,7 @@ class Format:
     looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
                 format? Asked when the extension does not settle it; None: never guessed
     columns:    the only columns that it holds; None: any
+    blank:      whether a document without text and labels has a place in it
     folder:     is this folder a corpus of this format? None: it is a file
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags
     """
@@ -48,6 +49,7 @@ class Format:
     looks_like: Callable[[str, bytes], bool] | None = None
     options: type | None = None
     columns: tuple[str, ...] | None = None
+    blank: bool = True
     folder: Callable[[Path], bool] | None = None
 
     def __post_init__(self) -> None:

@@ -4,11 +4,12 @@ A line file is streamed; an array is a single JSON value and is loaded whole.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import IO, Any, BinaryIO, NoReturn
 
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed
 from chaffinch.corpus.losses import Losses, accepted
@@ -86,8 +87,13 @@ class Record:
                 raise DataError(f"{place}: expected an object, found {shown(item)}")
             yield Record(place, item)
 
+    def identifier(self, key: str) -> str | int | None:
+        """A string or a whole number as it is, another number as a string, or None where there is none."""
+        found = self.value.get(key)
+        return found if isinstance(found, int) and not isinstance(found, bool) else self.scalar(key)
+
     def scalar(self, key: str) -> str | None:
-        """A string or number as a string, or None where there is none: identifiers and labels."""
+        """A string or number as a string, or None where there is none: labels."""
         found = self.value.get(key)
         if found is None:
             return None
@@ -143,9 +149,30 @@ def compact(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def as_field(value: Any) -> str:
-    """A JSON value as the string that a document's ``fields`` hold."""
-    return value if isinstance(value, str) else compact(value)
+@contextmanager
+def writing_json(out: IO[str], path: str | Path) -> Iterator[Callable[[Any], None]]:
+    """A function that writes one value more: on a line of its own, or into one array if the name ends in .json."""
+    array = Path(path).name.lower().removesuffix(".gz").endswith(".json")
+    count = 0
+
+    def put(value: Any) -> None:
+        nonlocal count
+        before = "" if not array else ",\n" if count else "[\n"
+        out.write(before + compact(value) + ("" if array else "\n"))
+        count += 1
+
+    yield put
+    if array:
+        out.write("\n]\n" if count else "[]\n")
+
+
+def as_text(value: Any) -> str:
+    """A JSON value in a format that has text only: a string as it is, nothing as nothing, the rest as JSON.
+
+    >>> as_text("x"), as_text(7), as_text({"a": True}), as_text(None)
+    ('x', '7', '{"a": true}', '')
+    """
+    return value if isinstance(value, str) else "" if value is None else compact(value)
 
 
 def shown(value: Any) -> str:

@@ -4,7 +4,7 @@
     {"text": "it was all right", "labels": {"positive": 0.6, "negative": 0.4}}
     {"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
 
-Keys that mean nothing here go to the document's fields and come back when it is written.
+Keys that mean nothing here go to the document's fields, with their types, and come back when it is written.
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import SPAN_KEYS, TEXT_KEYS, document, span_object, with_fields
+from chaffinch.corpus.annotations import CONFIDENCE, SPAN_KEYS, TEXT_KEYS, document, span_object, with_fields
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import compact, first_object, line_records
 from chaffinch.corpus.losses import Losses, accepted
@@ -48,6 +48,7 @@ def write_spans(documents: Iterable[Document], path: str | Path) -> None:
     with writing_text(path) as out:
         for d in documents:
             head = _head(d) | {"spans": [span_object(s) for s in d.spans]}
+            head |= {} if d.score is None else {CONFIDENCE: d.score}
             out.write(compact(with_fields(head, d)) + "\n")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from chaffinch.corpus.annotations import check_offsets, is_predicted
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_field, compact, records, shown
+from chaffinch.corpus.json_records import Record, as_text, records, shown, writing_json
 from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import ConfigError, DataError
@@ -75,13 +75,10 @@ def write(
     A prediction's score is the document's, else that of its least certain span, so that sorting by it brings up what
     needs a look first.
     """
-    with writing_text(path) as out:
-        before = "[\n"
+    with writing_text(path) as out, writing_json(out, "tasks.json") as put:
         for d in documents:
             guessed = is_predicted(d) if predicted is None else predicted
-            out.write(before + compact(_task(d, model if guessed else None, annotated)))
-            before = ",\n"
-        out.write("\n]\n" if before == ",\n" else "[]\n")
+            put(_task(d, model if guessed else None, annotated))
 
 
 def _documents(
@@ -111,8 +108,8 @@ def _documents(
 def _text(task: Record, text: str) -> Document:
     """The task's text, not yet annotated."""
     fields = task.record("data")
-    d = Document(text=fields.string(text), id=task.scalar("id"), line=task.line)
-    d.fields = {k: as_field(v) for k, v in fields.value.items() if k != text and v is not None}
+    d = Document(text=fields.string(text), id=task.identifier("id"), line=task.line)
+    d.fields = {k: v for k, v in fields.value.items() if k != text}
     return d
 
 
@@ -128,7 +125,7 @@ def _annotated(d: Document, given: list[Record], offsets: str, tally: Losses) ->
             other = replace(d, spans=[], labels=[])
             for result in a.records("result"):
                 _annotate(other, result, offsets, Losses())
-            who = as_field(a.value.get("completed_by", f"annotator {n + 1}"))
+            who = as_text(a.value.get("completed_by", f"annotator {n + 1}"))
             d.annotations.append(Annotation(who, other.spans, other.labels, n == final))
     return d
 

@@ -1,18 +1,18 @@
 """Parquet tables of documents, read and written in batches of rows; needs the extra [arrow].
 
-Columns are found as in CSV. Labels may be strings, numbers or lists of them; spans are a list of structs
-{start, end, label}, and everything else goes to the fields.
+Columns are found as in CSV and keep their types. Labels may be strings, numbers or lists of them; spans are a list of
+structs {start, end, label}, and everything else goes to the fields.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import document
+from chaffinch.corpus.annotations import CONFIDENCE, document
 from chaffinch.corpus.delimited import own_names, text_and_label
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_field
+from chaffinch.corpus.json_records import Record, as_text
 from chaffinch.corpus.jsonl import JsonOptions
 from chaffinch.corpus.lines import cut
 from chaffinch.errors import DataError, missing_extra
@@ -43,11 +43,13 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
 
 
 def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[str] | None = None) -> None:
-    """A table of text, labels, spans and the documents' fields (by default those of the first one)."""
+    """A table of text, labels, spans and the documents' fields (by default those of the first one).
+
+    A column of fields that are all truth values, whole numbers or numbers is one of those; any other is of strings.
+    """
     arrow, parquet = _arrow()
-    iterator = iter(documents)
-    first = next(iterator, None)
-    names = list(fields) if fields is not None else ([] if first is None else own_names(first))
+    given = list(documents)  # the type of a column is known once all of it was seen
+    names = list(fields) if fields is not None else (own_names(given[0]) if given else [])
     span = arrow.struct(
         [
             ("start", arrow.int64()),
@@ -62,10 +64,22 @@ def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[s
             raise DataError(
                 f"a field is called {name!r}, which is the name of a column of its own; rename it"
             )
-    schema = arrow.schema(own + [(name, arrow.string()) for name in names])
-    rows = enumerate([] if first is None else chain([first], iterator), start=1)
+    rows = [_row(number, d, names) for number, d in enumerate(given, start=1)]
+    if any(d.score is not None for d in given) and CONFIDENCE not in names:
+        names.append(CONFIDENCE)
+        for row, d in zip(rows, given, strict=True):
+            row[CONFIDENCE] = d.score
+    for name in names:
+        column = [row[name] for row in rows]
+        kind = _kind(column)
+        if kind == "string":
+            for row in rows:
+                row[name] = None if row[name] is None else as_text(row[name])
+        own.append((name, getattr(arrow, kind)()))
+    schema = arrow.schema(own)
     with writing(path) as out, parquet.ParquetWriter(out, schema) as table:
-        while batch := [_row(number, d, names) for number, d in islice(rows, BATCH)]:
+        for start in range(0, len(rows), BATCH):
+            batch = rows[start : start + BATCH]
             table.write_batch(arrow.RecordBatch.from_pylist(batch, schema=schema))
 
 
@@ -74,13 +88,31 @@ def _document(
 ) -> Document:
     label = None if at_label is None else header[at_label]
     plain = {
-        key: value if key in (text, label, "spans", "id") or value is None else as_field(value)
-        for key, value in row.items()
+        key: value if key in (text, label, "spans", "id") else _plain(value) for key, value in row.items()
     }
     if label is None or plain.get(label) is None:
         plain.pop(label or "", None)
         label = None
     return document(Record(where, plain), text=text, label=label)
+
+
+def _plain(value: Any) -> Any:
+    """A cell as a JSON value; dates and the like are written out."""
+    return (
+        value
+        if isinstance(value, str | int | float | bool | None)
+        else json.loads(json.dumps(value, default=str))
+    )
+
+
+def _kind(column: list[Any]) -> str:
+    """The Arrow type that holds all values of a column; a null fits any."""
+    kinds = {type(value) for value in column if value is not None}
+    if kinds == {bool}:
+        return "bool_"
+    if kinds == {int} and all(value is None or -(2**63) <= value < 2**63 for value in column):
+        return "int64"
+    return "float64" if kinds and kinds <= {int, float} and float in kinds else "string"
 
 
 def _row(number: int, d: Document, names: list[str]) -> dict[str, Any]:

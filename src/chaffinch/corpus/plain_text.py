@@ -1,4 +1,4 @@
-"""Plain text: a document per line and nothing else known of it; streamed."""
+"""Plain text: a document per line, a blank line being an empty one, so that row n is line n; streamed."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,22 +13,22 @@ EXTENSIONS = (".txt", ".text")
 
 
 def read(path: str | Path) -> Iterator[Document]:
-    """One document per line; blank lines are passed over."""
-    return (Document(text=line, line=number) for number, line in lines(path) if line.strip())
+    """One document per line, blank lines among them."""
+    return (Document(text=line, line=number) for number, line in lines(path))
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
     """One line per document; what a line cannot hold is refused."""
     with writing_text(path) as out:
         for number, d in enumerate(documents, start=1):
-            if "\n" in d.text or "\r" in d.text or not d.text.strip():
+            if "\n" in d.text or "\r" in d.text:
                 raise DataError(
-                    f"document {number}: its text is empty or has a line break, which lines of text cannot hold"
+                    f"document {number}: its text has a line break, which lines of text cannot hold"
                 )
             out.write(d.text + "\n")
 
 
-def _looks_like(name: str, _head: bytes) -> bool:
+def may_be_text(name: str, _head: bytes = b"") -> bool:
     """What comes through a pipe or is called .txt, once every other format has said no."""
     return name == STDIO or name.endswith(EXTENSIONS)
 
@@ -39,5 +39,5 @@ FORMAT = Format(
     read=read,
     write=write,
     carries=frozenset({"text"}),
-    looks_like=_looks_like,
+    looks_like=may_be_text,
 )

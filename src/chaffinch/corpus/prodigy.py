@@ -15,7 +15,7 @@ from chaffinch.corpus.annotations import check_offsets, is_predicted, span, span
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import (
     Record,
-    as_field,
+    as_text,
     compact,
     first_object,
     line_records,
@@ -85,7 +85,7 @@ def _accepted(record: Record, tally: Losses, keep: bool) -> Document | None:
 
 
 def _document(record: Record, tally: Losses) -> Document:
-    d = Document(text=record.string("text"), id=record.scalar("id"), line=record.line)
+    d = Document(text=record.string("text"), id=record.identifier("id"), line=record.line)
     for item in record.records("tokens"):
         word, start, end = item.string("text"), item.integer("start"), item.integer("end")
         check_offsets(item.where, start, end, d.text)
@@ -107,14 +107,14 @@ def _document(record: Record, tally: Losses) -> Document:
         if key.startswith("_"):
             tally.add("Prodigy's own keys (hashes, session, view) are not carried", record.where)
         elif key not in OWN_KEYS and value is not None:
-            d.fields[key] = as_field(value)
+            d.fields[key] = value
     return d
 
 
 def _labels(record: Record) -> list[str]:
     """The choices that were ticked, or the one label that was offered and accepted."""
     if "accept" in record:
-        return [as_field(choice) for choice in record.array("accept")]
+        return [as_text(choice) for choice in record.array("accept")]
     label = record.scalar("label")
     return [] if label is None else [label]
 

@@ -23,13 +23,14 @@ from chaffinch.corpus import (
     plain_text,
     prodigy,
 )
+from chaffinch.corpus.annotations import is_predicted
 from chaffinch.corpus.annotators import FIRST, MAJORITY, SOFT, Agreement, decided
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import empty_file
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import STDIO, display_name, head
+from chaffinch.files import STDIO, display_name, head, writing
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
@@ -70,7 +71,7 @@ TABLES = {
 MODEL_START = b'{"__metadata__":{"chaffinch":'
 
 # What decides between formats that share an extension, the rarest ability first.
-WEIGHTIEST = ("tree", "links", "spans", "labels", "columns")
+WEIGHTIEST = ("tree", "links", "spans", "labels", "columns", "scores")
 
 
 def read(
@@ -127,6 +128,25 @@ def write(documents: Iterable[Document], path: str | Path, format: str | None = 
     chosen.write(chain(first, iterator), path, **options)
 
 
+def holds_nothing(path: str | Path) -> bool:
+    """Whether there is nothing to predict: an empty file or pipe, or a file of columns with blank lines only."""
+    if Path(path).is_dir():
+        return False
+    start = head(path)
+    blank = len(start) < 1 << 16 and not start.strip() and any(f.name in TABLES for f in with_extension(path))
+    return not start or (blank and not plain_text.may_be_text(Path(path).name.removesuffix(".gz")))
+
+
+def write_nothing(path: str | Path, format: str | None = None) -> None:
+    """What a prediction of nothing leaves: an empty file, or one without rows if the format has no empty files."""
+    suggested = with_extension(path) if format is None else [named(format)]
+    if any(f.name in ("parquet", "label-studio", "brat") for f in suggested):
+        (written_as(path, frozenset()) if format is None else suggested[0]).write([], path)
+        return
+    with writing(path):
+        pass
+
+
 def named(name: str) -> Format:
     """The format of this name; ConfigError lists the known ones."""
     if name not in FORMATS:
@@ -134,8 +154,13 @@ def named(name: str) -> Format:
     return FORMATS[name]
 
 
-def detect(path: str | Path, format: str | None = None) -> Format:
-    """The format of a file: the one named; else by its extension if that settles it, else by its first 64 KiB."""
+def detect(path: str | Path, format: str | None = None, *, texts: bool = False) -> Format:
+    """The format of a file: the one named; else by its extension if that settles it, else by its first 64 KiB.
+
+    texts: what may be plain text is, even if it could be columns
+
+    If lines of text and columns cannot be told apart with certainty, a :class:`DataWarning` says which was chosen.
+    """
     if format is not None:
         return named(format)
     if Path(path).is_dir():
@@ -157,11 +182,26 @@ def detect(path: str | Path, format: str | None = None) -> Format:
     name = Path(path).name.removesuffix(".gz")
     for chosen in [*candidates, *FORMATS.values()]:
         if chosen.looks_like is not None and chosen.looks_like(name, start):
-            return chosen
+            return _told_apart(path, chosen, start, texts) if plain_text.may_be_text(name) else chosen
     raise DataError(
         f"{display_name(path)}: has none of the known formats by its name or its start; chaffinch convert "
         f"{path} OUT --from FORMAT reads it as one of {', '.join(FORMATS)}"
     )
+
+
+def _told_apart(path: str | Path, chosen: Format, start: bytes, texts: bool) -> Format:
+    """The format of what may be plain text; a doubt is said."""
+    if chosen not in (columns.FORMAT, plain_text.FORMAT):
+        return chosen
+    layout = columns.layout(start)
+    if texts and not (layout.columns and layout.sure):
+        return plain_text.FORMAT
+    if not layout.sure:
+        taken, other = ("columns, one token a line", "text to read it as plain text")
+        if chosen is plain_text.FORMAT:
+            taken, other = ("plain text, one sentence a line", "columns to read it as columns")
+        warn_about_data(f"{display_name(path)}: read as {taken}; --from {other}")
+    return chosen
 
 
 def _telling(
@@ -209,5 +249,6 @@ def present(document: Document | None = None) -> frozenset[str]:
     """Which of the weighty parts a document has; tokens alone want columns too."""
     if document is None:
         return frozenset()
-    found = {part for part in WEIGHTIEST if getattr(document, part)}
+    found = {part for part in WEIGHTIEST if part != "scores" and getattr(document, part)}
+    found |= {"scores"} if is_predicted(document) else set()
     return frozenset(found | {"columns"} if document.tokens else found)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.corpus import Format, detect, named, read, read_table
+from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import STDIO, display_name
@@ -203,12 +204,12 @@ def predicted_labels(d: Document) -> list[str]:
     """The labels that a system gave: in the column of predictions, or as the labels themselves."""
     if PREDICTION not in d.fields:
         return d.labels
-    return [name for name in d.fields[PREDICTION].split(SEPARATOR) if name]
+    return [name for name in as_text(d.fields[PREDICTION]).split(SEPARATOR) if name]
 
 
 def predicted_label(d: Document) -> str:
     """The label that a system gave: in the column of predictions, or as the label itself."""
-    return d.fields[PREDICTION] if PREDICTION in d.fields else d.labels[0]
+    return as_text(d.fields[PREDICTION]) if PREDICTION in d.fields else d.labels[0]
 
 
 def _task(gold: Sequence[Document], path: str | Path) -> str:

@@ -1,6 +1,5 @@
 """Documents with labels: one or several each, or shares of labels; learnt and labelled by classifiers."""
 
-import json as json_text
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from chaffinch.corpus import Format, detect, read, write
+from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
-from chaffinch.corpus.registry import every_document, named, with_extension
+from chaffinch.corpus.json_records import writing_json
+from chaffinch.corpus.registry import every_document, named, with_extension, write_nothing
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
@@ -51,6 +52,7 @@ SEPARATOR = "|"  # joins several predicted labels in a cell
 # The formats with a place for whatever a row holds; those of them that are lines of text, that are separated cells.
 WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
 ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
+TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,32 +231,37 @@ class DocumentKind(Kind):
                     "--threshold is for models that give several labels; this one gives one each"
                 )
             model.model_ = replace(model.model_, threshold=asked.threshold)
-        format = detect(data, asked.from_format)  # before reading, since a pipe is gone afterwards
+        format = detect(
+            data, asked.from_format, texts=True
+        )  # before reading, since a pipe is gone afterwards
         written = (
             format.name if asked.json else _format_of_answers(asked.output, format.name, asked.to_format)
         )
         told = {} if asked.text is None else {"text": asked.text}
         documents = list(every_document(data, format, **_options(data, format, told)))
         if not documents:
-            raise DataError(f"{display_name(data)}: has no document")
+            if written in DELIMITED and not asked.json:
+                write([], asked.output, written, fields=[PREDICTION, CONFIDENCE], labelled=False)
+            else:
+                write_nothing(asked.output, None if asked.json else written)
+            return
         p, labels = model.answers([d.text for d in documents], _numbers(model, documents))
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.json:
-            with writing_text(asked.output) as stream:
+            with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
                 for document, names, row in zip(documents, given, p, strict=True):
                     shares = dict(zip(map(str, model.classes_.tolist()), row.round(6).tolist(), strict=True))
-                    found = {
-                        "text": document.text,
-                        "prediction": names if model.model_.several else names[0],
-                        "labels": shares,
-                    }
-                    stream.write(json_text.dumps(found, ensure_ascii=False) + "\n")
+                    known = {} if document.id is None else {"id": document.id}
+                    answer = names if model.model_.several else names[0]
+                    put(known | {"text": document.text, PREDICTION: answer, "labels": shares})
             return
-        for document, names, row in zip(documents, given, p, strict=True):
-            document.fields |= {
-                "prediction": SEPARATOR.join(map(str, names)),
-                "confidence": f"{row.max():.4f}",
-            }
+        sure = [round(float(row.max()), 4) for row in p]
+        if written in TOOLS:
+            _write_for_tools(documents, given, sure, asked.output, written)
+            return
+        for document, names, confidence in zip(documents, given, sure, strict=True):
+            shown = f"{confidence:.4f}" if written in DELIMITED else confidence
+            document.fields |= {PREDICTION: SEPARATOR.join(map(str, names)), CONFIDENCE: shown}
         options: dict[str, Any] = {}
         if written in DELIMITED:
             options["labelled"] = any(d.labels for d in documents)
@@ -380,7 +387,7 @@ def number_columns(documents: Sequence[Document], names: str | None) -> dict[str
                 )
             try:
                 cells.append(float(d.fields[name]))
-            except ValueError:
+            except (TypeError, ValueError):
                 raise DataError(
                     f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
                 ) from None
@@ -394,6 +401,23 @@ def _numbers(model: Classifier, documents: Sequence[Document]) -> dict[str, list
     return number_columns(documents, ",".join(union.beside_names) if union else None)
 
 
+def _write_for_tools(
+    documents: list[Document], given: list[list[Any]], sure: list[float], output: Path, format: str
+) -> None:
+    """The predictions as labels that a model gave, in place of the documents' own; with scores if there is a place."""
+    made = []
+    for d, names, confidence in zip(documents, given, sure, strict=True):
+        has_place = "scores" in named(format).carries
+        fields = d.fields if has_place else d.fields | {CONFIDENCE: confidence}
+        score = confidence if has_place else None
+        labels = [str(name) for name in names]
+        made.append(
+            replace(d, labels=labels, shares={}, spans=[], annotations=[], fields=fields, score=score)
+        )
+    options: dict[str, Any] = {} if format == "doccano" else {"predicted": True}
+    write(made, output, format=format, **options)
+
+
 def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     """How documents with predictions are written: as asked, as the output's name says, as they came, else as CSV.
 
@@ -402,11 +426,14 @@ def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
     if not suggested:
         return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
-    fit = [name for name in (of_input, *WITH_FIELDS) if name in WITH_FIELDS and name in suggested]
+    able = (*WITH_FIELDS, *TOOLS)
+    first = [] if of_input in TOOLS and wanted is None and "jsonl" in suggested else [of_input]
+    fit = [name for name in (*first, *able) if name in able and name in suggested]
     if not fit:
+        told = "by its name" if wanted is None else "asked for, and so"
         raise ConfigError(
-            f"{output}: by its name of the format {suggested[-1]}, which has no place for predictions; "
-            "name a .csv, .tsv, .jsonl or .parquet file"
+            f"{output}: {told} of the format {suggested[-1]}, which has no place for predictions; "
+            "name a .csv, .tsv, .jsonl, .json or .parquet file"
         )
     return fit[0]
 

@@ -1,6 +1,5 @@
 """Sentences with tags: files of columns or of texts with spans, learnt and labelled by taggers."""
 
-import json as json_text
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from chaffinch import modelfile
 from chaffinch.corpus import conllu, detect, read, read_table
 from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
+from chaffinch.corpus.json_records import writing_json
 from chaffinch.corpus.registry import every_document
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError
@@ -203,7 +203,7 @@ class TagKind(Kind):
             given = documents or conllu_documents(table)
             write_conllu(given, learned(model.columns_), best, sure, asked.output)
             return
-        _write_columns(model, table, labellings, asked)
+        _write_columns(model, table, documents, labellings, asked)
 
     def inspect(self, model: Tagger, top: int, label: str | None) -> Contents:
         """The strongest features of each label, and the transitions of a chain."""
@@ -408,7 +408,10 @@ def _input(asked: Prediction, tagger: Tagger, *, whole: bool) -> tuple[TokenTabl
         documents = list(read(path, chosen, label=""))
         table = TokenTable.from_documents(documents)
     else:
-        documents = as_sentences(every_document(path, format), path)
+        documents = list(every_document(path, format))
+        if not documents:
+            return TokenTable.from_lists({name: [] for name in known}), []
+        documents = as_sentences(documents, path)
         table = TokenTable.from_documents(documents)
     if any(name not in table.columns for name in tagger.model_.columns):
         raise DataError(
@@ -438,28 +441,37 @@ def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[li
 
 
 def _write_columns(
-    tagger: Tagger, table: TokenTable, labellings: list[list[list[str]]], asked: Prediction
+    tagger: Tagger,
+    table: TokenTable,
+    documents: list[Document],
+    labellings: list[list[list[str]]],
+    asked: Prediction,
 ) -> None:
-    """The input's columns and those of the labellings, or an object per sentence."""
+    """The input's columns and those of the labellings, or an object per sentence, with the text that it was."""
     shown = [table.lists(name) for name in table.columns]
     added = [list(column) for column in zip(*labellings, strict=True)]
     likelihoods = _likelihoods(tagger, table, labellings) if asked.probabilities else []
     if asked.marginals and added:
         added.insert(0, _sureness(tagger, table, added[0]))
     separator = " " if len(table.columns) == 1 else "\t"
+    if asked.json:
+        with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
+            for n in range(table.n_sentences):
+                row: dict[str, Any] = _identity(documents[n]) if documents else {}
+                row |= {name: column[n] for name, column in zip(table.columns, shown, strict=True)}
+                row["predictions"] = [column[n] for column in added]
+                put(row | (likelihoods[n] if likelihoods else {}))
+        return
     with writing_text(asked.output) as stream:
         for n in range(table.n_sentences):
-            if asked.json:
-                row: dict[str, Any] = {
-                    name: column[n] for name, column in zip(table.columns, shown, strict=True)
-                }
-                row["predictions"] = [column[n] for column in added]
-                row |= likelihoods[n] if likelihoods else {}
-                stream.write(json_text.dumps(row, ensure_ascii=False) + "\n")
-                continue
             cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
             stream.writelines(separator.join(row) + "\n" for row in cells)
             stream.write("\n")
+
+
+def _identity(d: Document) -> dict[str, Any]:
+    """What a prediction keeps of the document that it is about."""
+    return ({} if d.id is None else {"id": d.id}) | {"text": d.text}
 
 
 def _sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> list[list[str]]:

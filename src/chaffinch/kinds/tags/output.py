@@ -28,7 +28,8 @@ def format_of_spans(output: Path, format: str | None = None) -> Format | None:
     suggested = with_extension(output) if format is None else [named(format)]
     if not suggested or any(one.name in TABLES for one in suggested):
         return None
-    chosen = written_as(output, frozenset({"spans"})) if format is None else suggested[0]
+    parts = frozenset({"spans", "scores"})  # in a .json of several tools, the one with a place for scores
+    chosen = written_as(output, parts) if format is None else suggested[0]
     if "spans" not in chosen.carries:
         told = "by its name of the format" if format is None else "asked for in the format"
         raise ConfigError(
@@ -59,14 +60,15 @@ def write_spans(
         )
     found = [spans(labels, scheme) for labels in readings]
     sure: list[list[float | None]] = [[None] * len(of_one) for of_one in found]
+    # The probability of a text without spans that there is none.
+    nothing: list[float | None] = [None] * len(found)
     if scored:
-        sure = [
-            [d.span_probability(s.start, s.end, s.label) for s in of_one]
-            for d, of_one in zip(tagger.distributions(table), found, strict=True)
-        ]
+        for n, d in enumerate(tagger.distributions(table)):
+            sure[n] = [d.span_probability(s.start, s.end, s.label) for s in found[n]]
+            nothing[n] = None if found[n] else d.probability(readings[n]) if readings[n] else 1.0
     made = (
-        replace(d, spans=_in_characters(d, of_one, p), columns={})
-        for d, of_one, p in zip(documents, found, sure, strict=True)
+        replace(d, spans=_in_characters(d, of_one, p), columns={}, annotations=[], score=score)
+        for d, of_one, p, score in zip(documents, found, sure, nothing, strict=True)
     )
     marked = {"predicted": True} if "predicted" in inspect.signature(format.write).parameters else {}
     write(made, output, format=format.name, **marked)
