@@ -12,9 +12,10 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.kernels import Spectrum
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.nearest import NearestNeighbours
-from chaffinch.model.choice_evidence import ScoredDocument, choice_evidence, several_evidence
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.choice_evidence import ScoredDocument
+from chaffinch.model.evidence import Question
 from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.trust.explain import Evidence, explain
 
 GRAMS = ["good", "bad", "tea", "cake", "so", "very", "not", "at all"]
 
@@ -189,7 +190,7 @@ def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
     scores = values @ weights + intercepts
     p = np.full(len(labels), 0.5)
     x = ScoredDocument(names, values, weights, intercepts, scores, p, labels)
-    one = choice_evidence(x, Question())
+    (one,) = explain(x.choice(Question()), Question())
     assert added_up(one) == pytest.approx((one.score, one.rival_score))
     if one.without is not None:
         gone = [int(c.name[1:]) for c in one.without.features]
@@ -200,7 +201,8 @@ def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
         assert answers[-1] == one.without.answer
         assert set(answers[:-1]) == {one.answer}
     for label in labels:
-        (one,) = several_evidence(x, Question(against=label), bar)
+        (asked,) = x.several(Question(against=label), bar)
+        (one,) = explain(asked, Question())
         assert added_up(one) == pytest.approx((one.score, one.rival_score))
         y = labels.index(label)
         assert one.answer == (label if scores[y] >= bar else f"not {label}")

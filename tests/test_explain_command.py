@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 import brute
 from chaffinch import Classifier, Tagger, samples
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.model.chain_evidence import ChainSentence, chain_evidence, chain_terms, summing
-from chaffinch.model.evidence import Contribution, Evidence, Question
+from chaffinch.model.chain_evidence import ChainExample, ChainScores, chain_terms, summing
+from chaffinch.model.evidence import Question
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation_page import explanation_page
 from chaffinch.trust.text_evidence import TextPieces, text_evidence
 from chaffinch.trust.token_evidence import token_evidence
@@ -179,9 +180,17 @@ def test_labels_with_spaces_are_labels_like_others():
     assert "a: a noun, not a verb" in tagger.explain(["a", "b"]).text()
 
 
-def test_offsets_inside_of_values_are_not_taken_for_places():
-    seen = (Contribution("w[0]=[5]", 1.0, place=1), Contribution("w[-1]=a[1]|w[0]=b", 1.0, place=1))
-    assert token_evidence(Evidence("b", "X", 2.0, seen), 3) == [0.5, 1.5, 0.0]
+def test_words_that_look_like_features_colour_their_own_token():
+    """What a word is called says nothing about where it stands."""
+    words = ["a|w[2]=b", "c", "d"]
+    tagger = Tagger("perceptron", features=["w[0]"]).fit(
+        [words, words[::-1]] * 3, [["X", "Y", "Y"], ["Y", "Y", "X"]] * 3
+    )
+    one = tagger.explain(words, token=0).decisions[0]
+    assert "w[0]=a|w[2]=b" in {c.name for c in one.contributions}
+    by_word = token_evidence(one, 3)
+    assert by_word[0] != 0
+    assert by_word[2] == 0
 
 
 def test_hashed_names_are_found_on_the_command_line(run, tmp_path):  # noqa: F811
@@ -215,41 +224,45 @@ def chains(draw):
     names, sums = tuple("ABC"[:Y]), summing(weights)
     outer_of = np.array([0, 1, 1][:Y] if draw(st.booleans()) else range(Y), np.int32)
     labels = LabelSet(tuple("XYZ"[: outer_of.max() + 1]), names, outer_of)
-    return ChainSentence(
+    scores = ChainScores(
         Chain(Y, order=order),
-        labels,
-        [f"w{t}" for t in range(T)],
         weights,
-        lambda t, places: [f"f{t}.{k}" for k in places.tolist()],
-        lambda kept: Parts(unary=sums(kept), **blocks),
+        lambda t, places: [(f"f{t}.{k}", (0,)) for k in places.tolist()],
+        lambda without, tokens: Parts(unary=sums(without, tokens), **blocks),
         chain_terms(names, blocks, T),
     )
+    words = [f"w{t}" for t in range(T)]
+    return scores, labels, words
 
 
 @settings(max_examples=80)
 @given(chains())
-def test_evidence_of_a_chain_agrees_with_the_enumeration_of_all_labellings(x):
-    potentials = x.scored({})
-    outer_of = x.labels.outer_of
+def test_evidence_of_a_chain_agrees_with_the_enumeration_of_all_labellings(drawn):
+    x, labels, words = drawn
+    every = slice(0, len(words))
+    potentials = x.scored({}, every)
+    outer_of = labels.outer_of
     scored = [
         (potentials.dot(x.chain.parts(potentials.shape, y)), tuple(outer_of[y].tolist()))
         for y in brute.labelings(x.chain, potentials)
     ]
     best = max(score for score, _ in scored)
     decided = outer_of[x.chain.argmax(potentials)]
-    for t, one in enumerate(chain_evidence(x, decided, Question())):
+    example = ChainExample(x, labels, words, decided)
+    for t, one in enumerate(explain(example, Question())):
         assert one.score == pytest.approx(best)
         rivals = [(score, y) for score, y in scored if y[t] != decided[t]]
         top = max(score for score, _ in rivals)
         assert one.rival_score == pytest.approx(top)
-        assert one.rival in {x.labels.outer[y[t]] for score, y in rivals if score == top}
+        assert one.rival in {labels.outer[y[t]] for score, y in rivals if score == top}
         assert one.shared + sum(c.weight for c in one.contributions) == pytest.approx(one.score)
         assert one.shared + sum(c.rival for c in one.contributions) == pytest.approx(one.rival_score)
         if one.without is not None:
-            kept = {u: np.ones(len(w), bool) for u, w in enumerate(x.weights)}
+            gone = {}
             for c in one.without.features:
                 u, k = (int(n) for n in c.name[1:].split("."))
                 assert u == c.place
-                kept[u][k] = False
-            now = outer_of[x.chain.argmax(x.scored(kept))][t]
-            assert x.labels.outer[now] == one.without.answer != one.answer
+                gone.setdefault(u, []).append(k)
+            without = {u: np.array(rows) for u, rows in gone.items()}
+            now = outer_of[x.chain.argmax(x.scored(without, every))][t]
+            assert labels.outer[now] == one.without.answer != one.answer

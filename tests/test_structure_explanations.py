@@ -13,7 +13,6 @@ from chaffinch.estimators.tag_lists import cross_validated_tag_lists
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, words_of
 from chaffinch.kernels import SubsetTreeKernel
 from chaffinch.model.candidates import CandidateList
-from chaffinch.model.evidence import Evidence
 from chaffinch.recipes.aligners import ALIGNERS
 from chaffinch.recipes.parsers import PARSERS
 from chaffinch.recipes.pcfg import Pcfg
@@ -21,6 +20,7 @@ from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.structures import Parts
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explain import Evidence
 from commandline import Runner, run  # noqa: F401
 
 

@@ -6,7 +6,7 @@ import pytest
 from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model import chain_evidence
-from chaffinch.model.evidence import FEATURE, Evidence
+from chaffinch.model.evidence import FEATURE
 from chaffinch.model.segment_evidence import place as place_column
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
@@ -17,6 +17,7 @@ from chaffinch.structures import Parts
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import convert
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explain import Evidence
 
 WORDS = ["Anna", "lives", "in", "New", "York", "with", "Leo", "Marsh", "near", "Paris"]
 TAGS = {"Anna": "PER", "Leo": "PER", "Marsh": "PER", "New": "LOC", "York": "LOC", "Paris": "LOC"}
@@ -322,8 +323,10 @@ def test_what_a_model_finds_impossible_is_said_to_be_so():
     )
     tagger.fit([["a", "b"], ["a", "b"]], [["X", "Y"], ["X", "Y"]])
     (one, _) = tagger.explain(["a", "b"]).decisions
-    assert (one.rival, one.note) == (None, "No labelling with another label is possible here.")
-    with pytest.raises(DataError, match="every labelling of this sentence impossible"):
+    assert (one.rival, one.note) == (None, "No other label is allowed at this token.")
+    with pytest.raises(
+        DataError, match="rules out every labelling of this sentence, so there is nothing to explain"
+    ):
         tagger.explain(["b", "a"])
 
 

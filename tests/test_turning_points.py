@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.model.evidence import turning_point
+from chaffinch.trust.explain import turning_point
 
 
 @given(st.lists(st.sampled_from("AAAB"), max_size=40), st.floats(-5, 50))

@@ -10,9 +10,11 @@ from chaffinch.estimators.persistent import Persistent
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
+from chaffinch.model.evidence import Question
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.aligners import ALIGNERS, DEFAULT_ALIGNER, AlignmentTask
 from chaffinch.structures.matching import Link, Links
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
 
@@ -88,7 +90,7 @@ class Aligner(Persistent[AlignerModel]):
         [('house 2-2 maison', 'linked')]
         """
         _check([pair])
-        decisions = tuple(self._fitted().evidence(pair, link))
+        decisions = tuple(explain(self._fitted().example(pair, link), Question()))
         source = f"{' '.join(pair[0])} | {' '.join(pair[1])}"
         answer = " ".join(f"{i + 1}-{j + 1}" for i, j in sorted(self.predict([pair])[0]))
         return Explanation(ALIGNERS.by_config(self.config_).name, source, (), answer, decisions)

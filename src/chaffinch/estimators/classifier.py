@@ -31,6 +31,7 @@ from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes
 from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.incremental import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
 # Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
@@ -182,10 +183,10 @@ class Classifier(Persistent[Any]):
         """
         model = self._fitted()
         X = self._documents(document if getattr(document, "ndim", 1) == 2 else [document])
+        question = Question(against=None if against is None else str(against))
+        asked = Question() if model.several else question
         decisions = tuple(
-            model.evidence(
-                X, beside, Question(against=None if against is None else str(against)), self.threads
-            )
+            one for x in model.examples(X, beside, question, self.threads) for one in explain(x, asked)
         )
         source = document if isinstance(document, str) else _in_words(document)
         answer = ", ".join(str(one.answer) for one in decisions if one.subject == DOCUMENT)

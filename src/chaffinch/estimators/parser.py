@@ -8,11 +8,13 @@ from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.evaluate.trees import score_trees
+from chaffinch.model.evidence import Question
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.parsing_task import ParsingTask
 from chaffinch.text.document import Document, Tree
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
 Trees = Sequence[Tree | str | Document]
@@ -89,7 +91,8 @@ class Parser(Persistent[ParsingModel]):
         '(S (NP (DT a) (NN fox)) (VP (VBZ eats)))'
         """
         (sentence,) = sentences_of([words])
-        decisions = tuple(self._fitted().evidence(sentence, self.threads))
+        examples = self._fitted().examples(sentence, self.threads)
+        decisions = tuple(one for x in examples for one in explain(x, Question()))
         recipe, shown = PARSERS.by_config(self.config_).name, tuple(sentence.words)
         return Explanation(recipe, " ".join(shown), shown, self.brackets([words])[0], decisions)
 

@@ -17,7 +17,6 @@ from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.lists import ListExamples
 from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Problem
-from chaffinch.model.candidate_evidence import candidate_evidence
 from chaffinch.model.candidates import (
     CandidateFeatures,
     CandidateList,
@@ -26,7 +25,8 @@ from chaffinch.model.candidates import (
     NamingFeatures,
     TagCandidates,
 )
-from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE
+from chaffinch.model.choice_evidence import candidate_example
+from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE, Question
 from chaffinch.model.objects import shown
 from chaffinch.model.reranker_parts import (
     CONSENSUS,
@@ -46,6 +46,7 @@ from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
 from chaffinch.scorers.kernel_lists import KernelLists
 from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.text.document import Tree
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
 TASK = "reranker"
@@ -175,7 +176,7 @@ class Reranker(SklearnParams):
         lines = [_in_words(y) for y in one.candidates]
         kind = FEATURE if self.kernel is None else EXAMPLE
         kinds = [CONSTANT if name in BASE_NAMES else kind for name in names]
-        found = candidate_evidence(lines, names, values, w, scores, kinds, against)
+        (found,) = explain(candidate_example(lines, names, values, w, scores, kinds, against), Question())
         return Explanation(
             RERANKERS.by_config(self.config_).name, _in_words(one.x), (), found.answer, (found,)
         )

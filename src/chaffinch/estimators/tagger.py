@@ -21,6 +21,7 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
 
@@ -187,12 +188,12 @@ class Tagger(Persistent[TaggingModel]):
         """The same for each sentence, or ``which`` of them, read with the others around it."""
         model, table = self._fitted(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
-        every, predicted = table.lists(WORD), self.predict(table)
+        every = table.lists(WORD)
         asked = list(range(len(every)) if which is None else which)
         found = []
-        for n, decisions in zip(asked, model.evidence(table, asked, question, self.threads), strict=True):
-            words, pairs = every[n], zip(every[n], predicted[n], strict=True)
-            answer = " ".join(f"{word}/{label}" for word, label in pairs)
+        for n, tagged in zip(asked, model.examples(table, asked, question, self.threads), strict=True):
+            words, decisions = every[n], (one for x in tagged.examples for one in explain(x, question))
+            answer = " ".join(f"{word}/{label}" for word, label in zip(words, tagged.labels, strict=True))
             found.append(Explanation(recipe, " ".join(words), tuple(words), answer, tuple(decisions)))
         return found
 

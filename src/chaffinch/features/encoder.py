@@ -155,6 +155,24 @@ class FeatureEncoder:
         """The names of features, such as ``w[-1]=the|w[0]=dog``."""
         return self._fitted()[0].feature_names(np.ascontiguousarray(ids, dtype=np.int32))
 
+    def offsets(self, ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
+        """The tokens that features see, counted from their own; of a window, all that it looks at.
+
+        >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[1]", "bias"])
+        >>> _ = encoder.fit(TokenTable.from_lists({"w": [["tea"]]}))
+        >>> dict(zip(encoder.names(range(3)), encoder.offsets(np.arange(3)), strict=True))
+        {'w[0]=tea': (0,), 'w[-1]=<s>|w[1]=</s>': (-1, 1), 'bias': (0,)}
+        """
+        engine, plan = self._fitted()
+        seen = [tuple(sorted({a.offset for a in t.atoms})) or (0,) for t in plan.features.templates]
+        template = engine.state()[_INDEX.index("feature_template")]
+        return [seen[k] for k in template[ids].tolist()]
+
+    def observation_offsets(self) -> list[tuple[int, ...]]:
+        """The tokens that each label template observes, counted from its own; its own if it observes none."""
+        labelled = [t for t in self._fitted()[1].features.templates if t.label_offsets]
+        return [tuple(sorted({a.offset for a in t.observed})) or (0,) for t in labelled]
+
     def observation_name(self, label_template: int, observation: int) -> str:
         """The observed part of a label template, such as ``stem[0]=chop``."""
         return self._fitted()[0].observation_name(label_template, observation)

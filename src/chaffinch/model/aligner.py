@@ -7,10 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
-from chaffinch.model.alignment_evidence import PairScores, alignment_evidence
+from chaffinch.model.alignment_evidence import MatchingExample
 from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair, stem
-from chaffinch.model.evidence import Evidence
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.scorers import FeatureScorer
@@ -42,10 +41,10 @@ class AlignerModel:
         p = self.scorer.potentials(self.features(pair))
         return np.asarray(p["edge"] - p["source"][:, None] - p["target"][None, :])
 
-    def evidence(self, pair: Pair, link: Link | None) -> list[Evidence]:
-        """Why words were linked: features of links and of lone words. link: one to ask about; None: all found."""
-        x = PairScores(pair, self.features(pair), self.scorer.w, self.feature_names(), self.structure, _plain)
-        return alignment_evidence(x, link)
+    def example(self, pair: Pair, link: Link | None) -> MatchingExample:
+        """What explains links: features of links and of lone words. link: one to ask about; None: all found."""
+        names, plain = self.feature_names(), _plain
+        return MatchingExample(pair, self.features(pair), self.scorer.w, names, self.structure, plain, link)
 
     def feature_names(self) -> list[str]:
         """The names of the features, in the order of their weights."""

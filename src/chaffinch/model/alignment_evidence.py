@@ -1,7 +1,8 @@
-"""Why two words were linked, or were not: the best matching against the best that says the opposite of this link."""
+"""Links to be explained: the best matching against the best that says the opposite of a link."""
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.associations import Pair
-from chaffinch.model.evidence import Contribution, Evidence, Removal, turning_point
+from chaffinch.model.evidence import HERE, Columns, Decision, Example, Features, Question, Without
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 from chaffinch.structures.matching import Link, Links
@@ -18,164 +19,141 @@ LINKED, UNLINKED = "linked", "unlinked"
 SURE = 1e6  # added to a link that must be there
 KINDS = ("edge", "more_source", "more_target")
 
-Part = tuple[str, int]  # its block and its place there
+
+@dataclass(frozen=True)
+class MatchingPotentials:
+    """Those of a sentence pair; wanted: whether a link has to be there or must not be."""
+
+    parts: Parts
+    link: Link | None = None
+    wanted: bool = False
 
 
 @dataclass(frozen=True, eq=False)
-class PairScores:
+class MatchingExample(Example[MatchingPotentials, Any]):
     """One sentence pair: its parts with their features, the weights, and the search.
 
     structure: with ``argmax`` and ``parts``   plain: links without their kind
+    link:      the one that is asked about; None: all that were found
     """
 
     pair: Pair
-    features: PartFeatures
+    parts: PartFeatures
     w: NDArray[np.float64]
     names: Sequence[str]
     structure: Any
     plain: Callable[[Any], Links]
+    link: Link | None
 
-    def potentials(self, gone: Iterable[tuple[Part, int]] = ()) -> Parts:
-        """w . phi of every part; ``gone`` are features of parts that are left out."""
-        blocks = {}
-        for name, rows in self.features.rows.items():
-            sums = np.zeros(len(rows.ptr) - 1)
-            np.add.at(
-                sums, np.repeat(np.arange(len(sums)), np.diff(rows.ptr)), self.w[rows.ids] * rows.values
+    @cached_property
+    def answer(self) -> Any:
+        """The best matching."""
+        return self.structure.argmax(self._potentials)
+
+    @cached_property
+    def features(self) -> list[Features]:
+        """Those of each part, block after block."""
+        found = []
+        for block, rows in self.parts.rows.items():
+            for at, (a, b) in enumerate(zip(rows.ptr[:-1].tolist(), rows.ptr[1:].tolist(), strict=True)):
+                ids, values = rows.ids[a:b], np.asarray(rows.values[a:b], np.float64)
+                found.append(
+                    Features(
+                        np.asarray(self.w[ids], np.float64)[:, None],
+                        lambda chosen, block=block, at=at, ids=ids: [  # type: ignore[misc]
+                            (f"{self._part_name(block, at)}: {self.names[f]}", HERE)
+                            for f in ids[chosen].tolist()
+                        ],
+                        values=values[:, None],
+                    )
+                )
+        return found
+
+    def decisions(self, question: Question) -> Iterator[Decision]:
+        """The links that are asked about, found or not."""
+        n, m = self.parts.shape["edge"]
+        if self.link is not None and not (0 <= self.link[0] < n and 0 <= self.link[1] < m):
+            raise DataError(
+                f"there is no link {self.link[0] + 1}-{self.link[1] + 1} between {n} and {m} words"
             )
-            blocks[name] = sums.reshape(self.features.shape[name])
-        for (name, part), k in gone:
-            rows = self.features.rows[name]
-            at = rows.ptr[part] + k
-            blocks[name].reshape(-1)[part] -= self.w[rows.ids[at]] * rows.values[at]
-        return Parts(**blocks)
+        for link in sorted(self.plain(self.answer)) if self.link is None else [self.link]:
+            yield Decision(self._link_name(link), link)
+
+    def potentials(self, without: Without) -> MatchingPotentials:
+        """w . phi of every part."""
+        blocks, first = {}, 0
+        for name, rows in self.parts.rows.items():
+            size = len(rows.ptr) - 1
+            sums = np.array([group.sums[0] for group in self.features[first : first + size]], np.float64)
+            for g, gone in without.items():
+                if first <= g < first + size:
+                    sums[g - first] = self.features[g].without(gone)[0]
+            blocks[name] = sums.reshape(self.parts.shape[name])
+            first += size
+        return MatchingPotentials(Parts(**blocks))
+
+    def forbid(
+        self, potentials: MatchingPotentials, decision: Decision, against: str | None
+    ) -> MatchingPotentials:
+        """The link if it was found; else it is forced."""
+        return replace(potentials, link=decision.key, wanted=decision.key not in self.plain(self.answer))
+
+    def best(self, potentials: MatchingPotentials) -> Any:
+        """The best matching, or the best of whatever kind that has the link."""
+        parts, link = potentials.parts, potentials.link
+        if link is None:
+            return self.structure.argmax(parts)
+        kinds = [kind for kind in KINDS if kind in parts]
+        if not potentials.wanted:
+            return self.structure.argmax(_changed(parts, kinds, link, -np.inf))
+        forced = [self.structure.argmax(_changed(parts, [kind], link, SURE)) for kind in kinds]
+        found = [y for y in forced if link in self.plain(y)]
+        return found[max(range(len(found)), key=lambda n: (self.score(found[n]), n))]
+
+    def score(self, y: Any) -> float:
+        """The sum of its parts."""
+        return self._potentials.dot(self.structure.parts(self._potentials.shape, y))
+
+    def columns(self, y: Any) -> Columns:
+        """Whether it has each part."""
+        indicator = self.structure.parts(self._potentials.shape, y)
+        found = [np.where(indicator[name].reshape(-1) != 0, 0, -1) for name in self.parts.rows]
+        return np.concatenate(found).astype(np.int64)
+
+    def said(self, y: Any, decision: Decision) -> str:
+        """Whether the link is there."""
+        return LINKED if decision.key in self.plain(y) else UNLINKED
+
+    def described(self, rival: Any, decision: Decision) -> str:
+        """Also its own links that the answer has not, if it has not the link in question."""
+        said = self.said(rival, decision)
+        own = sorted(self.plain(rival) - self.plain(self.answer))
+        instead = f" but {', '.join(map(self._link_name, own))}" if own and said == UNLINKED else ""
+        return said + instead
+
+    def spelt(self, y: Any) -> tuple[str, ...]:
+        """All links, counted from 1."""
+        return tuple(f"{i + 1}-{j + 1}" for i, j in sorted(self.plain(y)))
+
+    @cached_property
+    def _potentials(self) -> Parts:
+        return self.potentials({}).parts
+
+    def _part_name(self, block: str, at: int) -> str:
+        e, f = self.pair
+        if block in ("source", "target"):
+            return f"{(e if block == 'source' else f)[at]} {at + 1} alone"
+        return self._link_name(divmod(at, len(f)))
+
+    def _link_name(self, link: Link) -> str:
+        """Both words, and their places: a word may come twice."""
+        i, j = link
+        return f"{self.pair[0][i]} {i + 1}-{j + 1} {self.pair[1][j]}"
 
 
-def alignment_evidence(x: PairScores, link: Link | None) -> list[Evidence]:
-    """The evidence for each link that was found, or for the one that is asked about, found or not."""
-    potentials = x.potentials()
-    y = x.structure.argmax(potentials)
-    found = x.plain(y)
-    n, m = x.features.shape["edge"]
-    if link is not None and not (0 <= link[0] < n and 0 <= link[1] < m):
-        raise DataError(f"there is no link {link[0] + 1}-{link[1] + 1} between {n} and {m} words")
-    return [_of_link(x, potentials, y, one) for one in (sorted(found) if link is None else [link])]
-
-
-def _of_link(x: PairScores, potentials: Parts, y: Any, link: Link) -> Evidence:
-    there = link in x.plain(y)
-    rival = _without(x, potentials, link) if there else _with(x, potentials, link)
-    mine, theirs = _parts(x, potentials, y), _parts(x, potentials, rival)
-    shared = sum(float(_block(potentials, part)) for part in mine & theirs)
-    contributions = [c for part in sorted(mine - theirs) for c in _of_part(x, part, 1.0)]
-    contributions += [c for part in sorted(theirs - mine) for c in _of_part(x, part, 0.0)]
-    score, other = _score(x, potentials, y), _score(x, potentials, rival)
-    return Evidence(
-        subject=_link_name(x, link),
-        answer=LINKED if there else UNLINKED,
-        score=score,
-        contributions=tuple(contributions),
-        rival=_differently(x, y, rival, UNLINKED if there else LINKED),
-        rival_score=other,
-        shared=shared,
-        without=_removal(x, sorted(mine - theirs), link, there, score - other),
-        whole=(_spelt(x, y), _spelt(x, rival)),
-    )
-
-
-def _without(x: PairScores, potentials: Parts, link: Link) -> Any:
-    """The best matching that has not this link."""
-    blocks = {name: block.copy() for name, block in potentials.items()}
-    for kind in (name for name in KINDS if name in blocks):
-        blocks[kind][link] = -np.inf
-    return x.structure.argmax(Parts(**blocks))
-
-
-def _with(x: PairScores, potentials: Parts, link: Link) -> Any:
-    """The best matching that has it, of whatever kind."""
-    found: list[tuple[float, int, Any]] = []
-    for kind in (name for name in KINDS if name in potentials):
-        blocks = {name: block.copy() for name, block in potentials.items()}
-        blocks[kind][link] += SURE
-        y = x.structure.argmax(Parts(**blocks))
-        if link in x.plain(y):
-            found.append((_score(x, potentials, y), len(found), y))
-    return max(found, key=lambda one: one[:2])[2]
-
-
-def _removal(x: PairScores, parts: Sequence[Part], link: Link, there: bool, margin: float) -> Removal | None:
-    """Features of the answer's own parts left out, the most telling first, until the link is gone or has come."""
-    telling = sorted(
-        (
-            (-float(x.w[f] * v), part, k)
-            for part in parts
-            for k, (f, v) in enumerate(_row(x, part))
-            if x.w[f] * v > 0
-        )
-    )
-
-    def linked_without(n: int) -> bool:
-        gone = [(part, k) for _, part, k in telling[:n]]
-        return link in x.plain(x.structure.argmax(x.potentials(gone)))
-
-    found = turning_point([-lead for lead, *_ in telling], margin, there, linked_without)
-    if found is None:
-        return None
-    removed = tuple(_of_part(x, part, 1.0)[k] for _, part, k in telling[: found[0]])
-    return Removal(removed, UNLINKED if there else LINKED)
-
-
-def _of_part(x: PairScores, part: Part, side: float) -> list[Contribution]:
-    """The features of a part that the answer has (1) or the rival (0)."""
-    name = _part_name(x, part)
-    return [
-        Contribution(
-            f"{name}: {x.names[f]}", side * float(x.w[f]) + 0.0, (1 - side) * float(x.w[f]) + 0.0, float(v)
-        )
-        for f, v in _row(x, part)
-    ]
-
-
-def _row(x: PairScores, part: Part) -> list[tuple[int, float]]:
-    rows = x.features.rows[part[0]]
-    here = slice(rows.ptr[part[1]], rows.ptr[part[1] + 1])
-    return list(zip(rows.ids[here].tolist(), rows.values[here].tolist(), strict=True))
-
-
-def _part_name(x: PairScores, part: Part) -> str:
-    block, at = part
-    e, f = x.pair
-    if block in ("source", "target"):
-        return f"{(e if block == 'source' else f)[at]} {at + 1} alone"
-    return _link_name(x, divmod(at, len(f)))
-
-
-def _link_name(x: PairScores, link: Link) -> str:
-    """Both words, and their places: a word may come twice."""
-    i, j = link
-    return f"{x.pair[0][i]} {i + 1}-{j + 1} {x.pair[1][j]}"
-
-
-def _parts(x: PairScores, potentials: Parts, y: Any) -> set[Part]:
-    indicator = x.structure.parts(potentials.shape, y)
-    return {
-        (name, at) for name, block in indicator.items() for at in np.flatnonzero(block.reshape(-1)).tolist()
-    }
-
-
-def _block(potentials: Parts, part: Part) -> float:
-    return float(potentials[part[0]].reshape(-1)[part[1]])
-
-
-def _score(x: PairScores, potentials: Parts, y: Any) -> float:
-    return potentials.dot(x.structure.parts(potentials.shape, y))
-
-
-def _differently(x: PairScores, y: Any, rival: Any, what: str) -> str:
-    """What the rival says instead: its own links that the answer has not."""
-    own = sorted(x.plain(rival) - x.plain(y))
-    return what + (f" but {', '.join(_link_name(x, one) for one in own)}" if own and what == UNLINKED else "")
-
-
-def _spelt(x: PairScores, y: Any) -> tuple[str, ...]:
-    return tuple(f"{i + 1}-{j + 1}" for i, j in sorted(x.plain(y)))
+def _changed(parts: Parts, kinds: Sequence[str], link: Link, more: float) -> Parts:
+    """With something added to a link of some kinds."""
+    blocks = {name: block.copy() if name in kinds else block for name, block in parts.items()}
+    for kind in kinds:
+        blocks[kind][link] += more
+    return Parts(**blocks)

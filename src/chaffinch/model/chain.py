@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.model.chain_evidence import chains_evidence
+from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.encoders import Encoder
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.encoders import Encoder, Rows
+from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
     Additive,
@@ -57,13 +57,16 @@ class ChainModel:
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """Viterbi."""
+        return self.decode_rows(table.ptr, self.encoder.rows(table, threads), threads)
+
+    def decode_rows(self, ptr: NDArray[np.int64], rows: Rows, threads: int) -> NDArray[np.int32]:
+        """The same for tokens that are encoded; ptr: the bounds of sentences."""
         if (native := self.source.native) is not None:
-            rows = self.encoder.rows(table, threads)
-            return self.labels.outer_of[native.tag(table.ptr, rows.ptr, rows.ids, threads)]
+            return self.labels.outer_of[native.tag(ptr, rows.ptr, rows.ids, threads)]
         chain = self._chain()
         found = [
             chain.viterbi_batch(parts, bounds, threads=threads)[0]
-            for parts, bounds in self.potentials(table, threads)
+            for parts, bounds in self.source.blocks(rows, ptr, threads)
         ]
         return self.labels.outer_of[np.concatenate([np.zeros(0, np.int32), *found])]
 
@@ -141,13 +144,11 @@ class ChainModel:
         tried = self.source.native.states(table.ptr, rows.ptr, rows.ids, threads)
         return tried / max(table.n_tokens, 1)
 
-    def evidence(
+    def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    ) -> Iterator[TaggedSentence]:
         """Features, and labels that follow one another."""
-        return chains_evidence(
-            self, lambda found: self.source.sentence(found, self.labels), table, which, question, threads
-        )
+        return chain_examples(self, self.source.sentence, table, which, threads)
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

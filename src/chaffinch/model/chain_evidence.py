@@ -1,12 +1,11 @@
-"""Why a chain gave a token its label: the best labelling against the best that has another label there.
+"""Chains to be explained: the best labelling against the best that has another label at a token.
 
-    score(y) - score(y') = sum over the parts of y or y' that are not parts of both
-
-Features of tokens that are labelled alike either way, and pairs of labels that both have, are summed up as shared.
+score(y) - score(y') = sum over the parts of y or y' that are not parts of both
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -14,29 +13,55 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.chain_messages import ChainMessages
-from chaffinch.model.encoders import Encoder, TokenFeatures, token_features
+from chaffinch.model.encoders import Encoder, Rows, TokenFeatures, token_features
 from chaffinch.model.evidence import (
-    REST,
-    Contribution,
-    Evidence,
+    HERE,
+    Columns,
+    Decision,
+    Example,
+    Features,
+    Named,
+    Offsets,
     Question,
-    Removal,
+    TaggedSentence,
     Term,
-    told_apart,
-    turning_point,
+    Without,
 )
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
-Kept = Mapping[int, NDArray[np.bool_]]  # which features some tokens keep; the others keep all
 Labels = NDArray[np.int32]
+Weights = Sequence[NDArray[np.float64]]
+Scored = Callable[[Without, slice], Parts]
+LabelTerms = Callable[[Sequence[int], int], Iterable[tuple[str, float] | tuple[str, float, Offsets]]]
 START, END = "start", "end"
 LONG = 64  # tokens from which on a sentence is not read as a whole for each of them
 MOST = 1000  # features of a token that are listed one by one
 
 
-class DecodingModel(Protocol):
+@dataclass(frozen=True, eq=False)
+class ChainScores:
+    """How a chain scores one sentence.
+
+    weights: of each token, float64 [features, Y]
+    names:   names and offsets of features, given the token and their rows in its weights
+    scored:  the potentials of a slice of the tokens, with some features removed
+    terms:   what labels add at position t, given all labels: names, weights and offsets if not (0,)
+    whole:   every potential that pruning left out put back; None if nothing is pruned
+    fixed:   features cannot be removed one by one
+    """
+
+    chain: Chain
+    weights: Weights
+    names: Callable[[int, NDArray[np.int64]], Sequence[Named]]
+    scored: Scored
+    terms: LabelTerms
+    whole: Callable[[], Parts] | None = None
+    fixed: bool = False
+
+
+class ExplainedChain(Protocol):
     """A chain model: its encoder, and the labels that it gives."""
 
     @property
@@ -44,279 +69,234 @@ class DecodingModel(Protocol):
         """Tokens to features."""
         ...
 
-    def decode(self, table: TokenTable, threads: int) -> Labels:
-        """The outer label of every token."""
+    @property
+    def labels(self) -> LabelSet:
+        """The labels."""
+        ...
+
+    def decode_rows(self, ptr: NDArray[np.int64], rows: Rows, threads: int) -> Labels:
+        """The outer label of every token; ptr: the bounds of sentences."""
         ...
 
 
-@dataclass(frozen=True, eq=False)
-class ChainSentence:
-    """One sentence as a chain scores it.
-
-    weights: of each token, float64 [features, Y]
-    names:   what features are called, given the token and their places in its weights
-    scored:  the potentials, given which features are kept
-    terms:   what labels add at position t, given all labels: name -> weight
-    whole:   every potential that pruning left out put back; None where nothing is pruned
-    fixed:   features do not add up by themselves, so that leaving some out means nothing
-    """
-
-    chain: Chain
-    labels: LabelSet
-    words: Sequence[str]
-    weights: Sequence[NDArray[np.float64]]
-    names: Callable[[int, NDArray[np.int64]], list[str]]
-    scored: Callable[[Kept], Parts]
-    terms: Callable[[Sequence[int], int], Mapping[str, float]]
-    whole: Callable[[], Parts] | None = None
-    fixed: bool = False
-
-    def label_terms(self, y: Sequence[int], t: int) -> list[Term]:
-        """What labels add at position t."""
-        return [Term(name, weight, t) for name, weight in self.terms(y, t).items()]
-
-
-class _Answer:
-    """The labelling that the model gave, with what each token adds to its score.
-
-    messages: what is best around any stretch of it, where it is long
-    """
-
-    def __init__(self, x: ChainSentence, y: Labels, potentials: Parts) -> None:
-        self.y = y
-        short = len(y) < LONG or x.chain.order > 1 or x.whole is not None
-        self.messages = None if short else ChainMessages(potentials)
-        mine = y.tolist()
-        self.features = np.array([w[:, k].sum() for w, k in zip(x.weights, mine, strict=True)])
-        self.terms = [x.label_terms(mine, t) for t in range(len(mine))]
-        self.labels = np.array([sum(term.weight for term in terms) for terms in self.terms])
-
-
-def chains_evidence(
-    model: DecodingModel,
-    sentence: Callable[[TokenFeatures], ChainSentence],
+def chain_examples(
+    model: ExplainedChain,
+    scores: Callable[[TokenFeatures, LabelSet], ChainScores],
     table: TokenTable,
     which: Sequence[int],
-    question: Question,
     threads: int,
-) -> list[list[Evidence]]:
-    """The evidence of some sentences of a table; sentence: how the model scores one."""
-    decided = model.decode(table, threads)
-    return [
-        chain_evidence(sentence(found), decided[found.tokens], question)
-        for found in token_features(model.encoder, table, which, threads)
-    ]
-
-
-def chain_evidence(x: ChainSentence, decided: Labels, question: Question) -> list[Evidence]:
-    """The evidence for each token that is asked about.
-
-    decided: the outer labels that the model gave [T]
-    """
-    asked = question.checked(x.labels.outer).tokens(len(x.words))
-    if not len(x.words):
-        return []
-    potentials = x.scored({})
-    outer_of = x.labels.outer_of
-    try:
-        y = x.chain.argmax(potentials, allowed=outer_of[None, :] == decided[:, None])
-    except DataError:
-        raise DataError(
-            "the model finds every labelling of this sentence impossible, so no score is there to be explained"
-        ) from None
-    p = x.labels.collapsed(x.chain.logsum(potentials)[1]["unary"])
-    answer, found = _Answer(x, y, potentials), []
-    for t in asked:
-        if question.is_answer(x.labels.outer[decided[t]], t, x.words[t]):
-            continue
-        found.append(_of_token(x, potentials, answer, p, t, question.against))
-    return found
-
-
-def _of_token(
-    x: ChainSentence,
-    potentials: Parts,
-    answer: _Answer,
-    p: NDArray[np.floating],
-    t: int,
-    against: str | None,
-) -> Evidence:
-    y, outer, outer_of = answer.y, x.labels.outer, x.labels.outer_of
-    given = int(outer_of[y[t]])
-    rival, scores, note = _rival(x, potentials, answer, t, against)
-    score, other = _score(x.chain, potentials, y), None if rival is None else _score(x.chain, scores, rival)
-    contributions, shared = _contributions(x, answer, rival, t)
-    return Evidence(
-        subject=x.words[t],
-        answer=outer[given],
-        score=score,
-        contributions=tuple(contributions),
-        rival=None if rival is None else outer[outer_of[rival[t]]],
-        rival_score=other,
-        shared=shared,
-        probability=float(p[t, given]),
-        rival_probability=None if rival is None else float(p[t, outer_of[rival[t]]]),
-        place=t,
-        without=None
-        if rival is None or other is None or x.fixed
-        else _removal(x, answer, rival, t, score - other),
-        note=note,
-        whole=None if rival is None else (_spelt(x.labels, y), _spelt(x.labels, rival)),
-    )
-
-
-def _rival(
-    x: ChainSentence, potentials: Parts, answer: _Answer, t: int, against: str | None
-) -> tuple[Labels | None, Parts, str]:
-    """The best labelling with another label at t, the potentials that it was found under, and a remark."""
-    y, outer_of = answer.y, x.labels.outer_of
-    here = outer_of != outer_of[y[t]] if against is None else outer_of == x.labels.outer.index(against)
-    what = "another label" if against is None else f"the label {against}"
-    none = f"No labelling with {what} is possible here."
-    if answer.messages is not None:
-        found = answer.messages.with_label(y, t, here)
-        return found, potentials, none if found is None else ""
-    allowed = np.ones((len(y), x.chain.Y), bool)
-    allowed[t] = here
-    try:
-        return x.chain.argmax(potentials, allowed=allowed), potentials, ""
-    except DataError:
-        pass
-    if x.whole is not None:
-        every = x.whole()
-        try:
-            return (
-                x.chain.argmax(every, allowed=allowed),
-                every,
-                "The model did not try the other label here.",
-            )
-        except DataError:
-            pass
-    return None, potentials, none
-
-
-def _contributions(
-    x: ChainSentence, answer: _Answer, rival: Labels | None, t: int
-) -> tuple[list[Contribution], float]:
-    """What tells two labellings apart, and the sum of what they share; without a rival, what token t adds."""
-    mine = answer.y.tolist()
-    if rival is None:
-        apart, none = told_apart(answer.terms[t], [])
-        others = np.arange(len(mine)) != t
-        shared = float(answer.features[others].sum() + answer.labels[others].sum())
-        return _features(x, t, mine[t], None) + apart, shared + none
-    theirs, differ = rival.tolist(), answer.y != rival
-    found = [c for u in np.flatnonzero(differ).tolist() for c in _features(x, u, mine[u], theirs[u])]
-    seen = differ.copy()  # where a label, or one that it is seen together with, differs
-    for back in range(1, x.chain.order + 1):
-        seen[back:] |= differ[:-back]
-    places = np.flatnonzero(seen).tolist()
-    apart, alike = told_apart(
-        [term for u in places for term in answer.terms[u]],
-        [term for u in places for term in x.label_terms(theirs, u)],
-    )
-    shared = float(answer.features[~differ].sum() + answer.labels[~seen].sum())
-    return found + apart, shared + alike
-
-
-def _features(x: ChainSentence, t: int, mine: int, theirs: int | None) -> list[Contribution]:
-    """The features of a token; of very many the strongest, and the rest as one."""
-    w = x.weights[t]
-    here, there = w[:, mine], np.zeros(len(w)) if theirs is None else w[:, theirs]
-    order = np.argsort(-np.abs(here - there), kind="stable")
-    chosen = np.sort(order[:MOST])
-    found = [
-        Contribution(name, a, b, place=t)
-        for name, a, b in zip(x.names(t, chosen), here[chosen].tolist(), there[chosen].tolist(), strict=True)
-        if a or b
-    ]
-    rest = order[MOST:]
-    if len(rest):
-        sums = float(here[rest].sum()), float(there[rest].sum())
-        found.append(Contribution(f"{len(rest):,} others", *sums, kind=REST, place=t))
-    return found
-
-
-def _removal(x: ChainSentence, answer: _Answer, rival: Labels, t: int, margin: float) -> Removal | None:
-    """Features left out one after the other, the most telling first, until the token gets another label."""
-    y, outer_of = answer.y, x.labels.outer_of
-    differ = np.flatnonzero(y != rival)
-    telling = sorted(
-        (
-            (-float(lead[k]), u, k)
-            for u in differ.tolist()
-            for lead in [x.weights[u][:, y[u]] - x.weights[u][:, rival[u]]]
-            for k in np.flatnonzero(lead > 0).tolist()
-        ),
-    )
-
-    def label_without(n: int) -> int:
-        left: dict[int, NDArray[np.bool_]] = {}
-        for _, u, k in telling[:n]:
-            left.setdefault(u, np.ones(len(x.weights[u]), bool))[k] = False
-        potentials, at = x.scored(left), t
-        if answer.messages is not None:
-            first = max(int(differ[0]) - 1, 0)
-            potentials, at = answer.messages.stretch(potentials, first, int(differ[-1])), t - first
-        return int(outer_of[x.chain.argmax(potentials)[at]])
-
-    try:
-        found = turning_point([-lead for lead, *_ in telling], margin, int(outer_of[y[t]]), label_without)
-    except DataError:  # pruning left nothing that is possible
-        return None
-    if found is None:
-        return None
-    n, label = found
-    gone = tuple(
-        Contribution(
-            x.names(u, np.array([k]))[0],
-            float(x.weights[u][k, y[u]]),
-            float(x.weights[u][k, rival[u]]),
-            place=u,
+) -> Iterator[TaggedSentence]:
+    """Some sentences of a table, which is encoded once; scores: how the model scores one."""
+    rows = model.encoder.rows(table, threads)
+    decided = model.decode_rows(table.ptr, rows, threads)
+    for found in token_features(model.encoder, rows, table, which):
+        mine = decided[found.tokens]
+        made = (
+            [ChainExample(scores(found, model.labels), model.labels, found.words, mine)] if len(mine) else []
         )
-        for _, u, k in telling[:n]
-    )
-    return Removal(gone, x.labels.outer[label])
+        yield TaggedSentence([model.labels.outer[i] for i in mine.tolist()], made)
 
 
-def summing(weights: Sequence[NDArray[np.float64]]) -> Callable[[Kept], NDArray[np.float64]]:
-    """The sums of the kept features' weights [T, Y], as a function of what is kept."""
-    whole = np.stack([w.sum(axis=0) for w in weights]) if weights else np.zeros((0, 0))
+@dataclass(frozen=True)
+class ChainPotentials:
+    """Those of a sentence, and how they differ from the model's: searched as they are, or only where they changed.
 
-    def sums(kept: Kept) -> NDArray[np.float64]:
-        found = whole.copy()
-        for t, mask in kept.items():
-            found[t] = weights[t][mask].sum(axis=0)
+    removed: features     token, allowed: a token with the labels that it may have
+    whole:   put back what pruning left out
+    """
+
+    removed: Without
+    token: int | None = None
+    allowed: NDArray[np.bool_] | None = None
+    whole: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ChainExample(Example[ChainPotentials, Labels]):
+    """A sentence of a chain. decided: the outer labels that the model gave [T]."""
+
+    x: ChainScores
+    labels: LabelSet
+    words: Sequence[str]
+    decided: Labels
+
+    @property
+    def removable(self) -> bool:
+        """Unless features are multiplied with each other."""
+        return not self.x.fixed
+
+    @cached_property
+    def answer(self) -> Labels:
+        """The best labelling that looks from outside as the one that was given."""
+        allowed = self.labels.outer_of[None, :] == self.decided[:, None]
+        try:
+            return self.x.chain.argmax(self._potentials, allowed=allowed)
+        except DataError:
+            raise DataError(
+                "The model rules out every labelling of this sentence, so there is nothing to explain."
+            ) from None
+
+    @cached_property
+    def features(self) -> list[Features]:
+        """Those of each token."""
+        return [
+            Features(w, lambda rows, t=t: self.x.names(t, rows), t, most=MOST)  # type: ignore[misc]
+            for t, w in enumerate(self.x.weights)
+        ]
+
+    def decisions(self, question: Question) -> Iterator[Decision]:
+        """The tokens that are asked about."""
+        for t in question.checked(self.labels.outer).tokens(len(self.words)):
+            yield Decision(self.words[t], place=t)
+
+    def potentials(self, without: Without) -> ChainPotentials:
+        """Made when they are searched."""
+        return ChainPotentials(without)
+
+    def forbid(self, potentials: ChainPotentials, decision: Decision, against: str | None) -> ChainPotentials:
+        """At one token."""
+        t, outer_of = decision.place, self.labels.outer_of
+        here = (
+            outer_of != self.decided[t] if against is None else outer_of == self.labels.outer.index(against)
+        )
+        return replace(potentials, token=t, allowed=here)
+
+    def best(self, potentials: ChainPotentials) -> Labels | None:
+        """Viterbi over all tokens, or if there are many over those that changed."""
+        p = potentials
+        try:
+            if self._messages is not None:
+                return self._in_stretch(p, self._messages)
+            every = self.x.whole() if p.whole and self.x.whole is not None else self._scored(p.removed)
+            mask = None
+            if p.token is not None and p.allowed is not None:
+                mask = np.ones((len(self.words), self.x.chain.Y), bool)
+                mask[p.token] = p.allowed
+            return self.x.chain.argmax(every, allowed=mask)
+        except DataError:
+            return None
+
+    def score(self, y: Labels) -> float:
+        """Also of labels that were not tried."""
+        potentials = self._potentials if self.x.whole is None else self.x.whole()
+        if self.x.chain.order > 1:
+            return potentials.dot(self.x.chain.parts(potentials.shape, y))
+        pair = potentials["pair"]
+        pairs = pair[y[:-1], y[1:]] if pair.ndim == 2 else pair[np.arange(len(y) - 1), y[:-1], y[1:]]
+        ends = sum(float(potentials[k][y[t]]) for k, t in (("start", 0), ("end", -1)) if k in potentials)
+        return float(potentials["unary"][np.arange(len(y)), y].sum() + pairs.sum()) + ends
+
+    def rival(self, decision: Decision, against: str | None) -> Labels | None:
+        """If pruning left no other label, the best of those that were not tried."""
+        asked = self.forbid(self.potentials({}), decision, against)
+        found = self.best(asked)
+        return self.best(replace(asked, whole=True)) if found is None and self.x.whole is not None else found
+
+    def columns(self, y: Labels) -> Columns:
+        """Labels."""
+        return y.astype(np.int64)
+
+    def near(self, changed: Columns) -> list[int]:
+        """The tokens whose own label, or one that it is scored together with, is another."""
+        after = {t + back for t in changed.tolist() for back in range(self.x.chain.order + 1)}
+        return sorted(t for t in after if t < len(self.words))
+
+    def terms(self, y: Labels, near: Sequence[int] | None) -> list[Term]:
+        """Pairs and triples of labels, and whatever else the model scores by them."""
+        labels = y.tolist()
+        return [
+            Term(name, weight, t, offsets=more[0] if more else HERE)
+            for t in (range(len(labels)) if near is None else near)
+            for name, weight, *more in self.x.terms(labels, t)
+        ]
+
+    def own(self, decision: Decision) -> Columns:
+        """The token itself."""
+        return np.array([decision.place], np.int64)
+
+    def said(self, y: Labels, decision: Decision) -> str:
+        """The outer label."""
+        assert decision.place is not None
+        return self.labels.outer[self.labels.outer_of[y[decision.place]]]
+
+    def probability(self, said: str, decision: Decision) -> float:
+        """By forward-backward."""
+        return float(self._p[decision.place, self.labels.outer.index(said)])
+
+    def spelt(self, y: Labels) -> tuple[str, ...]:
+        """All labels."""
+        return tuple(self.labels.outer[i] for i in self.labels.outer_of[y].tolist())
+
+    def note(self, decision: Decision, rival: Labels | None, against: str | None) -> str:
+        """Whether the rival was tried at all."""
+        if rival is not None and self.x.whole is not None:
+            tried = np.isfinite(self._potentials["unary"][np.arange(len(self.words)), rival]).all()
+            return "" if tried else "The model did not try the other label here."
+        return super().note(decision, rival, against)
+
+    @cached_property
+    def _potentials(self) -> Parts:
+        return self._scored({})
+
+    @cached_property
+    def _p(self) -> NDArray[np.floating]:
+        return self.labels.collapsed(self.x.chain.logsum(self._potentials)[1]["unary"])
+
+    @cached_property
+    def _messages(self) -> ChainMessages | None:
+        """What is best around any stretch of a long sentence."""
+        short = len(self.words) < LONG or self.x.chain.order > 1 or self.x.whole is not None
+        return None if short else ChainMessages(self._potentials)
+
+    def _scored(self, without: Without) -> Parts:
+        return self.x.scored(without, slice(0, len(self.words)))
+
+    def _in_stretch(self, p: ChainPotentials, messages: ChainMessages) -> Labels:
+        """The best labelling, given that of the sentence as it is, by searching the tokens that changed."""
+        changed = [*p.removed, *([] if p.token is None else [p.token])]
+        y = self.answer
+        if not changed:
+            return y
+        # A pair may depend on the features of its second token: one token more is searched before.
+        first, last = max(min(changed) - 1, 0), max(changed)
+        parts = self.x.scored(p.removed, slice(first, last + 1))
+        unary = parts["unary"]
+        if p.token is not None and p.allowed is not None:
+            unary = unary.copy()
+            unary[p.token - first, ~p.allowed] = -np.inf
+        return messages.best(self.x.chain, Parts(unary=unary, pair=parts["pair"]), first, y)
+
+
+def summing(weights: Weights) -> Callable[[Without, slice], NDArray[np.float64]]:
+    """The sums of the features' weights [tokens, Y], without those that are removed, of a slice of the tokens."""
+    whole = np.stack([w.sum(axis=0) for w in weights]) if len(weights) else np.zeros((0, 0))
+
+    def sums(without: Without, tokens: slice) -> NDArray[np.float64]:
+        found = whole[tokens].copy()
+        for t, gone in without.items():
+            found[t - tokens.start] = np.delete(weights[t], gone, axis=0).sum(axis=0)
         return found
 
     return sums
 
 
-def _score(chain: Chain, potentials: Parts, y: Labels) -> float:
-    return potentials.dot(chain.parts(potentials.shape, y))
-
-
-def _spelt(labels: LabelSet, y: Labels) -> tuple[str, ...]:
-    return tuple(labels.outer[i] for i in labels.outer_of[y].tolist())
-
-
 def chain_terms(
     names: Sequence[str], blocks: Mapping[str, NDArray[np.floating]], T: int
-) -> Callable[[Sequence[int], int], dict[str, float]]:
+) -> Callable[[Sequence[int], int], list[tuple[str, float]]]:
     """What labels add under shared blocks ``start``, ``end``, ``pair``, ``triple``, ``first`` and ``last``.
 
     >>> terms = chain_terms(["A", "B"], {"start": np.array([1.0, 2.0]), "pair": np.eye(2)}, 2)
     >>> terms([1, 1], 0), terms([1, 1], 1)
-    ({'start → B': 2.0}, {'B → B': 1.0})
+    ([('start → B', 2.0)], [('B → B', 1.0)])
     """
 
-    def terms(y: Sequence[int], t: int) -> dict[str, float]:
+    def terms(y: Sequence[int], t: int) -> list[tuple[str, float]]:
         here = names[y[t]]
-        found: dict[str, float] = {}
+        found: list[tuple[str, float]] = []
 
         def add(block: str, name: str, *at: int) -> None:
             if block in blocks:
-                found[name] = float(blocks[block][at])
+                found.append((name, float(blocks[block][at])))
 
         if t == 0:
             add("start", f"{START} → {here}", y[0])

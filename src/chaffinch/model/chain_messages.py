@@ -7,21 +7,23 @@ after[t, y]  = the best of all labels after t, the pair that leaves y included
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.structures import Parts
+from chaffinch.structures import Chain, Parts
 
 
 class ChainMessages:
     """Those of a chain of order 1.
 
-    >>> chain = ChainMessages(Parts(unary=np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]), pair=np.eye(2)))
-    >>> chain.with_label(np.array([1, 1, 1], np.int32), 1, np.array([True, False]))
+    >>> messages = ChainMessages(Parts(unary=np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]), pair=np.eye(2)))
+    >>> changed = Parts(unary=np.array([[0.0, -np.inf]]), pair=np.eye(2))
+    >>> messages.best(Chain(2), changed, 1, np.array([1, 1, 1], np.int32))
     array([0, 0, 0], dtype=int32)
     """
 
     def __init__(self, potentials: Parts) -> None:
         self.unary = potentials["unary"]
         T, Y = self.unary.shape
-        self.pair = _pair(potentials, T, Y)
+        pair = potentials["pair"] if "pair" in potentials else np.zeros((Y, Y))
+        self.pair = pair if pair.ndim == 3 else np.broadcast_to(pair, (T - 1, Y, Y))
         self.before, self.after = np.zeros((T, Y)), np.zeros((T, Y))
         if "start" in potentials:
             self.before[0] = potentials["start"]
@@ -34,37 +36,25 @@ class ChainMessages:
             begins = self.unary[t + 1] + self.after[t + 1]
             self.after[t] = (self.pair[t] + begins).max(axis=1)
 
-    def with_label(
-        self, y: NDArray[np.int32], t: int, allowed: NDArray[np.bool_]
-    ) -> NDArray[np.int32] | None:
-        """The best labelling that has one of these labels at t, given y, the best of all; None where there is none."""
-        best = np.where(allowed, self.before[t] + self.unary[t] + self.after[t], -np.inf)
-        if not np.isfinite(best.max()):
-            return None
+    def best(self, chain: Chain, changed: Parts, first: int, y: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The best labelling of potentials that changed on a stretch from ``first`` on and nowhere else.
+
+        changed: the potentials of the stretch   y: the best labelling before the change
+        DataError if no labelling is possible
+        """
+        last = first + len(changed["unary"]) - 1
+        blocks = {"unary": changed["unary"], "start": self.before[first], "end": self.after[last]}
+        if "pair" in changed:
+            blocks["pair"] = np.ascontiguousarray(changed["pair"])
         found = y.copy()
-        found[t] = best.argmax()
-        for u in range(t - 1, -1, -1):  # where it meets y again, it is y
+        found[first : last + 1] = chain.argmax(Parts(**blocks))
+        # Once it meets y again, it is y.
+        for u in range(first - 1, -1, -1) if found[first] != y[first] else ():
             found[u] = (self.before[u] + self.unary[u] + self.pair[u][:, found[u + 1]]).argmax()
             if found[u] == y[u]:
                 break
-        for u in range(t + 1, len(y)):
+        for u in range(last + 1, len(y)) if found[last] != y[last] else ():
             found[u] = (self.pair[u - 1][found[u - 1]] + self.unary[u] + self.after[u]).argmax()
             if found[u] == y[u]:
                 break
         return found
-
-    def stretch(self, changed: Parts, first: int, last: int) -> Parts:
-        """Tokens first to last of potentials that changed nowhere else, as a chain that ends as the whole does."""
-        T, Y = self.unary.shape
-        return Parts(
-            unary=changed["unary"][first : last + 1],
-            pair=np.ascontiguousarray(_pair(changed, T, Y)[first:last]),
-            start=self.before[first],
-            end=self.after[last],
-        )
-
-
-def _pair(potentials: Parts, T: int, Y: int) -> NDArray[np.floating]:
-    """By position [T - 1, Y, Y], nothing copied."""
-    pair = potentials["pair"] if "pair" in potentials else np.zeros((Y, Y))
-    return pair if pair.ndim == 3 else np.broadcast_to(pair, (T - 1, Y, Y))

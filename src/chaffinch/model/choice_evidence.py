@@ -1,16 +1,117 @@
-"""Why a linear classifier gave a document its label: the features it has, with their weights for both labels."""
+"""Choices to be explained: one of a list of answers with their scores. Labels, candidates, trees, votes of kernels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.model.evidence import CONSTANT, FEATURE, Contribution, Evidence, Question, Removal
+from chaffinch.model.evidence import (
+    CONSTANT,
+    HERE,
+    Columns,
+    Decision,
+    Example,
+    Features,
+    Named,
+    Question,
+    Term,
+    Without,
+)
 
-DOCUMENT = "the document"
+DOCUMENT, LIST = "the document", "the list"
 NOT = "not "  # before a label that a document was not given
+
+Scores = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class ListExample(Example[Scores, int]):
+    """One of n answers.
+
+    answers:  in words   scores: [n]   chosen: the one that was given
+    groups:   features, with a column for each answer
+    parts:    what else an answer is made of
+    p:        how sure the model is of what is said
+    rivals:   those that may be compared; None: all that say something else
+    rescored: the scores without some features, if they are not the sums of the groups
+    remark:   a note, given the rival
+    """
+
+    decision: Decision
+    answers: Sequence[str]
+    scores: Scores
+    chosen: int
+    groups: Sequence[Features] = ()
+    parts: Callable[[int], Iterable[Term]] | None = None
+    p: Mapping[str, float] | None = None
+    rivals: Sequence[int] | None = None
+    rescored: Callable[[Without], Scores] | None = None
+    remark: Callable[[int | None], str] | None = None
+
+    @property
+    def answer(self) -> int:
+        """The given one."""
+        return self.chosen
+
+    @property
+    def features(self) -> Sequence[Features]:
+        """The groups."""
+        return self.groups
+
+    def decisions(self, question: Question) -> Iterator[Decision]:
+        """The one choice."""
+        yield self.decision
+
+    def potentials(self, without: Without) -> Scores:
+        """A score of each answer."""
+        if not without:
+            return self.scores
+        if self.rescored is not None:
+            return self.rescored(without)
+        left = (g.without(without[n]) if n in without else g.sums for n, g in enumerate(self.groups))
+        return np.sum(list(left), axis=0, dtype=np.float64)
+
+    def forbid(self, potentials: Scores, decision: Decision, against: str | None) -> Scores:
+        """All answers that say the same as the given one, or something else than is asked about."""
+        given = self.answers[self.chosen]
+        if self.rivals is not None:
+            allowed = np.isin(np.arange(len(self.answers)), self.rivals)
+        else:
+            allowed = np.array(
+                [said != given if against is None else said == against for said in self.answers]
+            )
+        return np.where(allowed, potentials, -np.inf)
+
+    def best(self, potentials: Scores) -> int | None:
+        """The first of the best."""
+        return int(potentials.argmax()) if potentials.max(initial=-np.inf) > -np.inf else None
+
+    def score(self, y: int) -> float:
+        """As listed."""
+        return float(self.scores[y])
+
+    def columns(self, y: int) -> Columns:
+        """Its place in the list."""
+        return np.full(len(self.groups), y, np.int64)
+
+    def terms(self, y: int, near: Sequence[int] | None) -> Iterable[Term]:
+        """The parts."""
+        return () if self.parts is None else self.parts(y)
+
+    def said(self, y: int, decision: Decision) -> str:
+        """The answer in words."""
+        return self.answers[y]
+
+    def probability(self, said: str, decision: Decision) -> float | None:
+        """As given."""
+        return None if self.p is None else self.p.get(said)
+
+    def note(self, decision: Decision, rival: int | None, against: str | None) -> str:
+        """The remark."""
+        return "" if self.remark is None else self.remark(rival)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,77 +129,62 @@ class ScoredDocument:
     p: NDArray[np.floating]
     labels: Sequence[str]
 
+    def choice(self, question: Question) -> ListExample:
+        """The best label against the others."""
+        question.checked(self.labels)
+        features = self._features(self.weights.astype(np.float64))
+        return ListExample(
+            Decision(DOCUMENT),
+            self.labels,
+            self.scores.astype(np.float64),
+            int(self.scores.argmax()),
+            [features, constant("intercept", self.intercepts)],
+            p=dict(zip(self.labels, self.p.tolist(), strict=True)),
+        )
 
-def choice_evidence(x: ScoredDocument, question: Question) -> Evidence:
-    """The best label against the next, or against the one that is asked about."""
-    labels, scores, p = x.labels, x.scores, x.p
-    question.checked(labels)
-    given = int(scores.argmax())
-    rival = rival_label(scores, given, labels, question.against)
-    other = np.zeros(len(x.values)) if rival is None else x.weights[:, rival]
-    contributions = [
-        Contribution(name, float(a), float(b), float(v))
-        for name, v, a, b in zip(x.names, x.values, x.weights[:, given], other, strict=True)
-        if v and (a or b)
-    ]
-    bias = float(x.intercepts[given]), 0.0 if rival is None else float(x.intercepts[rival])
-    if any(bias):
-        contributions.append(Contribution("intercept", *bias, kind=CONSTANT))
-    return Evidence(
-        subject=DOCUMENT,
-        answer=labels[given],
-        score=float(scores[given]),
-        contributions=tuple(contributions),
-        rival=None if rival is None else labels[rival],
-        rival_score=None if rival is None else float(scores[rival]),
-        probability=float(p[given]),
-        rival_probability=None if rival is None else float(p[rival]),
-        without=None if rival is None else _removal(x, given, rival),
+    def several(self, question: Question, bar: float) -> list[ListExample]:
+        """Each label that the document has, or the one that is asked about, against its absence.
+
+        bar: the score from which a label is given
+        """
+        question.checked(self.labels)
+        has = self.scores >= bar
+        asked = np.flatnonzero(has).tolist() or [int(self.scores.argmax())]
+        if question.against is not None:
+            asked = [self.labels.index(question.against)]
+        return [self._of_one_label(y, bar, given=bool(has[y])) for y in asked]
+
+    def _of_one_label(self, y: int, bar: float, *, given: bool) -> ListExample:
+        label, p = self.labels[y], float(self.p[y])
+        weights = np.stack([self.weights[:, y].astype(np.float64), np.zeros(len(self.weights))], axis=1)
+        constants = [
+            constant("intercept", np.array([self.intercepts[y], 0.0])),
+            constant("threshold", np.array([0.0, bar])),
+        ]
+        return ListExample(
+            Decision(DOCUMENT),
+            [label, NOT + label],
+            np.array([float(self.scores[y]), bar]),
+            0 if given else 1,
+            [self._features(weights), *constants],
+            p={label: p, NOT + label: 1 - p},
+        )
+
+    def _features(self, weights: NDArray[np.float64]) -> Features:
+        values = np.broadcast_to(np.asarray(self.values, np.float64)[:, None], weights.shape)
+        return Features(weights, lambda rows: plain_names(self.names, rows), values=values)
+
+
+def constant(name: str, weights: NDArray[np.floating]) -> Features:
+    """What every input has, such as an intercept: a weight for each answer."""
+    return Features(
+        weights.astype(np.float64)[None, :], lambda rows: [(name, HERE)] * len(rows), kind=CONSTANT
     )
 
 
-def several_evidence(x: ScoredDocument, question: Question, bar: float) -> list[Evidence]:
-    """Where a document may have several labels: each label that it has, or the one that is asked about, by itself.
-
-    bar: the score from which a label is given
-    """
-    labels, scores = x.labels, x.scores
-    question.checked(labels)
-    has = scores >= bar
-    asked = np.flatnonzero(has).tolist() or [int(scores.argmax())]
-    if question.against is not None:
-        asked = [labels.index(question.against)]
-    return [_of_one_label(x, y, bar, given=bool(has[y])) for y in asked]
-
-
-def _of_one_label(x: ScoredDocument, y: int, bar: float, *, given: bool) -> Evidence:
-    """A label against its bar; where it was not given, "not" is the answer and the label its rival."""
-    constants = [("intercept", float(x.intercepts[y]), 0.0), ("threshold", 0.0, bar)]
-    features = [
-        Contribution(name, float(w), 0.0, float(v))
-        for name, v, w in zip(x.names, x.values, x.weights[:, y], strict=True)
-    ]
-    contributions = [c for c in features if c.difference]
-    contributions += [Contribution(n, w, b, kind=CONSTANT) for n, w, b in constants if w or b]
-    sides = [
-        (x.labels[y], float(x.scores[y]), float(x.p[y])),
-        (NOT + x.labels[y], bar, 1 - float(x.p[y])),
-    ]
-    if not given:
-        contributions = [Contribution(c.name, c.rival, c.weight, c.value, c.kind) for c in contributions]
-        sides.reverse()
-    (answer, score, sure), (rival, rival_score, unsure) = sides
-    return Evidence(
-        subject=DOCUMENT,
-        answer=answer,
-        score=score,
-        contributions=tuple(contributions),
-        rival=rival,
-        rival_score=rival_score,
-        probability=sure,
-        rival_probability=unsure,
-        without=_crossing(contributions, score - rival_score, rival, strict=given),
-    )
+def plain_names(names: Sequence[str], rows: NDArray[np.int64]) -> list[Named]:
+    """Names of what has no place among tokens."""
+    return [(names[k], HERE) for k in rows.tolist()]
 
 
 def rival_label(
@@ -116,31 +202,65 @@ def rival_label(
     return int(others.argmax())
 
 
-def _removal(x: ScoredDocument, given: int, rival: int) -> Removal | None:
-    """Features left out one after the other, the most telling first, until another label has the best score."""
-    w, v = x.weights.astype(np.float64), np.asarray(x.values, np.float64)
-    lead = v * (w[:, given] - w[:, rival])
-    order = np.argsort(-lead, kind="stable")
-    order = order[lead[order] > 0]
-    left = v @ w + x.intercepts - np.cumsum(v[order, None] * w[order], axis=0)
-    best = left.argmax(axis=1)
-    turned = np.flatnonzero(best != given)
-    if not len(turned):
-        return None
-    n = int(turned[0])
-    gone = tuple(
-        Contribution(x.names[k], float(w[k, given]), float(w[k, rival]), float(v[k]))
-        for k in order[: n + 1].tolist()
+def candidate_example(
+    shown: Sequence[str],
+    names: Sequence[str],
+    values: NDArray[np.float64],
+    w: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    kinds: Sequence[str],
+    against: int | None,
+) -> ListExample:
+    """The chosen candidate against the one that is asked about, else the base model's first, else the next best.
+
+    shown: the candidates in words   names, w, kinds [F], values [n, F]: of what any of them is scored by
+    """
+    chosen = int(scores.argmax())
+    if against is not None:
+        if not 0 <= against < len(scores):
+            raise ConfigError(f"there is no candidate {against + 1} in a list of {len(scores)}: name another")
+        if against == chosen:
+            raise ConfigError(f"candidate {against + 1} is the chosen one: name another to compare it with")
+        rivals = [against]
+    else:
+        rivals = [0] if chosen else list(range(1, len(scores)))
+
+    def remark(rival: int | None) -> str:
+        instead = "" if rival is None else f"; its rival is candidate {rival + 1}"
+        return f"Candidate {chosen + 1} of {len(scores)}{instead}."
+
+    def group(kind: str) -> Features:
+        of = [k for k, other in enumerate(kinds) if other == kind]
+        weights = np.broadcast_to(w[of, None], (len(of), len(shown)))
+        called = [names[k] for k in of]
+        return Features(weights, lambda rows: plain_names(called, rows), values=values[:, of].T, kind=kind)
+
+    groups = [group(kind) for kind in dict.fromkeys(kinds)]
+    return ListExample(
+        Decision(LIST), shown, scores.astype(np.float64), chosen, groups, rivals=rivals, remark=remark
     )
-    return Removal(gone, x.labels[best[n]])
 
 
-def _crossing(
-    contributions: Sequence[Contribution], margin: float, rival: str, *, strict: bool
-) -> Removal | None:
-    """Features left out until one label falls below its bar, or rises to it."""
-    telling = [c for c in contributions if c.kind == FEATURE and c.difference > 0]
-    telling.sort(key=lambda c: -c.difference)
-    left = margin - np.cumsum([c.difference for c in telling])
-    turned = np.flatnonzero(left < 0 if strict else left <= 0)
-    return Removal(tuple(telling[: int(turned[0]) + 1]), rival) if len(turned) else None
+def shares_example(
+    decision: Decision,
+    answers: Sequence[str],
+    scores: tuple[float, float],
+    shares: Sequence[tuple[str, float, float, float, str]],
+    p: Mapping[str, float] | None,
+    remark: str,
+) -> ListExample:
+    """Two answers of a kernel machine. shares: names, weights for either, values and kinds of what adds up."""
+    groups = []
+    for kind in dict.fromkeys(share[4] for share in shares):
+        of = [share for share in shares if share[4] == kind]
+        weights = np.array([[a, b] for _, a, b, _, _ in of])
+        values = np.broadcast_to(np.array([v for _, _, _, v, _ in of])[:, None], weights.shape)
+        called = [share[0] for share in of]
+        groups.append(_group(weights, called, values, kind))
+    return ListExample(
+        decision, answers, np.array(scores), 0, groups, p=p, rivals=[1], remark=lambda _: remark
+    )
+
+
+def _group(weights: Any, names: Sequence[str], values: Any, kind: str) -> Features:
+    return Features(weights, lambda rows: plain_names(names, rows), values=values, kind=kind)

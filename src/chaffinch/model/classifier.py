@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
-from chaffinch.model.choice_evidence import ScoredDocument, choice_evidence, several_evidence
+from chaffinch.model.choice_evidence import ListExample, ScoredDocument
 from chaffinch.model.document_encoder import DocumentEncoder
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.evidence import Question
 from chaffinch.model.lanes import with_lanes
 from chaffinch.model.protocols import Packed
 from chaffinch.model.quantised import full_scales, restored, short_scales
@@ -68,7 +68,7 @@ class ClassifierModel:
         """Which labels are given, where documents may have several: bool [N, Y]."""
         return np.asarray(self.probabilities(scores) >= self.threshold)
 
-    def evidence(self, X: Any, beside: Any, question: Question, threads: int) -> list[Evidence]:
+    def examples(self, X: Any, beside: Any, question: Question, threads: int) -> list[ListExample]:
         """Features and intercepts, of the one document in X."""
         rows = self.encoder.rows(X, beside, threads)
         scores = self.scores_of_rows(rows, threads)
@@ -83,10 +83,10 @@ class ClassifierModel:
             [str(label) for label in self.classes.tolist()],
         )
         if not self.several:
-            return [choice_evidence(x, question)]
+            return [x.choice(question)]
         with np.errstate(divide="ignore"):
             odds = np.log(self.threshold) - np.log1p(-self.threshold)
-        return several_evidence(x, question, bar=float(odds * self.temperature))
+        return x.several(question, bar=float(odds * self.temperature))
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The features that weigh most for each label, with their weights, and what those are called."""

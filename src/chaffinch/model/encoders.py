@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features.symbols import LADDERS, Symbols
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model.evidence import HERE, Named, Offsets
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, strings
 from chaffinch.text.document import WORD
@@ -51,6 +53,10 @@ class Encoder(Protocol):
         """What features are called."""
         ...
 
+    def offsets(self, ids: NDArray[np.int32]) -> list[Offsets]:
+        """The tokens that features see, counted from their own."""
+        ...
+
     def packed(self) -> Packed:
         """What a model file keeps."""
         ...
@@ -87,17 +93,35 @@ class TokenFeatures:
         name: str = encoder.features.observation_name(label_template, observation)
         return name
 
-    def names(self, t: int, places: NDArray[np.int64]) -> list[str]:
-        """What the features of token t at these places are called."""
-        first = int(self.rows.ptr[self.tokens.start + t])
-        return self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
+    def observation_offsets(self, label_template: int) -> Offsets:
+        """The tokens that a label template observes, counted from its own."""
+        return self._observed[label_template]
+
+    def names(self, t: int, places: NDArray[np.int64]) -> list[Named]:
+        """What the features of token t at these places are called, and the tokens that they see."""
+        begin, first = (int(self.rows.ptr[self.tokens.start + u]) for u in (0, t))
+        called = self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
+        at = (first - begin + places).tolist()
+        return [(name, self._offsets[k]) for name, k in zip(called, at, strict=True)]
+
+    @cached_property
+    def _offsets(self) -> list[Offsets]:
+        """Of all features of the sentence."""
+        first, last = (int(self.rows.ptr[t]) for t in (self.tokens.start, self.tokens.stop))
+        return self.encoder.offsets(self.rows.ids[first:last])
+
+    @cached_property
+    def _observed(self) -> list[Offsets]:
+        encoder: Any = self.encoder
+        found: list[Offsets] = encoder.features.observation_offsets()
+        return found
 
 
 def token_features(
-    encoder: Encoder, table: TokenTable, which: Sequence[int], threads: int
+    encoder: Encoder, rows: Rows, table: TokenTable, which: Sequence[int]
 ) -> list[TokenFeatures]:
-    """Those of some sentences of a table, which is read as a whole."""
-    rows, words = encoder.rows(table, threads), table.lists(WORD)
+    """Those of some sentences of a table; rows: of all its tokens."""
+    words = table.lists(WORD)
     return [
         TokenFeatures(encoder, rows, slice(int(table.ptr[n]), int(table.ptr[n + 1])), words[n]) for n in which
     ]
@@ -148,6 +172,10 @@ class SymbolEncoder:
         words, rungs = self.symbols.words, self.symbols.rungs
         V = len(words)
         return [words[i] if i < V else f"<{rungs[i - V]}>" for i in ids.tolist()]
+
+    def offsets(self, ids: NDArray[np.int32]) -> list[Offsets]:
+        """A symbol is about its own token."""
+        return [HERE] * len(ids)
 
     def packed(self) -> Packed:
         """Words, rungs and the ladder's name."""

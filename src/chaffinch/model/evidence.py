@@ -1,20 +1,38 @@
-"""Evidence: why one answer was given and not another, as named numbers that add up to their scores."""
+"""What a model tells about one input so that its answer can be explained; ``trust.explain`` does the rest.
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+An explanation compares two answers: the one that was given, and the best other one. For that a model offers, for each
+input, an :class:`Example` with
+
+    potentials(without)   the scores with some features removed
+    forbid(...)           the same with an answer to the question forbidden, or with another one forced
+    terms(y)              the named contributions to the score of an answer, each with the tokens that it is about
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 
-Answer = TypeVar("Answer", bound=Hashable)
+P = TypeVar("P")
+Y = TypeVar("Y")
 
 FEATURE = "feature"  # of the input
 LABELS = "labels"  # of labels and their neighbours
 CONSTANT = "constant"  # intercepts, thresholds, normalisers
 EXAMPLE = "example"  # of the training data
 REST = "rest"  # many small ones in one sum
+
+Offsets = tuple[int, ...]
+HERE: Offsets = (0,)
+Named = tuple[str, Offsets]  # what a feature is called, and the tokens that it sees, counted from its own
+Without = Mapping[int, NDArray[np.int64]]  # which rows of which features are removed
+Columns = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -36,198 +54,183 @@ class Question:
             raise DataError(f"there is no token {self.token + 1} in a sentence of {T} tokens")
         return range(self.token, self.token + 1)
 
-    @property
-    def wanted(self) -> str:
-        """What a rival has to have, as a sentence begins."""
-        return "Another label" if self.against is None else f"The label {self.against}"
-
-    def is_answer(self, answer: str, t: int, word: str) -> bool:
-        """Whether token t got the very label that is asked about; an error where the token was named too."""
-        if self.against != answer:
-            return False
-        if self.token is not None:
-            raise ConfigError(
-                f"token {t + 1} ({word}) got the label {answer}: name another to compare it with"
-            )
-        return True
-
     def checked(self, labels: Sequence[str]) -> "Question":
-        """The same; ConfigError where ``against`` is none of these labels."""
+        """The same; ConfigError if ``against`` is none of these labels."""
         if self.against is not None and self.against not in labels:
             known = ", ".join(labels[:12]) + (", ..." if len(labels) > 12 else "")
             raise ConfigError(f"the model has no label {self.against!r}; it has {known}")
         return self
 
 
-@dataclass(frozen=True)
-class Contribution:
-    """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
-
-    place: the token that it was seen at, if any
-    last:  the last of its tokens, where it may be about several
-    """
-
-    name: str
-    weight: float
-    rival: float = 0.0
-    value: float = 1.0
-    kind: str = FEATURE
-    place: int | None = None
-    last: int | None = None
-
-    @property
-    def difference(self) -> float:
-        """How far it puts the answer ahead of the rival."""
-        return self.value * (self.weight - self.rival)
-
-
-@dataclass(frozen=True)
-class Removal:
-    """Features without which the answer would have been another.
-
-    features: the contributions that go, the strongest first
-    answer:   what it would have been
-    """
-
-    features: tuple[Contribution, ...]
-    answer: str
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """One decision: the answer, its best rival, and all that tells their scores apart.
-
-        score       = shared + sum over contributions of value * weight
-        rival_score = shared + sum over contributions of value * rival
-
-    subject: what was decided about: a word, a document, a phrase
-    shared:  what both scores have in common: parts that are the same either way
-    place:   the token in question, where there is one
-    step:    when it was decided, from 0, where decisions are made one after the other
-    without: what would have to go for another answer; None where there is no such set, or it was not looked for
-    note:    one sentence that a reader needs besides
-    whole:   the entire answer and the entire rival, label by label or link by link, where this is one part of them
-    """
-
-    subject: str
-    answer: str
-    score: float
-    contributions: tuple[Contribution, ...]
-    rival: str | None = None
-    rival_score: float | None = None
-    shared: float = 0.0
-    probability: float | None = None
-    rival_probability: float | None = None
-    place: int | None = None
-    step: int | None = None
-    without: Removal | None = None
-    note: str = ""
-    whole: tuple[tuple[str, ...], tuple[str, ...]] | None = None
-
-    @property
-    def margin(self) -> float:
-        """How far the answer is ahead, which contributions add up to; without a rival, what they add to its score."""
-        return self.score - (self.shared if self.rival_score is None else self.rival_score)
-
-    def ranked(self) -> list[Contribution]:
-        """The contributions that make a difference, the strongest first."""
-        telling = [c for c in self.contributions if c.difference != 0]
-        return sorted(telling, key=lambda c: -abs(c.difference))
-
-    def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
-        """The strongest so many, and the sum of the others, if there are any, as one more."""
-        ranked = self.ranked()
-        return ranked[:top], summed(ranked[top:])
-
-
-def turning_point(
-    leads: Sequence[float], margin: float, given: Answer, answer: Callable[[int], Answer]
-) -> tuple[int, Answer] | None:
-    """How many features have to go for another answer, and which: n of them are enough, n - 1 are not; None if all
-    are not.
-
-    leads:     how far each puts the answer ahead of its rival, the strongest first
-    margin:    how far it is ahead: where they have used it up is looked first, so that few answers are asked for
-    answer(n): what it is without the first n
-
-    >>> turning_point([1.0] * 10, 3.0, "A", lambda n: "B" if n >= 7 else "A")
-    (7, 'B')
-    >>> turning_point([2.0, 1.0, 1.0], 9.0, "A", lambda n: "A") is None
-    True
-    """
-    N = len(leads)
-    used_up = next((n for n, used in enumerate(accumulate(leads), 1) if used > margin), N)
-    if N == 0:
-        return None
-    few, many, step = 0, used_up, 1
-    turned = answer(many)
-    if turned == given:
-        while turned == given:
-            if many == N:
-                return None
-            few, many, step = many, min(many + step, N), 2 * step
-            turned = answer(many)
-    else:
-        few = many - 1
-        while few > 0 and (other := answer(few)) != given:
-            many, few, step, turned = few, max(few - step, 0), 2 * step, other
-    while many - few > 1:
-        middle = (few + many) // 2
-        if (other := answer(middle)) == given:
-            few = middle
-        else:
-            many, turned = middle, other
-    return many, turned
-
-
 class Term(NamedTuple):
     """Something that an answer has, and what it adds to the answer's score.
 
-    place: the token that it stands at   last: the last one, where it stands at several
+    place:   the token that it stands at, if any
+    offsets: the tokens that it is about, counted from its place
     """
 
     name: str
     weight: float
-    place: int
+    place: int | None = None
     kind: str = LABELS
-    last: int | None = None
+    offsets: Offsets = HERE
 
 
-def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
-    """What one of two answers has and the other has not, and the sum of what they share.
+def span_offsets(start: int, end: int) -> Offsets:
+    """The offsets of what stands at ``start`` and is about all tokens up to ``end``, exclusive.
 
-    What both have counts as shared even if at different places: it makes no difference.
-
-    >>> told_apart([Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
-    ([Contribution(name='B → A', weight=1.0, rival=0.0, value=1.0, kind='labels', place=2, last=None),
-      Contribution(name='A → A', weight=0.0, rival=0.5, value=1.0, kind='labels', place=1, last=None)], 2.0)
+    >>> span_offsets(3, 6)
+    (0, 1, 2)
     """
-    mine, theirs = Counter(own), Counter(others)
-    same = mine & theirs
-    shared = sum(times * term.weight for term, times in same.items())
-    left: dict[tuple[str, float, str], tuple[list[Term], list[Term]]] = {}
-    for side, terms in enumerate((mine - same, theirs - same)):
-        for term in terms.elements():
-            left.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(term)
-    found: tuple[list[Contribution], list[Contribution]] = [], []
-    for (name, weight, kind), sides in left.items():
-        moved = min(map(len, sides))
-        shared += moved * weight
-        for side, weights in enumerate(((weight, 0.0), (0.0, weight)) if weight else ()):
-            for term in sorted(sides[side], key=lambda one: one.place)[moved:]:
-                last = None if term.last == term.place else term.last
-                found[side].append(Contribution(name, *weights, kind=kind, place=term.place, last=last))
-    return found[0] + found[1], shared
+    return tuple(range(end - start))
 
 
-def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:
-    """Many contributions as one; None for none.
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features of a token, a span, a link or a document, with their weights for everything that it could be.
 
-    >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])
-    Contribution(name='2 others', weight=3.0, rival=1.0, value=1.0, kind='rest', place=None, last=None)
+        what feature k adds to an answer that has column c = values[k, c] * weights[k, c]
+
+    weights: float64 [n, columns]   values: the same, or None for 1
+    names:   names and offsets of the features in these rows
+    place:   the token in question, if any
+    kind:    those of kind FEATURE can be removed one by one
+    most:    how many are listed by name; the others are summed
     """
-    if not many:
+
+    weights: NDArray[np.float64]
+    names: Callable[[NDArray[np.int64]], Sequence[Named]]
+    place: int | None = None
+    values: NDArray[np.float64] | None = None
+    kind: str = FEATURE
+    most: int | None = None
+
+    @cached_property
+    def added(self) -> NDArray[np.float64]:
+        """What each adds [n, columns]."""
+        return self.weights if self.values is None else self.weights * self.values
+
+    @cached_property
+    def sums(self) -> NDArray[np.float64]:
+        """What all add [columns]."""
+        return np.asarray(self.added.sum(axis=0))
+
+    def without(self, gone: NDArray[np.int64]) -> NDArray[np.float64]:
+        """What those that are left add [columns]."""
+        kept = np.ones(len(self.weights), bool)
+        kept[gone] = False
+        return np.asarray(self.added[kept].sum(axis=0))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """One part of an answer, which is explained by itself.
+
+    subject: what was decided about: a word, a document, a phrase
+    key:     what the model knows it by, such as a link
+    place:   its token, if any   step: when it was decided, from 0, if decisions are made one after the other
+    settled: why nothing was compared; empty if something was
+    """
+
+    subject: str
+    key: Any = None
+    place: int | None = None
+    step: int | None = None
+    settled: str = ""
+
+
+class Example(ABC, Generic[P, Y]):
+    """One input as its model scores it. P: potentials, Y: answers."""
+
+    @property
+    @abstractmethod
+    def answer(self) -> Y:
+        """The answer that the model gave."""
+
+    @property
+    @abstractmethod
+    def features(self) -> Sequence[Features]:
+        """All features, in groups whose weights depend on the answer through one column each."""
+
+    @abstractmethod
+    def decisions(self, question: Question) -> Iterable[Decision]:
+        """The parts of the answer that are asked about."""
+
+    @abstractmethod
+    def potentials(self, without: Without) -> P:
+        """The scores of everything, with some features removed."""
+
+    @abstractmethod
+    def forbid(self, potentials: P, decision: Decision, against: str | None) -> P:
+        """The same with the given answer to a decision forbidden, or all but one if ``against`` names it."""
+
+    @abstractmethod
+    def best(self, potentials: P) -> Y | None:
+        """The best answer; None if none is possible."""
+
+    @abstractmethod
+    def score(self, y: Y) -> float:
+        """The model's own score of an answer."""
+
+    @abstractmethod
+    def columns(self, y: Y) -> Columns:
+        """The column that each group of features has in an answer [groups]; -1: the answer does not have it."""
+
+    @abstractmethod
+    def said(self, y: Y, decision: Decision) -> str:
+        """What an answer says about a decision."""
+
+    def terms(self, y: Y, near: Sequence[int] | None) -> Iterable[Term]:
+        """What adds to the score of an answer besides features; near: only what depends on these groups."""
+        return ()
+
+    def near(self, changed: Columns) -> Sequence[int] | None:
+        """The places whose terms depend on the columns of these groups; None: all."""
         return None
-    name = f"{len(many)} others" if len(many) > 1 else "1 other"
-    weight, rival = sum(c.value * c.weight for c in many), sum(c.value * c.rival for c in many)
-    return Contribution(name, weight, rival, kind=REST, place=place)
+
+    def own(self, decision: Decision) -> Columns | None:
+        """The groups that a decision without a rival is about; None: all."""
+        return None
+
+    @property
+    def removable(self) -> bool:
+        """Whether the model can answer with features removed."""
+        return True
+
+    def rival(self, decision: Decision, against: str | None) -> Y | None:
+        """The best answer that says something else about a decision."""
+        return self.best(self.forbid(self.potentials({}), decision, against))
+
+    def described(self, rival: Y, decision: Decision) -> str:
+        """What the rival says about a decision, in words."""
+        return self.said(rival, decision)
+
+    def probability(self, said: str, decision: Decision) -> float | None:
+        """How sure the model is that this is what there is to say."""
+        return None
+
+    def spelt(self, y: Y) -> tuple[str, ...] | None:
+        """An entire answer, label by label or link by link; None if decisions are all there is to it."""
+        return None
+
+    def note(self, decision: Decision, rival: Y | None, against: str | None) -> str:
+        """One sentence that a reader needs besides."""
+        return no_rival(against) if rival is None else ""
+
+
+def no_rival(against: str | None) -> str:
+    """Why a token has no rival.
+
+    >>> no_rival(None), no_rival("NAME")
+    ('No other label is allowed at this token.', 'The label NAME is not allowed at this token.')
+    """
+    what = "No other label is allowed" if against is None else f"The label {against} is not allowed"
+    return f"{what} at this token."
+
+
+@dataclass(frozen=True, eq=False)
+class TaggedSentence:
+    """A sentence with the labels that a tagger gave it, and the examples that explain them, as they are asked for."""
+
+    labels: Sequence[str]
+    examples: Iterable[Example[Any, Any]]

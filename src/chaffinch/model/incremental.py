@@ -15,8 +15,8 @@ from chaffinch.features.reduction import reduced
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import token_features
-from chaffinch.model.evidence import Evidence, Question
-from chaffinch.model.incremental_evidence import StepScores, TokenRows, path_evidence, step_evidence
+from chaffinch.model.evidence import Named, Question, TaggedSentence
+from chaffinch.model.incremental_evidence import BeamExample, Path, StepScores, TokenRows, step_examples
 from chaffinch.model.label_contexts import Contexts, context_names
 from chaffinch.model.label_observations import native_templates, observed, used_observations
 from chaffinch.model.labels import LabelSet
@@ -157,31 +157,37 @@ class IncrementalModel:
         Y = len(self.labels.inner)
         return Steps(labels, order, scores.reshape(-1, Y), p.reshape(-1, Y))
 
-    def evidence(
+    def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    ) -> Iterator[TaggedSentence]:
         """Features, and contexts of labels that were decided before."""
-        known, found = self.dictionary.known(table), []
-        for features in token_features(self.encoder, table, which, threads):
-            seen = features.observations[:, self._observed]  # type: ignore[attr-defined, index]
-            x = TokenRows(features.ids, seen, None if known is None else known[features.tokens])
-            found.append(self._evidence(x, features.words, question))
-        return found
+        known, rows = self.dictionary.known(table), self.encoder.rows(table, threads)
+        for found in token_features(self.encoder, rows, table, which):
+            seen = found.observations[:, self._observed]  # type: ignore[attr-defined, index]
+            listed = None if known is None else known[found.tokens]
+            yield self._tagged_sentence(
+                TokenRows(found.words, found.ids, seen, listed, found.names), question
+            )
 
-    def _evidence(self, x: TokenRows, words: Sequence[str], question: Question) -> list[Evidence]:
-        if not words:
-            return []
+    def _tagged_sentence(self, x: TokenRows, question: Question) -> TaggedSentence:
+        if not x.words:
+            return TaggedSentence([], [])
         if isinstance(self.search, Beam):
-            return path_evidence(self, x, words, question)
+            beam = BeamExample(self, x)
+            return TaggedSentence(beam.spelt(beam.answer), [beam])
+        steps = self.steps_of(x)
+        given = [self.labels.outer[i] for i in self.labels.outer_of[steps.labels].tolist()]
+        return TaggedSentence(given, step_examples(self, x, steps, question))
+
+    def steps_of(self, x: TokenRows) -> StepScores:
+        """The decisions of a search that makes one after the other."""
         labels, order, scores, p = self._run(x, details=True)
         Y = len(self.labels.inner)
-        steps = StepScores(order, labels, scores.reshape(-1, Y), self.labels.collapsed(p.reshape(-1, Y)))
-        return step_evidence(self, x, words, steps, question)
+        return StepScores(order, labels, scores.reshape(-1, Y), self.labels.collapsed(p.reshape(-1, Y)))
 
-    def unary_rows(self, ids: NDArray[np.int32]) -> tuple[list[str], NDArray[np.float64]]:
-        """Names and weights [n, Y] of features."""
-        ids = np.ascontiguousarray(ids)
-        return self.encoder.names(ids), self.weights.unary[ids].astype(np.float64)
+    def unary(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        """Weights [n, Y] of features."""
+        return self.weights.unary[ids].astype(np.float64)
 
     @property
     def reach(self) -> int:
@@ -192,17 +198,19 @@ class IncrementalModel:
         """The contexts that have weights, given the labels decided so far (-1: not yet)."""
         return self._contexts.rows(x.observations[t], t, decided)
 
-    def context_weights(self, rows: Sequence[int]) -> tuple[list[str], NDArray[np.float64]]:
-        """Names and weights [n, Y] of contexts."""
-        return self._contexts.names(rows), self.weights.context[list(rows)].astype(np.float64)
+    def context_weights(self, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Weights [n, Y] of contexts."""
+        return self.weights.context[list(rows)].astype(np.float64)
 
-    def searched(self, x: TokenRows, k: int) -> list[tuple[float, NDArray[np.int32]]]:
-        """The k best labellings that the search finds, inner labels; one where it keeps one."""
-        if not isinstance(self.search, Beam):
-            return [(0.0, self._run(x, details=False)[0])]
+    def context_names(self, rows: Sequence[int]) -> list[Named]:
+        """Names and offsets of contexts."""
+        return self._contexts.names(rows)
+
+    def searched(self, x: TokenRows, k: int) -> list[Path]:
+        """The k best labellings that a beam finds."""
         labels, scores, found = self._run(x, k=k)
         paths = labels.reshape(k, len(x.ids))
-        return [(float(scores[i]), paths[i]) for i in range(int(found[0]))]
+        return [Path(float(scores[i]), paths[i]) for i in range(int(found[0]))]
 
     @cached_property
     def _contexts(self) -> Contexts:

@@ -11,10 +11,10 @@ from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import DenseRows, Kernel
 from chaffinch.kernels.description import described, restored
-from chaffinch.model.choice_evidence import DOCUMENT, rival_label
+from chaffinch.model.choice_evidence import DOCUMENT, ListExample, rival_label, shares_example
 from chaffinch.model.classifier import KINDS, kind_of, softmax
 from chaffinch.model.document_encoder import DocumentEncoder
-from chaffinch.model.evidence import CONSTANT, EXAMPLE, Contribution, Evidence, Question
+from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
 from chaffinch.model.protocols import Packed
 from chaffinch.scorers.dual import Dual
@@ -90,7 +90,7 @@ class KernelModel:
             return np.asarray(scores, np.float64)
         return softmax(np.asarray(scores, np.float64) / self.temperature)
 
-    def evidence(self, X: Any, beside: Any, question: Question, threads: int) -> list[Evidence]:
+    def examples(self, X: Any, beside: Any, question: Question, threads: int) -> list[ListExample]:
         """Support examples, votes or neighbours, for the one object in X."""
         x = kernel_objects(self.encoder.rows(X, beside, threads), self.dense)
         scores = np.asarray(self.scorer.scores(x, threads))
@@ -100,33 +100,28 @@ class KernelModel:
         rival = rival_label(scores[0], given, labels, question.against)
         if rival is None:
             raise ConfigError(f"this model knows one label, {labels[0]}: there is nothing to tell it from")
-        p = self.probabilities(scores)[0]
+        p = dict(zip(labels, self.probabilities(scores)[0].tolist(), strict=True))
         names = self.encoder.names()
-        found = []
-        for n, (what, score, other, shares) in enumerate(
-            self.scorer.shares(x, given, rival, labels, threads)
-        ):
-            contributions = [self._contribution(share, names) for share in shares]
-            found.append(
-                Evidence(
-                    subject=DOCUMENT if n == 0 else what,
-                    answer=labels[given],
-                    score=score,
-                    contributions=tuple(c for c in contributions if c.weight or c.rival),
-                    rival=labels[rival],
-                    rival_score=other,
-                    probability=float(p[given]) if n == 0 else None,
-                    rival_probability=float(p[rival]) if n == 0 else None,
-                    note="" if n else f"What adds up are {what}.",
-                )
+        return [
+            shares_example(
+                Decision(DOCUMENT if n == 0 else what),
+                [labels[given], labels[rival]],
+                (score, other),
+                [self._share(share, names) for share in shares],
+                p if n == 0 else None,
+                "" if n else f"What adds up are {what}.",
             )
-        return found
+            for n, (what, score, other, shares) in enumerate(
+                self.scorer.shares(x, given, rival, labels, threads)
+            )
+        ]
 
-    def _contribution(self, share: Share, names: Sequence[str]) -> Contribution:
-        if share.example is None:
-            return Contribution(share.name, share.weight, share.rival, share.value, CONSTANT)
-        name = f"{share.name} {self._shown(share.example, names)}".strip()
-        return Contribution(name, share.weight, share.rival, share.value, EXAMPLE)
+    def _share(self, share: Share, names: Sequence[str]) -> tuple[str, float, float, float, str]:
+        """Name, weights for the answer and its rival, value and kind of what adds to the scores."""
+        name, kind = share.name, CONSTANT
+        if share.example is not None:
+            name, kind = f"{share.name} {self._shown(share.example, names)}".strip(), EXAMPLE
+        return name, share.weight, share.rival, share.value, kind
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The support vectors that weigh most for each label, with their coefficients."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.templates import parse
+from chaffinch.model.evidence import Named, Offsets
 from chaffinch.model.label_observations import native_templates
 from chaffinch.model.template_encoder import TemplateEncoder
 
@@ -56,10 +57,18 @@ class Contexts:
             found += [] if row is None else [row]
         return found
 
-    def names(self, rows: Sequence[int]) -> list[str]:
-        """What these contexts are called."""
+    def names(self, rows: Sequence[int]) -> list[Named]:
+        """What these contexts are called, and the tokens that they see."""
         chosen = list(rows)
-        return context_names(self.encoder, self.labels, self.template[chosen], self.key[chosen])
+        template = self.template[chosen]
+        names = context_names(self.encoder, self.labels, template, self.key[chosen])
+        return list(zip(names, (self._offsets[l] for l in template.tolist()), strict=True))
+
+    @cached_property
+    def _offsets(self) -> list[Offsets]:
+        """The tokens that each template sees, be it their labels or what is observed there."""
+        parsed = [parse(t.text)[0] for t in self.encoder.features.label_templates]
+        return [tuple(sorted({a.offset for a in template.atoms})) for template in parsed]
 
 
 def context_names(

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from chaffinch.errors import DataError
-from chaffinch.model.evidence import Evidence
+from chaffinch.model.evidence import Example
 from chaffinch.model.protocols import Packed
 from chaffinch.text.document import Tree
 
@@ -58,8 +58,8 @@ class ParsingModel(Protocol):
         """The phrases of each sentence that are at least so likely, in order, the longer first."""
         ...
 
-    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
-        """Why it chose its tree and not the runner-up: named contributions that add up to their scores."""
+    def examples(self, sentence: Sentence, threads: int) -> Sequence[Example[Any, Any]]:
+        """What explains its choice of a tree and not the runner-up."""
         ...
 
     def packed(self) -> Packed:

@@ -10,16 +10,11 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.learners.grammar import CountedGrammar
-from chaffinch.model.evidence import Evidence, Term
+from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.evidence import Term, span_offsets
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed
-from chaffinch.model.tree_evidence import (
-    DERIVATION,
-    READINGS,
-    TREE,
-    bracket_evidence,
-    derivation_evidence,
-)
+from chaffinch.model.tree_evidence import READINGS, tree_examples
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, nested, strings
 from chaffinch.structures import Derivation, Parts
@@ -150,7 +145,7 @@ class PcfgModel:
         with ThreadPoolExecutor(threads or None) as pool:
             return list(pool.map(lambda one: self._chances(one, least), sentences))
 
-    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
+    def examples(self, sentence: Sentence, threads: int) -> list[ListExample]:
         """Expected brackets where these decide, and rules and words with their log-probabilities."""
         potentials = self.potentials(sentence)
         (chosen,) = self._parses(sentence, 1)
@@ -164,12 +159,7 @@ class PcfgModel:
             (s, self._parse(s, y, sentence).tree, partial(self._terms, y, potentials, sentence.words))
             for s, y in found
         ]
-        derived = derivation_evidence(readings, chosen.tree, TREE if self.toll is None else DERIVATION)
-        if self.toll is None:
-            return [] if derived is None else [derived]
-        trees = list(dict.fromkeys(tree for _, tree, _ in readings))
-        expected = bracket_evidence(chosen.tree, trees, self._chances(sentence, 0.0), self.toll)
-        return [expected] if derived is None else [expected, derived]
+        return tree_examples(chosen.tree, readings, self.toll, lambda: self._chances(sentence, 0.0))
 
     def _terms(self, y: NDArray[np.int32], potentials: Parts, words: Sequence[str]) -> list[Term]:
         """The rules and words of a derivation, each with its log-probability."""
@@ -186,7 +176,9 @@ class PcfgModel:
                 continue
             b, c = (int(placed_y[child, 2]) for child in children[n])
             rule = float(self.weights[number[a, b, c]])
-            found.append(Term(f"{names[a]} → {names[b]} {names[c]}", rule, start, last=end - 1))
+            found.append(
+                Term(f"{names[a]} → {names[b]} {names[c]}", rule, start, offsets=span_offsets(start, end))
+            )
         return found
 
     def potentials(self, sentence: Sentence) -> Parts:

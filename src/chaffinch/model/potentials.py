@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import LinearChain, PrunedChain, score_rows
-from chaffinch.model.chain_evidence import START, ChainSentence, Kept, chain_terms, summing
+from chaffinch.model.chain_evidence import START, ChainScores, chain_terms, summing
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import CsrRows, Encoder, Rows, TokenFeatures
+from chaffinch.model.evidence import HERE, Named, Offsets, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import Requirements
@@ -90,7 +91,7 @@ class Potentials(Protocol):
         """The potentials of all sentences, block by block; ptr: bounds of the sentences."""
         ...
 
-    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """One sentence with names for everything that adds to its scores, for explanations."""
         ...
 
@@ -127,32 +128,35 @@ class Additive:
                 shared["pair"] = self._pairs(_observations(rows)[after])
             yield Parts(unary=_sums(rows, a, b, w.dense), **shared), bounds
 
-    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features, pairs and triples of labels, and pairs with what is observed beside them."""
         weights, shared = _of_tokens(self.weights, found.ids), _double(self.weights)
         names = labels.inner
         sums, terms = summing(weights), chain_terms(names, shared, len(weights))
-        blocks = dict(shared)
-        if self.weights.bigrams:
-            blocks["pair"] = self._pairs(found.observations[1:]).astype(np.float64)
+        chain, seen = Chain(self.weights.Y, order=self.weights.order), found.observations
+        if not self.weights.bigrams:
+            return ChainScores(
+                chain,
+                weights,
+                found.names,
+                lambda without, tokens: Parts(unary=sums(without, tokens), **shared),
+                terms,
+            )
+        pair = self._pairs(seen[1:]).astype(np.float64)
 
-        def with_bigrams(y: Sequence[int], t: int) -> dict[str, float]:
-            more = {}
+        def potentials(without: Without, tokens: slice) -> Parts:
+            pairs = pair[tokens.start : max(tokens.stop - 1, tokens.start)]
+            return Parts(**{**shared, "unary": sums(without, tokens), "pair": pairs})
+
+        def with_bigrams(y: Sequence[int], t: int) -> list[tuple[str, float, Offsets]]:
+            listed = [(name, weight, HERE) for name, weight in terms(y, t)]
             for l, table in enumerate(self.weights.bigrams if t else ()):
-                if (o := int(found.observations[t, l])) >= 0:
-                    shown = found.observation_name(l, o)
-                    more[f"{names[y[t - 1]]} → {names[y[t]]}|{shown}"] = float(table[o, y[t - 1], y[t]])
-            return terms(y, t) | more
+                if (o := int(seen[t, l])) >= 0:
+                    name = f"{names[y[t - 1]]} → {names[y[t]]}|{found.observation_name(l, o)}"
+                    listed.append((name, float(table[o, y[t - 1], y[t]]), found.observation_offsets(l)))
+            return listed
 
-        return ChainSentence(
-            Chain(self.weights.Y, order=self.weights.order),
-            labels,
-            found.words,
-            weights,
-            found.names,
-            lambda kept: Parts(unary=sums(kept), **blocks),
-            with_bigrams,
-        )
+        return ChainScores(chain, weights, found.names, potentials, with_bigrams)
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""
@@ -222,25 +226,23 @@ class Pruned:
             unary[~self._tried(bounds, own, ids, threads)] = -np.inf
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
-    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """As of an additive chain, over the labels that are tried."""
         every = found.ids
         weights, blocks = _of_tokens(self.weights, every), _double(self.weights)
         sums, terms = summing(weights), chain_terms(labels.inner, blocks, len(weights))
         bounds = np.array([0, len(weights)], np.int64)
 
-        def tried(kept: Kept) -> Parts:
-            unary = sums(kept)
-            left = [ids[kept[t]] if t in kept else ids for t, ids in enumerate(every)]
+        whole = Parts(unary=sums({}, slice(0, len(weights))), **blocks)
+
+        def tried(without: Without, tokens: slice) -> Parts:
+            unary = sums(without, tokens)
+            left = [np.delete(ids, without[t]) if t in without else ids for t, ids in enumerate(every)]
             ptr = np.cumsum([0, *map(len, left)], dtype=np.int64)
             unary[~self._tried(bounds, ptr, np.concatenate(left), 1)] = -np.inf
             return Parts(unary=unary, **blocks)
 
-        def whole() -> Parts:
-            return Parts(unary=sums({}), **blocks)
-
-        chain = Chain(self.weights.Y)
-        return ChainSentence(chain, labels, found.words, weights, found.names, tried, terms, whole=whole)
+        return ChainScores(Chain(self.weights.Y), weights, found.names, tried, terms, lambda: whole)
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""
@@ -304,7 +306,7 @@ class Polynomial:
             unary = np.ascontiguousarray(unary[:, : self.weights.Y])
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
-    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Products of features, and pairs of labels. A feature is in many products, so none is left out alone."""
         ids = found.ids
         ptr = np.cumsum([0, *map(len, ids)], dtype=np.int64)
@@ -313,23 +315,32 @@ class Polynomial:
         rows = [products[i:j] for i, j in pairwise(bounds.tolist())]
         weights, blocks = _of_tokens(self.weights, rows), _double(self.weights)
         sums = summing(weights)
-        return ChainSentence(
+        return ChainScores(
             Chain(self.weights.Y),
-            labels,
-            found.words,
             weights,
-            lambda t, places: self.names(found.encoder, rows[t][places]),
-            lambda kept: Parts(unary=sums(kept), **blocks),
+            lambda t, places: self._named(found.encoder, rows[t][places]),
+            lambda without, tokens: Parts(unary=sums(without, tokens), **blocks),
             chain_terms(labels.inner, blocks, len(weights)),
             fixed=True,
         )
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features that are multiplied, such as ``bit3[0]=1 & bit9[0]=1``; row 0 is the constant."""
+        return [name for name, _ in self._named(encoder, rows)]
+
+    def _named(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[Named]:
+        """The same with the tokens that any of the features sees."""
         factors = [self.products.factors(row) for row in rows.tolist()]
-        single = sorted({f for product in factors for f in product})
-        named = dict(zip(single, encoder.names(np.array(single, np.int32)), strict=True))
-        return [" & ".join(named[f] for f in product) or "constant" for product in factors]
+        single = np.array(sorted({f for product in factors for f in product}), np.int32)
+        called = dict(zip(single.tolist(), encoder.names(single), strict=True))
+        seen = dict(zip(single.tolist(), encoder.offsets(single), strict=True))
+        return [
+            (
+                " & ".join(called[f] for f in product) or "constant",
+                tuple(sorted({o for f in product for o in seen[f]})) or HERE,
+            )
+            for product in factors
+        ]
 
     def details(self) -> Mapping[str, Any]:
         """The kernel."""
@@ -375,28 +386,28 @@ class LocallyNormalised:
             pair = _log_softmax(scores[inside][:, None, :] + w.pair)
             yield Parts(unary=unary, pair=pair, end=w.end), bounds
 
-    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainSentence:
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
         weights, blocks = _of_tokens(self.weights, found.ids), _double(self.weights)
         sums, named = summing(weights), chain_terms(labels.inner, blocks, len(weights))
         start, pair, end = blocks["start"], blocks["pair"], blocks["end"]
 
-        def potentials(kept: Kept) -> Parts:
-            scores = sums(kept)
+        def potentials(without: Without, tokens: slice) -> Parts:
+            scores = sums(without, tokens)
             unary = np.zeros_like(scores)
-            unary[:1] = _log_softmax(scores[:1] + start)
+            if tokens.start == 0:
+                unary[:1] = _log_softmax(scores[:1] + start)
             return Parts(unary=unary, pair=_log_softmax(scores[1:, None, :] + pair), end=end)
 
-        whole = sums({})
+        whole = sums({}, slice(0, len(weights)))
 
-        def terms(y: Sequence[int], t: int) -> dict[str, float]:
+        def terms(y: Sequence[int], t: int) -> list[tuple[str, float]]:
             row = start if t == 0 else pair[y[t - 1]]
             after = START if t == 0 else labels.inner[y[t - 1]]
             normaliser = float(np.logaddexp.reduce(whole[t] + row))
-            return named(y, t) | {f"normaliser after {after}": -normaliser}
+            return [*named(y, t), (f"normaliser after {after}", -normaliser)]
 
-        chain = Chain(self.weights.Y)
-        return ChainSentence(chain, labels, found.words, weights, found.names, potentials, terms)
+        return ChainScores(Chain(self.weights.Y), weights, found.names, potentials, terms)
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""

@@ -1,13 +1,13 @@
 """What an estimator asks of the model that it holds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.modelfile import Packed
 from chaffinch.structures import Chain, Parts
@@ -49,10 +49,10 @@ class TaggingModel(Protocol):
         """p(y_t|x) of each token: float32 [tokens, labels]."""
         ...
 
-    def evidence(
+    def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
-        """Why tokens got their labels: of each of these sentences, contributions that add up to the model's scores."""
+    ) -> Iterable[TaggedSentence]:
+        """Some sentences of a table as they are scored, with what explains their labels."""
         ...
 
     def packed(self) -> Packed:

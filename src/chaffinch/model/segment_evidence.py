@@ -1,84 +1,217 @@
-"""Why a semi-Markov tagger cut and labelled a sentence as it did: features of tokens by their place, and of spans.
+"""Segmentations to be explained: features of tokens by their place, features of spans, and neighbouring segments.
 
 score(y) = sum over segments of  (place weights of their tokens' features + span weights)  +  pairs of neighbours
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.evidence import (
-    FEATURE,
-    Contribution,
-    Evidence,
+    Columns,
+    Decision,
+    Example,
+    Features,
+    Named,
     Question,
-    Removal,
     Term,
-    told_apart,
-    turning_point,
+    Without,
+    span_offsets,
 )
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
 
-Place = tuple[int, int]  # a token and one of its features, or the row of a span and one of its
 Segmentation = Sequence[Segment]
-PLACES = ("alone", "first", "inside", "last")
 MOST_READINGS = 1024
 
 
-@dataclass(frozen=True, eq=False)
-class SegmentSentence:
-    """One sentence as segments are scored.
+@dataclass(frozen=True)
+class SegmentPotentials:
+    """Those of a sentence; wanted: which tags a token may have."""
 
-    tokens: of each token, names and weights [n, 1 + 4 (Y - 1)] of its features
+    parts: Parts
+    token: int | None = None
+    wanted: Callable[[str], bool] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentExample(Example[SegmentPotentials, Segmentation]):
+    """One sentence as segments are scored. Features come in groups: of each token, then of each span and label.
+
+    tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: names and offsets of them
     spans:  of the span in each row t L + length - 1, names and weights [n, Y]
+    labels: all tags   p: the probability of each [T, labels]
     tags:   the tags of a segmentation
     tag:    the tag that a segment gives one of its tokens, were there no segment beside it: (segment, token) -> tag
     """
 
+    given: Segmentation
     structure: Segments
     types: Sequence[str]
     words: Sequence[str]
-    tokens: Sequence[tuple[list[str], NDArray[np.float64]]]
+    tokens: Sequence[NDArray[np.float64]]
+    names: Callable[[int, NDArray[np.int64]], Sequence[Named]]
     spans: Mapping[int, tuple[list[str], NDArray[np.float64]]]
     pair: NDArray[np.float64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
+    labels: Sequence[str]
+    p: NDArray[np.floating]
     tags: Callable[[Segmentation], list[str]]
     tag: Callable[[Segment, int], str]
 
-    def potentials(self, gone: Sequence[Place] = (), gone_spans: Sequence[Place] = ()) -> Parts:
-        """The scores of all segments, some features left out."""
+    @property
+    def answer(self) -> Segmentation:
+        """The one that was given."""
+        return self.given
+
+    @cached_property
+    def features(self) -> list[Features]:
+        """A group for each token, and one for each label of each span that has features."""
+        found = [
+            Features(w, lambda rows, t=t: self.names(t, rows), t)  # type: ignore[misc]
+            for t, w in enumerate(self.tokens)
+        ]
+        for row, (names, w) in self.spans.items():
+            start, length = divmod(row, self.structure.L)
+            end = start + length + 1
+            for y, label in enumerate(self.types):
+                called = f"{label} {start + 1}-{end}: "
+                found.append(
+                    Features(
+                        w[:, y : y + 1],
+                        lambda rows, called=called, names=names, start=start, end=end: [  # type: ignore[misc]
+                            (called + names[k], span_offsets(start, end)) for k in rows.tolist()
+                        ],
+                        start,
+                    )
+                )
+        return found
+
+    def decisions(self, question: Question) -> Iterator[Decision]:
+        """The tokens that are asked about."""
+        for t in question.checked(self.labels).tokens(len(self.words)):
+            yield Decision(self.words[t], place=t)
+
+    def potentials(self, without: Without) -> SegmentPotentials:
+        """The scores of all segments; a feature of a span is removed for all labels."""
         T, L, Y = len(self.words), self.structure.L, self.structure.Y
         sums, of_spans = (block.copy() for block in self._sums)
-        for t, k in gone:
-            sums[t] -= self.tokens[t][1][k]
-        for row, k in gone_spans:
-            of_spans[row] -= self.spans[row][1][k]
+        rows = list(self.spans)
+        for g, gone in without.items():
+            if g < T:
+                sums[g] = self.features[g].without(gone)
+            else:
+                row = rows[(g - T) // Y]
+                of_spans[row] -= self.spans[row][1][gone].sum(axis=0)
         segment = of_spans.reshape(T, L, Y)
         for length in range(1, min(L, T) + 1):
             fits = T - length + 1
             for k in range(length):
                 segment[:fits, length - 1] += sums[k : k + fits][:, [place(y, k, length) for y in range(Y)]]
-        return Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end)
+        return SegmentPotentials(Parts(segment=of_spans, pair=self.pair, start=self.start, end=self.end))
+
+    def forbid(
+        self, potentials: SegmentPotentials, decision: Decision, against: str | None
+    ) -> SegmentPotentials:
+        """Segments that give a token a tag that it must not have."""
+        assert decision.place is not None
+        t, given = decision.place, self.said(self.answer, decision)
+
+        def wanted(tag: str) -> bool:
+            return tag != given if against is None else tag == against
+
+        L, Y = self.structure.L, self.structure.Y
+        blocks = {name: block.copy() for name, block in potentials.parts.items()}
+        for start in range(max(0, t - L + 1), t + 1):
+            for length in range(t - start + 1, min(L, len(self.words) - start) + 1):
+                for label in range(Y):
+                    if not wanted(self.tag(Segment(start, start + length, label), t)):
+                        blocks["segment"][start * L + length - 1, label] = -np.inf
+        return SegmentPotentials(Parts(**blocks), t, wanted)
+
+    def best(self, potentials: SegmentPotentials) -> Segmentation | None:
+        """The best segmentation that gives a token a tag that it may have."""
+        t, wanted = potentials.token, potentials.wanted
+        try:
+            score, y = self.structure.kbest(potentials.parts, 1)[0]
+            if t is None or wanted is None or (score > -np.inf and wanted(self.tags(y)[t])):
+                return y
+        except DataError:
+            if t is None or wanted is None:
+                return None
+        # If tags depend on what stands beside a span, segments alone do not tell: look through the readings.
+        readings = self.structure.kbest(self._potentials, MOST_READINGS)
+        return next((y for s, y in readings if s > -np.inf and wanted(self.tags(y)[t])), None)
+
+    def score(self, y: Segmentation) -> float:
+        """The sum of its segments and pairs."""
+        labels = [segment.label for segment in y]
+        pairs = sum(float(self.pair[a, b]) for a, b in pairwise(labels))
+        segments = sum(float(self._potentials["segment"][self._row(s), s.label]) for s in y)
+        return segments + pairs + float(self.start[labels[0]] + self.end[labels[-1]])
+
+    def columns(self, y: Segmentation) -> Columns:
+        """The place of each token in its segment, and whether there is a segment with these features."""
+        T, Y = len(self.words), self.structure.Y
+        found = np.full(T + len(self.spans) * Y, -1, np.int64)
+        found[:T] = [place(s.label, k, s.end - s.start) for s in y for k in range(s.end - s.start)]
+        for segment in y:
+            n = self._group.get(self._row(segment))
+            if n is not None:
+                found[T + n * Y + segment.label] = 0
+        return found
+
+    def terms(self, y: Segmentation, near: Sequence[int] | None) -> list[Term]:
+        """Pairs of neighbours."""
+        found = []
+        before = "start"
+        for n, segment in enumerate(y):
+            label = self.types[segment.label]
+            w = self.start[segment.label] if n == 0 else self.pair[y[n - 1].label, segment.label]
+            found.append(Term(f"{before} → {label}", float(w), segment.start))
+            before = label
+        found.append(Term(f"{before} → end", float(self.end[y[-1].label]), len(self.words) - 1))
+        return found
+
+    def said(self, y: Segmentation, decision: Decision) -> str:
+        """The tag."""
+        assert decision.place is not None
+        return self.tags(y)[decision.place]
+
+    def probability(self, said: str, decision: Decision) -> float:
+        """Summed over the segments that give the tag."""
+        return float(self.p[decision.place, self.labels.index(said)])
+
+    def spelt(self, y: Segmentation) -> tuple[str, ...]:
+        """All tags."""
+        return tuple(self.tags(y))
+
+    @cached_property
+    def _potentials(self) -> Parts:
+        return self.potentials({}).parts
+
+    @cached_property
+    def _group(self) -> dict[int, int]:
+        return {row: n for n, row in enumerate(self.spans)}
 
     @cached_property
     def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The weights of each token's features [T, places], and of each span's [T L, Y]: -inf where none fits."""
+        """The weights of each token's features [T, places], and of each span's [T L, Y]: -inf if none fits."""
         T, L = len(self.words), self.structure.L
         of_spans = np.zeros((T * L, self.structure.Y))
         ends = np.arange(T)[:, None] + np.arange(L) + 1
         of_spans[(ends > T).reshape(-1)] = -np.inf
         for row, (_, w) in self.spans.items():
             of_spans[row] += w.sum(axis=0)
-        return np.stack([w.sum(axis=0) for _, w in self.tokens]), of_spans
+        return np.stack([w.sum(axis=0) for w in self.tokens]), of_spans
 
-    def row(self, segment: Segment) -> int:
-        """The row of a segment's span."""
+    def _row(self, segment: Segment) -> int:
         return segment.start * self.structure.L + segment.end - segment.start - 1
 
 
@@ -87,146 +220,3 @@ def place(y: int, k: int, length: int) -> int:
     if y == 0:
         return 0
     return 1 + 4 * (y - 1) + (0 if length == 1 else 1 if k == 0 else 3 if k == length - 1 else 2)
-
-
-def segment_evidence(
-    x: SegmentSentence, p: NDArray[np.floating], labels: Sequence[str], question: Question
-) -> list[Evidence]:
-    """The best segmentation against the best that gives a token another tag.
-
-    p: the probability of each tag [T, labels]
-    """
-    asked = question.checked(labels).tokens(len(x.words))
-    if not x.words:
-        return []
-    potentials = x.potentials()
-    score, y = x.structure.kbest(potentials, 1)[0]
-    tags = x.tags(y)
-    found = []
-    for t in asked:
-        if question.is_answer(tags[t], t, x.words[t]):
-            continue
-        other = _rival(x, potentials, tags[t], t, question.against)
-        rival = None if other is None else x.tags(other[1])
-        contributions, shared = _contributions(x, y, None if other is None else other[1])
-        found.append(
-            Evidence(
-                subject=x.words[t],
-                answer=tags[t],
-                score=score,
-                contributions=tuple(contributions),
-                rival=None if rival is None else rival[t],
-                rival_score=None if other is None else other[0],
-                shared=shared,
-                probability=float(p[t, labels.index(tags[t])]),
-                rival_probability=None if rival is None else float(p[t, labels.index(rival[t])]),
-                place=t,
-                without=None if other is None else _removal(x, y, other[1], tags[t], t, score - other[0]),
-                note=""
-                if other is not None
-                else f"{question.wanted} is in no segmentation of this sentence.",
-                whole=None if rival is None else (tuple(tags), tuple(rival)),
-            )
-        )
-    return found
-
-
-def _rival(
-    x: SegmentSentence, potentials: Parts, answer: str, t: int, against: str | None
-) -> tuple[float, Segmentation] | None:
-    """The best segmentation that gives token t another tag."""
-
-    def wanted(tag: str) -> bool:
-        return tag != answer if against is None else tag == against
-
-    L, Y = x.structure.L, x.structure.Y
-    blocks = {name: block.copy() for name, block in potentials.items()}
-    for start in range(max(0, t - L + 1), t + 1):
-        for length in range(t - start + 1, min(L, len(x.words) - start) + 1):
-            for label in range(Y):
-                if not wanted(x.tag(Segment(start, start + length, label), t)):
-                    blocks["segment"][start * L + length - 1, label] = -np.inf
-    try:
-        score, y = x.structure.kbest(Parts(**blocks), 1)[0]
-        if score > -np.inf and wanted(x.tags(y)[t]):
-            return score, y
-    except DataError:
-        pass
-    # Where tags depend on what stands beside a span, segments alone do not tell: look through the readings.
-    readings = x.structure.kbest(potentials, MOST_READINGS)
-    return next(((s, y) for s, y in readings if s > -np.inf and wanted(x.tags(y)[t])), None)
-
-
-def _contributions(
-    x: SegmentSentence, y: Segmentation, rival: Segmentation | None
-) -> tuple[list[Contribution], float]:
-    """What tells two segmentations apart, and the sum of what they share."""
-    found: list[Contribution] = []
-    shared = 0.0
-    mine, theirs = _columns(y), None if rival is None else _columns(rival)
-    for t, (names, w) in enumerate(x.tokens):
-        if theirs is not None and mine[t] == theirs[t]:
-            shared += float(w[:, mine[t]].sum())
-            continue
-        other = np.zeros(len(w)) if theirs is None else w[:, theirs[t]]
-        found += [
-            Contribution(name, a, b, place=t)
-            for name, a, b in zip(names, w[:, mine[t]].tolist(), other.tolist(), strict=True)
-            if a or b
-        ]
-    apart, alike = told_apart(_terms(x, y), [] if rival is None else _terms(x, rival))
-    return found + apart, shared + alike
-
-
-def _columns(y: Segmentation) -> list[int]:
-    return [place(s.label, k, s.end - s.start) for s in y for k in range(s.end - s.start)]
-
-
-def _terms(x: SegmentSentence, y: Segmentation) -> list[Term]:
-    """Features of spans, and pairs of neighbours."""
-    found = []
-    before = "start"
-    for n, segment in enumerate(y):
-        label = x.types[segment.label]
-        w = x.start[segment.label] if n == 0 else x.pair[y[n - 1].label, segment.label]
-        found.append(Term(f"{before} → {label}", float(w), segment.start))
-        before = label
-        names, weights = x.spans.get(x.row(segment), ([], np.zeros((0, x.structure.Y))))
-        for name, weight in zip(names, weights[:, segment.label].tolist(), strict=True):
-            shown = _span_name(x, segment, name)
-            found.append(Term(shown, weight, segment.start, FEATURE, segment.end - 1))
-    found.append(Term(f"{before} → end", float(x.end[y[-1].label]), len(x.words) - 1))
-    return found
-
-
-def _span_name(x: SegmentSentence, segment: Segment, name: str) -> str:
-    return f"{x.types[segment.label]} {segment.start + 1}-{segment.end}: {name}"
-
-
-def _removal(
-    x: SegmentSentence, y: Segmentation, rival: Segmentation, answer: str, t: int, margin: float
-) -> Removal | None:
-    """Features left out one after the other, the most telling first, until the token gets another tag."""
-    mine, theirs = _columns(y), _columns(rival)
-    telling: list[tuple[float, int, int, bool, Contribution]] = []
-    for u, (names, w) in enumerate(x.tokens):
-        for k, (name, a, b) in enumerate(
-            zip(names, w[:, mine[u]].tolist(), w[:, theirs[u]].tolist(), strict=True)
-        ):
-            telling += [(b - a, u, k, False, Contribution(name, a, b, place=u))] if a > b else []
-    for segment in (s for s in y if s not in rival and x.row(s) in x.spans):
-        row = x.row(segment)
-        names, w = x.spans[row]
-        for k, (name, a) in enumerate(zip(names, w[:, segment.label].tolist(), strict=True)):
-            shown = _span_name(x, segment, name)
-            seen = Contribution(shown, a, place=segment.start, last=segment.end - 1)
-            telling += [(-a, row, k, True, seen)] if a > 0 else []
-    telling.sort(key=lambda entry: entry[:4])
-
-    def tag_without(n: int) -> str:
-        tokens = [(u, k) for _, u, k, span, _ in telling[:n] if not span]
-        spans = [(u, k) for _, u, k, span, _ in telling[:n] if span]
-        return x.tags(x.structure.argmax(x.potentials(tokens, spans)))[t]
-
-    found = turning_point([-entry[0] for entry in telling], margin, answer, tag_without)
-    return None if found is None else Removal(tuple(entry[4] for entry in telling[: found[0]]), found[1])

@@ -1,6 +1,6 @@
 """A trained semi-Markov tagger: features of tokens and of spans, their weights, segments put back into tags."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,10 +13,10 @@ from chaffinch.errors import ModelFileError
 from chaffinch.features.spans import names_of_span, span_features
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.encoders import TokenFeatures, token_features
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
-from chaffinch.model.segment_evidence import SegmentSentence, segment_evidence
+from chaffinch.model.segment_evidence import SegmentExample
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Parts
@@ -147,12 +147,9 @@ class SegmentModel:
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """The tags of the best segmentation: int32 [tokens]."""
-        flat, counts = self._problem(table, threads).best(self.weights.w, threads)
-        rows, ends = flat.reshape(-1, 3).tolist(), np.cumsum(counts).tolist()
-        found = [
-            self._tags([Segment(t, t + length, y) for t, length, y in rows[a:b]], T)
-            for a, b, T in zip([0, *ends], ends, np.diff(table.ptr).tolist(), strict=False)
-        ]
+        answers = self._best(self._problem(table, self.encoder.rows(table, threads)), threads)
+        lengths = np.diff(table.ptr).tolist()
+        found = [self._tags(y, T) for y, T in zip(answers, lengths, strict=True)]
         return np.concatenate(found) if found else np.zeros(0, np.int32)
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
@@ -172,17 +169,22 @@ class SegmentModel:
         """Potentials of pairs of segments [types, types]."""
         return self.weights.blocks()["pair"].astype(np.float64)
 
-    def evidence(
+    def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    ) -> Iterator[TaggedSentence]:
         """Features of tokens by their place, features of spans, and neighbouring segments."""
-        p = self.marginals(table, threads)
-        return [
-            segment_evidence(self._sentence(found), p[found.tokens], self.labels.outer, question)
-            for found in token_features(self.encoder, table, which, threads)
-        ]
+        rows = self.encoder.rows(table, threads)
+        problem = self._problem(table, rows)
+        answers = self._best(problem, threads)
+        for n, found in zip(which, token_features(self.encoder, rows, table, which), strict=True):
+            T = len(found.words)
+            p = self._marginals(self._scores(problem, n, T), T)
+            made = [self._example(found, answers[n], p)] if T else []
+            yield TaggedSentence([self.labels.outer[i] for i in self._tags(answers[n], T).tolist()], made)
 
-    def _sentence(self, features: TokenFeatures) -> SegmentSentence:
+    def _example(
+        self, features: TokenFeatures, answer: Sequence[Segment], p: NDArray[np.float32]
+    ) -> SegmentExample:
         words = features.words
         blocks = {name: block.astype(np.float64) for name, block in self.weights.blocks().items()}
 
@@ -192,18 +194,19 @@ class SegmentModel:
             letter = spelled(self.scheme, t == segment.start, t == segment.end - 1, False, False)
             return tag(letter, self.types[segment.label], self.scheme)
 
-        return SegmentSentence(
+        return SegmentExample(
+            given=answer,
             structure=self.weights.structure,
             types=self.types,
             words=words,
-            tokens=[
-                (features.names(t, np.arange(len(ids))), blocks["token"][ids])
-                for t, ids in enumerate(features.ids)
-            ],
+            tokens=[blocks["token"][ids] for ids in features.ids],
+            names=features.names,
             spans=self.spans.named(words, self.weights.L, blocks["span"]),
             pair=blocks["pair"],
             start=blocks["start"][0],
             end=blocks["end"][0],
+            labels=self.labels.outer,
+            p=p,
             tags=lambda y: [self.labels.outer[i] for i in self._tags(y, len(words)).tolist()],
             tag=tag_of,
         )
@@ -251,23 +254,27 @@ class SegmentModel:
         gazetteers = Gazetteers.from_lists(phrases) if lists else None
         return cls(encoder, SpanIndex(keys, gazetteers), weights, tuple(types), scheme, LabelSet.plain(outer))
 
-    def _problem(self, table: TokenTable, threads: int) -> Any:
-        rows = self.encoder.rows(table, threads)
+    def _problem(self, table: TokenTable, rows: FeatureRows) -> Any:
         return sentences_of(self.spans, table, rows, self.weights.F, self.weights.longest)
 
+    def _best(self, problem: Any, threads: int) -> list[list[Segment]]:
+        """The best segmentation of each sentence."""
+        flat, counts = problem.best(self.weights.w, threads)
+        rows, ends = flat.reshape(-1, 3).tolist(), np.cumsum(counts).tolist()
+        return [
+            [Segment(t, t + length, y) for t, length, y in rows[a:b]]
+            for a, b in zip([0, *ends], ends, strict=False)
+        ]
+
     def _potentials(self, table: TokenTable, threads: int) -> list[tuple[Parts, int]]:
-        problem, Y, L = self._problem(table, threads), len(self.types), self.weights.L
-        found = []
-        for n, T in enumerate(np.diff(table.ptr).tolist()):
-            segment, pair, start, end = problem.scores(self.weights.w, n)
-            blocks = {
-                "segment": segment.reshape(T * L, Y),
-                "pair": pair.reshape(Y, Y),
-                "start": start,
-                "end": end,
-            }
-            found.append((Parts(**blocks), T))
-        return found
+        problem = self._problem(table, self.encoder.rows(table, threads))
+        return [(self._scores(problem, n, T), T) for n, T in enumerate(np.diff(table.ptr).tolist())]
+
+    def _scores(self, problem: Any, n: int, T: int) -> Parts:
+        """The potentials of sentence n."""
+        Y, L = len(self.types), self.weights.L
+        segment, pair, start, end = problem.scores(self.weights.w, n)
+        return Parts(segment=segment.reshape(T * L, Y), pair=pair.reshape(Y, Y), start=start, end=end)
 
     @cached_property
     def _place(self) -> dict[str, int]:

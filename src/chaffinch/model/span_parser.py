@@ -11,18 +11,12 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.features.span_names import span_feature_names
-from chaffinch.model.evidence import FEATURE, Evidence, Term
+from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.evidence import FEATURE, Term, span_offsets
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree
 from chaffinch.model.protocols import Packed, TaggingModel
 from chaffinch.model.span_weights import COLUMNS, Columns, SpanWeights, WordNumbers
-from chaffinch.model.tree_evidence import (
-    DERIVATION,
-    READINGS,
-    TREE,
-    bracket_evidence,
-    derivation_evidence,
-    phrase,
-)
+from chaffinch.model.tree_evidence import READINGS, phrase, tree_examples
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.structures.tree import placed, span_row
 from chaffinch.text.binary_trees import labels
@@ -84,7 +78,7 @@ class SpanParserModel:
             at += rows
         return found
 
-    def evidence(self, sentence: Sentence, threads: int) -> list[Evidence]:
+    def examples(self, sentence: Sentence, threads: int) -> list[ListExample]:
         """Expected brackets where these decide, and the features of spans with their weights."""
         (tags,) = self.tags([sentence], threads)
         columns, bounds = self.columns([sentence.words], [tags])
@@ -106,13 +100,9 @@ class SpanParserModel:
             raise DataError(
                 f"the parser has no tree for {' '.join(sentence.words)[:60]!r}, so there is nothing to explain"
             )
-        derived = derivation_evidence(readings, chosen.tree, TREE if self.toll is None else DERIVATION)
-        if self.toll is None:
-            return [] if derived is None else [derived]
-        trees = list(dict.fromkeys(tree for _, tree, _ in readings))
-        (chances,) = self.chances([sentence], 0.0, threads)
-        expected = bracket_evidence(chosen.tree, trees, chances, self.toll)
-        return [expected] if derived is None else [expected, derived]
+        return tree_examples(
+            chosen.tree, readings, self.toll, lambda: self.chances([sentence], 0.0, threads)[0]
+        )
 
     def _terms(
         self,
@@ -141,11 +131,11 @@ class SpanParserModel:
                 total += w[:, (Y if left[n] else 2 * Y) + higher]
                 side, table = ("left", self.fine.left) if left[n] else ("right", self.fine.right)
                 what += f", {side} under {names[higher]}"
-                found.append(Term(what, float(table[label, higher]), start, last=end - 1))
+                found.append(Term(what, float(table[label, higher]), start, offsets=span_offsets(start, end)))
             called = span_feature_names(self.fine.templates, COLUMNS, columns, shown, start, end)
             for f, weight in zip(here.tolist(), total.tolist(), strict=True):
                 name = f"{what}: {called[int(keys[f])]}"
-                found.append(Term(name, weight, start, FEATURE, end - 1))
+                found.append(Term(name, weight, start, FEATURE, span_offsets(start, end)))
         return found
 
     def tags(self, sentences: Sequence[Sentence], threads: int) -> list[list[str]]:

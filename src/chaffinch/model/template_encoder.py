@@ -54,6 +54,10 @@ class TemplateEncoder:
         """What features are called, such as ``w[-1]=the|w[0]=dog``."""
         return self.features.names(ids)
 
+    def offsets(self, ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
+        """The tokens that features see, counted from their own."""
+        return self.features.offsets(ids)
+
     def packed(self) -> Packed:
         """The feature index, the strings it stands for, and the templates."""
         header, arrays, strings = self.features.state()

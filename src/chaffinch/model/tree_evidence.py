@@ -1,4 +1,4 @@
-"""Why a parser chose this tree: its parts against those of the runner-up.
+"""Trees to be explained: the parts of the chosen tree against those of the runner-up.
 
 A parser that looks for the most expected brackets compares trees by   sum over brackets of (p(bracket) - toll);
 the model below it by the sum over the parts of a derivation: rules and words, or features of spans.
@@ -7,8 +7,11 @@ the model below it by the sum over the parts of a derivation: rules and words, o
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+
 from chaffinch.corpus.brackets import bracketed
-from chaffinch.model.evidence import Contribution, Evidence, Term, told_apart
+from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.evidence import FEATURE, Decision, Term, span_offsets
 from chaffinch.model.parsing import SpanChance
 from chaffinch.text.document import Tree
 
@@ -16,58 +19,61 @@ TREE, DERIVATION = "the tree", "its derivation"
 READINGS = 50  # best trees among which the runner-up is looked for
 
 Bracket = tuple[int, int, str, int]  # start, end, label, how many of the same stand above it
+TreeReading = tuple[float, Tree, Callable[[], list[Term]]]  # score, tree and parts of a derivation
 
 
-def bracket_evidence(
+def tree_examples(
+    chosen: Tree,
+    readings: Sequence[TreeReading],
+    toll: float | None,
+    chances: Callable[[], Sequence[SpanChance]],
+) -> list[ListExample]:
+    """Expected brackets if these decide, and the derivation if it is among the readings, which are best first."""
+    derived = derivation_example(readings, chosen, TREE if toll is None else DERIVATION)
+    found = [] if derived is None else [derived]
+    if toll is None:
+        return found
+    trees = list(dict.fromkeys(tree for _, tree, _ in readings))
+    return [bracket_example(chosen, trees, chances(), toll), *found]
+
+
+def bracket_example(
     answer: Tree, others: Sequence[Tree], chances: Sequence[SpanChance], toll: float
-) -> Evidence:
-    """The tree against the one of the others with the most expected brackets; a bracket counts p - toll."""
+) -> ListExample:
+    """The tree against those of the others that have other brackets; a bracket counts p - toll."""
     p: dict[Bracket, float] = {}
     for one in chances:
         above = 0
         while (one.start, one.end, one.label, above) in p:
             above += 1
         p[one.start, one.end, one.label, above] = one.p
-    mine = brackets(answer)
-    rivals = [tree for tree in others if sorted(brackets(tree)) != sorted(mine)]
-    gains = [sum(p.get(b, 0.0) - toll for b in brackets(tree)) for tree in (answer, *rivals)]
-    best = max(range(1, len(gains)), key=lambda n: gains[n], default=None)
-    theirs = [] if best is None else brackets(rivals[best - 1])
-    words = list(_leaves(answer))
-    contributions = [_bracket(b, p, toll, words, True) for b in mine if b not in theirs]
-    contributions += [_bracket(b, p, toll, words, False) for b in theirs if b not in mine]
-    return Evidence(
-        subject=TREE,
-        answer=bracketed(answer),
-        score=gains[0],
-        contributions=tuple(contributions),
-        rival=None if best is None else bracketed(rivals[best - 1]),
-        rival_score=None if best is None else gains[best],
-        shared=sum(p.get(b, 0.0) - toll for b in mine if b in theirs),
-        note=f"A bracket counts its probability less {toll:g}: it pays where it is likelier than that.",
+    mine = sorted(brackets(answer))
+    trees = [answer, *(tree for tree in others if sorted(brackets(tree)) != mine)]
+    words = _leaves(answer)
+    return ListExample(
+        Decision(TREE),
+        [bracketed(tree) for tree in trees],
+        np.array([sum(p.get(b, 0.0) - toll for b in brackets(tree)) for tree in trees]),
+        0,
+        parts=lambda n: [_term(b, p, toll, words) for b in brackets(trees[n])],
+        rivals=range(1, len(trees)),
+        remark=lambda _: (
+            f"A bracket counts its probability less {toll:g}: it pays if it is likelier than that."
+        ),
     )
 
 
-def derivation_evidence(
-    readings: Sequence[tuple[float, Tree, Callable[[], list[Term]]]], answer: Tree, subject: str
-) -> Evidence | None:
-    """The best derivation of the answer against the best of another tree; None where it is not among the readings.
-
-    readings: score, tree and parts of the best derivations, best first
-    """
-    mine = next(((s, t, terms) for s, t, terms in readings if t == answer), None)
+def derivation_example(readings: Sequence[TreeReading], answer: Tree, subject: str) -> ListExample | None:
+    """The best derivation of the answer against the best of another tree; None if it is not among the readings."""
+    mine = next((n for n, (_, tree, _) in enumerate(readings) if tree == answer), None)
     if mine is None:
         return None
-    rival = next(((s, t, terms) for s, t, terms in readings if t != answer), None)
-    contributions, shared = told_apart(mine[2](), [] if rival is None else rival[2]())
-    return Evidence(
-        subject=subject,
-        answer=bracketed(answer),
-        score=mine[0],
-        contributions=tuple(contributions),
-        rival=None if rival is None else bracketed(rival[1]),
-        rival_score=None if rival is None else rival[0],
-        shared=shared,
+    return ListExample(
+        Decision(subject),
+        [bracketed(tree) for _, tree, _ in readings],
+        np.array([score for score, _, _ in readings]),
+        mine,
+        parts=lambda n: readings[n][2](),
     )
 
 
@@ -99,13 +105,10 @@ def brackets(tree: Tree) -> list[Bracket]:
     return numbered
 
 
-def _bracket(
-    b: Bracket, p: Mapping[Bracket, float], toll: float, words: Sequence[str], mine: bool
-) -> Contribution:
-    gain = p.get(b, 0.0) - toll
+def _term(b: Bracket, p: Mapping[Bracket, float], toll: float, words: Sequence[str]) -> Term:
     start, end, label, _ = b
     name = f"{label} over {phrase(words, start, end)}: p {p.get(b, 0.0):.3f}"
-    return Contribution(name, gain if mine else 0.0, 0.0 if mine else gain, place=start, last=end - 1)
+    return Term(name, p.get(b, 0.0) - toll, start, FEATURE, span_offsets(start, end))
 
 
 def phrase(words: Sequence[str], start: int, end: int) -> str:

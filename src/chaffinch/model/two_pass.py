@@ -1,13 +1,13 @@
 """Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, ModelFileError
-from chaffinch.model.evidence import Evidence, Question
+from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel
 from chaffinch.modelfile import ModelFile
@@ -65,11 +65,11 @@ class TwoPassModel:
             raise ConfigError("the second of the two models has no distribution over labellings")
         return self.second.lattices(self.read(table, threads), threads)
 
-    def evidence(
+    def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
-    ) -> list[list[Evidence]]:
+    ) -> Iterable[TaggedSentence]:
         """The second's, whose features name what the first said."""
-        return self.second.evidence(self.read(table, threads), which, question, threads)
+        return self.second.examples(self.read(table, threads), which, question, threads)
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""

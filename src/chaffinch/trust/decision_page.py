@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Bar, Html, figure, join, tag
 from chaffinch.report.axes import clipped
 from chaffinch.report.signed_bars import signed_bars
 from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name, removal_sentence
+from chaffinch.trust.explain import Contribution, Evidence
 from chaffinch.trust.text_evidence import TextPieces, text_evidence
 from chaffinch.trust.token_evidence import token_evidence
 

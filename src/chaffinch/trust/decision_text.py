@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from chaffinch.model.evidence import Contribution, Evidence
+from chaffinch.trust.explain import Contribution, Evidence
 
 WIDE = 100
 _BREAKS = re.compile(r"^[^']*[ ,][^']*$")  # what would run into the next name

@@ -1,12 +1,12 @@
 """Explanations: an answer with the evidence for each of its decisions, as text, as a page and as plain values."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
-from chaffinch.model.evidence import Contribution, Evidence
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.trust.decision_page import decision_html
 from chaffinch.trust.decision_text import decision_text
+from chaffinch.trust.explain import Contribution, Evidence
 from chaffinch.trust.text_evidence import Forms, TextPieces
 
 TOP, TOP_OF_MANY = 8, 3
@@ -88,9 +88,16 @@ def _decision(one: Evidence, top: int | None) -> dict[str, Any]:
 
 
 def _contribution(c: Contribution) -> dict[str, Any]:
-    found = asdict(c)
-    places = {"token": _from_one(found.pop("place")), "last_token": _from_one(found.pop("last"))}
-    return {**found, "difference": c.difference, **places}
+    return {
+        "name": c.name,
+        "weight": c.weight,
+        "rival": c.rival,
+        "value": c.value,
+        "kind": c.kind,
+        "difference": c.difference,
+        "token": _from_one(c.place),
+        "last_token": _from_one(c.last),
+    }
 
 
 def _from_one(place: int | None) -> int | None:

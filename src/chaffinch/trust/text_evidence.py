@@ -4,7 +4,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 
-from chaffinch.model.evidence import FEATURE, Evidence
+from chaffinch.model.evidence import FEATURE
+from chaffinch.trust.explain import Evidence
 
 Forms = Mapping[str, Collection[str]]  # what a word is called by features that see stems of words
 
@@ -82,7 +83,7 @@ class TextPieces:
 def text_evidence(one: Evidence, pieces: TextPieces) -> list[float]:
     """How far each piece of a text puts the answer ahead; an n-gram is shared out among all places where it stands.
 
-    >>> from chaffinch.model.evidence import Contribution
+    >>> from chaffinch.trust.explain import Contribution
     >>> seen = (Contribution("no tea", 1.0), Contribution("tea", 0.5))
     >>> text_evidence(Evidence("", "X", 1.5, seen), TextPieces("No tea!"))
     [0.5, 1.0, 0.0]

@@ -1,0 +1,441 @@
+"""Explanations of any model's answer: its best rival, what tells the two apart, and what would turn it.
+
+For every decision that is asked about:
+
+1. the rival: the best answer once what was said is forbidden, by the model's own search;
+2. the contributions: features, by the column that each answer gives them, and terms that only one answer has;
+3. the removal: the most telling features go one after the other until the model says something else.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError
+from chaffinch.model.choice_evidence import ListExample
+from chaffinch.model.evidence import (
+    FEATURE,
+    HERE,
+    REST,
+    Columns,
+    Decision,
+    Example,
+    Features,
+    Offsets,
+    Question,
+    Term,
+)
+
+Said = TypeVar("Said", bound=Hashable)
+
+
+class Contribution(NamedTuple):
+    """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
+
+    place:   the token that it was seen at, if any
+    offsets: the tokens that it is about, counted from its place
+    """
+
+    name: str
+    weight: float
+    rival: float = 0.0
+    value: float = 1.0
+    kind: str = FEATURE
+    place: int | None = None
+    offsets: Offsets = HERE
+
+    @property
+    def difference(self) -> float:
+        """How far it puts the answer ahead of the rival."""
+        return self.value * (self.weight - self.rival)
+
+    def tokens(self, T: int) -> list[int]:
+        """The tokens that it is about, of a sentence of T; what sees none of them is about its own.
+
+        >>> Contribution("w[1]=</s>", 1.0, place=2, offsets=(1,)).tokens(3)
+        [2]
+        """
+        if self.place is None:
+            return []
+        return [t for o in self.offsets if 0 <= (t := self.place + o) < T] or [self.place]
+
+    @property
+    def last(self) -> int | None:
+        """The last of its tokens, if that comes after its place."""
+        return None if self.place is None or max(self.offsets) <= 0 else self.place + max(self.offsets)
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Features whose removal would change the answer.
+
+    features: the contributions that go, the strongest first
+    answer:   what it would have been
+    """
+
+    features: tuple[Contribution, ...]
+    answer: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One decision: the answer, its best rival, and all that tells their scores apart.
+
+        score       = shared + sum over contributions of value * weight
+        rival_score = shared + sum over contributions of value * rival
+
+    subject: what was decided about: a word, a document, a phrase
+    shared:  what both scores have in common: parts that are the same either way
+    place:   the token in question, if there is one
+    step:    when it was decided, from 0, if decisions are made one after the other
+    without: what would have to go for another answer; None if there is no such set, or it was not looked for
+    note:    one sentence that a reader needs besides
+    whole:   the entire answer and the entire rival, label by label or link by link, if this is one part of them
+    """
+
+    subject: str
+    answer: str
+    score: float
+    contributions: tuple[Contribution, ...]
+    rival: str | None = None
+    rival_score: float | None = None
+    shared: float = 0.0
+    probability: float | None = None
+    rival_probability: float | None = None
+    place: int | None = None
+    step: int | None = None
+    without: Removal | None = None
+    note: str = ""
+    whole: tuple[tuple[str, ...], tuple[str, ...]] | None = None
+
+    @property
+    def margin(self) -> float:
+        """How far the answer is ahead, which contributions add up to; without a rival, what they add to its score."""
+        return self.score - (self.shared if self.rival_score is None else self.rival_score)
+
+    def ranked(self) -> list[Contribution]:
+        """The contributions that make a difference, the strongest first."""
+        telling = [c for c in self.contributions if c.difference != 0]
+        return sorted(telling, key=lambda c: -abs(c.difference))
+
+    def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
+        """The strongest so many, and the sum of the others, if there are any, as one more."""
+        ranked = self.ranked()
+        return ranked[:top], summed(ranked[top:])
+
+
+def explain(x: Example[Any, Any], question: Question) -> list[Evidence]:
+    """The evidence for each decision that is asked about."""
+    answer, found = None, []
+    for decision in x.decisions(question):
+        answer = answer or _Answer(x)
+        said = x.said(answer.y, decision)
+        if decision.settled:
+            found.append(_settled(answer.score, said, decision))
+        elif said != question.against:
+            found.append(_compared(x, answer, said, decision, question.against))
+        elif decision.place is None:
+            raise ConfigError(f"the answer is {said}: name another label to compare it with")
+        elif question.token is not None:
+            raise ConfigError(
+                f"token {decision.place + 1} ({decision.subject}) got the label {said}: "
+                "name another to compare it with"
+            )
+    return found
+
+
+class _Answer:
+    """The answer with the sums of its features and of its terms."""
+
+    def __init__(self, x: Example[Any, Any]) -> None:
+        self.y = x.answer
+        self.score = x.score(self.y)
+        self.columns = x.columns(self.y)
+        self.sums = _sums(x.features, self.columns)
+        self.terms = sum(term.weight for term in x.terms(self.y, None))
+
+
+def _sums(features: Sequence[Features], columns: Columns) -> NDArray[np.float64]:
+    """What each group of features adds."""
+    pairs = zip(features, columns.tolist(), strict=True)
+    return np.array([group.sums[c] if c >= 0 else 0.0 for group, c in pairs])
+
+
+def _settled(score: float, said: str, decision: Decision) -> Evidence:
+    return Evidence(
+        decision.subject,
+        said,
+        score,
+        (),
+        shared=score,
+        place=decision.place,
+        step=decision.step,
+        note=decision.settled,
+    )
+
+
+def _compared(
+    x: Example[Any, Any], answer: _Answer, said: str, decision: Decision, against: str | None
+) -> Evidence:
+    rival = x.rival(decision, against)
+    note = x.note(decision, rival, against)
+    if rival is None:
+        contributions, shared = _alone(x, answer, decision)
+        return Evidence(
+            decision.subject,
+            said,
+            answer.score,
+            tuple(contributions),
+            shared=shared,
+            probability=x.probability(said, decision),
+            place=decision.place,
+            step=decision.step,
+            note=note,
+        )
+    theirs, score = x.columns(rival), x.score(rival)
+    differ = np.flatnonzero(answer.columns != theirs)
+    contributions, shared = _apart(x, answer, rival, theirs, differ)
+    mine, instead = x.spelt(answer.y), x.spelt(rival)
+    return Evidence(
+        decision.subject,
+        said,
+        answer.score,
+        tuple(contributions),
+        rival=x.described(rival, decision),
+        rival_score=score,
+        shared=shared,
+        probability=x.probability(said, decision),
+        rival_probability=x.probability(x.said(rival, decision), decision),
+        place=decision.place,
+        step=decision.step,
+        without=_removal(x, answer, theirs, differ, decision, answer.score - score) if x.removable else None,
+        note=note,
+        whole=None if mine is None or instead is None else (mine, instead),
+    )
+
+
+# -- what tells two answers apart -------------------------------------------------------------------------------------
+
+
+def _alone(x: Example[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
+    """What a decision without a rival adds to the answer's score, and the sum of all else."""
+    own = x.own(decision)
+    groups = np.flatnonzero(answer.columns >= 0) if own is None else own
+    features = [c for g in groups.tolist() for c in _listed(x.features[g], int(answer.columns[g]), -1)]
+    terms = list(x.terms(answer.y, None if own is None else own.tolist()))
+    apart, none = told_apart(terms, [])
+    others = np.ones(len(answer.columns), bool)
+    others[groups] = False
+    shared = float(answer.sums[others].sum()) + answer.terms - sum(term.weight for term in terms)
+    return features + apart, shared + none
+
+
+def _apart(
+    x: Example[Any, Any], answer: _Answer, rival: Any, theirs: Columns, differ: Columns
+) -> tuple[list[Contribution], float]:
+    """What tells two answers apart, and the sum of what they share."""
+    features = [
+        c for g in differ.tolist() for c in _listed(x.features[g], int(answer.columns[g]), int(theirs[g]))
+    ]
+    near = x.near(differ)
+    own = list(x.terms(answer.y, near))
+    apart, alike = told_apart(own, x.terms(rival, near))
+    same = np.ones(len(theirs), bool)
+    same[differ] = False
+    shared = float(answer.sums[same].sum()) + answer.terms - sum(term.weight for term in own)
+    return features + apart, shared + alike
+
+
+def _listed(group: Features, mine: int, theirs: int) -> list[Contribution]:
+    """The features of a group that count for either answer; of very many the strongest, and the rest as one."""
+    here, there = _column(group.added, mine), _column(group.added, theirs)
+    rest = np.zeros(0, np.int64)
+    rows = np.flatnonzero((here != 0) | (there != 0))
+    if group.most is not None and len(rows) > group.most:
+        order = rows[np.argsort(-np.abs(here - there)[rows], kind="stable")]
+        rows, rest = np.sort(order[: group.most]), order[group.most :]
+    found = _contributions(group, rows, mine, theirs)
+    if len(rest):
+        sums = float(here[rest].sum()), float(there[rest].sum())
+        found.append(Contribution(f"{len(rest):,} others", *sums, kind=REST, place=group.place))
+    return found
+
+
+def _contributions(group: Features, rows: NDArray[np.int64], mine: int, theirs: int) -> list[Contribution]:
+    """Some features of a group, as they count for two answers."""
+    names = group.names(rows)
+    here = _column(group.weights, mine)[rows].tolist()
+    there = _column(group.weights, theirs)[rows].tolist()
+    kind, place = group.kind, group.place
+    if group.values is None:
+        return [
+            Contribution(name, a, b, 1.0, kind, place, offsets)
+            for (name, offsets), a, b in zip(names, here, there, strict=True)
+        ]
+    found = []
+    values = [_column(group.values, c)[rows].tolist() for c in (mine, theirs)]
+    for (name, offsets), a, b, v, u in zip(names, here, there, *values, strict=True):
+        if mine < 0 or v == 0:
+            made = 0.0, b, u
+        elif theirs < 0 or u == 0:
+            made = a, 0.0, v
+        else:
+            made = (a, b, v) if u == v else (a * v, b * u, 1.0)
+        found.append(Contribution(name, *made, kind, place, offsets))
+    return found
+
+
+def _column(table: NDArray[np.float64], column: int) -> NDArray[np.float64]:
+    return table[:, column] if column >= 0 else np.zeros(len(table))
+
+
+def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
+    """What one of two answers has and the other has not, and the sum of what they share.
+
+    What both have counts as shared even if at different places: it makes no difference.
+
+    >>> apart, shared = told_apart(
+    ...     [Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
+    >>> [(c.name, c.weight, c.rival, c.place) for c in apart], shared
+    ([('B → A', 1.0, 0.0, 2), ('A → A', 0.0, 0.5, 1)], 2.0)
+    """
+    mine, theirs = Counter(own), Counter(others)
+    same = mine & theirs
+    shared = sum(times * term.weight for term, times in same.items())
+    left: dict[tuple[str, float, str], tuple[list[Term], list[Term]]] = {}
+    for side, terms in enumerate((mine - same, theirs - same)):
+        for term in terms.elements():
+            left.setdefault((term.name, term.weight, term.kind), ([], []))[side].append(term)
+    found: tuple[list[Contribution], list[Contribution]] = [], []
+    for (name, weight, kind), sides in left.items():
+        moved = min(map(len, sides))
+        shared += moved * weight
+        for side, weights in enumerate(((weight, 0.0), (0.0, weight)) if weight else ()):
+            for term in sorted(sides[side], key=lambda one: one.place or 0)[moved:]:
+                found[side].append(
+                    Contribution(name, *weights, kind=kind, place=term.place, offsets=term.offsets)
+                )
+    return found[0] + found[1], shared
+
+
+def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:
+    """Many contributions as one; None for none.
+
+    >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])[:3]
+    ('2 others', 3.0, 1.0)
+    """
+    if not many:
+        return None
+    name = f"{len(many)} others" if len(many) > 1 else "1 other"
+    weight, rival = sum(c.value * c.weight for c in many), sum(c.value * c.rival for c in many)
+    return Contribution(name, weight, rival, kind=REST, place=place)
+
+
+# -- what would have to go ------------------------------------------------------------------------------------------
+
+
+def _removal(
+    x: Example[Any, Any],
+    answer: _Answer,
+    theirs: Columns,
+    differ: Columns,
+    decision: Decision,
+    margin: float,
+) -> Removal | None:
+    """The answer's own features removed one after the other, the most telling first, until it turns."""
+    leads, groups, rows = _telling(x.features, answer.columns, theirs, differ)
+    said = x.said(answer.y, decision)
+
+    def without(n: int) -> str:
+        gone = {int(g): rows[:n][groups[:n] == g] for g in np.unique(groups[:n])}
+        y = x.best(x.potentials(gone))
+        return said if y is None else x.said(y, decision)
+
+    if isinstance(x, ListExample) and x.rescored is None:
+        found = _first_turn(x, groups, rows)
+    else:
+        found = turning_point(leads.tolist(), margin, said, without)
+    if found is None:
+        return None
+    n, turned = found
+    removed = [
+        c
+        for g, k in zip(groups[:n].tolist(), rows[:n], strict=True)
+        for c in _contributions(x.features[g], k[None], int(answer.columns[g]), int(theirs[g]))
+    ]
+    return Removal(tuple(removed), turned)
+
+
+def _first_turn(x: ListExample, groups: Columns, rows: Columns) -> tuple[int, str] | None:
+    """The first n features without which a list has another best answer: scores are sums, so all n are tried."""
+    gone = [x.features[g].added[k] for g, k in zip(groups.tolist(), rows.tolist(), strict=True)]
+    if not gone:
+        return None
+    total = np.sum([group.sums for group in x.features], axis=0)
+    best = (total - np.cumsum(gone, axis=0)).argmax(axis=1)
+    said = [x.answers[y] for y in best.tolist()]
+    return next(((n, other) for n, other in enumerate(said, 1) if other != x.answers[x.chosen]), None)
+
+
+def _telling(
+    features: Sequence[Features], mine: Columns, theirs: Columns, differ: Columns
+) -> tuple[NDArray[np.float64], Columns, Columns]:
+    """How far features put the answer ahead, the strongest first, with their groups and rows."""
+    leads, groups, rows = [], [], []
+    for g in differ.tolist():
+        if mine[g] >= 0 and features[g].kind == FEATURE:
+            lead = _column(features[g].added, int(mine[g])) - _column(features[g].added, int(theirs[g]))
+            for_it = np.flatnonzero(lead > 0)
+            leads.append(lead[for_it])
+            groups.append(np.full(len(for_it), g))
+            rows.append(for_it)
+    if not leads:
+        return np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    strengths, of, at = np.concatenate(leads), np.concatenate(groups), np.concatenate(rows)
+    order = np.argsort(-strengths, kind="stable")
+    return strengths[order], of[order], at[order]
+
+
+def turning_point(
+    leads: Sequence[float], margin: float, given: Said, answer: Callable[[int], Said]
+) -> tuple[int, Said] | None:
+    """How many features have to go for another answer, and which: n of them are enough, n - 1 are not; None if all
+    are not.
+
+    leads:     how far each puts the answer ahead of its rival, the strongest first
+    margin:    how far it is ahead: n at which they have used it up is tried first, so that few answers are asked for
+    answer(n): what it is without the first n
+
+    >>> turning_point([1.0] * 10, 3.0, "A", lambda n: "B" if n >= 7 else "A")
+    (7, 'B')
+    >>> turning_point([2.0, 1.0, 1.0], 9.0, "A", lambda n: "A") is None
+    True
+    """
+    N = len(leads)
+    used_up = next((n for n, used in enumerate(accumulate(leads), 1) if used > margin), N)
+    if N == 0:
+        return None
+    few, many, step = 0, used_up, 1
+    turned = answer(many)
+    if turned == given:
+        while turned == given:
+            if many == N:
+                return None
+            few, many, step = many, min(many + step, N), 2 * step
+            turned = answer(many)
+    else:
+        few = many - 1
+        while few > 0 and (other := answer(few)) != given:
+            many, few, step, turned = few, max(few - step, 0), 2 * step, other
+    while many - few > 1:
+        middle = (few + many) // 2
+        if (other := answer(middle)) == given:
+            few = middle
+        else:
+            many, turned = middle, other
+    return many, turned
