@@ -131,3 +131,29 @@ def test_losses_of_any_size_are_tallied_as_they_are():
     assert scores["loss"] == pytest.approx((3.25 + 0.125) / 2, abs=0.05)
     assert scores["loss.base"] == pytest.approx((1e7 + 0.125) / 2, rel=1e-6)
     assert scores["best_chosen"] == 0.5
+
+
+def test_two_rerankers_are_compared_and_their_choices_evaluated(files, tmp_path: Path, run: Runner):  # noqa: F811
+    lists = files["lists of candidates"]
+    old, new = tmp_path / "old.chaff", tmp_path / "new.chaff"
+    few = tmp_path / "few.jsonl"
+    few.write_text("".join(_list(n) for n in range(0, 40, 2)))
+    assert run("train", few, "-o", old).code == 0  # the first is always right here
+    assert run("train", lists, "-o", new).code == 0
+    found = run("compare", old, new, lists, "--json")
+    assert found.code == 0, found.err
+    record = json.loads(found.out)
+    assert (record["task"], record["changes"]["fixed"], record["changes"]["broken"]) == ("lists", 20, 0)
+    assert record["scores"]["best_chosen"]["new"] == 1.0
+    for name, model in (("old", old), ("new", new)):
+        assert run("predict", model, lists, "-o", tmp_path / f"{name}.jsonl").code == 0
+    scored = run("evaluate", lists, tmp_path / "new.jsonl", "--against", tmp_path / "old.jsonl", "--json")
+    assert scored.code == 0, scored.err
+    evaluation = json.loads(scored.out)
+    assert (evaluation["task"], evaluation["loss"], evaluation["loss.base"]) == ("lists", 0.0, 0.5)
+    assert evaluation["comparison"]["loss"]["other"] == 0.5
+    alone = json.loads(run("evaluate", tmp_path / "old.jsonl", "--json").out)
+    assert alone["best_chosen"] == 0.5
+    assert "expected the place of a candidate" in run("evaluate", lists).err
+    worse = run("compare", new, old, lists)
+    assert (worse.code, "Regression" in worse.out) == (1, True)

@@ -11,8 +11,9 @@ from chaffinch.evaluate import CONVENTIONS, SCHEMES
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
-from chaffinch.evaluate.wording import description, p_text, per_class, title_of, verdict
+from chaffinch.evaluate.wording import description, p_text, title_of, verdict
 from chaffinch.files import display_name, refuse_unwritable, writing_text
+from chaffinch.kinds import KINDS
 
 EXAMPLES = """
 chaffinch evaluate dev.conll out.conll
@@ -25,6 +26,7 @@ chaffinch evaluate labelled.csv --label-separator "|"    (several labels, a colu
 """
 
 SHOWN_CLASSES = 60
+TASKS = [task for kind in reversed(KINDS) for task in kind.outputs]
 
 
 def command(
@@ -80,6 +82,7 @@ def command(
         confidence=interval,
         seed=seed,
         train=train,
+        known=TASKS,
         **{name: value for name, value in told.items() if value is not None},
     )
     if html is not None:
@@ -138,11 +141,12 @@ def _print_comparison(evaluation: Evaluation) -> None:
 
 
 def _print_classes(evaluation: Evaluation) -> None:
-    heading, classes = per_class(evaluation)
-    if not classes:
+    found = evaluation.outputs.classes(evaluation.scores)
+    if found is None or not found.rates:
         return
+    classes = found.rates
     shown = Table(
-        heading, "precision", "recall", "F1", "gold", "predicted", "correct", box=None, pad_edge=False
+        found.what, "precision", "recall", "F1", "gold", "predicted", "correct", box=None, pad_edge=False
     )
     for column in shown.columns[1:]:
         column.justify = "right"

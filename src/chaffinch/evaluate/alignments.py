@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.errors import DataError
+from chaffinch.evaluate.outputs import DocumentOutputs, Rules
 from chaffinch.evaluate.rates import Floats, ratio
 from chaffinch.evaluate.tally import Sums, Tally
+from chaffinch.text.document import Document, Links
 
 Link = tuple[int, int]
 
@@ -91,3 +93,23 @@ def _by_key(sums: Sums) -> dict[str, Floats]:
         "link.f1": 2.0 * precision * recall / np.where(total == 0.0, 1.0, total),
         "aer": 1.0 - ratio(A_and_S + A_and_P, A + S),
     }
+
+
+class LinkOutputs(DocumentOutputs):
+    """Sentence pairs with links."""
+
+    task = "links"
+    headline = ("aer", "link.precision", "link.recall", "link.f1")
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Any links."""
+        return any(d.links is not None for d in documents)
+
+    def scored(self, rules: Rules) -> tuple[AlignmentScores, list[Tally]]:
+        """Alignment error rate, precision and recall."""
+        none = Links((), frozenset())
+        gold = [d.links or none for d in self.gold]
+        sure, possible = [one.sure for one in gold], [one.possible for one in gold]
+        found = [[(d.links or none).sure for d in output] for output in self.outputs]
+        return score_alignments(sure, possible, found[0]), [link_tally(sure, possible, a) for a in found]

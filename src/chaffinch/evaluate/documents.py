@@ -2,14 +2,25 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Interner
 from chaffinch.errors import DataError
+from chaffinch.evaluate.outputs import (
+    PREDICTION,
+    Classes,
+    Confusions,
+    DocumentOutputs,
+    Rules,
+    predicted_label,
+    row_place,
+)
 from chaffinch.evaluate.rates import Floats, Rates, macro, ratio, weighted
 from chaffinch.evaluate.tally import Sums, Tally
+from chaffinch.text.document import Document
 
 
 @dataclass(frozen=True)
@@ -113,3 +124,59 @@ class LabelPair:
 def score_documents(gold: Sequence[str], predicted: Sequence[str]) -> DocumentScores:
     """Accuracy, macro F1, the rates of each label and the confusion matrix of one label per document."""
     return LabelPair.from_lists(gold, predicted).scores()
+
+
+class LabelOutputs(DocumentOutputs):
+    """Documents with one label each."""
+
+    task = "documents"
+    headline = ("accuracy", "macro_f1", "weighted_f1")
+    in_one_file = True
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Any label."""
+        return any(d.labels for d in documents)
+
+    @classmethod
+    def check(cls, path: str | Path, documents: Sequence[Document], predicted: bool) -> None:
+        """One label each."""
+        for n, d in enumerate(documents):
+            if predicted and PREDICTION in d.fields:
+                continue
+            if len(d.labels) != 1:
+                raise DataError(f"{row_place(path, n, d)}: expected one label, found {len(d.labels)}")
+
+    def scored(self, rules: Rules) -> tuple[DocumentScores, list[Tally]]:
+        """Accuracy and the F1 of each label."""
+        y_hats = [[predicted_label(d) for d in output] for output in self.outputs]
+        every = sorted({label for y_hat in y_hats for label in y_hat})
+        pairs = [LabelPair.from_lists([d.labels[0] for d in self.gold], y_hat, every) for y_hat in y_hats]
+        return pairs[0].scores(), [pair.tally() for pair in pairs]
+
+    def classes(self, scores: DocumentScores) -> Classes:
+        """The labels."""
+        return Classes("label", "label", scores.labels)
+
+    def confusions(self, scores: DocumentScores, rules: Rules) -> Confusions:
+        """The labels, and the shortest text of each frequent confusion."""
+        names = list(scores.labels)
+        errors = scores.confusion - np.diag(scores.confusion.diagonal())
+        rows = []
+        for at in np.argsort(-errors, axis=None, kind="stable")[:MOST_PAIRS].tolist():
+            a, b = divmod(at, len(names))
+            if not errors[a, b]:
+                break
+            texts = (
+                d.text
+                for d, p in zip(self.gold, self.outputs[0], strict=True)
+                if d.labels[0] == names[a] and predicted_label(p) == names[b]
+            )
+            example = min(texts, key=len)
+            shown = example if len(example) < LONGEST_EXAMPLE else example[: LONGEST_EXAMPLE - 1] + "…"
+            rows.append((names[a], names[b], f"{errors[a, b]:,}", shown))
+        return Confusions("label", names, scores.confusion, pairs=rows)
+
+
+MOST_PAIRS = 15
+LONGEST_EXAMPLE = 240

@@ -7,8 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules, predicted_labels
 from chaffinch.evaluate.rates import Floats, Rates, macro, ratio
 from chaffinch.evaluate.tally import Sums, Tally
+from chaffinch.text.document import Document
 
 
 @dataclass(frozen=True)
@@ -103,3 +105,27 @@ class LabelSets:
 def score_label_sets(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> LabelSetScores:
     """Exact sets, micro and macro F1, and the rates of each label."""
     return LabelSets.from_lists(gold, predicted).scores()
+
+
+class LabelSetOutputs(DocumentOutputs):
+    """Documents with any number of labels each."""
+
+    task = "label-sets"
+    headline = ("micro_f1", "macro_f1", "accuracy")
+    in_one_file = True
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Several labels anywhere."""
+        return any(len(d.labels) > 1 for d in documents)
+
+    def scored(self, rules: Rules) -> tuple[LabelSetScores, list[Tally]]:
+        """Exact sets and the F1 of each label."""
+        sets = [[predicted_labels(d) for d in output] for output in self.outputs]
+        given = sorted({name for output in sets for one in output for name in one})
+        sides = [LabelSets.from_lists([d.labels for d in self.gold], output, given) for output in sets]
+        return sides[0].scores(), [side.tally() for side in sides]
+
+    def classes(self, scores: LabelSetScores) -> Classes:
+        """The labels."""
+        return Classes("label", "label", scores.labels)

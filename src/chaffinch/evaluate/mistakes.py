@@ -1,14 +1,7 @@
 """Errors worth reading: what kinds there are, how often, and the shortest sentences that show each."""
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
-
-from chaffinch.evaluate.sources import TagSource
-from chaffinch.evaluate.tags import TagScorer
 
 NONE = "(none)"
 
@@ -61,64 +54,7 @@ def mistake_name(gold: str, predicted: str) -> str:
     return f"{gold} with other bounds" if gold == predicted else f"{gold} taken for {predicted}"
 
 
-def mistakes(
-    source: TagSource, scorer: TagScorer, kinds: int = 12, examples: int = 2
-) -> tuple[list[Mistake], list[str], NDArray[np.int64]]:
-    """The most frequent kinds of error with examples; and the confusions [types, types] with their names."""
-    readings = list(_readings(source, scorer))
-    pairs: Counter[tuple[str, str]] = Counter()
-    shown: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
-    for i, (n, gold, predicted) in enumerate(readings):
-        length = int(source.ptr[n + 1] - source.ptr[n])
-        for a, b, exact in paired(gold, predicted):
-            pairs[a, b] += 1
-            if not exact:
-                shown[a, b].append((length, i))
-    wrong = Counter({pair: len(cases) for pair, cases in shown.items()})
-    found, used = [], set[int]()
-    for (a, b), times in wrong.most_common(kinds):
-        # The shortest sentences, but not those of a few words, and each sentence once.
-        cases = sorted({c for c in shown[a, b] if c[1] not in used}, key=lambda c: (c[0] < 5, c))[:examples]
-        used |= {i for _, i in cases}
-        found.append(Mistake(a, b, times, [_example(source, *readings[i]) for _, i in cases]))
-    names = [*sorted({name for pair in pairs for name in pair} - {NONE}), NONE]
-    index = {name: i for i, name in enumerate(names)}
-    confusion = np.zeros((len(names), len(names)), dtype=np.int64)
-    for (a, b), times in pairs.items():
-        confusion[index[a], index[b]] += times
-    return found, names, confusion
-
-
 Reading = list[tuple[str, int, int]]
-
-
-def _readings(source: TagSource, scorer: TagScorer) -> Iterator[tuple[int, Reading, Reading]]:
-    """Sentence, gold spans and predicted spans (type, begin, end), for sentences that have any."""
-    if scorer.rules is None:
-        yield from _token_readings(source)
-        return
-    sides = []
-    for ids in (source.y, source.outputs[0]):
-        by_sentence: dict[int, Reading] = defaultdict(list)
-        for n, begin, end, kind in zip(*(x.tolist() for x in scorer.spans(ids, source.ptr)), strict=True):
-            start = int(source.ptr[n])
-            by_sentence[n].append((scorer.types[kind], begin - start, end - start))
-        sides.append(by_sentence)
-    for n in sorted({*sides[0], *sides[1]}):
-        yield n, sides[0].get(n, []), sides[1].get(n, [])
-
-
-def _token_readings(source: TagSource) -> Iterator[tuple[int, Reading, Reading]]:
-    """Where tags mark no spans, the tokens that differ stand for them."""
-    wrong = np.flatnonzero(source.y != source.outputs[0])
-    sentences = np.searchsorted(source.ptr, wrong, side="right") - 1
-    by_sentence: dict[int, tuple[Reading, Reading]] = defaultdict(lambda: ([], []))
-    for t, n in zip(wrong.tolist(), sentences.tolist(), strict=True):
-        at = t - int(source.ptr[n])
-        for side, ids in zip(by_sentence[n], (source.y, source.outputs[0]), strict=True):
-            side.append((source.labels[ids[t]], at, at + 1))
-    for n, (gold, predicted) in by_sentence.items():
-        yield n, gold, predicted
 
 
 def paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]:
@@ -141,10 +77,6 @@ def paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]
     for i, (kind, begin, end) in enumerate(predicted):
         if i not in taken and not any(min(end, e) > max(begin, b) for _, b, e in gold):
             yield NONE, kind, False
-
-
-def _example(source: TagSource, n: int, gold: Reading, predicted: Reading) -> Example:
-    return Example(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
 
 
 def marked(reading: Reading, other: Reading) -> list[Marked]:

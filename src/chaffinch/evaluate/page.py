@@ -3,15 +3,11 @@
 from collections.abc import Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chaffinch.evaluate.documents import DocumentScores
 from chaffinch.evaluate.evaluation import Evaluation
-from chaffinch.evaluate.mistakes import Example, Marked, Mistake, mistakes
-from chaffinch.evaluate.rates import Rates
-from chaffinch.evaluate.sources import DocumentSource, TagSource, predicted_label
-from chaffinch.evaluate.tags import TagScores
-from chaffinch.evaluate.wording import description, p_text, per_class, title_of, verdict
+from chaffinch.evaluate.mistakes import Example, Marked, Mistake
+from chaffinch.evaluate.outputs import Classes, Confusions
+from chaffinch.evaluate.wording import ERRORS, description, p_text, title_of, verdict
 from chaffinch.report import (
     Bar,
     Html,
@@ -33,32 +29,24 @@ LARGEST_CHART = 40
 
 def page(evaluation: Evaluation) -> Page:
     """The report, section by section; empty ones are left out."""
-    names = evaluation.source.names
+    names = evaluation.outputs.names
     files = list(dict.fromkeys(names[:2]))  # one, where it holds gold and prediction
     report = Page("Evaluation", " against ".join(files[::-1]))
     report.add("Scores", _headline(evaluation))
     if evaluation.comparison is not None:
         report.add(f"Against {names[2]}", *_comparison(evaluation))
-    heading, classes = per_class(evaluation)
-    if classes:
-        report.add(f"By {heading}", *_by_class(evaluation, heading, classes))
-    source = evaluation.source
-    if isinstance(source, TagSource) and evaluation.scorer is not None:
-        found, kinds, confusion = mistakes(source, evaluation.scorer)
-        spans = isinstance(evaluation.scores, TagScores) and evaluation.scores.span is not None
-        note = (
-            "Each gold span with the predicted one that shares most words with it; (none) is a span that was "
-            "missed or invented. Equal type does not mean equal bounds."
-            if spans
-            else "Tokens whose tag is wrong: gold in rows, predicted in columns."
-        )
-        report.add("Confusions", _confusion_map(kinds, confusion, "type" if spans else "tag", note))
-        if found:
-            report.add("Errors worth reading", *_errors(found))
-    elif isinstance(evaluation.scores, DocumentScores) and isinstance(source, DocumentSource):
-        scores = evaluation.scores
-        report.add("Confusions", _confusion_map(list(scores.labels), scores.confusion, "label"))
-        report.add("Most confused pairs", *_confused_documents(scores, source))
+    classes = evaluation.outputs.classes(evaluation.scores)
+    if classes is not None and classes.rates:
+        report.add(f"By {classes.what}", *_by_class(evaluation, classes))
+    found = evaluation.outputs.confusions(evaluation.scores, evaluation.rules)
+    if found is not None:
+        report.add("Confusions", _confusion_map(found))
+        if found.mistakes:
+            report.add("Errors worth reading", *_errors(found.mistakes))
+        if found.pairs is not None:
+            head = ("gold", "predicted", "times", "for example")
+            shown = table(head, found.pairs) if found.pairs else paragraph("Nothing was confused.")
+            report.add("Most confused pairs", shown)
     if evaluation.seen is not None:
         report.add("Seen and unseen words", *_seen(evaluation.seen))
     return report
@@ -84,7 +72,7 @@ def _comparison(evaluation: Evaluation) -> Iterable[Html]:
     rows = []
     for key in evaluation.headline:
         c = found[key]
-        colour = "soft" if c.p_swap > 0.05 else "good" if (c.difference > 0) != (key == "aer") else "bad"
+        colour = "soft" if c.p_swap > 0.05 else "good" if (c.difference > 0) != (key in ERRORS) else "bad"
         rows.append(
             (
                 title_of(key),
@@ -104,9 +92,9 @@ def _comparison(evaluation: Evaluation) -> Iterable[Html]:
     )
 
 
-def _by_class(evaluation: Evaluation, heading: str, classes: dict[str, Rates]) -> Iterable[Html]:
-    key = {"type": "span.type", "label": "label", "tag": "tag"}.get(heading, "bracket.label")
-    largest = sorted(classes.items(), key=lambda item: -item[1].gold)[:LARGEST_CHART]
+def _by_class(evaluation: Evaluation, classes: Classes) -> Iterable[Html]:
+    heading, key = classes.what, classes.key
+    largest = sorted(classes.rates.items(), key=lambda item: -item[1].gold)[:LARGEST_CHART]
     items = []
     for name, one in largest:
         interval = evaluation.intervals.get(f"{key}.{name}.f1")
@@ -124,20 +112,25 @@ def _by_class(evaluation: Evaluation, heading: str, classes: dict[str, Rates]) -
             f"{one.predicted:,}",
             f"{one.correct:,}",
         )
-        for name, one in classes.items()
+        for name, one in classes.rates.items()
     ]
     yield table((heading, "precision", "recall", "F1", "gold", "predicted", "correct"), rows)
 
 
-def _confusion_map(names: Sequence[str], confusion: NDArray[np.int64], what: str, note: str = "") -> Html:
+def _confusion_map(found: Confusions) -> Html:
+    names, confusion = found.names, found.counts
     errors = confusion - np.diag(confusion.diagonal())
     weight = errors.sum(axis=0) + errors.sum(axis=1)
     kept = sorted(np.argsort(-weight, kind="stable")[:LARGEST_MAP].tolist())
     some = f" The {len(kept)} with most errors of {len(names)}." if len(kept) < len(names) else ""
     chosen = [names[i] for i in kept]
     cells = confusion[np.ix_(kept, kept)].tolist()
-    drawn = heat_map(f"What was taken for what, by {what}", chosen, chosen, cells, "predicted", "gold", True)
-    return figure(drawn, (note or "Gold in rows, predicted in columns.") + some + " Colour is logarithmic.")
+    drawn = heat_map(
+        f"What was taken for what, by {found.what}", chosen, chosen, cells, "predicted", "gold", True
+    )
+    return figure(
+        drawn, (found.note or "Gold in rows, predicted in columns.") + some + " Colour is logarithmic."
+    )
 
 
 def _errors(found: Sequence[Mistake]) -> Iterable[Html]:
@@ -183,30 +176,6 @@ def highlighted(words: Sequence[str], marks: Sequence[Marked]) -> Html:
             t = max(mark.end, t + 1)
         pieces.append(" ")
     return join(*pieces)
-
-
-def _confused_documents(scores: DocumentScores, source: DocumentSource) -> Iterable[Html]:
-    names = list(scores.labels)
-    errors = scores.confusion - np.diag(scores.confusion.diagonal())
-    order = np.argsort(-errors, axis=None, kind="stable")[:15]
-    rows = []
-    for flat in order.tolist():
-        a, b = divmod(flat, len(names))
-        if not errors[a, b]:
-            break
-        texts = (
-            d.text
-            for d, p in zip(source.gold, source.outputs[0], strict=True)
-            if d.labels[0] == names[a] and predicted_label(p) == names[b]
-        )
-        example = min(texts, key=len)
-        rows.append(
-            (names[a], names[b], f"{errors[a, b]:,}", example if len(example) < 240 else example[:239] + "…")
-        )
-    if rows:
-        yield table(("gold", "predicted", "times", "for example"), rows)
-    else:
-        yield paragraph("Nothing was confused.")
 
 
 def _seen(seen: dict[str, float]) -> Iterable[Html]:

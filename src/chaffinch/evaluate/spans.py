@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.errors import DataError
+from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules
 from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
 from chaffinch.evaluate.tags import SpanScores, span_scores_by_key
 from chaffinch.evaluate.tally import Sums, Tally
-from chaffinch.text.document import Span
+from chaffinch.text.document import Document, Span
 
 _TYPED = 5
 
@@ -69,3 +70,25 @@ def span_tally(
         return plain | span_scores_by_key(sums[..., _TYPED:], types)
 
     return Tally.from_dense(counts, by_key), types
+
+
+class SpanOutputs(DocumentOutputs):
+    """Texts with spans."""
+
+    task = "spans"
+    headline = ("span.micro.f1", "span.macro.f1", "untyped.f1", "exact_match")
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Any span."""
+        return any(d.spans for d in documents)
+
+    def scored(self, rules: Rules) -> tuple[TextSpanScores, list[Tally]]:
+        """Spans by label and offsets."""
+        spans = [[d.spans for d in side] for side in (self.gold, *self.outputs)]
+        types = sorted({s.label for side in spans for each in side for s in each})
+        return score_spans(spans[0], spans[1]), [span_tally(spans[0], s, types)[0] for s in spans[1:]]
+
+    def classes(self, scores: TextSpanScores) -> Classes:
+        """The types."""
+        return Classes("type", "span.type", scores.span.types)

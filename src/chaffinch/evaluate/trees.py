@@ -8,9 +8,10 @@ import numpy as np
 
 from chaffinch.corpus.brackets import EMPTY, nodes, plain_label, stripped
 from chaffinch.errors import DataError
+from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules
 from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
 from chaffinch.evaluate.tally import Sums, Tally
-from chaffinch.text.document import Tree
+from chaffinch.text.document import Document, Tree
 
 # Brackets that are no part of the analysis, punctuation that no constituent is blamed for, one equivalence.
 ROOTS = frozenset({"TOP", "ROOT", "S1", ""})
@@ -145,3 +146,33 @@ def _by_key(sums: Sums) -> dict[str, Floats]:
         "exact_match": ratio(sums[..., 6], sums[..., 5]),
         "tag_accuracy": ratio(sums[..., 4], sums[..., 3]),
     }
+
+
+class TreeOutputs(DocumentOutputs):
+    """Sentences with parse trees."""
+
+    task = "trees"
+    headline = ("bracket.f1", "bracket.precision", "bracket.recall", "exact_match", "tag_accuracy")
+    same_text = False
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Any tree."""
+        return any(d.tree is not None for d in documents)
+
+    def scored(self, rules: Rules) -> tuple[TreeScores, list[Tally]]:
+        """Brackets and parts of speech."""
+        trees = [[d.tree or _NOTHING for d in side] for side in (self.gold, *self.outputs)]
+        # To be compared, two outputs need one label list: whatever either calls a constituent.
+        compared = trees[1:] if len(trees) > 2 else []
+        used = {plain_label(node.label) for side in compared for tree in side for node in nodes(tree)}
+        tallies = [tree_tally(trees[0], side, also=used) for side in trees[1:]]
+        return TreeScores.of(*tallies[0]), [tally for tally, _ in tallies]
+
+    def convention(self, rules: Rules) -> str:
+        """The rules of evalb."""
+        return "evalb"
+
+    def classes(self, scores: TreeScores) -> Classes:
+        """The constituents by label."""
+        return Classes("constituent", "bracket.label", scores.labels)

@@ -1,13 +1,6 @@
 """The words of a report: what scores are called, what was evaluated, and whether one output is better."""
 
-from chaffinch.evaluate.documents import DocumentScores
 from chaffinch.evaluate.evaluation import Evaluation
-from chaffinch.evaluate.label_sets import LabelSetScores
-from chaffinch.evaluate.rates import Rates
-from chaffinch.evaluate.sources import TagSource
-from chaffinch.evaluate.spans import TextSpanScores
-from chaffinch.evaluate.tags import TagPair, TagScores
-from chaffinch.evaluate.trees import TreeScores
 
 TITLES = {
     "span.micro.f1": "span F1",
@@ -28,10 +21,14 @@ TITLES = {
     "link.precision": "link precision",
     "link.recall": "link recall",
     "link.f1": "link F1",
+    "best_chosen": "best candidate chosen",
+    "loss": "mean loss",
+    "loss.base": "mean loss of the first candidates",
+    "loss.oracle": "mean loss of the best candidates",
 }
 
 # Scores of which less is better.
-ERRORS = frozenset({"aer"})
+ERRORS = frozenset({"aer", "loss"})
 
 
 def title_of(key: str) -> str:
@@ -51,43 +48,19 @@ def p_text(p: float) -> str:
 def description(evaluation: Evaluation) -> str:
     """What was scored and how: "1,094 sentences, 26,131 tokens; spans by conlleval"."""
     scores = evaluation.scores.as_dict()
-    counted = ("sentences", "tokens", "documents", "trees", "pairs")
+    counted = ("sentences", "tokens", "documents", "trees", "pairs", "lists")
     sizes = ", ".join(f"{scores[name]:,} {name}" for name in counted if name in scores)
-    convention = evaluation.convention
+    convention = evaluation.outputs.convention(evaluation.rules)
     if convention is None:
         return sizes
     return f"{sizes}; {'brackets' if convention == 'evalb' else 'spans'} by {convention}"
-
-
-def per_class(evaluation: Evaluation) -> tuple[str, dict[str, Rates]]:
-    """The classes with rates of their own, and what they are: type, label or tag."""
-    scores = evaluation.scores
-    if isinstance(scores, TextSpanScores) or (isinstance(scores, TagScores) and scores.span is not None):
-        span = scores.span
-        return "type", span.types if span is not None else {}
-    if isinstance(scores, DocumentScores | LabelSetScores):
-        return "label", scores.labels
-    if isinstance(scores, TreeScores):
-        return "constituent", scores.labels
-    if isinstance(evaluation.source, TagSource):
-        return "tag", tag_rates(evaluation.source)
-    return "", {}
-
-
-def tag_rates(source: TagSource) -> dict[str, Rates]:
-    """The rates of each tag as a label of tokens, by name."""
-    confusion = TagPair(source.labels, source.y, source.outputs[0], source.ptr).confusion
-    gold, predicted = confusion.sum(axis=1).tolist(), confusion.sum(axis=0).tolist()
-    correct = confusion.diagonal().tolist()
-    rows = zip(source.labels, gold, predicted, correct, strict=True)
-    return {label: Rates.of(g, p, c) for label, g, p, c in sorted(rows) if g or p}
 
 
 def verdict(evaluation: Evaluation) -> str:
     """One sentence on the first headline score: better, worse, or not to be told apart."""
     key = evaluation.headline[0]
     c = (evaluation.comparison or {})[key]
-    other = evaluation.source.names[2]
+    other = evaluation.outputs.names[2]
     if c.p_swap > 0.05:
         return (
             f"By {title_of(key)} the two cannot be told apart: {c.ours:.4f} against {c.other:.4f}, "

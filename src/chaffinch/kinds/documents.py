@@ -18,9 +18,10 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
-from chaffinch.evaluate import sources as evaluated
+from chaffinch.evaluate.documents import LabelOutputs
+from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.evaluate.mistakes import Reading
-from chaffinch.evaluate.sources import DocumentSource, predicted_label, predicted_labels
+from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
@@ -114,7 +115,7 @@ class DocumentKind(Kind):
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
-    tasks = (evaluated.DOCUMENTS, evaluated.LABEL_SETS)
+    outputs = (LabelSetOutputs, LabelOutputs)
 
     # -- files
 
@@ -324,20 +325,20 @@ class LabelTestSet(TestSet):
         given = model.predict([d.text for d in self.documents], _numbers(model, self.documents))
         return [[str(label) for label in one] if isinstance(one, list) else [str(one)] for one in given]
 
-    def in_source(self, found: DocumentSource) -> list[list[str]]:
+    def answers_of(self, found: DocumentOutputs) -> list[list[str]]:
         """The labels of an output, in its column of predictions or as its labels."""
         if self.several:
             return [predicted_labels(d) for d in found.outputs[0]]
         return [[predicted_label(d)] for d in found.outputs[0]]
 
-    def source(self, names: tuple[str, ...], outputs: Sequence[list[list[str]]]) -> DocumentSource:
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[list[str]]]) -> DocumentOutputs:
         """Each output as documents."""
         plain = [replace(d, fields={}) for d in self.documents]
         made = tuple(
-            [replace(d, labels=labels) for d, labels in zip(plain, output, strict=True)] for output in outputs
+            [replace(d, labels=labels) for d, labels in zip(plain, answer, strict=True)] for answer in answers
         )
-        task = evaluated.LABEL_SETS if self.several else evaluated.DOCUMENTS
-        return DocumentSource(task, names, self.documents, made)
+        task = LabelSetOutputs if self.several else LabelOutputs
+        return task(names, self.documents, made)
 
     def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
         """The labels in order."""

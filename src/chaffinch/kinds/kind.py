@@ -19,6 +19,7 @@ from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import Tally
 from chaffinch.evaluate.mistakes import NONE, Reading
+from chaffinch.evaluate.outputs import Outputs
 from chaffinch.files import display_name
 from chaffinch.kinds.corpora import Corpus, size
 from chaffinch.knobs import Knob, Panel, configured, knobs
@@ -171,11 +172,11 @@ class TestSet(ABC):
         """A model's answers, one per row."""
 
     @abstractmethod
-    def in_source(self, found: Any) -> list[Any]:
+    def answers_of(self, found: Any) -> list[Any]:
         """The answers that an output file holds."""
 
     @abstractmethod
-    def source(self, names: tuple[str, ...], outputs: Sequence[list[Any]]) -> Any:
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[Any]]) -> Outputs:
         """Right answers and outputs as an evaluation takes them."""
 
     @abstractmethod
@@ -216,7 +217,7 @@ class Kind(ABC):
     columns:   further configs whose knobs tell the reader of training files what to read
     takes:     the flags of Training and Prediction that it understands beside those that all do
     explains:  the same of Explaining
-    tasks:     what its answers are scored as, by the names of ``evaluate/sources.py``
+    outputs:   what its answers are scored as: files of gold and predictions are tried as each of these
     tells:     which of READER_FLAGS its readers understand, beside ``from_format``
     dev_stops: whether training on files with ``--dev`` stops on it without being told
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
@@ -233,7 +234,7 @@ class Kind(ABC):
     takes: ClassVar[Collection[str]] = ()
     explains: ClassVar[Collection[str]] = ()
     tells: ClassVar[Collection[str]] = ()
-    tasks: ClassVar[Collection[str]] = ()
+    outputs: ClassVar[tuple[type[Outputs], ...]] = ()
     dev_stops: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
 

@@ -14,9 +14,8 @@ from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import Tally, link_tally
-from chaffinch.evaluate import sources as evaluated
+from chaffinch.evaluate.alignments import LinkOutputs
 from chaffinch.evaluate.mistakes import Reading
-from chaffinch.evaluate.sources import DocumentSource
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
@@ -70,7 +69,7 @@ class LinkKind(Kind):
     unit = "pairs"
     scores = ("link.f1", "aer", "link.precision", "link.recall")
     takes = ("kbest",)
-    tasks = (evaluated.LINKS,)
+    outputs = (LinkOutputs,)
     explains = ("against",)
 
     # -- files
@@ -169,17 +168,17 @@ class LinkTestSet(TestSet):
         """The links of each pair."""
         return [frozenset(found) for found in model.predict([_words(d) for d in self.documents])]
 
-    def in_source(self, found: DocumentSource) -> list[Answer]:
+    def answers_of(self, found: LinkOutputs) -> list[Answer]:
         """The sure links of an output."""
         return [d.links.sure for d in found.outputs[0] if d.links is not None]
 
-    def source(self, names: tuple[str, ...], outputs: Sequence[list[Answer]]) -> DocumentSource:
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[Answer]]) -> LinkOutputs:
         """Each output as documents."""
         made = tuple(
             [replace(d, links=Links((), links)) for d, links in zip(self.documents, output, strict=True)]
-            for output in outputs
+            for output in answers
         )
-        return DocumentSource(evaluated.LINKS, names, self.documents, made)
+        return LinkOutputs(names, self.documents, made)
 
     def readings(self, outputs: Sequence[Sequence[Answer]], rows: Sequence[int]) -> list[list[Reading]]:
         """Each link."""

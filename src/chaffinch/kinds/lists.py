@@ -1,6 +1,7 @@
 """Lists of candidates: the k best answers of another model, among which rerankers choose."""
 
 import json as json_text
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,11 +15,13 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Reranker, load
 from chaffinch.estimators.reranker import BASE_NAMES, given_features
 from chaffinch.evaluate import Tally
+from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.outputs import Outputs, Rules
 from chaffinch.evaluate.rates import Floats
 from chaffinch.evaluate.tally import Sums
-from chaffinch.files import head, writing_text
+from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds.corpora import ExampleLists
-from chaffinch.kinds.kind import Contents, Explaining, Kind, Prediction, TestSet
+from chaffinch.kinds.kind import Confusion, Contents, Explaining, Kind, Prediction, TestSet
 from chaffinch.kinds.tags import TAGS
 from chaffinch.kinds.trees import TREES
 from chaffinch.knobs import knob, knobs
@@ -26,6 +29,7 @@ from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.model.objects import shown
 from chaffinch.progress import Listener
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER
+from chaffinch.text.document import Document
 from chaffinch.trust.explanation import Explanation
 
 KBEST = 20  # length of the lists if nobody says another
@@ -53,6 +57,56 @@ class Lists(ExampleLists):
         return [words, np.concatenate(numbers)]
 
 
+@dataclass(frozen=True)
+class ChoiceScores:
+    """How good choices are: the share of lists of which a best candidate was chosen, and mean losses."""
+
+    lists: int
+    scores: Mapping[str, float]
+
+    def as_dict(self) -> dict[str, float]:
+        """Every score under its stable key."""
+        return {"lists": self.lists, **self.scores}
+
+
+@dataclass(frozen=True)
+class ListOutputs(Outputs):
+    """Lists with losses, and the places that one or two systems chose."""
+
+    task = "lists"
+    headline = ("best_chosen", "loss", "loss.base", "loss.oracle")
+    detected = False
+
+    names: tuple[str, ...]
+    lists: list[CandidateList]
+    chosen: tuple[list[int], ...]
+
+    @classmethod
+    def reads(cls, path: str | Path, format: str | None) -> bool:
+        """Files of lists."""
+        return holds_lists(Path(path), format)
+
+    @classmethod
+    def of_files(
+        cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
+    ) -> "ListOutputs":
+        """Lists with losses in the first file; the others, or a single one, say what was chosen."""
+        files = [list(read_lists(path)) for path in paths]
+        for path, found in zip(paths, files, strict=True):
+            _check_same_lists(paths[0], files[0], path, found)
+        outputs = list(zip(paths, files, strict=True))
+        chosen = tuple(
+            [_chosen(path, n, one) for n, one in enumerate(found)] for path, found in outputs[1:] or outputs
+        )
+        return cls(tuple(map(display_name, paths)), [list_of_file(one) for one in files[0]], chosen)
+
+    def scored(self, rules: Rules) -> tuple[ChoiceScores, list[Tally]]:
+        """Choices and their losses."""
+        tallies = [choice_tally(self.lists, chosen) for chosen in self.chosen]
+        values = tallies[0].score(tallies[0].sums())
+        return ChoiceScores(len(self.lists), {k: float(v) for k, v in values.items()}), tallies
+
+
 class ListKind(Kind):
     """A choice among candidates."""
 
@@ -64,21 +118,13 @@ class ListKind(Kind):
     scores = ("best_chosen", "loss", "loss.base", "loss.oracle")
     knobs = (("features", ListOptions),)
     explains = ("against", "base", "kbest")
+    outputs = (ListOutputs,)
 
     # -- files
 
     def holds(self, path: Path, format: str | None = None) -> bool:
         """A file of JSON lines whose objects have a list of candidates."""
-        if format is not None or path.is_dir():
-            return False
-        start = head(path).lstrip()
-        if not start.startswith(b"{"):
-            return False
-        try:
-            first = json_text.loads(start.partition(b"\n")[0])
-        except ValueError:  # the line goes on after what was looked at
-            return b'"candidates": [' in start
-        return isinstance(first.get("candidates"), list)
+        return holds_lists(path, format)
 
     def read(self, path: Path, told: Mapping[str, str]) -> Lists:
         """The lists of a file, every candidate with its loss."""
@@ -159,15 +205,76 @@ class ListKind(Kind):
             against = int(asked.against) - 1
         return [model.explain(one, against=against) for one in asked.chosen(_asked_lists(asked))]
 
-    def test_set(self, path: Path, models: Sequence[Reranker], told: Mapping[str, str]) -> TestSet:
-        """Not yet."""
-        raise ConfigError(
-            f"{self.model_name} works on the lists of another model, which compare does not make; "
-            "chaffinch evaluate --against compares two outputs"
-        )
+    def test_set(self, path: Path, models: Sequence[Reranker], told: Mapping[str, str]) -> "ListTestSet":
+        """Lists to choose from."""
+        for model in models:
+            _needs_no_base(model)
+        return ListTestSet(path)
 
 
 LISTS = ListKind()
+
+
+class ListTestSet(TestSet):
+    """Lists of a file; an answer is the place of a candidate, and any candidate of the least loss is right."""
+
+    unit = "lists"
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        found = list(read_lists(path))
+        if not found:
+            raise DataError(f"{display_name(path)}: has no list of candidates")
+        self.lists = [list_of_file(one) for one in found]
+        self.documents = [Document(text=_in_words(one.x)) for one in self.lists]
+        self.labelled = all(one.losses is not None for one in self.lists)
+        self.gold = [int(np.argmin(_losses(one))) for one in self.lists] if self.labelled else []
+        self.units = len(self.lists)
+
+    def ask(self, model: Reranker) -> list[int]:
+        """The place chosen from each list."""
+        return model.choose(self.lists)
+
+    def answers_of(self, found: ListOutputs) -> list[int]:
+        """The places that an output file holds."""
+        return found.chosen[0]
+
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[int]]) -> ListOutputs:
+        """The choices beside the lists."""
+        return ListOutputs(names, self.lists, tuple(answers))
+
+    def readings(self, outputs: Sequence[Sequence[int]], rows: Sequence[int]) -> list[list[Reading]]:
+        """The candidate by its number."""
+        return [[[(f"candidate {one[n] + 1}", one[n], one[n] + 1)] for n in rows] for one in outputs]
+
+    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+        """Another candidate with a greater loss."""
+        losses = self.lists[row].losses
+        if right == given or (losses is not None and losses[right[0][1]] == losses[given[0][1]]):
+            return Counter()
+        return Counter({(right[0][0], given[0][0]): 1})
+
+    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
+        """The candidate's answer."""
+        return f"{piece[0]}: {_in_words(self.lists[row].candidates[piece[1]])}"
+
+    def plain(self, answer: int) -> int:
+        """The place, from 0 as in files."""
+        return answer
+
+
+def holds_lists(path: Path, format: str | None = None) -> bool:
+    """Whether a file is one of JSON lines whose objects have a list of candidates."""
+    if format is not None or path.is_dir():
+        return False
+    start = head(path).lstrip()
+    if not start.startswith(b"{"):
+        return False
+    try:
+        first = json_text.loads(start.partition(b"\n")[0])
+    except ValueError:  # the line goes on after what was looked at
+        return b'"candidates": [' in start
+    return isinstance(first.get("candidates"), list)
 
 
 def base_model(path: Path, threads: int) -> tuple[Kind, Any]:
@@ -212,6 +319,32 @@ def _losses(one: CandidateList) -> NDArray[np.float64]:
     if one.losses is None:
         raise DataError("a list is scored by the losses of its candidates, and one has none")
     return one.losses
+
+
+def _check_same_lists(
+    a: str | Path, gold: Sequence[FileList], b: str | Path, other: Sequence[FileList]
+) -> None:
+    """Raise if two files do not hold the same lists."""
+    if len(gold) != len(other):
+        raise DataError(f"{display_name(a)} has {len(gold)} lists, {display_name(b)} has {len(other)}")
+    for n, (x, y) in enumerate(zip(gold, other, strict=True), 1):
+        if x.input != y.input or len(x.candidates) != len(y.candidates):
+            raise DataError(f"{display_name(b)}: list {n} is not that of {display_name(a)}")
+
+
+def _chosen(path: str | Path, n: int, one: FileList) -> int:
+    place = one.record.get("chosen")
+    if not isinstance(place, int) or not 0 <= place < len(one.candidates):
+        raise DataError(
+            f"{display_name(path)}: list {n + 1}: expected the place of a candidate as 'chosen', found {place!r}"
+        )
+    return place
+
+
+def _in_words(thing: Any) -> str:
+    """An input or an answer as one line."""
+    thing = getattr(thing, "answer", thing)
+    return thing if isinstance(thing, str) else json_text.dumps(thing, ensure_ascii=False)
 
 
 def _needs_no_base(model: Reranker) -> None:

@@ -15,11 +15,9 @@ from chaffinch.estimators import load
 from chaffinch.estimators.parser import Parser, trees_of
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate import Tally
-from chaffinch.evaluate import sources as evaluated
 from chaffinch.evaluate.intervals import compare
 from chaffinch.evaluate.mistakes import Reading
-from chaffinch.evaluate.sources import DocumentSource
-from chaffinch.evaluate.trees import brackets, score_trees, tree_tally
+from chaffinch.evaluate.trees import TreeOutputs, brackets, score_trees, tree_tally
 from chaffinch.files import display_name, writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
@@ -71,7 +69,7 @@ class TreeKind(Kind):
     unit = "words"
     scores = (MAIN, "exact_match", "tag_accuracy")
     takes = ("kbest", "nth", "marginals")
-    tasks = (evaluated.TREES,)
+    outputs = (TreeOutputs,)
 
     # -- files
 
@@ -259,15 +257,15 @@ class TreeTestSet(TestSet):
         """A tree each."""
         return model.predict(self.sentences)
 
-    def in_source(self, found: DocumentSource) -> list[Tree]:
+    def answers_of(self, found: TreeOutputs) -> list[Tree]:
         """The trees of an output."""
         return [stripped(d.tree) or d.tree for d in found.outputs[0] if d.tree is not None]
 
-    def source(self, names: tuple[str, ...], outputs: Sequence[list[Tree]]) -> DocumentSource:
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[Tree]]) -> TreeOutputs:
         """Each output as documents."""
         gold = [replace(d, tree=tree) for d, tree in zip(self.documents, self.gold, strict=True)]
-        made = tuple([replace(d, tree=t) for d, t in zip(gold, trees, strict=True)] for trees in outputs)
-        return DocumentSource(evaluated.TREES, names, gold, made)
+        made = tuple([replace(d, tree=t) for d, t in zip(gold, trees, strict=True)] for trees in answers)
+        return TreeOutputs(names, gold, made)
 
     def readings(self, outputs: Sequence[Sequence[Tree]], rows: Sequence[int]) -> list[list[Reading]]:
         """Constituents, then parts of speech."""

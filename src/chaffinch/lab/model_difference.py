@@ -12,7 +12,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.evaluate.evaluation import Evaluation, evaluated
 from chaffinch.evaluate.mistakes import NONE, Reading, mistake_name
-from chaffinch.evaluate.sources import source
+from chaffinch.evaluate.outputs import Outputs, read_outputs
 from chaffinch.files import display_name, head
 from chaffinch.kinds import KINDS, Kind, kind_of_model
 from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
@@ -21,6 +21,7 @@ from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
 FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
 OUTCOMES = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
 
+TASKS = [task for kind in reversed(KINDS) for task in kind.outputs]
 ENOUGH_SECONDS = 0.2  # of answering, for a speed worth telling
 MOST_RUNS = 5
 MOST_LISTED = 12  # names in a sentence
@@ -172,7 +173,7 @@ class ModelDifference:
             for key, c in self.evaluation.comparison.items():
                 known = asdict(c)
                 scores[key] = {"new": known.pop("ours"), "old": known.pop("other"), **known}
-            found["task"] = self.evaluation.task
+            found["task"] = self.evaluation.outputs.task
             found["scores"] = scores
         found["confusions"] = [{"what": n, "gone": g, "come": c} for n, g, c in self.confusions()]
         found["listed"] = [c.as_dict() for kind in OUTCOMES for c in self.of_kind(kind)[:top]]
@@ -224,13 +225,13 @@ def compare_models(
     given = dict(zip(COLUMN_FLAGS, (label, text, label_separator), strict=True))
     told = {name: value for name, value in given.items() if value is not None}
     files = {
-        path: source([data, path], None, told)
+        path: read_outputs([data, path], None, told, TASKS)
         for path, model in zip(paths, models, strict=True)
         if model is None
     }
     test_set = _test_set(known, data, told, list(files.values()))
     answers = [
-        test_set.ask(model) if model is not None else test_set.in_source(files[path])
+        test_set.ask(model) if model is not None else test_set.answers_of(files[path])
         for path, model in zip(paths, models, strict=True)
     ]
     speeds = _speeds(test_set, models)
@@ -238,7 +239,7 @@ def compare_models(
     evaluation = None
     if test_set.labelled:
         names = (display_name(data), sides[1].name, sides[0].name)
-        evaluation = evaluated(test_set.source(names, answers[::-1]), confidence=confidence, seed=seed)
+        evaluation = evaluated(test_set.outputs(names, answers[::-1]), confidence=confidence, seed=seed)
     return ModelDifference(test_set, sides[0], sides[1], _changes(test_set, *answers), evaluation)
 
 
@@ -302,8 +303,8 @@ def _test_set(models: Sequence[Any], data: Path, told: dict[str, str], files: Se
     return kind.test_set(data, models, told)
 
 
-def _kind_of_answers(found: Any) -> Kind:
-    return next(kind for kind in KINDS if found.task in kind.tasks)
+def _kind_of_answers(found: Outputs) -> Kind:
+    return next(kind for kind in KINDS if isinstance(found, tuple(kind.outputs)))
 
 
 def _is_model(path: Path) -> bool:

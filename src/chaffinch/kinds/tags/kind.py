@@ -21,10 +21,10 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.sentences import input_names
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate import TagPair, TagScorer, Tally
-from chaffinch.evaluate import sources as evaluated
 from chaffinch.evaluate.mistakes import Reading, paired
-from chaffinch.evaluate.sources import TagSource
+from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_gains import tag_gain
+from chaffinch.evaluate.tag_outputs import TagOutputs
 from chaffinch.files import STDIO, display_name, is_stream, writing_text
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.kind import (
@@ -83,7 +83,7 @@ class TagKind(Kind):
         "to_format",
     )
     tells = ("label", "columns", "annotators")
-    tasks = (evaluated.TAGS, evaluated.SPANS)
+    outputs = (SpanOutputs, TagOutputs)
     explains = ("token", "against")
     dev_stops = True
 
@@ -289,18 +289,15 @@ class TagTestSet(TestSet):
         """Labels of each sentence."""
         return model.predict(self.table)
 
-    def in_source(self, found: TagSource) -> list[list[str]]:
+    def answers_of(self, found: TagOutputs) -> list[list[str]]:
         """The tags of an output's last column."""
         flat = [found.labels[i] for i in found.outputs[0].tolist()]
         return [flat[a:b] for a, b in pairwise(found.ptr.tolist())]
 
-    def source(self, names: tuple[str, ...], outputs: Sequence[list[list[str]]]) -> TagSource:
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[list[str]]]) -> TagOutputs:
         """Ids into one label list."""
-        columns = [TokenTable.from_lists({LABEL: tags}).columns[LABEL] for tags in (self.gold, *outputs)]
-        labels = list(dict.fromkeys(tag for column in columns for tag in column.types))
-        index = {tag: i for i, tag in enumerate(labels)}
-        ids = [np.array([index[t] for t in c.types], dtype=np.int32)[c.ids] for c in columns]
-        return TagSource(names, self.table.columns[WORD], self.table.ptr, labels, ids[0], tuple(ids[1:]))
+        columns = [TokenTable.from_lists({LABEL: tags}).columns[LABEL] for tags in (self.gold, *answers)]
+        return TagOutputs.of_columns(names, self.table, columns)
 
     def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
         """Spans, if all tags that any side uses mark spans; else the tags of all tokens."""

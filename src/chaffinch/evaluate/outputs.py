@@ -1,0 +1,238 @@
+"""Outputs to be scored: what is right and what one or two systems say, checked to be about the same text."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.corpus import Format, detect, read
+from chaffinch.corpus.json_records import as_text
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate.mistakes import Mistake
+from chaffinch.evaluate.rates import Rates
+from chaffinch.evaluate.tally import Tally
+from chaffinch.files import display_name
+from chaffinch.knobs import knobs
+from chaffinch.text.document import Document
+
+# The field in which predictions come back in a document's row.
+PREDICTION = "prediction"
+
+# What separates several labels in a cell of predictions.
+SEPARATOR = "|"
+
+
+class Scores(Protocol):
+    """What the scores of every task offer."""
+
+    def as_dict(self) -> dict[str, float]:
+        """Every score under its stable key."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """By which rules tags are scored; None: by what the tags look like."""
+
+    convention: str = "auto"
+    scheme: str | None = None
+
+
+@dataclass(frozen=True)
+class Classes:
+    """What has rates of its own (type, label, tag), by name; the keys of its intervals are ``key.NAME.f1``."""
+
+    what: str
+    key: str
+    rates: dict[str, Rates]
+
+
+@dataclass(frozen=True)
+class Confusions:
+    """What was taken for what: names, and int64 [names, names] with gold in rows.
+
+    mistakes: kinds of error with sentences that show them    pairs: gold, predicted, times, an example
+    """
+
+    what: str
+    names: list[str]
+    counts: NDArray[np.int64] = field(repr=False)
+    note: str = ""
+    mistakes: list[Mistake] = field(default_factory=list)
+    pairs: list[tuple[str, str, str, str]] | None = None
+
+
+class Outputs(ABC):
+    """Gold and one or two outputs for the same text, of one task.
+
+    task:     its name                        headline: the keys of its scores at the top of a report, in order
+    names:    of gold and outputs, as messages call them
+    """
+
+    task: ClassVar[str]
+    headline: ClassVar[tuple[str, ...]]
+    names: tuple[str, ...]
+
+    @classmethod
+    def reads(cls, path: str | Path, format: str | None) -> bool:
+        """Whether files of this kind are read by ``of_files``, and not as documents."""
+        return False
+
+    detected: ClassVar[bool] = True  # whether its files are of a format that corpora are detected by
+
+    @classmethod
+    def of_files(
+        cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
+    ) -> "Outputs":
+        """Gold and outputs from files; a single file must hold both."""
+        raise NotImplementedError
+
+    @classmethod
+    def holds(cls, documents: Sequence[Document]) -> bool:
+        """Whether documents are annotated with what this task is about."""
+        return False
+
+    @abstractmethod
+    def scored(self, rules: Rules) -> tuple[Scores, list[Tally]]:
+        """The scores of the first output, and the counts of each."""
+
+    def convention(self, rules: Rules) -> str | None:
+        """By which rules it is scored, as a report names them."""
+        return None
+
+    def classes(self, scores: Any) -> Classes | None:
+        """What has rates of its own."""
+        return None
+
+    def confusions(self, scores: Any, rules: Rules) -> Confusions | None:
+        """What was taken for what."""
+        return None
+
+    def seen(self, train: str | Path) -> dict[str, float] | None:
+        """Scores of the words that a training file has, and of those it does not."""
+        return None
+
+
+@dataclass(frozen=True)
+class DocumentOutputs(Outputs):
+    """Documents with their gold annotation and the same documents as one or two systems annotate them."""
+
+    names: tuple[str, ...]
+    gold: list[Document]
+    outputs: tuple[list[Document], ...]
+
+    same_text: ClassVar[bool] = True  # gold and outputs must have
+    in_one_file: ClassVar[bool] = False  # predictions may stand in a column of the gold file
+
+    @classmethod
+    def check(cls, path: str | Path, documents: Sequence[Document], predicted: bool) -> None:
+        """Raise if documents of a file are not annotated as they must be."""
+
+
+def read_outputs(
+    paths: Sequence[str | Path],
+    format: str | None,
+    options: dict[str, Any],
+    known: Sequence[type[Outputs]],
+) -> Outputs:
+    """Gold and outputs from files; a single file must hold both.
+
+    options: told to the reader of gold, and of outputs that are of the same format
+    known:   the tasks that it may be; the first that fits is taken
+    """
+    own = next((task for task in known if task.reads(paths[0], format)), None)
+    if own is not None and format is None and not own.detected:
+        return own.of_files(paths, [], [])
+    chosen = detect(paths[0], format)
+    formats = [chosen.name, *(chosen.name if format else _format_like(chosen, path) for path in paths[1:])]
+    there = [] if chosen.options is None else [k.name for k in knobs(chosen.options)]
+    for name in options:
+        if name not in there:
+            listed = ", ".join(there) or "none"
+            raise ConfigError(f"reading {chosen.name} takes no option {name!r}; there are: {listed}")
+    told = [options if one == chosen.name else {} for one in formats]
+    if own is not None:
+        return own.of_files(paths, formats, told)
+    files = [list(read(path, f, **more)) for path, f, more in zip(paths, formats, told, strict=True)]
+    return _of_documents(paths, files, known)
+
+
+def has_tags(format: Format) -> bool:
+    """Whether a format is one of tags in columns."""
+    return "columns" in format.carries and "tree" not in format.carries
+
+
+def predicted_labels(d: Document) -> list[str]:
+    """The labels that a system gave: in the column of predictions, or as the labels themselves."""
+    if PREDICTION not in d.fields:
+        return d.labels
+    return [name for name in as_text(d.fields[PREDICTION]).split(SEPARATOR) if name]
+
+
+def predicted_label(d: Document) -> str:
+    """The label that a system gave: in the column of predictions, or as the label itself."""
+    return as_text(d.fields[PREDICTION]) if PREDICTION in d.fields else d.labels[0]
+
+
+def _format_like(gold: Format, path: str | Path) -> str:
+    """The format of an output: its own if that can be seen and holds the same kind of thing as gold."""
+    try:
+        seen = detect(path)
+    except DataError:
+        return gold.name
+    if has_tags(seen) and "spans" in gold.carries:
+        raise DataError(
+            f"{display_name(path)}: holds tags in columns, and the gold file is of the format {gold.name}; "
+            f"bring both to one format: chaffinch convert {path} OUT --to {gold.name}"
+        )
+    return seen.name if has_tags(seen) == has_tags(gold) else gold.name
+
+
+def _of_documents(
+    paths: Sequence[str | Path], files: list[list[Document]], known: Sequence[type[Outputs]]
+) -> Outputs:
+    gold = files[0]
+    task = next((one for one in known if issubclass(one, DocumentOutputs) and one.holds(gold)), None)
+    if task is None:
+        raise DataError(
+            f"{display_name(paths[0])}: holds nothing to score: no tags, labels, spans, trees or links"
+        )
+    assert issubclass(task, DocumentOutputs)
+    if len(paths) == 1:
+        if not task.in_one_file or not all(PREDICTION in d.fields for d in gold):
+            raise DataError(
+                f"{display_name(paths[0])}: a single file needs a column '{PREDICTION}' beside the labels, or "
+                "name a second file with the predictions"
+            )
+        files.append(gold)
+    places = [*paths, *paths] if len(paths) == 1 else paths
+    for i, (path, documents) in enumerate(zip(places, files, strict=True)):
+        if i > 0:
+            _check_same_documents(paths[0], gold, path, documents, task.same_text)
+        task.check(path, documents, predicted=i > 0)
+    return task(tuple(map(display_name, paths)), gold, tuple(files[1:]))
+
+
+def _check_same_documents(
+    a: str | Path, gold: Sequence[Document], b: str | Path, other: Sequence[Document], same_text: bool
+) -> None:
+    for n, (x, y) in enumerate(zip_longest(gold, other)):
+        if x is None or y is None:
+            longer, shorter = (row_place(a, n, x), b) if y is None else (row_place(b, n, y), a)
+            raise DataError(f"{longer}: item {n + 1} begins here, but {display_name(shorter)} ends after {n}")
+        if same_text and x.text != y.text:
+            at = next((i for i, (p, q) in enumerate(zip(x.text, y.text, strict=False)) if p != q), 0)
+            shown = [repr(d.text[max(0, at - 10) : at + 20]) for d in (x, y)]
+            raise DataError(
+                f"{row_place(b, n, y)}: the text is not that of {row_place(a, n, x)}: {shown[1]}, but {shown[0]}"
+            )
+
+
+def row_place(path: str | Path, n: int, d: Document | None) -> str:
+    """``file:line`` where the format has a line or a row per item; else which item of the file."""
+    known = None if d is None else d.line
+    return f"{display_name(path)}, item {n + 1}" if known is None else f"{display_name(path)}:{known}"
