@@ -7,8 +7,11 @@ import pycrfsuite
 import pytest
 from scipy.optimize import minimize
 
-from chaffinch import _core
+from chaffinch import _core, samples
 from chaffinch.learners.likelihood import CALIBRATION_PASSES, Lbfgs, Sdca, Sgd, calibrated_rate
+from chaffinch.recipes.crf import Crf, train
+from chaffinch.recipes.recipe import TaggingTask
+from chaffinch.text.table import TokenTable
 from test_crf_objective import problem, used
 
 Y, F = 4, 40
@@ -110,6 +113,59 @@ def test_the_gap_of_dual_ascent_falls_and_bounds_the_distance_to_the_optimum():
         if met.number > 1:
             assert met.gap >= (value(p, w, 1.0) - best) / best
     assert met.gap < 1e-4
+
+
+def sharing(copies: int):
+    """Sentences whose tokens all have the same features besides their own, so that one step moves them all."""
+    rng = np.random.default_rng(9)
+    N, T, own, shared = 60, 8, 6, copies
+    sentences = np.arange(N + 1, dtype=np.int64) * T
+    ids = np.empty((N, T, own + shared), np.int32)
+    ids[:, :, :own] = rng.integers(0, 300, (N, T, own))
+    ids[:, :, own:] = (300 + rng.integers(0, 30, (N, 1, 1)) * shared + np.arange(shared)).astype(np.int32)
+    y = rng.integers(0, Y, N * T).astype(np.int32)
+    ptr = np.arange(N * T + 1, dtype=np.int64) * (own + shared)
+    return _core.CrfProblem(sentences, ptr, ids.ravel(), y, 300 + 30 * shared, Y)
+
+
+def test_dual_ascent_converges_where_all_tokens_of_a_sentence_share_features():
+    p = sharing(20)
+    w, history = run(Sdca(c2=0.5, tolerance=0.01, passes_at_most=40), p)
+    best, _ = scipy_optimum(p, 0.5)
+    assert history[-1].gap < 0.01
+    assert value(p, w, 0.5) <= best * (1 + history[-1].gap)
+
+
+def test_dual_ascent_converges_by_itself_on_ingredients_and_on_names_with_a_margin():
+    for name, sentences, passes, margin in (("ingredients", 1000, 36, 0.0), ("posts", 300, 30, 6.0)):
+        table = TokenTable.from_documents(samples.load(name)[:sentences])
+        columns = tuple(c for c in table.columns if c != "y")
+        crf = Crf(optimiser="sdca", tolerance=0.001, passes=passes, margin=margin)
+        trained = train(TaggingTask(table=table, columns=columns, seed=1, threads=1), crf)
+        assert trained.history[-1].scores["gap"] < 0.001, name
+
+
+def test_the_weights_are_what_the_marginals_of_dual_ascent_make():
+    p, _ = problem(12, **SIZES, weighted=True)
+    w = np.zeros(p.size, np.float32)
+    learner = _core.CrfSdca(p, 0.5)
+    for _ in range(4):
+        learner.run(w)
+    again = np.zeros(p.size, np.float32)
+    learner.add_weights(again)
+    np.testing.assert_allclose(again, w, atol=1e-5)
+
+
+def test_dual_ascent_from_other_weights_stays_near_them():
+    p, _ = problem(13, **SIZES)
+    start = np.random.default_rng(1).normal(size=p.size).astype(np.float32) * used(p, Y)
+    w = start.copy()
+    learner = _core.CrfSdca(p, 0.5, still=0.0)
+    for _ in range(60):
+        learner.run(w)
+    gradient = np.empty(p.size)
+    _core.CrfObjective64(p, 0.0, 1)(w.astype(np.float64), gradient)
+    assert np.abs(gradient + 2 * 0.5 * (w - start)).max() < 0.01  # of loss + c2 |w - start|^2
 
 
 @pytest.mark.parametrize("learner", LEARNERS.values(), ids=LEARNERS)

@@ -188,7 +188,15 @@ def test_a_margin_makes_the_model_surer_and_a_dearer_miss_finds_more_names():
     texts, labels = [["u"]] * 10, [["O"]] * 6 + [["B-PER"]] * 4
     plain = tagger(c2=0.1, margin=0.0, optimiser="precise").fit(texts, labels)
     assert plain.predict([["u"]]) == [["O"]]
-    assert tagger(c2=0.1, margin=1.0, recall=3.0).fit(texts, labels).predict([["u"]]) == [["B-PER"]]
+
+    def found(recall: float) -> float:
+        model = tagger(c2=0.1, margin=1.0, recall=recall, optimiser="precise").fit(texts, labels)
+        return float(model.predict_marginals([["u"]])[0][0, 0])
+
+    assert found(1.0) + 0.05 < found(3.0) < found(10.0)
+    even = [["O"]] * 5 + [["B-PER"]] * 5
+    dear = tagger(c2=0.1, margin=1.0, recall=3.0, optimiser="precise").fit(texts, even)
+    assert dear.predict([["u"]]) == [["B-PER"]]
     certain = [["A"]] * 10
 
     def sure(margin: float) -> float:
@@ -367,7 +375,7 @@ def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
         Shape(encoder.n_features, len(inner.labels.inner)), rows, inner, observed_only=True
     )
     w = np.zeros(problem.size, np.float32)
-    for _ in Sdca(tolerance=0.004).passes(problem, w, 1, 1):
+    for _ in Sdca(tolerance=0.003).passes(problem, w, 1, 1):
         pass
     objective = _core.CrfObjective(problem, 1.0)(w, np.empty_like(w))
     assert objective == pytest.approx(13139.36, rel=1e-3)  # where CRFsuite's L-BFGS ends

@@ -79,8 +79,9 @@ void bind_crf(nb::module_& m) {
     nb::class_<learners::SdcaPass>(m, "SdcaPass", "What one pass of CrfSdca met.")
         .def_ro("loss", &learners::SdcaPass::loss)
         .def_ro("penalty", &learners::SdcaPass::penalty)
+        .def_ro("moved", &learners::SdcaPass::moved, "What gap() is a share of the objective of.")
         .def_ro("visited", &learners::SdcaPass::visited)
-        .def_prop_ro("gap", &learners::SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 4-7 times high.");
+        .def_prop_ro("gap", &learners::SdcaPass::gap, "A bound on the distance to the optimum as a share of it, 2-7 times high.");
 
     using Sdca = std::pair<Problem*, learners::CrfSdca>;
     nb::class_<Sdca>(m, "CrfSdca", "Dual coordinate ascent on the L2-penalised likelihood.")
@@ -97,29 +98,33 @@ void bind_crf(nb::module_& m) {
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
-            "One shuffled pass; w must be what the last pass left, zeros before the first.")
+            "One shuffled pass; w must be what the last pass left, zeros (or weights to stay near to) before the first.")
+        .def(
+            "add_weights", [](Sdca& self, const Out<float>& w) { self.second.add_weights(self.first->weights(w)); },
+            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            "Add to w what the marginals of all sentences make.")
         .def(
             "state",
             [](const Sdca& self) {
                 learners::CrfSdca::State s = self.second.state();
                 return std::tuple(given(std::move(s.nodes)), given(std::move(s.pairs)), given(std::move(s.change)), given(std::move(s.loss)),
-                                  given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
+                                  given(std::move(s.smaller)), given(std::move(s.order)), given(std::move(s.counts)), s.mean_change);
             },
             "What restore() takes, to go on exactly from here.")
         .def(
             "restore",
             [](Sdca& self, const In<float>& nodes, const In<float>& pairs, const In<float>& change, const In<float>& loss,
-               const In<std::int64_t>& order, const In<std::int64_t>& counts, double mean_change) {
+               const In<float>& smaller, const In<std::int64_t>& order, const In<std::int64_t>& counts, double mean_change) {
                 const Problem& p = *self.first;
                 const std::int64_t S = p.shape.S(), N = p.data.N();
                 const auto sized = [](const auto& a, std::int64_t n) { return static_cast<std::int64_t>(a.size()) == n; };
-                if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) ||
+                if (!sized(nodes, p.data.T() * S) || !sized(pairs, N * p.shape.Y * S) || !sized(change, N) || !sized(loss, N) || !sized(smaller, N) ||
                     !sized(counts, N + 2) || !permutes(span(order), N))
                     throw nb::value_error("this state belongs to another problem");
-                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(order), copied(counts), mean_change});
+                self.second.restore({copied(nodes), copied(pairs), copied(change), copied(loss), copied(smaller), copied(order), copied(counts), mean_change});
             },
             nb::arg("nodes").noconvert(), nb::arg("pairs").noconvert(), nb::arg("change").noconvert(),
-            nb::arg("loss").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
+            nb::arg("loss").noconvert(), nb::arg("smaller").noconvert(), nb::arg("order").noconvert(), nb::arg("counts").noconvert(), nb::arg("mean_change"));
 
     using Sgd = std::pair<Problem*, std::unique_ptr<learners::CrfSgd>>;
     nb::class_<Sgd>(m, "CrfSgd", "Stochastic gradient descent with a rate that falls linearly to zero.")

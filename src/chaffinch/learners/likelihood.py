@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
 
-SDCA_STATE = ("nodes", "pairs", "change", "loss", "order", "counts", "mean")
+SDCA_STATE = ("nodes", "pairs", "change", "loss", "smaller", "order", "counts", "mean")
 
 # The first step size of SGD that suits features which are on or off, up to so many a token; with more, it is smaller.
 RATE = 0.2
@@ -100,13 +100,13 @@ class Sdca:
         if (saved := _saved(journal, w)) is not None:
             done = int(saved["done"][0])
             if "nodes" in saved:
-                nodes, pairs, change, loss, order, counts, mean = (saved[name] for name in SDCA_STATE)
-                learner.restore(nodes, pairs, change, loss, order, counts, float(mean[0]))
+                nodes, pairs, change, loss, smaller, order, counts, mean = (saved[k] for k in SDCA_STATE)
+                learner.restore(nodes, pairs, change, loss, smaller, order, counts, float(mean[0]))
         for number in range(done + 1, self.passes_at_most + 1):
             met = learner.run(w)
             if journal is not None:
-                nodes, pairs, change, loss, order, counts, average = learner.state()
-                state = (nodes, pairs, change, loss, order, counts, np.array([average]))
+                nodes, pairs, change, loss, smaller, order, counts, average = learner.state()
+                state = (nodes, pairs, change, loss, smaller, order, counts, np.array([average]))
                 noted: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, state, strict=True))
                 journal.save({"w": w, "done": np.array([number]), **noted})
             done, gap = number, met.gap

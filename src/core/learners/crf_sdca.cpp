@@ -18,6 +18,15 @@ struct Change {
 
 constexpr float least = 1e-7f; // probabilities are not read below this
 
+// A sentence whose K has more than doubled since its last visit takes smaller steps, down to a fourth.
+constexpr double worse = 2;
+constexpr float raised = 1.5f, lowered = 0.8f, most_raised = 4;
+
+// Sentences with more than `loud` times the mean K, if they are fewer than one in `few`, are visited so many times more.
+constexpr double loud = 4;
+constexpr std::int64_t few = 16;
+constexpr int more_visits = 4;
+
 void prefetch(const float* from, std::int64_t n) {
     for (std::int64_t k = 0; k < n; k += 16) __builtin_prefetch(from + k, 1);
 }
@@ -71,6 +80,27 @@ CHAFFINCH_HOT double pair_change(std::int64_t n, const float* m, float* fresh) {
     return sum;
 }
 
+// Sum over groups of tokens of |sum of d_t|^2 - sum of |d_t|^2.
+CHAFFINCH_HOT double shared_rows(std::span<const std::int64_t> ptr, const std::int32_t* tokens, std::int64_t S,
+                                 const float* d) {
+    double total = 0;
+    for (std::size_t k = 0; k + 1 < ptr.size(); ++k) {
+        float product[machine::lanes] = {};
+        for (std::int64_t y = 0; y < S; y += machine::lanes) {
+            float sum[machine::lanes] = {};
+            for (std::int64_t i = ptr[k]; i < ptr[k + 1]; ++i) {
+                const float* __restrict row = d + tokens[i] * S + y;
+                for (std::int64_t l = 0; l < machine::lanes; ++l) {
+                    product[l] += sum[l] * row[l];
+                    sum[l] += row[l];
+                }
+            }
+        }
+        for (const float p : product) total += static_cast<double>(p);
+    }
+    return 2 * total;
+}
+
 CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings,
                  const std::uint8_t* trainable)
     : shape_(shape), data_(data), settings_(settings), trainable_(trainable), oracle_(shape, data),
@@ -79,6 +109,43 @@ CrfSdca::CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings&
       order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     start_at_gold();
+    find_repeats();
+}
+
+// Tokens of a sentence that share a feature, feature by feature.
+void CrfSdca::find_repeats() {
+    std::vector<std::int64_t> sentence(static_cast<std::size_t>(shape_.F), -1); // that had the feature last
+    std::vector<std::int32_t> uses(static_cast<std::size_t>(shape_.F)), place(static_cast<std::size_t>(shape_.F));
+    groups_.assign(1, 0);
+    shared_.assign(1, 0);
+    for (std::int64_t n = 0; n < data_.N(); ++n) {
+        const std::int64_t begin = data_.begin(n), from = data_.ptr[begin], to = data_.ptr[begin + data_.length(n)];
+        for (std::int64_t k = from; k < to; ++k) {
+            const auto f = static_cast<std::size_t>(data_.ids[k]);
+            uses[f] = sentence[f] == n ? uses[f] + 1 : 1;
+            sentence[f] = n;
+        }
+        for (std::int64_t t = 0; t < data_.length(n); ++t)
+            for (std::int64_t k = data_.ptr[begin + t]; k < data_.ptr[begin + t + 1]; ++k) {
+                const auto f = static_cast<std::size_t>(data_.ids[k]);
+                if (uses[f] == 1) continue;
+                if (uses[f] > 1) { // its first use: make room for all
+                    place[f] = static_cast<std::int32_t>(tokens_.size());
+                    tokens_.resize(tokens_.size() + static_cast<std::size_t>(uses[f]));
+                    shared_.push_back(static_cast<std::int64_t>(tokens_.size()));
+                    uses[f] = -1;
+                }
+                tokens_[static_cast<std::size_t>(place[f]++)] = static_cast<std::int32_t>(t);
+            }
+        groups_.push_back(static_cast<std::int64_t>(shared_.size()) - 1);
+    }
+}
+
+// By how much |F_n(d)|^2 exceeds the sum of |d_t|^2 over tokens and features, because tokens share features.
+double CrfSdca::shared_length(std::int64_t n, const float* d) const {
+    return shared_rows(std::span(shared_).subspan(static_cast<std::size_t>(groups_[n]),
+                                                  static_cast<std::size_t>(groups_[n + 1] - groups_[n] + 1)),
+                       tokens_.data(), shape_.S(), d);
 }
 
 std::int64_t CrfSdca::bytes_needed(const CrfShape& shape, const CrfData& data) {
@@ -93,6 +160,7 @@ CrfSdca::State CrfSdca::state() const {
     for (const Memory& m : memory_) {
         s.change.push_back(m.change);
         s.loss.push_back(m.loss);
+        s.smaller.push_back(m.smaller);
         s.counts.push_back(m.met ? m.skipped : -1);
     }
     s.counts.push_back(passes_);
@@ -106,7 +174,8 @@ void CrfSdca::restore(const State& s) {
     std::ranges::copy(s.pairs, pairs_.begin());
     order_ = s.order;
     for (std::size_t n = 0; n < memory_.size(); ++n)
-        memory_[n] = {s.change[n], s.loss[n], static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
+        memory_[n] = {s.change[n], s.loss[n], s.smaller[n],
+                      static_cast<std::int8_t>(std::max<std::int64_t>(s.counts[n], 0)), s.counts[n] >= 0};
     passes_ = s.counts[memory_.size()];
     random_ = machine::Random(std::bit_cast<std::uint64_t>(s.counts[memory_.size() + 1]));
     mean_change_ = s.mean_change;
@@ -135,33 +204,67 @@ void CrfSdca::start_at_gold() {
 
 SdcaPass CrfSdca::pass(float* w) {
     machine::shuffle(std::span(order_), random_);
-    const bool skipping = settings_.skip_quiet && passes_ >= 2;
-    std::vector<std::int64_t> visited;
+    const bool choosing = settings_.skip_quiet && passes_ >= 2;
+    std::vector<std::int64_t> chosen;
     for (const std::int64_t n : order_) {
         Memory& memory = memory_[n];
-        const bool quiet = skipping && static_cast<double>(memory.change) < 0.1 * mean_change_ && memory.skipped < 2;
+        const bool quiet = choosing && memory.met && memory.skipped < 2 &&
+                           static_cast<double>(memory.change) < 0.1 * mean_change_;
         memory.skipped = static_cast<std::int8_t>(quiet ? memory.skipped + 1 : 0);
-        if (!quiet && data_.length(n) > 0) visited.push_back(n);
+        if (!quiet && data_.length(n) > 0) chosen.push_back(n);
     }
-    for (const std::int64_t n : visited) {
-        prefetch(node_marginals(n), data_.length(n) * shape_.S());
-        prefetch(pair_marginals(n), shape_.Y * shape_.S());
-        oracle_.weigh(w);
-        const float step = visit(n);
-        if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
+    SdcaPass record;
+    const auto visit_chosen = [&] {
+        for (const std::int64_t n : chosen) {
+            prefetch(node_marginals(n), data_.length(n) * shape_.S());
+            prefetch(pair_marginals(n), shape_.Y * shape_.S());
+            oracle_.weigh(w);
+            const float step = visit(n);
+            if (step != 0) add_parts(shape_, data_, n, parts_, step, trainable_, w);
+        }
+        record.visited += static_cast<std::int64_t>(chosen.size());
+    };
+    const auto total_change = [&] {
+        double sum = 0;
+        for (const Memory& memory : memory_) sum += static_cast<double>(memory.change);
+        return sum;
+    };
+    const auto N = static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
+    visit_chosen();
+    if (choosing) {
+        const double mean = total_change() / N;
+        chosen.clear();
+        for (const std::int64_t n : order_)
+            if (static_cast<double>(memory_[n].change) > loud * mean) chosen.push_back(n);
+        if (static_cast<std::int64_t>(chosen.size()) * few < data_.N())
+            for (int again = 0; again < more_visits; ++again) visit_chosen();
     }
     ++passes_;
-    SdcaPass record;
-    double change = 0;
-    for (const Memory& memory : memory_) {
-        change += static_cast<double>(memory.change);
-        record.loss += static_cast<double>(memory.loss);
-    }
-    record.visited = static_cast<std::int64_t>(visited.size());
-    mean_change_ = change / static_cast<double>(std::max<std::int64_t>(data_.N(), 1));
+    const double change = total_change();
+    for (const Memory& memory : memory_) record.loss += static_cast<double>(memory.loss);
+    mean_change_ = change / N;
     record.moved = change / 2;
     record.penalty = settings_.c2 * squared_norm(shape_.size(), w);
     return record;
+}
+
+void CrfSdca::add_weights(float* w) {
+    const std::int64_t S = shape_.S();
+    for (std::int64_t n = 0; n < data_.N(); ++n) {
+        const std::int64_t T = data_.length(n);
+        if (T == 0) continue;
+        oracle_.weigh(w);
+        oracle_.score(n);
+        oracle_.gold(&parts_); // makes room for the parts, and leaves the gold ones there
+        float* d = parts_.nodes.data();
+        float* d_pairs = parts_.chain.data();
+        for (std::int64_t k = 0; k < T * S; ++k) d[k] -= node_marginals(n)[k];
+        for (std::int64_t k = 0; k < shape_.Y * S; ++k) d_pairs[k] -= pair_marginals(n)[k];
+        std::copy_n(d, S, d_pairs + (shape_.start() - shape_.pair()));
+        std::copy_n(d + (T - 1) * S, S, d_pairs + (shape_.end() - shape_.pair()));
+        const double k_n = static_cast<double>(data_.importance(n));
+        add_parts(shape_, data_, n, parts_, static_cast<float>(k_n / (2 * settings_.c2)), trainable_, w);
+    }
 }
 
 // parts = d, m_n += g d; the step by which d moves w, 0 if nothing moves.
@@ -177,10 +280,15 @@ float CrfSdca::visit(std::int64_t n) {
     float* d = parts_.nodes.data();
     float* d_pairs = parts_.chain.data();
     Change change = node_change(T, S, data_.ptr.data() + data_.begin(n), m, static_cast<float>(settings_.still), d);
-    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs);
+    change.B += pair_change(shape_.Y * S, m_pairs, d_pairs) + shared_length(n, d);
 
     double g = std::min(0.5, settings_.first_rate * settings_.c2 / k_n);
-    if (memory.met) g = change.K / (change.K + settings_.factor * k_n * change.B / (2 * settings_.c2));
+    if (memory.met) {
+        const bool rose = change.K * k_n > worse * static_cast<double>(memory.change);
+        memory.smaller = rose ? std::min(raised * memory.smaller, most_raised) : std::max(lowered * memory.smaller, 1.0f);
+        const double factor = settings_.factor * static_cast<double>(memory.smaller);
+        g = change.K / (change.K + factor * k_n * change.B / (2 * settings_.c2));
+    }
     memory.met = true;
     memory.change = static_cast<float>(std::max(0.0, change.K * k_n));
     if (!(change.K > 0)) return 0;

@@ -9,10 +9,11 @@
 // A visit computes the marginals p under w and moves m_n towards them:
 //
 //   d = p - m_n      g = K / (K + factor k_n B / 2 c2)      m_n += g d      w -= (g k_n / 2 c2) F_n(d)
-//   K = sum over tokens and labels of d log(p / m_n)        B = sum_t (features of t) |d_t|^2 + |d_pairs|^2
+//   K = sum over tokens and labels of d log(p / m_n)        B = |F_n(d)|^2
 //
 // K measures how far apart the two distributions are (both relative entropies summed, by node marginals in place of
-// the joint), B how far the step moves w. There is no rate to choose, and the penalty never needs a pass of its own.
+// the joint, which labels that go together make too large: hence the factor 2), B how far the step moves w, features that
+// tokens of the sentence share included. A sentence whose K grows takes smaller steps. There is no rate to choose, and the penalty never needs a pass of its own.
 // At the first visit m_n is gold and K infinite: g is set, as SGD would. Shalev-Shwartz and Zhang 2013, "Stochastic dual
 // coordinate ascent"; Le Priol et al. 2018, "Adaptive stochastic dual coordinate ascent for CRFs".
 //
@@ -26,10 +27,11 @@ namespace chaffinch::learners {
 
 struct SdcaSettings {
     double c2 = 1;
-    double factor = 2;        // for features that several tokens of a sentence share
+    double factor = 2;        // for labels that go together
     double first_rate = 0.15; // g at the first visit is min(0.5, first_rate c2 / k_n)
     double still = 0.001;     // a token whose marginals change by less is left alone
-    bool skip_quiet = true;   // sentences with little to change are visited less often, from the third pass on
+    bool skip_quiet = true;   // from the third pass on sentences with little to change are visited less often, those
+                              // with much to change several times
     std::uint64_t seed = 1;
 };
 
@@ -37,9 +39,9 @@ struct SdcaPass {
     double loss = 0;   // sum of the losses, each as it was met last, under the w of that moment
     double moved = 0;  // sum of K / 2 over the sentences: an upper guess of the distance to the optimum
     double penalty = 0; // c2 |w|^2 at the end of the pass
-    std::int64_t visited = 0;
+    std::int64_t visited = 0; // visits, those of the same sentence counted apart
 
-    // The distance to the optimum as a share of the objective; some 4 to 7 times what it truly is.
+    // The distance to the optimum as a share of the objective; some 2 to 7 times what it truly is.
     double gap() const { return loss + penalty > 0 ? moved / (loss + penalty) : 0; }
 };
 
@@ -48,13 +50,17 @@ class CrfSdca {
     // First order, hard or soft labels, no bigram templates. trainable: as for CrfObjective.
     CrfSdca(const CrfShape& shape, const CrfData& data, const SdcaSettings& settings, const std::uint8_t* trainable);
 
-    // One shuffled pass over the sentences; w [size] must be what the last pass left (zero before the first).
+    // One shuffled pass over the sentences; w [size] must be what the last pass left. Before the first it is zero, or
+    // weights w_0 to stay near to: then the penalty is c2 |w - w_0|^2.
     SdcaPass pass(float* w);
+
+    // w += (1 / 2 c2) sum_n k_n F_n(gold_n - m_n): what the marginals make of zero, or of weights to stay near to.
+    void add_weights(float* w);
 
     // All that a later run needs to go on exactly where this one is, besides w.
     struct State {
         std::vector<float> nodes, pairs;     // m
-        std::vector<float> change, loss;     // [N]
+        std::vector<float> change, loss, smaller; // [N]
         std::vector<std::int64_t> order;     // [N]
         std::vector<std::int64_t> counts;    // [N] skipped, -1 if never met; then passes and the generator's state
         double mean_change = 0;
@@ -68,11 +74,14 @@ class CrfSdca {
     struct Memory { // what a sentence remembers
         float change = 0; // K of the last visit
         float loss = 0;   // met at the last visit
+        float smaller = 1; // steps are taken as if B were so many times what it is
         std::int8_t skipped = 0;
         bool met = false;
     };
 
     void start_at_gold();
+    void find_repeats();
+    double shared_length(std::int64_t n, const float* d) const;
     float visit(std::int64_t n);
     float* node_marginals(std::int64_t n) { return nodes_.data() + data_.begin(n) * shape_.S(); } // [T][S]
     float* pair_marginals(std::int64_t n) { return pairs_.data() + n * shape_.Y * shape_.S(); }   // [Y][S]
@@ -86,6 +95,9 @@ class CrfSdca {
     machine::AlignedVector<float> nodes_; // [T][S]     m by token
     machine::AlignedVector<float> pairs_; // [N][Y][S]  m by sentence
     std::vector<Memory> memory_; // [N]
+    std::vector<std::int64_t> groups_; // [N+1]         bounds into shared_
+    std::vector<std::int64_t> shared_; // [groups + 1]  bounds into tokens_, a group for each feature that a sentence repeats
+    std::vector<std::int32_t> tokens_; // the positions that have it
     std::vector<std::int64_t> order_;
     machine::Random random_;
     std::int64_t passes_ = 0;
