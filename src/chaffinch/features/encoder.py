@@ -161,7 +161,7 @@ class FeatureEncoder:
         >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[1]", "bias"])
         >>> _ = encoder.fit(TokenTable.from_lists({"w": [["tea"]]}))
         >>> dict(zip(encoder.names(range(3)), encoder.offsets(np.arange(3)), strict=True))
-        {'w[0]=tea': (0,), 'w[-1]=<s>|w[1]=</s>': (-1, 1), 'bias': (0,)}
+        {'w[0]=tea': (0,), 'w[-1]=__BOS-1|w[1]=__EOS+1': (-1, 1), 'bias': (0,)}
         """
         engine, plan = self._fitted()
         seen = [tuple(sorted({a.offset for a in t.atoms})) or (0,) for t in plan.features.templates]

@@ -225,7 +225,7 @@ class ChainExample(Example[ChainPotentials, Labels]):
 
     def spelt(self, y: Labels) -> tuple[str, ...]:
         """All labels."""
-        return tuple(self.labels.outer[i] for i in self.labels.outer_of[y].tolist())
+        return tuple(self._spelling[y].tolist())
 
     def note(self, decision: Decision, rival: Labels | None, against: str | None) -> str:
         """Whether the rival was tried at all."""
@@ -233,6 +233,10 @@ class ChainExample(Example[ChainPotentials, Labels]):
             tried = np.isfinite(self._potentials["unary"][np.arange(len(self.words)), rival]).all()
             return "" if tried else "The model did not try the other label here."
         return super().note(decision, rival, against)
+
+    @cached_property
+    def _spelling(self) -> NDArray[np.object_]:
+        return np.array(self.labels.outer, object)[self.labels.outer_of]
 
     @cached_property
     def _potentials(self) -> Parts:
