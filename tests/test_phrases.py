@@ -12,6 +12,7 @@ from chaffinch import Classifier, load
 from chaffinch.corpus.phrases import LabelledPhrases
 from chaffinch.errors import DataError, ModelFileError
 from chaffinch.model.valences import Valences
+from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.valences import PhraseValences
 from commandline import Runner, run  # noqa: F401
@@ -125,7 +126,9 @@ def test_labels_that_no_text_has_and_phrases_of_no_text_are_refused():
 
 def test_damaged_valences_are_refused():
     texts, _, phrases = reviews()
-    facts, arrays, strings = PhraseValences().learnt(texts, phrases, LABELS)[0].packed()
-    for wrong in (arrays["w"][1:], arrays["w"][:, 1:], np.full_like(arrays["w"], np.nan)):
-        with pytest.raises(ModelFileError, match="the valences of phrases are damaged"):
-            Valences.unpacked(facts, {**arrays, "w": wrong}, strings)
+    packed = PhraseValences().learnt(texts, phrases, LABELS)[0].packed()
+    w = packed.arrays["w"]
+    for wrong in (w[1:], w[:, 1:], np.full_like(w, np.nan)):
+        arrays = {**packed.arrays, "w": wrong}
+        with pytest.raises(ModelFileError, match=r"phrases do not fit|holds nan"):
+            Valences.loaded(ModelFile.of((), packed.details, arrays, packed.strings, "a file"))

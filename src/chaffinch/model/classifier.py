@@ -1,7 +1,7 @@
 """A trained document classifier: an encoder, a table of weights, labels, and how scores become probabilities."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from chaffinch.model.choice_evidence import ListExample, ScoredDocument
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
 from chaffinch.model.lanes import with_lanes
-from chaffinch.model.protocols import Packed
 from chaffinch.model.quantised import full_scales, restored, short_scales
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
+from chaffinch.modelfile.schema import AS_STORED
 
 LINKS = ("softmax", "sigmoid")
 KINDS: dict[str, Callable[[str], Any]] = {
@@ -24,6 +25,11 @@ KINDS: dict[str, Callable[[str], Any]] = {
     "float": float,
     "bool": lambda text: text == "True",
 }
+
+
+def positive(number: float) -> bool:
+    """A number above 0 that is finite."""
+    return 0 < number < np.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,53 +107,70 @@ class ClassifierModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        details, arrays, strings = self.encoder.packed()
-        Y = len(self.classes)
-        if self.eight is not None:
-            arrays["weights"], arrays["weights.scale"] = self.eight[0], short_scales(self.eight[1])
-        else:
-            arrays["weights"] = np.ascontiguousarray(self.w[:, :Y])
-        facts = {
-            "encoder": details,
-            "kind": kind_of(self.classes),
-            "link": self.link,
-            "temperature": self.temperature,
-            "several": self.several,
-            "indicator": self.indicator,
-            "threshold": self.threshold,
-            "bits": 32 if self.eight is None else 8,
-        }
-        return Packed(details=facts, arrays=arrays, strings=strings)
+        encoder = self.encoder.packed()
+        own = _Sections(
+            weights=self.w[:, : len(self.classes)] if self.eight is None else self.eight[0],
+            scale=None if self.eight is None else short_scales(self.eight[1]),
+            kind=kind_of(self.classes),
+            link=self.link,
+            temperature=self.temperature,
+            several=self.several,
+            indicator=self.indicator,
+            threshold=self.threshold,
+            bits=32 if self.eight is None else 8,
+        )
+        return replace(encoder, details={"encoder": encoder.details}) | own.packed()
 
     @classmethod
-    def unpacked(
-        cls,
-        labels: tuple[str, ...],
-        details: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        strings: Mapping[str, Iterable[str]],
-    ) -> "ClassifierModel":
-        """The model that ``packed`` described, checked."""
-        try:
-            encoder = DocumentEncoder.unpacked(details["encoder"], arrays, strings)
-            bits, kind, link = details["bits"], details["kind"], details["link"]
-            eight = (arrays["weights"], full_scales(arrays["weights.scale"])) if bits == 8 else None
-            w = restored(*eight) if eight is not None else arrays["weights"].astype(np.float32)
-            classes = np.array([KINDS[kind](label) for label in labels])
-            temperature, threshold = float(details["temperature"]), float(details["threshold"])
-            several, indicator = bool(details["several"]), bool(details["indicator"])
-        except (KeyError, TypeError, ValueError) as e:
-            if isinstance(e, ModelFileError):
-                raise
-            raise ModelFileError(f"the classifier is damaged: {type(e).__name__} {e}") from None
-        if w.shape != (encoder.n_features + 1, len(classes)) or not np.isfinite(w).all():
-            raise ModelFileError(
-                f"the classifier is damaged: weights are {list(w.shape)}, expected finite numbers "
-                f"[{encoder.n_features + 1}, {len(classes)}]"
-            )
-        if link not in LINKS or not 0 < temperature < np.inf:
-            raise ModelFileError("the classifier is damaged: it has no usable link or temperature")
-        return cls(encoder, with_lanes(w), classes, link, temperature, several, indicator, threshold, eight)
+    def loaded(cls, file: ModelFile) -> "ClassifierModel":
+        """The model of a file, checked."""
+        encoder = DocumentEncoder.loaded(file.under("", details=file.header.details.get("encoder")))
+        need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
+        found = _Sections.loaded(need)
+        eight = None
+        if found.bits == 8:
+            if found.scale is None or found.weights.dtype != np.int8:
+                raise need.fault("lacks the weights in eight bits or their scales")
+            eight = found.weights, full_scales(found.scale)
+        w = restored(*eight) if eight is not None else found.weights.astype(np.float32)
+        if not np.isfinite(w).all():
+            raise need.fault("its weights are not finite")
+        return cls(
+            encoder,
+            with_lanes(w),
+            labels_as(found.kind, file),
+            found.link,
+            found.temperature,
+            found.several,
+            found.indicator,
+            found.threshold,
+            eight,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of a classifier besides its encoder's; kind: what labels are, such as ``int``."""
+
+    weights: NDArray[Any] = array(AS_STORED, "F+1", "Y", stored=("int8", "float32"), finite=True)
+    kind: str = fact(str, check=KINDS.__contains__, expected=f"one of {', '.join(KINDS)}")
+    link: str = fact(str, check=LINKS.__contains__, expected=" or ".join(LINKS))
+    temperature: float = fact(float, check=positive, expected="a number above 0")
+    several: bool = fact(bool)
+    indicator: bool = fact(bool)
+    threshold: float = fact(float)
+    bits: int = fact(int, check=(8, 32).__contains__, expected="8 or 32")
+    scale: NDArray[Any] | None = array(
+        AS_STORED, "F+1", stored=("uint16", "float32"), optional=True, name="weights.scale"
+    )
+
+
+def labels_as(kind: str, file: ModelFile) -> NDArray[Any]:
+    """The labels of a file as they were given: strings, numbers or truth values."""
+    try:
+        return np.array([KINDS[kind](label) for label in file.header.labels])
+    except ValueError:
+        raise ModelFileError(f"{file.source}: its labels are not of the kind {kind!r}") from None
 
 
 def softmax(s: NDArray[np.float64]) -> NDArray[np.float64]:

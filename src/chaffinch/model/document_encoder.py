@@ -1,6 +1,6 @@
 """The encoder of document classifiers: n-grams of text, numbers beside them, or numbers alone."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError, ModelFileError
+from chaffinch.errors import DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
 from chaffinch.model.valences import Valences
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, strings
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.stems import stems
 from chaffinch.text.words import word_tokens
@@ -173,72 +174,72 @@ class DocumentEncoder:
                 if part.hash_bits:
                     part.learn_hashed_names(view.of(texts, self.clusters))
 
-    def packed(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
-        """What a model file keeps: small facts, arrays, string lists."""
+    def packed(self) -> Packed:
+        """What a model file keeps."""
         if self.union is None:
-            return {"columns": self.columns}, {}, {}
-        header, arrays, strings = self.union.state()
-        facts = {
-            "union": header,
+            return Packed(details={"columns": self.columns})
+        union, arrays, lists = self.union.state()
+        facts: dict[str, Any] = {
+            "union": union,
             "scales": list(self.scales),
             "views": [[view.opening, view.bits, int(view.head)] for view in self.views],
         }
-        held = {SECTION + name: narrow(array) for name, array in arrays.items()}
-        lists = {SECTION + name: listed for name, listed in strings.items()}
+        packed = _narrowed(Packed(arrays=arrays, strings=lists)).under(SECTION)
         if self.clusters is not None:
-            held["clusters.path"] = self.clusters.path
-            lists |= {"clusters.words": self.clusters.words, "clusters.paths": self.clusters.paths}
+            c = self.clusters
+            packed |= _Clusters(tuple(c.words), tuple(c.paths), c.path).packed("clusters.")
         if self.valences is not None:
-            facts["valences"], arrays, strings = self.valences.packed()
-            held |= {VALENCES + name: narrow(array) for name, array in arrays.items()}
-            lists |= {VALENCES + name: listed for name, listed in strings.items()}
-        return facts, held, lists
+            own = self.valences.packed()
+            facts["valences"] = dict(own.details)
+            packed |= _narrowed(replace(own, details={})).under(VALENCES)
+        return packed | Packed(details=facts)
 
     @classmethod
-    def unpacked(
-        cls,
-        details: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        strings: Mapping[str, Iterable[str]],
-    ) -> "DocumentEncoder":
-        """The encoder that ``packed`` described; every index is checked."""
+    def loaded(cls, file: ModelFile) -> "DocumentEncoder":
+        """The encoder of a file whose details are the encoder's, every index checked."""
+        details, need = file.header.details, Requirements(file)
         if "union" not in details:
             columns = details.get("columns")
             if type(columns) is not int or columns < 1:
-                raise ModelFileError("the encoder of documents is damaged: columns must be a count")
+                raise need.fault("its encoder of documents needs a number of columns")
             return cls(None, (), columns)
-        wide, lists = _section(SECTION, arrays, strings)
-        union = FeatureUnion.from_state(details["union"], wide, lists)
-        scales = details.get("scales")
-        if not isinstance(scales, list) or len(scales) != len(union.parts):
-            raise ModelFileError("the encoder of documents is damaged: there must be a scale for each part")
-        views = [View(int(v[0]), int(v[1]), bool(v[2]) if len(v) > 2 else False) for v in details["views"]]
-        if len(views) != len(union.parts):
-            raise ModelFileError("the encoder of documents is damaged: there must be a view for each part")
-        clusters = _clusters(arrays, strings) if any(view.bits for view in views) else None
+        inside = _widened(file.under(SECTION, details=details["union"]))
+        lists = {name: list(listed) for name, listed in inside.strings.items()}
+        try:
+            union = FeatureUnion.from_state(inside.header.details, inside.arrays, lists)
+            scales = tuple(float(scale) for scale in details["scales"])
+            views = tuple(
+                View(int(v[0]), int(v[1]), bool(v[2]) if len(v) > 2 else False) for v in details["views"]
+            )
+        except (KeyError, TypeError, IndexError, ValueError) as e:
+            raise need.fault(f"its encoder of documents is damaged: {e}") from None
+        if not len(scales) == len(views) == len(union.parts):
+            raise need.fault("its encoder of documents needs a scale and a view for each kind of features")
+        clusters = None
+        if any(view.bits for view in views):
+            found = _Clusters.loaded(need, "clusters.")
+            clusters = Clusters(list(found.words), found.path, list(found.paths))
         valences = None
         if "valences" in details:
-            valences = Valences.unpacked(details["valences"], *_section(VALENCES, arrays, strings))
-        return cls(union, tuple(float(s) for s in scales), 0, tuple(views), clusters, valences)
+            valences = Valences.loaded(_widened(file.under(VALENCES, details=details["valences"])))
+        return cls(union, scales, 0, views, clusters, valences)
 
 
-def _section(
-    prefix: str, arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Iterable[str]]
-) -> tuple[dict[str, NDArray[Any]], dict[str, list[str]]]:
-    """The arrays and strings whose names begin so, without that."""
-    wide = {
-        name.removeprefix(prefix): widened(name, a) for name, a in arrays.items() if name.startswith(prefix)
-    }
-    lists = {name.removeprefix(prefix): list(s) for name, s in strings.items() if name.startswith(prefix)}
-    return wide, lists
+@dataclass(frozen=True, eq=False)
+class _Clusters(Saved):
+    """The sections of word clusters."""
+
+    words: tuple[str, ...] = strings("words")
+    paths: tuple[str, ...] = strings("paths")
+    path: NDArray[np.int32] = array("int32", "words", below="paths")
 
 
-def _clusters(arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Iterable[str]]) -> Clusters:
-    words, paths = list(strings["clusters.words"]), list(strings["clusters.paths"])
-    path = np.asarray(arrays["clusters.path"], dtype=np.int32)
-    if path.shape != (len(words),) or (len(path) and not 0 <= path.min() <= path.max() < len(paths)):
-        raise ModelFileError("the encoder of documents is damaged: its clusters do not fit together")
-    return Clusters(words, path, paths)
+def _narrowed(packed: Packed) -> Packed:
+    return replace(packed, arrays={name: narrow(a) for name, a in packed.arrays.items()})
+
+
+def _widened(file: ModelFile) -> ModelFile:
+    return replace(file, arrays={name: widened(name, a) for name, a in file.arrays.items()})
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:

@@ -1,7 +1,7 @@
 """A trained kernel machine: an encoder or objects as they are, support examples, and how scores are read."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,12 @@ from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import DenseRows, Kernel
 from chaffinch.kernels.description import described, restored
 from chaffinch.model.choice_evidence import DOCUMENT, ListExample, rival_label, shares_example
-from chaffinch.model.classifier import KINDS, kind_of, softmax
+from chaffinch.model.classifier import KINDS, kind_of, labels_as, positive, softmax
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
-from chaffinch.model.protocols import Packed
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
+from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.scorers.dual import Dual
 from chaffinch.scorers.neighbours import Neighbours
 from chaffinch.scorers.pairwise import Pairwise
@@ -139,66 +140,54 @@ class KernelModel:
 
     def packed(self) -> Packed:
         """What a model file keeps; ConfigError where the kernel or the objects are beyond it."""
-        kernel = described(self.kernel)
-        details, arrays, strings = (
-            ({}, {}, {}) if isinstance(self.encoder, ObjectEncoder) else self.encoder.packed()
-        )
-        kind, own, facts = packed_scorer(self.scorer)
-        arrays |= {f"machine.{name}": array for name, array in own.items()}
+        own = _Sections(
+            kernel=described(self.kernel),
+            kind=kind_of(self.classes),
+            link=self.link,
+            temperature=self.temperature,
+            dense=self.dense,
+            reads=self.encoder.reads,
+            machine=machine_of(self.scorer),
+        ).packed()
+        machine = MACHINES[own.details["machine"]].of(self.scorer).packed("machine.")
+        own |= Packed(details={"facts": dict(machine.details)})
+        own |= replace(machine, details={})
+        encoder = Packed() if isinstance(self.encoder, ObjectEncoder) else self.encoder.packed()
+        own |= replace(encoder, details={"encoder": encoder.details})
         if isinstance(self.support, SparseRows):
-            arrays |= {"support.ptr": self.support.ptr, "support.ids": self.support.ids}
-            arrays["support.values"] = self.support.weights()
-        else:
-            strings["support.objects"] = [written(thing) for thing in self.support]
-        return Packed(
-            details={
-                "encoder": details,
-                "reads": self.encoder.reads,
-                "kernel": kernel,
-                "machine": kind,
-                "facts": facts,
-                "kind": kind_of(self.classes),
-                "link": self.link,
-                "temperature": self.temperature,
-                "dense": self.dense,
-            },
-            arrays=arrays,
-            strings=strings,
-        )
+            rows = self.support
+            return own | _Support(rows.ptr, rows.ids, rows.weights()).packed("support.")
+        return own | Packed(strings={"support.objects": [written(thing) for thing in self.support]})
 
     @classmethod
-    def unpacked(
-        cls,
-        labels: tuple[str, ...],
-        details: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        strings: Mapping[str, Iterable[str]],
-    ) -> "KernelModel":
-        """The model that ``packed`` described, checked."""
+    def loaded(cls, file: ModelFile) -> "KernelModel":
+        """The model of a file, checked."""
+        need, details = Requirements(file, Y=len(file.header.labels)), file.header.details
+        found = _Sections.loaded(need)
+        support: SparseRows | list[Any]
+        encoder: DocumentEncoder | ObjectEncoder
         try:
-            kernel = restored(details["kernel"])
-            classes = np.array([KINDS[details["kind"]](label) for label in labels])
-            link, temperature, dense = details["link"], float(details["temperature"]), bool(details["dense"])
-            support: SparseRows | list[Any]
-            encoder: DocumentEncoder | ObjectEncoder
-            if details["reads"] == "objects":
+            kernel = restored(found.kernel)
+            if found.reads == "objects":
                 encoder = ObjectEncoder()
-                support = [read_back(text) for text in strings["support.objects"]]
+                support = [read_back(text) for text in need.strings("support.objects", "S")]
             else:
-                encoder = DocumentEncoder.unpacked(details["encoder"], arrays, strings)
-                support = _checked_rows(arrays, encoder.n_features)
-            own = {k.removeprefix("machine."): v for k, v in arrays.items() if k.startswith("machine.")}
-            prepared = kernel.prepared(kernel_objects(support, dense))
-            scorer = unpacked_scorer(
-                details["machine"], kernel, prepared, own, details["facts"], len(classes)
+                encoder = DocumentEncoder.loaded(file.under("", details=details.get("encoder")))
+                rows = _Support.loaded(Requirements(file, F=encoder.n_features), "support.")
+                support = SparseRows(rows.ptr, rows.ids, rows.values, encoder.n_features)
+            own = file.under("machine.", details=details.get("facts"))
+            machine = MACHINES[found.machine].loaded(
+                Requirements(own, S=len(support), Y=len(file.header.labels))
             )
+            prepared = kernel.prepared(kernel_objects(support, found.dense))
+            scorer = machine.made(kernel, prepared, len(file.header.labels))
         except (KeyError, TypeError, ValueError, IndexError) as error:
             if isinstance(error, ModelFileError):
-                raise
-            raise ModelFileError(f"the kernel machine is damaged: {type(error).__name__} {error}") from None
-        if link not in LINKS or not 0 < temperature < np.inf:
-            raise ModelFileError("the kernel machine is damaged: it has no usable link or temperature")
-        return cls(encoder, kernel, scorer, support, classes, link, temperature, dense)
+                said = str(error)
+                raise error if said.startswith(file.source) else need.fault(said) from None
+            raise need.fault(f"its kernel machine is damaged: {type(error).__name__} {error}") from None
+        classes = labels_as(found.kind, file)
+        return cls(encoder, kernel, scorer, support, classes, found.link, found.temperature, found.dense)
 
     def _shown(self, n: int, names: Sequence[str]) -> str:
         """A support example in a few words; names: of all features, where it is a row of them."""
@@ -233,70 +222,95 @@ def coefficients_of(scorer: Any) -> NDArray[np.float64]:
     return np.asarray(np.where(np.arange(Y) == scorer.labels[:, None], weight[:, None], 0.0), np.float64)
 
 
-INDICES = ("labels", "mistakes")  # the arrays of a scorer that count examples and labels
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The facts of a kernel machine's file; kind: what labels are, such as ``int``."""
+
+    kernel: dict[str, Any] = fact(dict, expected="a kernel")
+    kind: str = fact(str, check=KINDS.__contains__, expected=f"one of {', '.join(KINDS)}")
+    link: str = fact(str, check=LINKS.__contains__, expected=" or ".join(LINKS))
+    temperature: float = fact(float, check=positive, expected="a number above 0")
+    dense: bool = fact(bool)
+    reads: str = fact(str)
+    machine: str = fact(str, check=lambda name: name in MACHINES, expected="a kernel machine")
 
 
-def packed_scorer(scorer: Any) -> tuple[str, dict[str, NDArray[Any]], dict[str, Any]]:
-    """A scorer's kind, its arrays and its small facts."""
-    named: dict[str, NDArray[Any]]
-    match scorer:
-        case Pairwise():
-            named = {"labels": scorer.labels.astype(np.int32), "alpha": scorer.alpha}
-            return "pairwise", named | {"intercepts": scorer.intercepts}, {}
-        case Dual():
-            return "dual", {"alpha": scorer.alpha, "intercepts": scorer.intercepts}, {}
-        case Voted():
-            return "voted", {"mistakes": scorer.mistakes.astype(np.int32), "survived": scorer.survived}, {}
-        case Neighbours():
-            named = {"labels": scorer.labels.astype(np.int32), "importance": scorer.importance}
-            return "neighbours", named, {"k": scorer.k, "weighted": scorer.weighted}
+@dataclass(frozen=True, eq=False)
+class _Support(Saved):
+    """Support examples that are rows of features."""
+
+    ptr: NDArray[np.int64] = array("int64", "rows", bounds="nnz")
+    ids: NDArray[np.int32] = array("int32", "nnz", below="F")
+    values: NDArray[np.float32] = array("float32", "nnz", finite=True)
+
+
+FLOATS = ("float32", "float64")
+
+
+@dataclass(frozen=True, eq=False)
+class _Pairwise(Saved):
+    labels: NDArray[np.integer[Any]] = array("int32", "S", below="Y")
+    alpha: NDArray[Any] = array(AS_STORED, "S", "Y", stored=FLOATS, finite=True)
+    intercepts: NDArray[Any] = array(AS_STORED, "Y", "Y", stored=FLOATS, finite=True)
+
+    @classmethod
+    def of(cls, scorer: Pairwise) -> "_Pairwise":
+        return cls(scorer.labels, scorer.alpha, scorer.intercepts)
+
+    def made(self, kernel: Kernel, support: Any, Y: int) -> Pairwise:
+        return Pairwise(kernel, support, self.labels, self.alpha, self.intercepts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual(Saved):
+    alpha: NDArray[Any] = array(AS_STORED, "S", "Y", stored=FLOATS, finite=True)
+    intercepts: NDArray[Any] = array(AS_STORED, "Y", stored=FLOATS, finite=True)
+
+    @classmethod
+    def of(cls, scorer: Dual) -> "_Dual":
+        return cls(scorer.alpha, scorer.intercepts)
+
+    def made(self, kernel: Kernel, support: Any, Y: int) -> Dual:
+        return Dual(kernel, support, self.alpha, self.intercepts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Voted(Saved):
+    mistakes: NDArray[np.integer[Any]] = array("int32", "M", 3)
+    survived: NDArray[Any] = array(AS_STORED, "M+1", stored=FLOATS, finite=True)
+
+    @classmethod
+    def of(cls, scorer: Voted) -> "_Voted":
+        return cls(scorer.mistakes, scorer.survived)
+
+    def made(self, kernel: Kernel, support: Any, Y: int) -> Voted:
+        return Voted(kernel, support, self.mistakes, self.survived, Y)
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbours(Saved):
+    labels: NDArray[np.integer[Any]] = array("int32", "S", below="Y")
+    importance: NDArray[Any] = array(AS_STORED, "S", stored=FLOATS, finite=True)
+    k: int = fact(int, check=lambda k: k >= 1, expected="a count")
+    weighted: bool = fact(bool)
+
+    @classmethod
+    def of(cls, scorer: Neighbours) -> "_Neighbours":
+        return cls(scorer.labels, scorer.importance, scorer.k, scorer.weighted)
+
+    def made(self, kernel: Kernel, support: Any, Y: int) -> Neighbours:
+        counted = {"importance": self.importance}
+        return Neighbours(kernel, support, self.labels, Y, k=self.k, weighted=self.weighted, **counted)
+
+
+# The scorers of kernel machines and how a file holds them.
+SCORERS = {"pairwise": Pairwise, "dual": Dual, "voted": Voted, "neighbours": Neighbours}
+MACHINES: dict[str, Any] = {"pairwise": _Pairwise, "dual": _Dual, "voted": _Voted, "neighbours": _Neighbours}
+
+
+def machine_of(scorer: Any) -> str:
+    """What a file calls a scorer."""
+    for name, kind in SCORERS.items():
+        if isinstance(scorer, kind):
+            return name
     raise ConfigError(f"{type(scorer).__name__} cannot be saved")
-
-
-def unpacked_scorer(
-    kind: Any, kernel: Kernel, support: Any, arrays: Mapping[str, NDArray[Any]], facts: Any, Y: int
-) -> Any:
-    """The scorer that was packed; every shape and index is checked by its class, every number here."""
-    for name, array in arrays.items():
-        if array.dtype.kind not in ("iu" if name in INDICES else "fiu") or not np.isfinite(array).all():
-            kind_of_numbers = "whole" if name in INDICES else "finite"
-            raise ModelFileError(f"the kernel machine is damaged: {name} must be {kind_of_numbers} numbers")
-    if kind == "pairwise":
-        made: Any = Pairwise(kernel, support, arrays["labels"], arrays["alpha"], arrays["intercepts"])
-        labels = made.Y
-    elif kind == "dual":
-        made = Dual(kernel, support, arrays["alpha"], arrays["intercepts"])
-        labels = made.alpha.shape[1]
-    elif kind == "voted":
-        made = Voted(kernel, support, arrays["mistakes"], arrays["survived"], Y)
-        labels = Y
-    elif kind == "neighbours" and isinstance(facts, Mapping):
-        k = facts["k"]
-        if type(k) is not int or k < 1:
-            raise ModelFileError("the kernel machine is damaged: k must be a count")
-        weighted, importance = bool(facts["weighted"]), arrays["importance"]
-        made = Neighbours(kernel, support, arrays["labels"], Y, k=k, weighted=weighted, importance=importance)
-        labels = Y
-    else:
-        raise ModelFileError(f"the kernel machine is damaged: there is no machine {kind!r}")
-    if labels != Y:
-        raise ModelFileError(f"the kernel machine is damaged: it knows {labels} labels, the file names {Y}")
-    return made
-
-
-def _checked_rows(arrays: Mapping[str, NDArray[Any]], columns: int) -> SparseRows:
-    ptr = np.ascontiguousarray(arrays["support.ptr"], np.int64)
-    ids = np.ascontiguousarray(arrays["support.ids"], np.int32)
-    values = np.ascontiguousarray(arrays["support.values"], np.float32)
-    if (
-        ptr.ndim != 1
-        or len(ptr) < 1
-        or ptr[0] != 0
-        or (np.diff(ptr) < 0).any()
-        or ptr[-1] != len(ids)
-        or values.shape != ids.shape
-        or (len(ids) and not (ids.min() >= 0 and ids.max() < columns))
-        or not np.isfinite(values).all()
-    ):
-        raise ModelFileError("the kernel machine is damaged: its support vectors do not fit the features")
-    return SparseRows(ptr, ids, values, columns)

@@ -1,6 +1,6 @@
 """What phrases with labels say of the texts they are in: the opinion of each n-gram, summed, pooled, and by windows."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import choice_scores
-from chaffinch.errors import ModelFileError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.model.lanes import with_lanes
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 
 # Log-odds are larger numbers than regressions of 0 and 1; shares are smaller than sums.
 SECOND = 0.3
@@ -114,36 +114,39 @@ class Valences:
             ]
         )
 
-    def packed(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
+    def packed(self) -> Packed:
         """What a model file keeps."""
-        header, arrays, strings = FeatureUnion(self.parts).state()
-        facts = {"union": header, "scales": list(self.scales), "scale": self.scale}
-        arrays |= {"w": self.w.astype(np.float16)}
-        strings |= {"kinds.words": list(self.kinds.kinds), "kinds.kinds": list(self.kinds.kinds.values())}
-        return facts, arrays, strings
+        union, arrays, listed = FeatureUnion(self.parts).state()
+        words, kinds = tuple(self.kinds.kinds), tuple(self.kinds.kinds.values())
+        own = _Sections(union, list(self.scales), self.scale, self.w, words, kinds)
+        return Packed(arrays=arrays, strings=listed) | own.packed()
 
     @classmethod
-    def unpacked(
-        cls,
-        facts: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        strings: Mapping[str, Sequence[str]],
-    ) -> "Valences":
-        """The valences that ``packed`` described, checked."""
-        union = FeatureUnion.from_state(
-            facts["union"], arrays, {name: list(listed) for name, listed in strings.items()}
-        )
-        scales, w = facts["scales"], arrays["w"].astype(np.float32)
-        words, kinds = strings["kinds.words"], strings["kinds.kinds"]
-        fitting = (
-            w.ndim == 2 and w.shape[0] == union.offsets()[-1] + 1 and w.shape[1] % 2 == 0 and w.shape[1] > 0
-        )
-        if len(union.parts) != 3 or len(scales) != 3 or len(words) != len(kinds) or not fitting:
-            raise ModelFileError("the valences of phrases are damaged: their parts do not fit together")
-        if not np.isfinite(w).all():
-            raise ModelFileError("the valences of phrases are damaged: a weight is not finite")
-        made = WordKinds(dict(zip(words, kinds, strict=True)))
-        return cls(union.parts, tuple(float(s) for s in scales), made, w, float(facts["scale"]))
+    def loaded(cls, file: ModelFile) -> "Valences":
+        """The valences of a file, checked."""
+        need = Requirements(file)
+        found = _Sections.loaded(need)
+        lists = {name: list(listed) for name, listed in file.strings.items()}
+        union = FeatureUnion.from_state(found.union, file.arrays, lists)
+        rows, columns = found.w.shape
+        if rows != union.offsets()[-1] + 1 or columns % 2 or not columns:
+            raise need.fault("the weights of its phrases do not fit their features")
+        if len(union.parts) != 3 or len(found.scales) != 3:
+            raise need.fault("its phrases need three kinds of features, each with a scale")
+        kinds = WordKinds(dict(zip(found.words, found.kinds, strict=True)))
+        return cls(union.parts, tuple(float(s) for s in found.scales), kinds, found.w, found.scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of valences besides their features'."""
+
+    union: dict[str, Any] = fact(dict)
+    scales: list[float] = fact(list)
+    scale: float = fact(float)
+    w: NDArray[np.float32] = array("float32", "rows", "columns", stored=("float16",), finite=True)
+    words: tuple[str, ...] = strings("kinds", name="kinds.words")
+    kinds: tuple[str, ...] = strings("kinds", name="kinds.kinds")
 
 
 def _pooled(rows: SparseRows, worth: NDArray[np.float32]) -> NDArray[np.float32]:

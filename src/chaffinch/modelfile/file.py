@@ -43,9 +43,16 @@ class ModelFile:
     source: str
     digest: str
 
-    def under(self, prefix: str, header: Header) -> "ModelFile":
-        """The sections whose names begin with the prefix, without it, as a file of its own with this header."""
+    def under(self, prefix: str, header: Header | None = None, *, details: object = None) -> "ModelFile":
+        """The sections whose names begin with the prefix, without it, as a file of its own.
+
+        header:  its header; None: this file's with other ``details``, which must be a mapping
+        """
         cut = len(prefix)
+        if header is None:
+            if not isinstance(details, Mapping):
+                raise ModelFileError(f"{self.source}: its header lacks the facts of the sections {prefix!r}")
+            header = replace(self.header, details=dict(details))
         return replace(
             self,
             header=header,
@@ -60,6 +67,19 @@ class ModelFile:
             arrays={name: a for name, a in self.arrays.items() if not name.startswith(prefix)},
             strings={name: s for name, s in self.strings.items() if not name.startswith(prefix)},
         )
+
+    @classmethod
+    def of(
+        cls,
+        labels: tuple[str, ...],
+        details: Mapping[str, Any],
+        arrays: Mapping[str, NDArray[Any]],
+        strings: Mapping[str, Sequence[str]],
+        source: str,
+    ) -> "ModelFile":
+        """Sections that were never in a file, to be loaded like one."""
+        lists = {n: s if isinstance(s, StringList) else StringList.of(s) for n, s in strings.items()}
+        return cls(Header(recipe="", labels=labels, details=dict(details)), arrays, lists, source, "")
 
 
 @dataclass(frozen=True)

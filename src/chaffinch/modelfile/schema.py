@@ -241,8 +241,8 @@ def _dtype(need: Requirements, name: str, stored: Sequence[str]) -> str:
 def _stored(a: NDArray[Any], section: ArraySection) -> NDArray[Any]:
     """The array in the first of these types that holds all its numbers."""
     kinds = section.stored
-    if section.dtype == AS_STORED:
-        return np.ascontiguousarray(a)
+    if section.dtype == AS_STORED or len(kinds) == 1:
+        return np.ascontiguousarray(a, None if section.dtype == AS_STORED else kinds[0])
     low, high = (int(a.min()), int(a.max())) if a.size else (0, 0)
     for kind in kinds[:-1]:
         if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:

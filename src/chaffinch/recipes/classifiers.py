@@ -1,11 +1,10 @@
 """The recipes of document classifiers: each is a learner under a name."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
 from chaffinch.learners.choice_batch import ChoiceBatch
 from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
@@ -23,22 +22,18 @@ from chaffinch.recipes.recipe import Recipe, Recipes
 
 
 def load(file: ModelFile) -> Any:
-    """The model of a file."""
-    try:
-        return unpacked(file.header.labels, file.header.details, file.arrays, file.strings)
-    except ModelFileError as e:
-        raise ModelFileError(f"{file.source}: {e}") from None
+    """The model of a file: weights, or a kernel machine."""
+    return (KernelModel if "kernel" in file.header.details else ClassifierModel).loaded(file)
 
 
 def unpacked(
     labels: tuple[str, ...],
     details: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
-    strings: Mapping[str, Iterable[str]],
+    strings: Mapping[str, Sequence[str]],
 ) -> Any:
-    """The model of what a file keeps: weights, or a kernel machine."""
-    kind = KernelModel if "kernel" in details else ClassifierModel
-    return kind.unpacked(labels, details, arrays, strings)
+    """The model of what a file would keep."""
+    return load(ModelFile.of(labels, details, arrays, strings, "the classifier is damaged"))
 
 
 def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
