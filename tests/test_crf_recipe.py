@@ -214,7 +214,7 @@ def test_names_phrases_and_tags_get_the_features_made_for_them():
         return any(column in template for template in model.encoder.features.templates)
 
     words = [["the", "dog", "saw", "Ann", "Lee"]] * 3
-    pos = [[(w, "X") for w in s] for s in words]
+    pos = {"w": words, "pos": [["X"] * len(s) for s in words]}
     names = [["O", "O", "O", "B-PER", "I-PER"]] * 3
     phrases = [["B-NP", "I-NP", "O", "B-NP", "I-NP"]] * 3
     tags = [["DT", "NN", "VB", "NN", "NN"]] * 3

@@ -93,7 +93,7 @@ def test_cross_validation_grid_search_and_pipelines_work(sentences):
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ("a sentence", "expected a list of sentences, got str"),
+        (7, "expected a list of sentences, got int"),
         (["a", "sentence"], "sentence 1 is a string, expected a list of tokens: 'a'"),
         ([[1, 2]], "sentence 1: expected tokens of"),
         ([["a"], [("b", "NN")]], "expected"),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,
+    documents_of,
     fingerprint_of,
     importance_of,
     is_text,
@@ -267,6 +268,7 @@ class Classifier(Persistent[Any]):
     def _task(self, X: Any, y: Any, sample_weight: Any, beside: Any, on_epoch: Listener) -> DocumentTask:
         kernel = self._chosen_kernel()
         whole = kernel is not None and not kernel.of_vectors
+        X = X if whole else documents_of(X)
         text = is_text(X) and not whole
         documents: Any = objects_of(X) if whole else texts_of(X) if text else numbers_of(X)
         labels = labels_of(y)
@@ -314,6 +316,7 @@ class Classifier(Persistent[Any]):
         return self.kernel or config.chosen_kernel()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
+        X = documents_of(X)
         documents: Any = texts_of(X) if task.text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
@@ -357,6 +360,9 @@ class Classifier(Persistent[Any]):
         encoder = self._fitted().encoder
         if encoder.reads == "objects":
             return objects_of(X)
+        X = documents_of(X)
+        if encoder.reads != "numbers" and isinstance(X, str):
+            X = [X]
         if encoder.reads == "numbers":
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")

@@ -9,21 +9,26 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators.inputs import is_frame, is_missing, listed, refuse_missing, text_column
 from chaffinch.features.rows import SparseRows
 from chaffinch.recipes.document_task import DocumentLabels
 
 
 def is_text(X: Any) -> bool:
-    """X is a sequence of strings (a list, an array, a column of a data frame)."""
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and (
-            X.dtype.kind == "U" or (X.dtype == object and len(X) > 0 and isinstance(X[0], str))
-        )
-    if isinstance(X, (list, tuple)):
-        return len(X) > 0 and isinstance(X[0], str)
-    if hasattr(X, "tolist") and getattr(X, "ndim", 0) == 1:
-        return len(X) > 0 and isinstance(next(iter(X)), str)
+    """X is a sequence of strings (a list, an array, a column of a data frame), some of which may be missing."""
+    if isinstance(X, np.ndarray) and X.dtype.kind == "U":
+        return X.ndim == 1
+    if isinstance(X, (list, tuple)) or (getattr(X, "ndim", 0) == 1 and hasattr(X, "__len__")):
+        return next((isinstance(one, str) for one in X if not is_missing(one)), False)
     return False
+
+
+def documents_of(X: Any) -> Any:
+    """Documents as a list of texts, or as they are if they are numbers: columns, frames and generators are read out."""
+    if is_frame(X):
+        texts = text_column(X)
+        return X if texts is None else texts
+    return listed(X)
 
 
 def texts_of(X: Any) -> list[str]:
@@ -33,7 +38,8 @@ def texts_of(X: Any) -> list[str]:
     texts = X if isinstance(X, list) else list(X.tolist() if hasattr(X, "tolist") else X)
     for n, text in enumerate(texts):
         if not isinstance(text, str):
-            raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
+            what = "missing" if is_missing(text) else type(text).__name__
+            raise DataError(f"document {n + 1} is {what}, expected str")
     return texts
 
 
@@ -86,9 +92,12 @@ def labels_of(y: Any) -> DocumentLabels:
         raise DataError(
             "This Classifier estimator requires y to be passed, but the target y is None: give a label per document"
         )
+    if not isinstance(y, np.ndarray):
+        y = listed(y)
     if not isinstance(y, (list, tuple, np.ndarray)):
-        y = y.tolist() if hasattr(y, "tolist") else np.asarray(y)
+        y = np.asarray(y)
     if isinstance(y, (list, tuple)) and len(y) > 0:
+        refuse_missing(y)
         if all(isinstance(one, Mapping) for one in y):
             return _distributions(y)
         if any(isinstance(one, (list, tuple, set, frozenset, np.ndarray)) for one in y):
@@ -158,6 +167,8 @@ def fingerprint_of(documents: Any, labels: DocumentLabels) -> str:
 
 
 def _single(array: NDArray[Any]) -> DocumentLabels:
+    if array.dtype.kind in "fO":
+        refuse_missing(array.tolist())
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise DataError("Input y contains NaN or infinity: labels must be given for all documents")
@@ -167,8 +178,6 @@ def _single(array: NDArray[Any]) -> DocumentLabels:
         kinds = {type(one) for one in array.tolist()}
         if kinds <= {str} or kinds <= {int} or kinds <= {bool}:
             array = np.array(array.tolist())
-        elif any(one is None for one in array.tolist()):
-            raise DataError("a label is None: every document needs one")
         else:
             raise DataError(f"labels must be of one kind, got {', '.join(sorted(k.__name__ for k in kinds))}")
     if array.dtype.kind not in "biufUS":
@@ -214,6 +223,9 @@ def _label_lists(y: Any) -> DocumentLabels:
         else [one]
         for one in y
     ]
+    for n, one in enumerate(lists, 1):
+        if any(map(is_missing, one)):
+            raise DataError(f"Input y contains NaN: a label of document {n} is missing")
     classes = np.array(sorted({label for one in lists for label in one}))
     if len(classes) == 0:
         raise DataError("no document has a label")

@@ -10,6 +10,9 @@ from chaffinch.errors import ConfigError
 from chaffinch.estimators.sklearn_params import SklearnParams
 from chaffinch.model.protocols import Packed
 
+# Settings that name files of words, whose content is in the model file: the folder they lay in is not.
+WORD_FILES = ("gazetteers", "clusters")
+
 Model = TypeVar("Model", bound=Any)
 
 
@@ -31,7 +34,7 @@ class Persistent(SklearnParams, Generic[Model]):
         named = {} if self.task is None else {"task": self.task}
         header = modelfile.Header(
             recipe=self.recipes.by_config(self.config_).name,
-            settings=dataclasses.asdict(self.config_),
+            settings=_without_folders(dataclasses.asdict(self.config_)),
             labels=self._header_labels(),
             templates=packed.templates,
             seed=self.seed,
@@ -65,3 +68,13 @@ class Persistent(SklearnParams, Generic[Model]):
             name = type(self).__name__.lower()
             raise ConfigError(f"this {name} is not trained: call fit, or load a model")
         return self.model_
+
+
+def _without_folders(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the names of word files alone, so that the same files in two folders give the same model file."""
+    made = dict(settings)
+    for key in WORD_FILES:
+        if isinstance(value := made.get(key), str):
+            paths = sorted(Path(value).glob("*.txt")) if Path(value).is_dir() else map(Path, value.split(","))
+            made[key] = ",".join(path.name for path in paths)
+    return made

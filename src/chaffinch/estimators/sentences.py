@@ -1,9 +1,11 @@
 """What a tagger accepts as sentences, made into a token table."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, warn_about_data
+from chaffinch.estimators.inputs import listed
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
@@ -22,23 +24,34 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     >>> table_of([[("a", "DT"), ("b", "NN")]], ["w", "pos"]).lists("pos")
     [['DT', 'NN']]
     """
+    wanted = columns if needed is None else needed
     if isinstance(X, TokenTable):
         given = X
     elif isinstance(X, Mapping):
-        given = TokenTable.over_lists(X)
-    elif isinstance(X, str) or not isinstance(X, Sequence):
-        raise DataError(f"expected a list of sentences, got {type(X).__name__}")
+        given = TokenTable.over_lists({name: sentences_of(rows) for name, rows in X.items()})
     else:
-        given = _from_rows(X, columns)
-    wanted = columns if needed is None else needed
+        rows = sentences_of(X)
+        if isinstance(rows, str) or not isinstance(rows, Sequence):
+            raise DataError(f"expected a list of sentences, got {type(X).__name__}")
+        if not rows:
+            return TokenTable.from_lists({name: [] for name in wanted})
+        given = _from_rows(rows, columns)
     if [name for name in wanted if name not in given.columns]:
         have = ", ".join(given.columns)
         raise DataError(f"expected the columns {', '.join(wanted)}; the input has {have}")
     return given
 
 
+def sentences_of(X: Any) -> Any:
+    """Sentences as a list of lists or tuples, from generators, Series and columns of Arrow, polars and arrays."""
+    rows = X if isinstance(X, list) else listed(X)
+    if isinstance(rows, list) and rows and not isinstance(rows[0], list | tuple | str):
+        return [listed(row) for row in rows]
+    return rows
+
+
 def column_names(X: Sentences) -> list[str]:
-    """The columns that the sentences have: w, then pos or x1, x2 ... where tokens are tuples."""
+    """The columns that the sentences have: w, then pos or x1, x2 ... if tokens are tuples; a guess is said."""
     if isinstance(X, TokenTable):
         return list(X.columns)
     if isinstance(X, Mapping):
@@ -46,9 +59,36 @@ def column_names(X: Sentences) -> list[str]:
     width = next(
         (len(t) if isinstance(t, Sequence) and not isinstance(t, str) else 1 for s in X for t in s), 1
     )
-    if width <= 2:
-        return [WORD, "pos"][:width]
-    return [WORD, *(f"x{i}" for i in range(1, width))]
+    if width == 1:
+        return [WORD]
+    made = [WORD, "pos"] if width == 2 else [WORD, *(f"x{i}" for i in range(1, width))]
+    _say_what_tokens_are(X, made)
+    return made
+
+
+def say_what_is_not_read(columns: Sequence[str], read: Sequence[str]) -> None:
+    """Warn of columns without a name of their own that no feature reads: they were given in vain."""
+    left = [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
+    if left:
+        warn_about_data(
+            f"no feature reads the column{'s' * (len(left) > 1)} {', '.join(left)}: name templates that do with "
+            f"features=, such as {left[0]}[0], or leave {'them' if len(left) > 1 else 'it'} out"
+        )
+
+
+def _say_what_tokens_are(X: Any, names: Sequence[str]) -> None:
+    """Warn of columns that have names because of their place."""
+    first = next((t for s in X for t in s), ())
+    if isinstance(first, list) and any("=" in str(cell) for cell in first):
+        warn_about_data(
+            f"a token is the list {first[:4]!r}: feature strings, as CRFsuite takes them, are read here as the columns "
+            f"{', '.join(names)}; give words (and what features=templates should read beside them)"
+        )
+    elif names[1] == "pos":
+        warn_about_data(
+            "the second column of tokens is read as parts of speech (pos) because it is the second: "
+            "give {'w': ..., 'pos': ...} to name columns yourself"
+        )
 
 
 def input_names(known: Sequence[str], found: int) -> list[str]:

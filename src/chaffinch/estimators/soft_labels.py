@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, warn_about_data
+from chaffinch.estimators.inputs import is_missing
 
 # Stands for None in a column of labels; no corpus has it.
 UNKNOWN = "\ufffd not known"
@@ -36,11 +37,26 @@ def given_labels(y: Sequence[Sequence[Any]]) -> GivenLabels:
     ([['B', 'A']], ('A', 'B'), [[0.25, 0.75], [1.0, 0.0]])
     """
     kinds = {type(label) for sentence in y for label in sentence}
+    if kinds - {str, type(None)}:
+        y, kinds = _plain(y, kinds)
     if any(issubclass(kind, Mapping) for kind in kinds):
         return _soft(y)
     if type(None) in kinds:
         return GivenLabels([[UNKNOWN if label is None else label for label in s] for s in y], UNKNOWN)
     return GivenLabels(y if isinstance(y, list) else [list(sentence) for sentence in y])
+
+
+def _plain(y: Sequence[Sequence[Any]], kinds: set[type]) -> tuple[Any, set[type]]:
+    """Labels without NaN, which is refused with its place, and with whole numbers as strings, which is said."""
+    for n, sentence in enumerate(y, 1):
+        for t, label in enumerate(sentence, 1):
+            if label is not None and is_missing(label):
+                raise DataError(f"y contains NaN: the label of token {t} of sentence {n} is {label}")
+    if not all(kind is type(None) or issubclass(kind, int | np.integer) for kind in kinds):
+        return y, kinds
+    warn_about_data("labels are whole numbers: they are learned, and predicted, as strings such as '0'")
+    made = [[None if label is None else str(int(label)) for label in sentence] for sentence in y]
+    return made, {str, *(kinds & {type(None)})}
 
 
 def _soft(y: Sequence[Sequence[Any]]) -> GivenLabels:

@@ -1,7 +1,7 @@
 """The tagger: labels for the tokens of sentences, by any recipe, with scikit-learn's manners."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Self
 
@@ -10,9 +10,16 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.estimators.inputs import words_of
 from chaffinch.estimators.persistent import Persistent
-from chaffinch.estimators.sentences import Sentences, column_names, table_of
-from chaffinch.estimators.soft_labels import given_labels
+from chaffinch.estimators.sentences import (
+    Sentences,
+    column_names,
+    say_what_is_not_read,
+    sentences_of,
+    table_of,
+)
+from chaffinch.estimators.soft_labels import UNKNOWN, given_labels
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.evidence import Question
@@ -96,12 +103,13 @@ class Tagger(Persistent[TaggingModel]):
         start: TaggingModel | None,
     ) -> "Tagger":
         config = self._config()
-        given = None if y is None else given_labels(y)
+        X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
+        given = None if y is None else given_labels(sentences_of(y))
         train = _labelled(X, None if given is None else given.y)
         columns = [name for name in train.columns if name != LABEL]
-        held_out = (
-            None if dev is None else (_labelled(dev) if isinstance(dev, TokenTable) else _labelled(*dev))
-        )
+        held_out = None
+        if dev is not None:
+            held_out = _labelled(dev) if isinstance(dev, TokenTable) else _held_out(*dev)
         task = TaggingTask(
             table=train,
             columns=tuple(columns),
@@ -117,6 +125,7 @@ class Tagger(Persistent[TaggingModel]):
         )
         trained = TAGGERS.by_config(config).trained(task, config)
         self.model_ = trained.model
+        say_what_is_not_read(columns, trained.model.columns)
         self.columns_ = tuple(columns)
         self.config_ = config
         self.history_ = trained.history
@@ -130,8 +139,8 @@ class Tagger(Persistent[TaggingModel]):
         """The labels, in the order of ``predict_marginals``'s columns."""
         return np.array(self._fitted().labels.outer)
 
-    def predict(self, X: Sentences) -> list[list[str]]:
-        """The best labels of each sentence."""
+    def predict(self, X: "Sentences | str") -> list[list[str]]:
+        """The best labels of each sentence; one text is cut into words and is one sentence."""
         model, table = self._fitted(), self._table(X)
         return _labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr)
 
@@ -198,16 +207,25 @@ class Tagger(Persistent[TaggingModel]):
         return found
 
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
-        """The share of tokens labelled right."""
-        gold = _labelled(X, y)
+        """The share of tokens labelled right, among those whose label is known."""
+        X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
+        gold = _labelled(X, None if y is None else given_labels(sentences_of(y)).y)
         model = self._fitted()
         self._table(gold)
         place = {label: i for i, label in enumerate(model.labels.outer)}
         column = gold.columns[LABEL]
         wanted = np.array([place.get(t, -1) for t in column.types], dtype=np.int32)[column.ids]
-        if len(wanted) == 0:
+        hidden = {UNKNOWN, self.hidden_label_}
+        known = np.array([t not in hidden for t in column.types], dtype=np.bool_)[column.ids]
+        if not known.any():
             raise DataError("there is no token to score")
-        return float((model.decode(gold, self.threads) == wanted).mean())
+        return float((model.decode(gold, self.threads) == wanted)[known].mean())
+
+    @property
+    def hidden_label_(self) -> str | None:
+        """The label that the recipe was told to take for "not known", if any."""
+        recipe = TAGGERS.by_config(self.config_)
+        return self.config_.unknown if "unknown" in recipe.options else None
 
     # -- keeping ----------------------------------------------------------------------------------------------
 
@@ -237,7 +255,8 @@ class Tagger(Persistent[TaggingModel]):
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _table(self, X: Sentences) -> TokenTable:
+    def _table(self, X: "Sentences | str") -> TokenTable:
+        X = [words_of(X)] if isinstance(X, str) else X
         return table_of(X, self.columns_, self._fitted().columns)
 
 
@@ -261,6 +280,11 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
     if table.n_tokens == 0:
         raise DataError("there is no token to learn from")
     return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups)
+
+
+def _held_out(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
+    X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
+    return _labelled(X, given_labels(sentences_of(y)).y)
 
 
 def _weights(sample_weight: Sequence[float] | None, table: TokenTable) -> NDArray[np.float32] | None:

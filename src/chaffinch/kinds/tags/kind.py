@@ -16,7 +16,7 @@ from chaffinch.corpus.conllu import learned
 from chaffinch.corpus.json_records import writing_json
 from chaffinch.corpus.registry import every_document
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.sentences import input_names
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
@@ -101,9 +101,16 @@ class TagKind(Kind):
     def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
         """Sentences with labels."""
         annotators = told.get("annotators", FIRST)
-        table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
+        format = detect(path, told.get("from_format")).name  # before reading, since a pipe is gone afterwards
+        table = read_table(path, format, annotators=annotators, **_options(path, told))
         if LABEL not in table.columns:
             raise DataError(f"{path}: has one column only, expected words and labels")
+        guessed = format == "columns" and "columns" not in told
+        if guessed and list(table.columns) == [WORD, "pos", LABEL]:
+            warn_about_data(
+                f"{display_name(path)}: the second of three columns is read as parts of speech (pos); "
+                "--columns w,shape,y gives another name"
+            )
         return table
 
     def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
@@ -144,8 +151,15 @@ class TagKind(Kind):
         estimator.fit(train, shares, dev=dev, on_epoch=on_epoch)
 
     def tally(self, estimator: Tagger, corpus: TokenTable) -> Tally:
-        """Counts by sentence."""
-        pair = TagPair.from_lists(corpus.lists(LABEL), estimator.predict(corpus))
+        """Counts by sentence, of the tokens whose label is known."""
+        gold, found = corpus.lists(LABEL), estimator.predict(corpus)
+        hidden = estimator.hidden_label_
+        if hidden is not None:
+            kept = [[t for t, label in enumerate(labels) if label != hidden] for labels in gold]
+            gold, found = (
+                [[y[t] for t in k] for y, k in zip(one, kept, strict=True)] for one in (gold, found)
+            )
+        pair = TagPair.from_lists(gold, found)
         return TagScorer(pair.labels).tally(pair.y, pair.y_hat, pair.ptr)
 
     def watcher(self, corpus: TokenTable, threads: int) -> Callable[[TaggingModel], float]:

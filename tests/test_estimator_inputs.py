@@ -1,0 +1,159 @@
+"""What estimators take as input: columns of any library, one text, nothing; what is missing is refused with its row."""
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaffinch.errors import DataError, DataWarning
+from chaffinch.estimators import Classifier, Tagger
+
+TEXTS = ["good tea", "fine tea", "bad tea", "awful tea"]
+LABELS = ["+", "+", "-", "-"]
+SENTENCES = [["the", "dog", "barks"], ["a", "cat"], ["dogs", "bark"]]
+TAGS = [["D", "N", "V"], ["D", "N"], ["N", "V"]]
+NAN = float("nan")
+
+
+def series(column: list) -> Any:
+    return pytest.importorskip("pandas").Series(column)
+
+
+def arrow(column: list) -> Any:
+    return pytest.importorskip("pyarrow").array(column)
+
+
+def chunked(column: list) -> Any:
+    return pytest.importorskip("pyarrow").chunked_array([column[:1], column[1:]])
+
+
+class Series:
+    """As polars has it: a length, values in turn, and a list of them."""
+
+    def __init__(self, column: list) -> None:
+        self.column = column
+        self.shape = (len(column),)
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+    def __getitem__(self, n: int) -> Any:
+        return self.column[n]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return objects(self.column)
+
+    def to_list(self) -> list:
+        return list(self.column)
+
+
+def generator(column: list) -> Any:
+    return (one for one in column)
+
+
+def objects(column: list) -> Any:
+    made = np.empty(len(column), dtype=object)
+    made[:] = column
+    return made
+
+
+KINDS = [series, arrow, chunked, Series, generator, objects, tuple]
+
+
+@pytest.mark.parametrize("made", KINDS)
+def test_a_classifier_reads_columns_of_any_kind(made: Callable[[list], Any]) -> None:
+    expected = Classifier("nb").fit(TEXTS, LABELS).predict_proba(TEXTS)
+    classifier = Classifier("nb").fit(made(TEXTS), made(LABELS))
+    np.testing.assert_array_equal(classifier.predict_proba(made(TEXTS)), expected)
+
+
+@pytest.mark.parametrize("made", KINDS)
+def test_a_tagger_reads_columns_of_any_kind(made: Callable[[list], Any]) -> None:
+    tagger = Tagger("hmm").fit(made(SENTENCES), made(TAGS))
+    assert tagger.predict(made(SENTENCES)) == Tagger("hmm").fit(SENTENCES, TAGS).predict(SENTENCES)
+    assert tagger.score(made(SENTENCES), made(TAGS)) == 1.0
+
+
+def test_a_frame_with_one_text_column_is_that_column() -> None:
+    pandas = pytest.importorskip("pandas")
+    classifier = Classifier("nb").fit(pandas.DataFrame({"text": TEXTS}), LABELS)
+    assert classifier.predict(pandas.DataFrame({"t": ["good", "bad"]})).tolist() == ["+", "-"]
+    table = pytest.importorskip("pyarrow").table({"text": TEXTS})
+    assert classifier.predict(table).tolist() == LABELS
+    with pytest.raises(DataError, match=r"text column 'text' and n: give X\['text'\]"):
+        Classifier("nb").fit(pandas.DataFrame({"text": TEXTS, "n": range(4)}), LABELS)
+
+
+def test_a_frame_of_numbers_is_a_matrix() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"a": [0.0, 1.0, 5.0, 6.0], "b": [1.0, 0.0, 1.0, 0.0]})
+    assert Classifier("maxent").fit(frame, LABELS).predict(frame).tolist() == LABELS
+
+
+def test_one_text_is_one_document_or_one_sentence() -> None:
+    assert Classifier("nb").fit(TEXTS, LABELS).predict("good tea").tolist() == ["+"]
+    assert Tagger("hmm").fit(SENTENCES, TAGS).predict("the cat barks") == [["D", "N", "V"]]
+
+
+def test_nothing_gives_nothing() -> None:
+    assert len(Classifier("nb").fit(TEXTS, LABELS).predict([])) == 0
+    assert Tagger("hmm").fit(SENTENCES, TAGS).predict([]) == []
+    table = {"w": SENTENCES, "shape": TAGS}
+    assert Tagger("crf", features=["w[0]", "shape[0]"]).fit(table, TAGS).predict([]) == []
+
+
+@pytest.mark.parametrize("missing", [NAN, None, np.nan])
+def test_a_missing_label_of_a_document_is_refused_with_its_row(missing: Any) -> None:
+    for y in (["+", "-", missing, "-"], objects(["+", "-", missing, "-"]), series(["+", "-", missing, "-"])):
+        with pytest.raises(DataError, match="NaN: the label of document 3"):
+            Classifier("nb").fit(TEXTS, y)
+    with pytest.raises(DataError, match="document 2"):
+        Classifier("nb").fit(TEXTS, [["+"], ["-", missing], ["-"], ["+"]])
+
+
+def test_numbers_among_which_one_is_missing_are_refused_with_the_row() -> None:
+    for y in ([0, 1, NAN, 1], np.array([0, 1, NAN, 1])):
+        with pytest.raises(DataError, match="NaN: the label of document 3"):
+            Classifier("nb").fit(TEXTS, y)
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(DataError, match="NaN: the label of document 1"):
+        Classifier("nb").fit(TEXTS, pandas.Series([pandas.NA, 1, 0, 1], dtype="Int64"))
+
+
+def test_a_missing_text_is_refused_with_its_row() -> None:
+    with pytest.raises(DataError, match="document 1 is missing"):
+        Classifier("nb").fit([None, *TEXTS[1:]], LABELS)
+    with pytest.raises(DataError, match="document 2 is missing"):
+        Classifier("nb").fit(series([TEXTS[0], None, *TEXTS[2:]]), LABELS)
+
+
+def test_a_tag_that_is_not_a_number_is_refused_with_its_place() -> None:
+    with pytest.raises(DataError, match="token 2 of sentence 2 is nan"):
+        Tagger("hmm").fit(SENTENCES, [TAGS[0], ["D", NAN], TAGS[2]])
+
+
+def test_whole_numbers_as_tags_are_learned_as_strings_and_said() -> None:
+    with pytest.warns(DataWarning, match="whole numbers"):
+        tagger = Tagger("hmm").fit(SENTENCES, [[0, 1, 2], np.array([0, 1]), [1, 2]])
+    assert tagger.predict([["the", "cat"]]) == [["0", "1"]]
+
+
+def test_feature_strings_and_second_columns_are_not_guessed_in_silence() -> None:
+    features = [[["w=the", "bias"], ["w=dog", "bias"]]]
+    with pytest.warns(DataWarning, match="feature strings, as CRFsuite takes them"):
+        Tagger("crf", features=["w[0]", "pos[0]"]).fit(features, [["D", "N"]])
+    with pytest.warns(DataWarning, match="because it is the second"):
+        Tagger("crf", features=["w[0]", "pos[0]"]).fit([[("the", "x"), ("dog", "y")]], [["D", "N"]])
+
+
+def test_columns_that_no_feature_reads_are_said() -> None:
+    tokens = [[("the", "a", "b"), ("dog", "c", "d")]]
+    with pytest.warns(DataWarning, match="no feature reads the columns x1, x2"):
+        Tagger("hmm").fit(tokens, [["D", "N"]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Tagger("crf", features=["w[0]", "x1[0]", "x2[0]"]).fit(tokens, [["D", "N"]])
+        named = {"w": [["the", "dog"]], "mine": [["a", "b"]]}
+        Tagger("hmm").fit(named, [["D", "N"]])
