@@ -1,4 +1,4 @@
-"""The laboratory's commands: train -d, preset, ablation, tune."""
+"""The laboratory's commands: experiment, preset, ablation, tune."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ def in_a_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_experiment_writes_its_record_its_preset_and_its_model(run: Runner):  # noqa: F811
     made = run(
-        *"train -d ingredients --recipe perceptron -e 2 -n first -o notes -j best --save m.chaff".split()
+        *"experiment -d ingredients --recipe perceptron -e 2 -n first --record notes -j best -o m.chaff".split()
     )
     assert made.code == 0, made.err
     assert "epoch  2, train_acc" in made.out
@@ -31,7 +31,7 @@ def test_an_experiment_writes_its_record_its_preset_and_its_model(run: Runner): 
 
 def test_a_preset_runs_to_the_same_bytes(run: Runner):  # noqa: F811
     run(*"train -d ingredients --recipe perceptron -e 1 -j p.toml --save a.chaff".split())
-    again = run(*"preset p.toml --save b.chaff -o again --threads 1".split())
+    again = run(*"preset p.toml -o b.chaff --record again --threads 1".split())
     assert again.code == 0, again.err
     assert "the same model to the byte" in again.out
     assert Path("a.chaff").read_bytes() == Path("b.chaff").read_bytes()
@@ -50,8 +50,10 @@ def test_a_preset_whose_data_changed_says_so_and_fails(run: Runner):  # noqa: F8
 
 
 def test_flags_may_be_written_with_underscores(run: Runner):  # noqa: F811
-    dashed = run(*"train -d ingredients --recipe perceptron --epochs 1 --min-count 2 --json".split())
-    underscored = run(*"train -d ingredients --recipe perceptron --epochs 1 --min_count 2 --json".split())
+    dashed = run(*"experiment -d ingredients --recipe perceptron --epochs 1 --min-count 2 --json".split())
+    underscored = run(
+        *"experiment -d ingredients --recipe perceptron --epochs 1 --min_count 2 --json".split()
+    )
     assert dashed.code == underscored.code == 0
     first, second = json.loads(dashed.out), json.loads(underscored.out)
     assert first["settings"] == second["settings"]
@@ -61,24 +63,53 @@ def test_flags_may_be_written_with_underscores(run: Runner):  # noqa: F811
 def test_training_on_files_is_as_ever(run: Runner):  # noqa: F811
     samples.export("ingredients", Path("d"))
     assert run(*"train d/train.conll -o m.chaff --recipe hmm".split()).code == 0
-    missing = run(*"train -o m.chaff".split())
-    assert (missing.code, missing.err.startswith("chaffinch: name the training files")) == (2, True)
-    alone = run(*"train d/train.conll --recipe hmm".split())
-    assert alone.code == 2
-    assert "-o MODEL" in alone.err
+    for missing in ("train -o m.chaff", "train d/train.conll --recipe hmm"):
+        assert run(*missing.split()).code == 2
+
+
+def test_the_older_spelling_of_an_experiment_writes_the_same_and_says_the_new_one(run: Runner):  # noqa: F811
+    made = run(*"train -d ingredients --recipe perceptron --epoch 2 -o notes -j a --save a.chaff".split())
+    assert made.code == 0, made.err
+    now = "experiment -d ingredients --recipe perceptron --epoch 2 --record notes -j a -o a.chaff"
+    assert f"train -d is now: chaffinch {now}" in made.err
+    again = run(
+        *now.replace("notes", "again").replace("--epoch", "--epochs").replace("a.chaff", "b.chaff").split()
+    )
+    assert again.code == 0, again.err
+    assert Path("a.chaff").read_bytes() == Path("b.chaff").read_bytes()
+    assert Path("records/notes.md").exists()
+    assert Path("records/again.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("older", "today"),
+    [
+        ("--epoch 2", "--epochs 2"),
+        ("--lr=0.5", "--rate 0.5"),
+        ("--no-stopword", "--stopwords none"),
+        ("--stopword", "--stopwords english"),
+    ],
+)
+def test_one_spelling_of_a_setting_is_shown_and_the_older_one_understood(run: Runner, older: str, today: str):  # noqa: F811
+    base = "experiment -d questions --no-lemmatize -e 1 --json "
+    first, second = (json.loads(run(*(base + flags).split()).out)["settings"] for flags in (older, today))
+    assert first == second
+    shown = run("experiment", "--help").out
+    assert today.split(maxsplit=1)[0] in shown
+    assert f"{older.split(maxsplit=1)[0].split('=', maxsplit=1)[0]} " not in shown
 
 
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("train x.conll -o m -n name", "--name belongs to an experiment"),
-        ("train x.conll -o m -e 3", "--epoch belongs to an experiment"),
-        ("train x.conll -d ingredients", "exclude each other"),
-        ("train -d ingredients --dev x", "--dev does not go with a dataset"),
-        ("train -d haiku", "there is no dataset 'haiku'"),
-        ("train -d sst5", "CHAFFINCH_DATA"),
-        ("train -d ingredients --recipe hmm -l 0.5", "recipe hmm has no knob for 'lr'"),
-        ("train -d ingredients --recipe hmm -j p.yaml", "ends in .json or .toml"),
+        ("train x.conll -o m -n name", "No such option"),
+        ("experiment x.conll -d ingredients", "unexpected extra argument"),
+        ("experiment -d ingredients --dev x", "No such option"),
+        ("train -d ingredients --dev x", "No such option"),
+        ("experiment -d haiku", "there is no dataset 'haiku'"),
+        ("experiment -d sst5", "CHAFFINCH_DATA"),
+        ("experiment -d ingredients --recipe hmm -l 0.5", "recipe hmm has no knob for 'rate'"),
+        ("experiment -d ingredients --recipe hmm -j p.yaml", "ends in .json or .toml"),
         ("preset nowhere", "there is no such preset"),
         ("ablation -d ingredients -p order -v 1 -v 2", "every -p needs its -v"),
         ("ablation -d ingredients --recipe hmm -p order -v ,", "expected values separated by commas"),
@@ -139,7 +170,7 @@ def test_tuning_writes_a_preset_that_runs_to_the_score_it_found(run: Runner):  #
 
 def test_a_preset_may_learn_from_what_was_held_out(run: Runner):  # noqa: F811
     run(*"tune -d ingredients --recipe hmm --trials 1 -o best.toml".split())
-    whole = run(*"preset best.toml --whole --save w.chaff --json".split())
+    whole = run(*"preset best.toml --whole -o w.chaff --json".split())
     assert whole.code == 0, whole.err
     assert set(json.loads(whole.out)) >= {"train", "test"}
     assert "dev" not in json.loads(whole.out)

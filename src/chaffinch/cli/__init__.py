@@ -32,6 +32,7 @@ COMMANDS = {
     "doctor": "Look for faults in a corpus before a model learns them.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "cluster": "Learn word clusters from plain text.",
+    "experiment": "Train and score on a dataset, with a record and a preset.",
     "tune": "Find settings on held-out data, and write them as a preset.",
     "ablation": "Vary settings over several seeds: a table with intervals, and charts.",
     "preset": "Run a preset again, to the same bytes.",
@@ -57,6 +58,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The real command."""
         name, stand_in, rest = super().resolve_command(ctx, args)
+        if name == "train":
+            name, rest = _experiment_if_dataset(rest)
         return name, (None if name is None or stand_in is None else _load(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
@@ -170,6 +173,19 @@ def _load(name: str) -> Any:
     made: Any = typer.main.get_command(single)
     made.panels = getattr(module.command, "panels", ())
     return made
+
+
+def _experiment_if_dataset(words: list[str]) -> tuple[str, list[str]]:
+    """``chaffinch train -d DATASET`` is an experiment, as it was before that had a command of its own."""
+    if not any(word.startswith(("-d", "--dataset")) for word in words):
+        return "train", words
+    from chaffinch.cli.experiment import from_train
+
+    found = from_train(words)
+    if found is None:
+        return "train", words
+    sys.stderr.write(f"chaffinch: train -d is now: chaffinch experiment {' '.join(found)}\n")
+    return "experiment", found
 
 
 def _dashed(flag: str) -> str:

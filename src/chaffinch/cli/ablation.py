@@ -32,7 +32,7 @@ from chaffinch.report.standalone import png_file, svg_file
 FOLDER = Path("evaluation")
 
 EXAMPLES = """
-chaffinch ablation -d sst5 -p lr -v 0.003,0.01,0.03
+chaffinch ablation -d sst5 -p rate -v 0.003,0.01,0.03
 chaffinch ablation -d ingredients --recipe hmm -p order -v 1,2 -p unknown -v suffix,classes
 chaffinch ablation -d reviews --recipe svm -p C -v 0.1,1,10 --seeds 10 --on dev -o tables/svm-c
 """

@@ -12,6 +12,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import NONE, Knob, Panel, check_value, knobs
 
+RENAMED = {"epoch": "epochs", "lr": "rate"}  # older keys of settings files
 FILE_HELP = "TOML file of settings, named as the flags are; flags win over it."
 
 
@@ -109,7 +110,7 @@ def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]
     known = {_key(flag): p for p in options for flag in p.opts if flag.startswith("--")}
     settings = {}
     for name, value in file.items():
-        parameter = known.get(_key(name))
+        parameter = known.get(_key(name)) or known.get(RENAMED.get(_key(name), ""))
         if parameter is None or parameter.name in ("config", "help"):
             there = ", ".join(sorted(known.keys() - {"config", "help"}))
             raise ConfigError(f"{path}: {ctx.command.name} has no setting {name!r}; it has {there}")

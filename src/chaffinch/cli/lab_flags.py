@@ -28,6 +28,15 @@ FolderFlag = Annotated[
     Path | None,
     typer.Option(help="Where corpora are kept.", envvar="CHAFFINCH_DATA", metavar="DIR"),
 ]
+ModelFlag = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", "--output", "-o", help="Where the model goes, if it is to be kept.", metavar="MODEL"
+    ),
+]
+RecordFlag = Annotated[
+    str | None, typer.Option("--record", help="Add a record of the result: NAME is records/NAME.md.")
+]
 RecipeFlag = Annotated[str | None, typer.Option(help="The recipe; else by the data.", metavar="NAME")]
 FeaturesFlag = Annotated[str | None, typer.Option(help="Taggers: a preset's name or a file of templates.")]
 LabelFlag = Annotated[str | None, typer.Option(help="The column to learn, where its name does not say so.")]

@@ -1,28 +1,33 @@
 """chaffinch preset."""
 
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from chaffinch.cli.console import err, out, print_json, progress_bar
-from chaffinch.cli.lab_flags import FolderFlag, JsonFlag, ThreadsFlag, outcome_as_json, show_scores
-from chaffinch.lab import dataset, presets, records, run
+from chaffinch.cli.lab_flags import (
+    FolderFlag,
+    JsonFlag,
+    ModelFlag,
+    RecordFlag,
+    ThreadsFlag,
+    outcome_as_json,
+    show_scores,
+)
+from chaffinch.lab import dataset, presets, records, run_and_watch
 
 EXAMPLES = """
-chaffinch train -d reviews -j baseline        writes presets/baseline.json
+chaffinch experiment -d reviews -j baseline   writes presets/baseline.json
 chaffinch preset baseline                     runs it again: the same scores, the same bytes
-chaffinch preset best.toml --save best.chaff  keeps the model
+chaffinch preset best.toml -o best.chaff      keeps the model
 """
 
 
 def command(
     file: Annotated[str, typer.Argument(help="A preset's file, or its name in presets/.", metavar="FILE")],
-    record: Annotated[
-        str | None, typer.Option("--out", "--output", "-o", help="Add a record: NAME is records/NAME.md.")
-    ] = None,
-    save: Annotated[Path | None, typer.Option(help="Write the model.")] = None,
+    model: ModelFlag = None,
+    record: RecordFlag = None,
     whole: Annotated[
         bool, typer.Option("--whole", help="Learn from the held-out part too: a new model, not the preset's.")
     ] = False,
@@ -35,16 +40,14 @@ def command(
     experiment = before.experiment
     data = dataset(experiment.source, data_folder)
     parts = experiment.whole_parts(data) if whole else experiment.parts(data)
-    scored = [part for part in ("train", "dev", "test") if part in parts]
-    watched = ["train", *(p for p in ("test", "dev") if p in scored)][:2]
     with progress_bar() as listener:
-        outcome = run(experiment, parts, scored=scored, watched=watched, threads=threads, on_epoch=listener)
+        outcome = run_and_watch(experiment, parts, threads, listener)
     again = presets.Preset.of(outcome, parts, before.name)
     differences = [] if whole else before.differences(again)
     if record is not None:
         records.append(records.record_path(record), records.record(outcome, before.name, datetime.now()))
-    if save is not None:
-        outcome.estimator.save(save)
+    if model is not None:
+        outcome.estimator.save(model)
     if json:
         print_json({**outcome_as_json(outcome), "model": again.model, "differences": differences})
     else:

@@ -9,6 +9,15 @@ from chaffinch.cli import closed_pipe
 from chaffinch.cli.flags import knob_help
 from chaffinch.knobs import Knob, Panel, knobs
 
+# Older spellings of flags, which no help shows: taken if the command has the flag of today.
+OLDER = {
+    "--epoch": ("--epochs",),
+    "--lr": ("--rate",),
+    "--stopword": ("--stopwords", "english"),
+    "--no-stopword": ("--stopwords", "none"),
+    "--export": ("--preset",),
+    "--save": ("--out",),
+}
 GIVEN = "chaffinch.given"  # the words of the command line, in a context's meta
 
 
@@ -20,7 +29,21 @@ class RecipeCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As ever; the words are kept for the help, which is printed before any of them is understood."""
         ctx.meta[GIVEN] = list(args)
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, self._of_today(args))
+
+    def _of_today(self, words: list[str]) -> list[str]:
+        """The words with older spellings of flags replaced."""
+        known = {name for p in self.params for name in (*p.opts, *p.secondary_opts)}
+        found: list[str] = []
+        for word in words:
+            flag, equals, value = word.partition("=")
+            name = flag.replace("_", "-")
+            if name in OLDER and name not in known and OLDER[name][0] in known:
+                flag, *rest = OLDER[name]
+                found += [flag + equals + value, *rest]
+            else:
+                found.append(word)
+        return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """The command's own flags, and those of the recipes that were named."""

@@ -7,7 +7,6 @@ import typer
 
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
-from chaffinch.cli.lab_train import with_experiments
 from chaffinch.cli.training_report import clock, compare_and_keep, keep_smallest, keep_trained
 from chaffinch.corpus import FORMATS
 from chaffinch.errors import ConfigError
@@ -34,7 +33,6 @@ chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
 
-@with_experiments
 @with_knobs(*(panel for kind in KINDS for panel in kind.panels()))
 def command(
     data: Annotated[
@@ -75,7 +73,7 @@ def command(
     ] = None,
     stop_on_dev: Annotated[
         bool,
-        typer.Option("--stop-on-dev", help="Documents, -d: keep the pass that does best on the dev part."),
+        typer.Option("--stop-on-dev", help="Documents: keep the pass that does best on the dev part."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
     threads: Annotated[

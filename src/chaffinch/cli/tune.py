@@ -28,7 +28,7 @@ EXAMPLES = """
 chaffinch tune -d reviews --time 60s -o best.toml
 chaffinch tune train.conll --dev dev.conll --recipe crf --trials 27 -o crf.toml
 chaffinch tune -d ingredients --recipe crf -p c2 -v 0.1..10 --order 1 --trials 9 -o c2.json
-chaffinch preset best.toml --save best.chaff
+chaffinch preset best.toml -o best.chaff
 """
 
 SHOWN = 12

@@ -3,7 +3,7 @@
 from chaffinch.lab.ablation import Ablation, Axis, ablate
 from chaffinch.lab.bench import Bench, bench, scored_part
 from chaffinch.lab.datasets import Dataset, Source, dataset
-from chaffinch.lab.experiment import Experiment, Outcome, Parts, run
+from chaffinch.lab.experiment import Experiment, Outcome, Parts, run, run_and_watch
 from chaffinch.lab.model_difference import ModelDifference, compare_models
 from chaffinch.lab.presets import Preset
 from chaffinch.lab.regression import Verdict, verdict
@@ -27,6 +27,7 @@ __all__ = [
     "compare_models",
     "dataset",
     "run",
+    "run_and_watch",
     "scored_part",
     "tune",
     "verdict",

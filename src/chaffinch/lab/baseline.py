@@ -20,14 +20,14 @@ FEATURES = "top-20000"
 class Baseline:
     """The short names, with the baseline's values."""
 
-    epoch: int = knob(10, "passes over the training data", low=1)
+    epochs: int = knob(10, "passes over the training data", low=1)
     batch: int = knob(500, "examples of a batch", low=1)
     iteration: int = knob(1, "times that a batch is gone through before the next", low=1)
     feature_size: int = knob(20000, "most features to keep", low=1)
     rand_lr: bool = knob(False, "draw the learning rate of each step by chance")
-    lr: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
+    rate: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
     trigram: bool = knob(False, "trigrams beside unigrams and bigrams")
-    stopword: bool = knob(True, "drop n-grams of nothing but stop words")
+    stopwords: str = knob("english", "drop n-grams of nothing but these stop words: english, none")
     lemmatize: bool = knob(True, "replace words by their lemmas")
     penalty: float = knob(0.0, "pull of every weight towards zero, by its size", low=0.0)
     feature_pick: str = knob(
@@ -37,13 +37,21 @@ class Baseline:
 
 
 # The letters of the short names that have one.
-LETTERS = {"epoch": "-e", "batch": "-b", "iteration": "-i", "feature_size": "-f", "rand_lr": "-r", "lr": "-l"}
+LETTERS = {
+    "epochs": "-e",
+    "batch": "-b",
+    "iteration": "-i",
+    "feature_size": "-f",
+    "rand_lr": "-r",
+    "rate": "-l",
+}
 
-# Longer names of the learning rate, as records of it have them.
-SYNONYMS = {"lr_fixed": "lr", "lr_rand_coef": "lr"}
+# Older names of three settings, and those that records of the learning rate have.
+SYNONYMS = {"epoch": "epochs", "lr": "rate", "lr_fixed": "rate", "lr_rand_coef": "rate"}
 
 # What a short name says to the first of the named knobs that a recipe has.
 _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
+    "epochs": (("epochs", "passes"), int),
     "epoch": (("epochs", "passes"), int),
     "batch": (("batch",), int),
     "iteration": (("iterations",), int),
@@ -69,11 +77,11 @@ def short_names() -> dict[str, Knob]:
 def turned(settings: Mapping[str, Any], recipe: str, known: Collection[str]) -> dict[str, Any]:
     """Settings by short name or by knob, as knobs of the recipe, which are ``known``.
 
-    >>> turned({"epoch": 5}, "crf", ["c1", "passes"])
+    >>> turned({"epochs": 5}, "crf", ["c1", "passes"])
     {'passes': 5}
-    >>> turned({"epoch": 5}, "hmm", ["order", "emission_amount"])
+    >>> turned({"epochs": 5}, "hmm", ["order", "emission_amount"])
     Traceback (most recent call last):
-    chaffinch.errors.ConfigError: recipe hmm has no knob for 'epoch'; it has emission_amount, ...
+    chaffinch.errors.ConfigError: recipe hmm has no knob for 'epochs'; it has emission_amount, ...
     """
     found: dict[str, Any] = {}
     for name, value in settings.items():
@@ -93,6 +101,8 @@ def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> 
     (2.0, True)
     """
     key = name.replace("-", "_")
+    if key == "stopword":
+        return _read_bool(name, text)
     k = known.get(key) or short_names().get(SYNONYMS.get(key, key))
     if k is None:
         raise ConfigError(f"recipe {recipe} has no knob {name!r}; it has {', '.join(sorted(known))}")
@@ -100,13 +110,18 @@ def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> 
         return None
     try:
         if k.type is bool:
-            return {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}[
-                text.lower()
-            ]
+            return _read_bool(name, text)
         return int(text) if k.type is int else float(text) if k.type is float else text
-    except (KeyError, ValueError):
-        wanted = {bool: "true or false", int: "a whole number", float: "a number"}[k.type]
+    except ValueError:
+        wanted = {int: "a whole number", float: "a number"}[k.type]
         raise ConfigError(f"{name}: expected {wanted}, got {text!r}") from None
+
+
+def _read_bool(name: str, text: str) -> bool:
+    known = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+    if text.lower() not in known:
+        raise ConfigError(f"{name}: expected true or false, got {text!r}")
+    return known[text.lower()]
 
 
 def _unchanged(value: Any) -> Any:

@@ -173,6 +173,15 @@ def run(
     return Outcome(experiment, kind, estimator, epochs, tallies, wall, cpu)
 
 
+def run_and_watch(
+    experiment: Experiment, parts: Parts, threads: int = 0, on_epoch: Listener = keep_going
+) -> Outcome:
+    """Train, score every part there is, and watch the training part and the test part, else the dev part."""
+    scored = [part for part in ("train", "dev", "test") if part in parts]
+    watched = ["train", *(part for part in ("test", "dev") if part in scored)][:2]
+    return run(experiment, parts, scored=scored, watched=watched, threads=threads, on_epoch=on_epoch)
+
+
 def main_score(outcome: Outcome, part: str, wanted: str | None = None) -> str:
     """The key of the score that counts: the wanted one, else the kind's first that the part has."""
     found = outcome.scores[part]
