@@ -14,27 +14,23 @@ TOLERANCE = 0.004
 
 def prepared(given: Any) -> Any:
     import chaffinch.corpus
-    from chaffinch import _core
     from chaffinch.features.encoder import FeatureEncoder
     from chaffinch.learners.likelihood import Sdca
-    from chaffinch.recipes.crf_problem import Shape, made_problem
+    from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
     from chaffinch.recipes.encoding import InnerLabels
 
-    return given, chaffinch.corpus.read_table, FeatureEncoder, InnerLabels, Shape, made_problem, Sdca, _core
+    return given, chaffinch.corpus.read_table, FeatureEncoder, InnerLabels, CrfLayout, crf_problem, Sdca
 
 
 def ours(ready: Any) -> Any:
-    (train, _, seed), read_table, FeatureEncoder, InnerLabels, Shape, made_problem, Sdca, core = ready
+    (train, _, seed), read_table, FeatureEncoder, InnerLabels, CrfLayout, crf_problem, Sdca = ready
     table = read_table(train)
     encoder = FeatureEncoder("chunking19", threads=1)
     rows = encoder.fit(table)
     inner = InnerLabels.of(table.columns["y"], table.ptr, "as given")
-    shape = Shape(encoder.n_features, len(inner.labels.inner))
-    problem = made_problem(shape, rows, inner, observed_only=True)
-    w = np.zeros(problem.size, np.float32)
-    for _ in Sdca(c2=1.0, tolerance=TOLERANCE, passes_at_most=50).passes(problem, w, seed, 1):
-        pass
-    return core.CrfObjective, problem, w
+    shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
+    problem = crf_problem(shape, rows, inner, seed=seed, observed_only=True)
+    return problem, Sdca(c2=1.0, tolerance=TOLERANCE, epochs=50).fit(problem, threads=1).w
 
 
 def crfsuite(given: Any) -> Any:
@@ -47,8 +43,11 @@ def crfsuite(given: Any) -> Any:
 def scores(_given: Any, output: Any) -> dict[str, float]:
     if isinstance(output, float):
         return {"objective": output}
-    objective, problem, w = output
-    return {"objective": objective(problem, 1.0, 1)(w, np.empty_like(w))}
+    from chaffinch import _core
+    from chaffinch.learners.native_chain import crf_problem
+
+    problem, w = output
+    return {"objective": _core.CrfObjective(crf_problem(problem), 1.0, 1)(w, np.empty_like(w))}
 
 
 BENCHMARK = Benchmark(

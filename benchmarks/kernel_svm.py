@@ -41,11 +41,11 @@ def first_fold_and_others() -> tuple[tuple[Any, Any], tuple[Any, Any]]:
 
 def fit_ours(given: Letters) -> Predict:
     from chaffinch.kernels import Rbf
-    from chaffinch.learners.kernel_problem import KernelProblem
+    from chaffinch.learners.kernel_choice import kernel_problem
     from chaffinch.learners.kernel_svm import KernelSvm
 
     kernel = Rbf(gamma=given.gamma).settled(given.X)
-    problem = KernelProblem(kernel, kernel.prepared(given.X), given.y, 26, np.ones(len(given.y)), threads=1)
+    problem = kernel_problem(kernel, kernel.prepared(given.X), given.y, 26, np.ones(len(given.y)), threads=1)
     machine = KernelSvm(C=given.C).fit(problem)
     return lambda X: machine.scorer.scores(X, 1).argmax(axis=1)
 

@@ -16,9 +16,9 @@ def train_part(_seed: int) -> Columns:
 
 def learner(train: Columns) -> Any:
     from chaffinch.features.encoder import FeatureEncoder
-    from chaffinch.learners.online import epochs
-    from chaffinch.learners.perceptron import Perceptron
-    from chaffinch.learners.problem import Problem, SentenceExamples
+    from chaffinch.learners.examples import SentenceExamples
+    from chaffinch.learners.online import Perceptron
+    from chaffinch.learners.problem import Problem
     from chaffinch.model import LabelSet
     from chaffinch.scorers import Layout, Linear
     from chaffinch.structures import Chain
@@ -33,11 +33,11 @@ def learner(train: Columns) -> Any:
         Linear(Layout.chain(encoder.n_features, len(labels.inner))),
         SentenceExamples(rows.sentences, rows.ptr, rows.ids, labels.column_ids(table.columns["y"])),
     )
-    return epochs(Perceptron(epochs=EPOCHS), problem)
+    return Perceptron(epochs=EPOCHS).passes(problem)
 
 
-def ours(passes: Any) -> int:
-    return [epoch.wrong for epoch in passes][-1]
+def ours(passes: Any) -> float:
+    return [epoch.scores["wrong"] for epoch in passes][-1]
 
 
 def crfsuite(train: Columns) -> Any:

@@ -37,11 +37,12 @@ def ours(loss: str) -> Callable[[Given], Any]:
     """Dual coordinate descent to a gap of a thousandth."""
 
     def prepare(given: Given) -> Any:
-        from chaffinch.learners.choice import ChoiceProblem
+        from chaffinch.learners.choice import document_problem
         from chaffinch.learners.dual import DualCrammerSinger, DualRest
+        from chaffinch.learners.examples import DocumentExamples
 
         rows, N = given.rows, len(given.y)
-        problem = ChoiceProblem(
+        examples = DocumentExamples(
             ptr=rows.ptr,
             ids=rows.ids,
             values=rows.weights(),
@@ -49,9 +50,8 @@ def ours(loss: str) -> Callable[[Given], Any]:
             label_ptr=np.arange(N + 1, dtype=np.int64),
             labels=given.y,
             Y=given.Y,
-            importance=np.ones(N, np.float32),
-            threads=1,
         )
+        problem = document_problem(examples, np.ones(N, np.float32))
         if loss == "crammer-singer":
             return DualCrammerSinger(gap=GAP, bias=0.0, folds=0), problem
         return DualRest(loss=loss, gap=GAP, bias=0.0, folds=0), problem
@@ -61,7 +61,7 @@ def ours(loss: str) -> Callable[[Given], Any]:
 
 def fit(prepared: Any) -> Any:
     learner, problem = prepared
-    return learner.fit(problem).w[:-1, : problem.Y]
+    return learner.fit(problem, threads=1).w[:-1, : problem.examples.Y]
 
 
 def liblinear(loss: str) -> Callable[[Given], Any]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from chaffinch import samples
 from chaffinch.learners.latent import LatentLikelihood, LatentPerceptron, Refined
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.online import Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.scorers import Example, Layout, Linear
 from chaffinch.structures import Chain

@@ -20,8 +20,7 @@ from chaffinch import Aligner, Classifier, ConfigError, Parser, Reranker, Tagger
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.kernels import PartialTreeKernel, Spectrum, SubsetTreeKernel, WordSequence
-from chaffinch.learners.choice_batch import ChoiceBatch
-from chaffinch.learners.choice_sgd import ChoiceSgd
+from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
 from chaffinch.learners.dual import DualRest, DualRidge
 from chaffinch.learners.kernel_svm import KernelSvm
 from chaffinch.recipes.crf_config import Crf

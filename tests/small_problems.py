@@ -6,9 +6,16 @@ import numpy as np
 from scipy.optimize import minimize
 
 import brute
-from chaffinch.learners.problem import Problem, SentenceExamples
+from chaffinch.learners.choice import document_problem
+from chaffinch.learners.examples import DocumentExamples, SentenceExamples
+from chaffinch.learners.problem import Problem
 from chaffinch.scorers import Example, Layout, Linear
 from chaffinch.structures import Chain, Choice
+
+
+def documents(*, importance: Any, seed: int = 0, **given: Any) -> Problem:
+    """Documents as a problem, from what DocumentExamples are made of."""
+    return document_problem(DocumentExamples(**given), importance, seed)
 
 
 def chain_problem(*, N: int = 8, Y: int = 3, F: int = 8, longest: int = 4, seed: int = 0) -> Problem:
@@ -38,7 +45,7 @@ def choice_problem(*, N: int = 10, Y: int = 3, F: int = 6, seed: int = 0) -> Pro
 
 def enumerated_planes(problem: Problem, slack: bool = False) -> list[tuple[np.ndarray, np.ndarray]]:
     """For each example, the differences [planes, len(w)] and losses [planes] of all its answers."""
-    structure, made = problem.structure, []
+    structure, made = problem.costed, []
     for x, y in problem.examples:
         potentials = problem.scorer.potentials(x)
         cost, gold = structure.cost(potentials.shape, y), structure.parts(potentials.shape, y)

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import check_estimator
 import chaffinch
 from chaffinch import Classifier, ConfigError, DataError, ModelFileError, samples
 from chaffinch.features.ngrams import TextVectorizer
-from chaffinch.learners.choice_sgd import ChoiceSgd
+from chaffinch.learners.choice_gradient import ChoiceSgd
 from chaffinch.learners.dual import DualRest
 from chaffinch.recipes.classifiers import CLASSIFIERS
 

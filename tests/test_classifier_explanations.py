@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from chaffinch import Classifier, ConfigError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.kernels import Spectrum
+from chaffinch.learners.kernel_choice import NearestNeighbours
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
-from chaffinch.learners.nearest import NearestNeighbours
 from chaffinch.model.choice_evidence import ScoredDocument
 from chaffinch.model.evidence import Question
 from chaffinch.recipes.classifiers import CLASSIFIERS

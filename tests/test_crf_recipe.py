@@ -360,7 +360,8 @@ def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.evaluate import score_tags
     from chaffinch.features.encoder import FeatureEncoder
     from chaffinch.learners.likelihood import Sdca
-    from chaffinch.recipes.crf_problem import Shape, made_problem
+    from chaffinch.learners.native_chain import crf_problem as native_problem
+    from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
     from chaffinch.recipes.encoding import InnerLabels
 
     train, test = read_table(data / "conll2000/train.tsv"), read_table(data / "conll2000/test.tsv")
@@ -371,13 +372,10 @@ def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     encoder = FeatureEncoder("chunking19")
     rows = encoder.fit(train)
     inner = InnerLabels.of(train.columns["y"], train.ptr, "as given")
-    problem = made_problem(
-        Shape(encoder.n_features, len(inner.labels.inner)), rows, inner, observed_only=True
-    )
-    w = np.zeros(problem.size, np.float32)
-    for _ in Sdca(tolerance=0.003).passes(problem, w, 1, 1):
-        pass
-    objective = _core.CrfObjective(problem, 1.0)(w, np.empty_like(w))
+    shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
+    problem = crf_problem(shape, rows, inner, seed=1, observed_only=True)
+    w = Sdca(tolerance=0.003).fit(problem, threads=1).w
+    objective = _core.CrfObjective(native_problem(problem), 1.0)(w, np.empty_like(w))
     assert objective == pytest.approx(13139.36, rel=1e-3)  # where CRFsuite's L-BFGS ends
 
 

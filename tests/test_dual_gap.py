@@ -9,10 +9,9 @@ from sklearn.svm import LinearSVC
 from chaffinch import Classifier, _core, samples
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows
-from chaffinch.learners.choice import ChoiceProblem
-from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
-from chaffinch.learners.dual_passes import GapWatch
-from chaffinch.progress import keep_going
+from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge, GapWatch
+from chaffinch.learners.training import train_passes
+from small_problems import documents
 
 LEARNERS = [
     DualRest(loss="hinge"),
@@ -24,13 +23,13 @@ LEARNERS = [
 ]
 
 
-def problem_of(N=80, F=12, Y=3, seed=0, on_epoch=keep_going):
+def problem_of(N=80, F=12, Y=3, seed=0):
     rng = np.random.default_rng(seed)
     X = (rng.random((N, F)) < 0.4) * rng.normal(size=(N, F))
     y = rng.integers(0, Y, N).astype(np.int32)
     rows = SparseRows.of(X)
     ptr = np.arange(N + 1, dtype=np.int64)
-    made = ChoiceProblem(
+    made = documents(
         ptr=rows.ptr,
         ids=rows.ids,
         values=rows.values,
@@ -39,7 +38,6 @@ def problem_of(N=80, F=12, Y=3, seed=0, on_epoch=keep_going):
         labels=y,
         Y=Y,
         importance=np.ones(N, np.float32),
-        on_epoch=on_epoch,
     )
     return made, X, y
 
@@ -61,13 +59,14 @@ def primal(learner, X, y, w):
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_the_objectives_are_those_of_the_weights_and_close_to_each_other(learner):
     problem, X, y = problem_of()
-    made = type(learner)(**{**vars(learner), "gap": 1e-4, "bias": 0.0}).fit(problem)
-    last = made.history[-1].scores
+    found = train_passes(type(learner)(**{**vars(learner), "gap": 1e-4, "bias": 0.0}), problem)
+    made, history = found.made, found.history
+    last = history[-1].scores
     assert 0 <= last["gap"] + 1e-6 <= 1e-4 * last["primal"] + 2e-6
     assert last["primal"] == pytest.approx(
         primal(learner, X, y, made.w[:-1, :3].astype(np.float64)), rel=1e-5
     )
-    looked = [p.scores for p in made.history if "gap" in p.scores]
+    looked = [p.scores for p in history if "gap" in p.scores]
     duals = [s["dual"] for s in looked]
     assert all(later >= earlier - 1e-4 for earlier, later in pairwise(duals))
     assert all(s["primal"] >= duals[-1] - 1e-3 for s in looked)
@@ -76,35 +75,38 @@ def test_the_objectives_are_those_of_the_weights_and_close_to_each_other(learner
 def test_the_gap_certifies_liblinears_optimum():
     problem, X, y = problem_of(200, 20)
     for loss in ("hinge", "squared-hinge"):
-        made = DualRest(loss=loss, gap=1e-4, bias=0.0).fit(problem)
+        found = train_passes(DualRest(loss=loss, gap=1e-4, bias=0.0), problem)
         name = "hinge" if loss == "hinge" else "squared_hinge"
         theirs = LinearSVC(loss=name, fit_intercept=False, tol=1e-6, max_iter=100000, dual=True).fit(X, y)
         optimum = primal(DualRest(loss=loss), X, y, theirs.coef_.T)
-        last = made.history[-1].scores
+        last = found.history[-1].scores
         assert last["dual"] <= optimum * (1 + 1e-5)
         assert last["primal"] == pytest.approx(optimum, rel=2e-4)
 
 
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
 def test_without_a_gap_asked_for_the_last_pass_reports_it(learner):
-    made = type(learner)(**{**vars(learner), "bias": 0.0, "epochs": 3}).fit(problem_of()[0])
-    assert ("gap" in made.history[-1].scores) == (not isinstance(learner, DualRidge))
-    assert all("gap" not in p.scores for p in made.history[:-1])
+    learner = type(learner)(**{**vars(learner), "bias": 0.0, "epochs": 3})
+    history = train_passes(learner, problem_of()[0]).history
+    assert ("gap" in history[-1].scores) == (not isinstance(learner, DualRidge))
+    assert all("gap" not in p.scores for p in history[:-1])
 
 
 def test_a_listener_may_stop_before_the_gap_is_closed():
     seen = []
-    problem, _, _ = problem_of(on_epoch=lambda p: seen.append(p) or len(seen) < 2)
-    assert len(DualRest(gap=1e-9, bias=0.0).fit(problem).history) == 2
+    problem, _, _ = problem_of()
+    learner = DualRest(gap=1e-9, bias=0.0)
+    found = train_passes(learner, problem, on_epoch=lambda p: seen.append(p) or len(seen) < 2)
+    assert len(found.history) == 2
 
 
 def test_objectives_are_the_same_on_any_number_of_threads():
     problem, _, _ = problem_of(3000)
     solver = _core.DualRest(
-        problem.rows(0.0),
-        problem.label_ptr,
-        problem.labels,
-        problem.importance,
+        problem.examples.rows(),
+        problem.examples.label_ptr,
+        problem.examples.labels,
+        problem.weight,
         3,
         _core.MarginLoss.hinge,
         True,

@@ -19,9 +19,9 @@ from chaffinch.kernels import (
     SubsetTreeKernel,
     WordSequence,
 )
+from chaffinch.learners.kernel_choice import NearestNeighbours
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.kernel_svm import KernelSvm
-from chaffinch.learners.nearest import NearestNeighbours
 from chaffinch.trust.calibration import reliability
 from commandline import Runner, run
 

@@ -9,18 +9,17 @@ from sklearn.svm import SVC
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import FunctionKernel, LinearKernel, Polynomial, Rbf, Sigmoid
-from chaffinch.learners.choice import ChoiceProblem
 from chaffinch.learners.dual import DualCrammerSinger
+from chaffinch.learners.kernel_choice import NearestNeighbours, kernel_problem
 from chaffinch.learners.kernel_eg import KernelExponentiatedGradient
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
-from chaffinch.learners.kernel_problem import KernelProblem
 from chaffinch.learners.kernel_svm import KernelSvm
-from chaffinch.learners.nearest import NearestNeighbours
-from chaffinch.learners.online import example_order
-from chaffinch.learners.perceptron import Perceptron
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.online import Perceptron
+from chaffinch.learners.problem import Problem, example_order
+from chaffinch.learners.training import train_passes
 from chaffinch.scorers import Example, Layout, Linear
 from chaffinch.structures import Choice
+from small_problems import documents
 
 KERNELS = [LinearKernel(), Rbf(gamma=0.2), Polynomial(degree=2, gamma=0.5), Sigmoid(gamma=0.01)]
 
@@ -33,7 +32,7 @@ def blobs(N=120, Y=3, d=4, seed=0, spread=1.3):
 
 
 def problem_of(x, y, kernel, Y=None, **more):
-    return KernelProblem(kernel, kernel.prepared(x), y, Y or int(y.max()) + 1, np.ones(len(y)), **more)
+    return kernel_problem(kernel, kernel.prepared(x), y, Y or int(y.max()) + 1, np.ones(len(y)), **more)
 
 
 @given(st.integers(0, 10**6), st.integers(2, 4))
@@ -129,8 +128,8 @@ def test_shrinking_reaches_the_same_solution_on_a_larger_problem():
 def test_the_gap_closes_and_the_dual_never_falls():
     x, y = blobs(400, 2, spread=2.0)
     seen = []
-    problem = problem_of(x, y, Rbf(gamma=0.2), on_epoch=lambda p: seen.append(p.scores) is None)
-    KernelSvm(C=5.0, tolerance=1e-6).fit(problem)
+    problem = problem_of(x, y, Rbf(gamma=0.2))
+    KernelSvm(C=5.0, tolerance=1e-6).fit(problem, lambda p: seen.append(p.scores))
     duals = [s["dual"] for s in seen]
     assert duals == sorted(duals)
     assert all(s["primal"] >= s["dual"] - 1e-6 for s in seen)
@@ -140,10 +139,8 @@ def test_the_gap_closes_and_the_dual_never_falls():
 def test_a_gap_asked_for_stops_early():
     x, y = blobs(600, 3, spread=2.0)
     for against in ("one", "rest"):
-        loose = KernelSvm(C=50.0, gap=0.1, tolerance=1e-9, against=against).fit(
-            problem_of(x, y, Rbf(gamma=0.5))
-        )
-        last = loose.history[-1].scores
+        loose = KernelSvm(C=50.0, gap=0.1, tolerance=1e-9, against=against)
+        last = train_passes(loose, problem_of(x, y, Rbf(gamma=0.5))).history[-1].scores
         assert last["gap"] <= 0.1 * last["primal"]
 
 
@@ -158,7 +155,7 @@ def test_weights_of_examples_are_those_of_libsvm():
     x, y = blobs(100, 2, spread=2.0)
     weight = np.random.default_rng(1).uniform(0.1, 3.0, 100)
     kernel = Rbf(gamma=0.3)
-    problem = KernelProblem(kernel, kernel.prepared(x), y, 2, weight)
+    problem = kernel_problem(kernel, kernel.prepared(x), y, 2, weight)
     theirs = SVC(gamma=0.3, tol=1e-5).fit(x, y, sample_weight=weight)
     found = KernelSvm(tolerance=1e-5).fit(problem).scorer.margins(x)[:, 0]
     np.testing.assert_allclose(found, -theirs.decision_function(x), atol=2e-3)
@@ -166,13 +163,14 @@ def test_weights_of_examples_are_those_of_libsvm():
 
 def test_exponentiated_gradient_reaches_the_crammer_singer_optimum():
     x, y = blobs(60, 3, spread=1.5)
-    machine = KernelExponentiatedGradient(C=0.5, epochs=400, gap=1e-3).fit(problem_of(x, y, LinearKernel()))
-    last = machine.history[-1].scores
+    learner = KernelExponentiatedGradient(C=0.5, epochs=400, gap=1e-3)
+    history = train_passes(learner, problem_of(x, y, LinearKernel())).history
+    last = history[-1].scores
     assert last["gap"] <= 1e-3 * last["primal"]
-    duals = [p.scores["dual"] for p in machine.history]
+    duals = [p.scores["dual"] for p in history]
     assert duals == sorted(duals)
     ptr = np.arange(61, dtype=np.int64)
-    rows = ChoiceProblem(
+    rows = documents(
         ptr=ptr * 4,
         ids=np.tile(np.arange(4, dtype=np.int32), 60),
         values=x.astype(np.float32).ravel(),
@@ -231,8 +229,8 @@ def test_bad_problems_are_refused_in_one_sentence():
 def test_duplicates_with_opposite_labels_are_a_finite_loss():
     x = np.array([[0.0, 1.0]] * 4 + [[1.0, 0.0]] * 4)
     y = np.array([0, 1] * 2 + [0, 0, 0, 1], np.int32)
-    machine = KernelSvm(C=3.0).fit(problem_of(x, y, Rbf(gamma=1.0)))
-    last = machine.history[-1].scores
+    found = train_passes(KernelSvm(C=3.0), problem_of(x, y, Rbf(gamma=1.0)))
+    machine, last = found.made, found.history[-1].scores
     assert np.isfinite(machine.scorer.scores(x)).all()
     assert last["gap"] < 1e-2 * last["primal"]
 

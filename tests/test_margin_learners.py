@@ -11,10 +11,11 @@ from chaffinch.kernels import Polynomial, Rbf
 from chaffinch.learners.chain_smo import ChainSmo
 from chaffinch.learners.costs import Costed, label_costs
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
+from chaffinch.learners.examples import DenseExamples, MonomialExamples
 from chaffinch.learners.exponentiated import ExponentiatedGradient
-from chaffinch.learners.frank_wolfe import FrankWolfe, blocks
+from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.margin import Margin
-from chaffinch.learners.problem import DenseExamples, MonomialExamples, Problem
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import Layout, Linear
@@ -180,10 +181,10 @@ FORMS = {"sparse": lambda p: p, "dense": dense, "monomial": monomial}
 def test_fused_frank_wolfe_equals_the_generic_loop(form, average, sampling):
     learner = FrankWolfe(C=C, epochs=4, tolerance=0.0, average=average, sampling=sampling)
     problem = form(chain_problem(N=20))
-    for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
-        assert fused.objective.primal == pytest.approx(generic.objective.primal, rel=1e-3)
-        assert fused.objective.dual == pytest.approx(generic.objective.dual, rel=1e-3)
-        np.testing.assert_allclose(fused.scorer().w, generic.scorer().w, atol=2e-3)
+    for generic, fused in zip(learner.generic(problem), learner.passes(problem), strict=True):
+        assert fused.scores["primal"] == pytest.approx(generic.scores["primal"], rel=1e-3)
+        assert fused.scores["dual"] == pytest.approx(generic.scores["dual"], rel=1e-3)
+        np.testing.assert_allclose(fused.model().w, generic.model().w, atol=2e-3)
 
 
 def test_fused_frank_wolfe_keeps_to_the_masks():
@@ -192,8 +193,8 @@ def test_fused_frank_wolfe_keeps_to_the_masks():
     start = np.array([True, True, False])
     problem = Problem(Chain(3, may, start), made.scorer, made.examples)
     learner = FrankWolfe(C=C, epochs=3, tolerance=0.0)
-    for generic, fused in zip(blocks(learner, problem, fused=False), blocks(learner, problem), strict=True):
-        np.testing.assert_allclose(fused.scorer().w, generic.scorer().w, atol=2e-3)
+    for generic, fused in zip(learner.generic(problem), learner.passes(problem), strict=True):
+        np.testing.assert_allclose(fused.model().w, generic.model().w, atol=2e-3)
 
 
 def test_dense_rows_and_lists_of_features_are_the_same_problem():
@@ -247,12 +248,12 @@ def test_a_polynomial_kernel_and_its_monomials_are_one_model():
     spelt_out = monomial(problem, degree=3)
     kernel = Polynomial(degree=3, gamma=0.5, offset=0.7)
     dual = kernelised(problem, kernel)
-    for one, two in zip(blocks(learner, spelt_out), blocks(learner, dual), strict=True):
-        assert two.objective.primal == pytest.approx(one.objective.primal, rel=1e-3)
-        assert two.objective.dual == pytest.approx(one.objective.dual, rel=1e-3)
+    for one, two in zip(learner.passes(spelt_out), learner.passes(dual), strict=True):
+        assert two.scores["primal"] == pytest.approx(one.scores["primal"], rel=1e-3)
+        assert two.scores["dual"] == pytest.approx(one.scores["dual"], rel=1e-3)
     for (x, _), (z, _) in zip(spelt_out.examples, dual.examples, strict=True):
         np.testing.assert_allclose(
-            one.scorer().potentials(x)["unary"], two.scorer().potentials(z)["unary"], atol=0.02
+            one.model().potentials(x)["unary"], two.model().potentials(z)["unary"], atol=0.02
         )
 
 
@@ -283,7 +284,7 @@ def test_a_gram_matrix_that_fills_the_memory_is_refused():
 def test_a_cost_of_ones_own_has_its_own_optimum(made, learner):
     problem = made(N=8)
     costs = label_costs([[0, 3, 1], [0.5, 0, 0.5], [1, 2, 0]])
-    costed = Problem(Costed(problem.structure, costs), problem.scorer, problem.examples)
+    costed = Problem(problem.structure, problem.scorer, problem.examples, cost=costs)
     scorer = learner(C=C, epochs=120, tolerance=2e-2).fit(costed)
     planes = enumerated_planes(costed)
     assert primal(planes, scorer.w.astype(np.float64), C) <= optimum(costed, C) * 1.021

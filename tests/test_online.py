@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ConfigError
-from chaffinch.learners.arow import Arow
-from chaffinch.learners.mira import Mira, PassiveAggressive
-from chaffinch.learners.online import FUSED, epochs, example_order
-from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
-from chaffinch.learners.problem import Problem, SentenceExamples
+from chaffinch.learners.examples import SentenceExamples
+from chaffinch.learners.fused import FUSED
+from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
+from chaffinch.learners.problem import Problem, example_order
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
 
@@ -21,6 +20,7 @@ LEARNERS = {
     "pa": PassiveAggressive(epochs=3, seed=4, C=0.3),
     "mira": Mira(epochs=3, seed=4, C=0.3),
     "3-best mira": Mira(epochs=3, seed=4, C=0.3, k=3),
+    "arow": Arow(epochs=3, seed=4, r=0.7),
 }
 
 
@@ -48,18 +48,12 @@ def chain_problem(seed=0, masks=False, F=9, Y=3, N=12):
 @pytest.mark.parametrize("masks", [False, True])
 def test_fused_epochs_equal_the_generic_loop(name, masks):
     problem, learner = chain_problem(masks=masks), LEARNERS[name]
-    assert (Chain, learner.rule) in FUSED
-    fused, generic = epochs(learner, problem), epochs(learner, problem, fused=False)
+    assert (Chain, Linear, type(learner)) in FUSED
+    fused, generic = learner.passes(problem), learner.generic(problem)
     for ours, plain in zip(fused, generic, strict=True):
-        assert ours.wrong == plain.wrong
-        np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=2e-5)
-    assert plain.wrong > 0 or plain.scorer().w.any()
-
-
-def test_every_fused_pair_is_tested():
-    tested = {(Chain, learner.rule) for learner in LEARNERS.values()}
-    of_chains = {pair for pair in FUSED if pair[0] is Chain}  # trees have tests of their own
-    assert of_chains - tested == {(Chain, "arow")}  # whose reference is below
+        assert ours.scores == plain.scores
+        np.testing.assert_allclose(ours.model().w, plain.model().w, atol=2e-5)
+    assert plain.scores["wrong"] > 0 or plain.model().w.any()
 
 
 def sparse_features(x, y):
@@ -79,7 +73,7 @@ def test_arow_equals_its_definition_on_single_weights():
     problem, r = chain_problem(3), 0.7
     chain, layout = problem.structure, problem.scorer.layout
     learner = Arow(epochs=2, seed=1, r=r)
-    last = list(epochs(learner, problem))[-1].scorer()
+    last = learner.fit(problem)
     w, sigma = defaultdict(float), defaultdict(lambda: 1.0)
 
     def as_linear():
@@ -112,7 +106,7 @@ def test_a_passive_aggressive_step_reaches_the_margin_and_no_further():
     problem = chain_problem(5, N=1)
     x, y = problem.examples[0]
     learner = PassiveAggressive(epochs=1, C=1e9, average=False)
-    scorer = next(epochs(learner, problem)).scorer()
+    scorer = next(learner.passes(problem)).model()
     chain, shape = problem.structure, scorer.shape(x)
     y_hat = chain.argmax(problem.scorer.potentials(x))
     delta = chain.parts(shape, y) - chain.parts(shape, y_hat)
@@ -123,7 +117,7 @@ def test_k_best_mira_puts_every_answer_it_saw_below_gold_by_its_cost():
     problem = chain_problem(6, N=1)
     x, y = problem.examples[0]
     learner = Mira(epochs=1, C=1e9, k=4, average=False)
-    scorer = next(epochs(learner, problem)).scorer()
+    scorer = next(learner.passes(problem)).model()
     chain, shape = problem.structure, scorer.shape(x)
     augmented = problem.scorer.potentials(x) + chain.cost(shape, y)
     for _, y_hat in chain.kbest(augmented, 4):
@@ -154,4 +148,4 @@ def test_separable_data_is_learnt_without_a_mistake():
     ids = np.random.default_rng(0).integers(0, 6, 30).astype(np.int32)
     examples = SentenceExamples(np.arange(0, 31, 5), np.arange(31), ids, ids % 3)
     problem = Problem(Chain(3), Linear(Layout.chain(6, 3)), examples)
-    assert list(epochs(Perceptron(epochs=20), problem))[-1].wrong == 0
+    assert list(Perceptron(epochs=20).passes(problem))[-1].scores["wrong"] == 0

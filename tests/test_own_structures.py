@@ -14,8 +14,7 @@ from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.exponentiated import ExponentiatedGradient
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
-from chaffinch.learners.mira import Mira, PassiveAggressive
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.online import Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.scorers import FeatureMap, FeatureScorer, NamedFeatures, PartFeatures, Rows

@@ -10,13 +10,12 @@ from chaffinch import ConfigError, DataError, ModelFileError, Parser, load, samp
 from chaffinch.corpus.brackets import bracketed, nodes, parse
 from chaffinch.evaluate.trees import brackets, score_trees
 from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.examples import TreeExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.grammar import GrammarCounts
-from chaffinch.learners.online import epochs
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.online import Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.subgradient import Subgradient
-from chaffinch.learners.tree_examples import TreeExamples
 from chaffinch.model.parsing import Parse, distinct
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.recipes.pcfg import Pcfg
@@ -188,9 +187,16 @@ def test_parameters_follow_scikit_learn():
 # -- the grammar ----------------------------------------------------------------------------------------------------
 
 
+def counting(trees):
+    """Binary trees as a problem of counting."""
+    return Problem(None, None, trees)
+
+
 def test_counts_become_probabilities():
     trees = ["(S (NP (N a)) (VP (V b)))"] * 3 + ["(S (NP (D c) (N a)) (VP (V b)))"]
-    grammar = GrammarCounts(rule_smoothing=0, word_smoothing=0).fit(binary(parse(t)) for t in trees)
+    grammar = GrammarCounts(rule_smoothing=0, word_smoothing=0).fit(
+        counting([binary(parse(t)) for t in trees])
+    )
     assert grammar.rules["S", "NP N", "VP V"] == pytest.approx(math.log(3 / 4))
     assert grammar.rules["NP", "D", "N"] == 0
     assert grammar.top == {"S": 0.0}
@@ -201,8 +207,8 @@ def test_counts_become_probabilities():
 def test_a_rule_seen_under_one_parent_is_possible_under_another():
     trees = ["(S (X (A a) (B b)) (Y (X (A a) (C c)) (D d)))"]
     made = [binary(parse(t), vertical=2) for t in trees]
-    plain = GrammarCounts(rule_smoothing=0).fit(made).rules
-    smooth = GrammarCounts(rule_smoothing=1).fit(made).rules
+    plain = GrammarCounts(rule_smoothing=0).fit(counting(made)).rules
+    smooth = GrammarCounts(rule_smoothing=1).fit(counting(made)).rules
     assert ("X(^Y", "A", "B") not in plain
     assert smooth["X(^Y", "A", "B"] == pytest.approx(math.log(0.5 / 2))
     for symbol in {rule[0] for rule in smooth}:
@@ -246,17 +252,17 @@ def tiny_problem():
 @pytest.mark.parametrize("average", [True, False])
 def test_the_fused_passes_equal_the_generic_loop(loss, average):
     problem, learner = tiny_problem(), AdaGrad(loss=loss, epochs=3, average=average)
-    for ours, plain in zip(learner.passes(problem), learner.passes(problem, fused=False), strict=True):
-        assert ours.wrong == plain.wrong
-        np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=2e-3)
+    for ours, plain in zip(learner.passes(problem), learner.generic(problem), strict=True):
+        assert ours.scores == plain.scores
+        np.testing.assert_allclose(ours.model().w, plain.model().w, atol=2e-3)
 
 
 @pytest.mark.parametrize("average", [True, False])
 def test_the_fused_perceptron_of_trees_equals_the_generic_loop(average):
     problem, learner = tiny_problem(), Perceptron(epochs=4, average=average)
-    for ours, plain in zip(epochs(learner, problem), epochs(learner, problem, fused=False), strict=True):
-        assert ours.wrong == plain.wrong
-        np.testing.assert_allclose(ours.scorer().w, plain.scorer().w, atol=1e-4)
+    for ours, plain in zip(learner.passes(problem), learner.generic(problem), strict=True):
+        assert ours.scores == plain.scores
+        np.testing.assert_allclose(ours.model().w, plain.model().w, atol=1e-4)
 
 
 def test_structures_of_trees_train_under_the_general_learners():

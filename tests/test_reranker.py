@@ -12,9 +12,9 @@ from chaffinch.estimators.reranker import cross_validated, oracle
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists, worth_of_a_wrong_span
 from chaffinch.features.tag_lists import tag_list_features
 from chaffinch.kernels import GramRows, LinearKernel, Spectrum, SubsetTreeKernel
-from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.examples import ListExamples
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.online import Perceptron
 from chaffinch.learners.problem import Problem
 from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.recipes.rerankers import RERANKERS

@@ -13,8 +13,8 @@ from chaffinch.estimators.reranker import Reranker, oracle
 from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
-from chaffinch.learners.expected_loss import expected_loss
-from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.examples import ListExamples
+from chaffinch.learners.maximum_likelihood import expected_loss
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.head_grammar import KINDS, HeadGrammar, events_of
 from chaffinch.model.tree_candidates import TreeCandidates, tree_losses

@@ -19,7 +19,18 @@ class Progress:
     model: Callable[[], Any] | None = field(default=None, repr=False, compare=False)
 
 
-Listener = Callable[[Progress], bool]
+Listener = Callable[[Progress], object]
+"""Is told of progress. One that returns False, and nothing else that counts as false, stops the job."""
+
+
+def going_on(listener: Listener, progress: Progress) -> bool:
+    """Tell a listener; whether the job goes on.
+
+    >>> going_on(print, Progress("pass", 1))
+    Progress(task='pass', done=1, total=None, scores={})
+    True
+    """
+    return listener(progress) is not False
 
 
 def keep_going(_: Progress) -> bool:

@@ -120,12 +120,12 @@ def command(
             lists["train"] = LISTS.read(data, {}).lists
         else:
             lists["train"] = kind.candidates_to_learn(base, data, kbest, folds, named, wrong, threads)
+        if dev is not None:
+            lists["dev"] = (
+                LISTS.read(dev, {}).lists if base is None else kind.candidates(model, dev, kbest, gold=True)
+            )
         with progress_bar() as listener:
-            made.fit(lists["train"], on_epoch=listener)
-    if dev is not None:
-        lists["dev"] = (
-            LISTS.read(dev, {}).lists if base is None else kind.candidates(model, dev, kbest, gold=True)
-        )
+            made.fit(lists["train"], dev=lists.get("dev"), on_epoch=listener)
     scores = {name: _losses(made, found) for name, found in lists.items()}
     if dev is not None and base is not None:
         answers = {

@@ -147,7 +147,7 @@ def _train(kind: Kind, asked: Training) -> None:
         keep_smallest(kind, asked, recipe, settings, corpora)
         return
     estimator = kind.made(recipe, settings, asked.features, asked.seed, asked.threads)
-    dev = corpora.get("dev") if kind.dev_stops or asked.stop_on_dev else None
+    dev = corpora.get("dev")
     with progress_bar() as listener, clock() as took:
         kind.fit(estimator, corpora["train"], dev, listener, **beside)
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}

@@ -107,7 +107,7 @@ def compare_and_keep(kind: Kind, asked: Training, settings: dict[str, Any], corp
             settings=shared,
             seed=asked.seed,
             threads=asked.threads,
-            stop_on_held_out=kind.dev_stops or asked.stop_on_dev,
+            stop_on_held_out=True,
             on_epoch=listener,
             on_recipe=lambda name: err.print(f"training {name}") if err.is_terminal else None,
         )

@@ -46,21 +46,26 @@ class Aligner(Persistent[AlignerModel]):
         *,
         possible: Sequence[Collection[Link]] | None = None,
         text: Sequence[Pair] = (),
+        dev: tuple[Sequence[Pair], Sequence[Collection[Link]], Sequence[Collection[Link]]] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Aligner":
         """Learn from pairs and their sure links.
 
         possible: links that are neither right nor wrong   text: further pairs without links, for the associations
+        dev:      held-out pairs, their sure and their possible links: the pass that does best on them is kept, and
+                  learning stops when three passes running bring nothing better
         """
         config = self._config()
         maybe = [frozenset()] * len(y) if possible is None else possible
         if not len(X) == len(y) == len(maybe):
             raise DataError(f"X has {len(X)} sentence pairs, y has {len(y)} sets of links")
-        sure, also = (
-            [frozenset((int(i), int(j)) for i, j in links) for links in side] for side in (y, maybe)
-        )
+        sure, also = _links(y), _links(maybe)
         _check(X, sure, also)
-        task = AlignmentTask(X, sure, also, text, self.threads, on_epoch)
+        held_out = None
+        if dev is not None:
+            held_out = dev[0], _links(dev[1]), _links(dev[2])
+            _check(*held_out)
+        task = AlignmentTask(X, sure, also, text, self.threads, on_epoch, held_out)
         trained = ALIGNERS.by_config(config).train(task, config)
         self.model_ = trained.model
         self.history_ = trained.history
@@ -108,6 +113,10 @@ class Aligner(Persistent[AlignerModel]):
     def _config(self) -> Any:
         config = super()._config()
         return dataclasses.replace(config, seed=self.seed) if self.seed else config
+
+
+def _links(given: Sequence[Collection[Link]]) -> list[Links]:
+    return [frozenset((int(i), int(j)) for i, j in links) for links in given]
 
 
 def _check(X: Sequence[Pair], *links: Sequence[Links]) -> None:

@@ -23,14 +23,14 @@ from chaffinch.estimators.documents import (
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
-from chaffinch.learners.kernel_problem import KernelChoice
+from chaffinch.learners.kernel_choice import KernelChoice
 from chaffinch.model.choice_evidence import DOCUMENT
 from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentTask, train_classifier
-from chaffinch.recipes.incremental import COUNTED, Increment
+from chaffinch.recipes.document_task import DocumentTask
+from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
@@ -111,15 +111,9 @@ class Classifier(Persistent[Any]):
             task = dataclasses.replace(task, dev=self._dev(task, *dev))
         recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
-        if dev is not None and (isinstance(config, COUNTED) or recipe.train is not train_classifier):
-            raise ConfigError(
-                f"recipe {recipe.name} cannot stop on held-out documents: a linear one can, by passes"
-            )
-        if isinstance(config, COUNTED) and not task.labels.several and task.labels.soft is None:
-            self._increment = Increment(config, task.labels.classes)
-            self._keep(self._increment.model(task), config, [])
-            return self
         trained = recipe.train(task, config)
+        if trained.counts is not None and not task.labels.several and task.labels.soft is None:
+            self._increment = Increment.counted(config, task.labels.classes, trained.counts)
         self._keep(trained.model, config, trained.history)
         return self
 
@@ -317,7 +311,9 @@ class Classifier(Persistent[Any]):
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
         X = documents_of(X)
-        documents: Any = texts_of(X) if task.text else numbers_of(X)
+        kernel = self._chosen_kernel()
+        whole = kernel is not None and not kernel.of_vectors
+        documents: Any = objects_of(X) if whole else texts_of(X) if task.text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
             raise DataError(f"{len(documents)} held-out documents but {len(labels.ptr) - 1} labels")

@@ -45,15 +45,26 @@ class Parser(Persistent[ParsingModel]):
 
     # -- learning ---------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Trees | None = None, *, on_epoch: Listener = keep_going) -> "Parser":
-        """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs."""
+    def fit(
+        self,
+        X: Any,
+        y: Trees | None = None,
+        *,
+        dev: Trees | None = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Parser":
+        """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs.
+
+        dev: held-out trees: the pass that does best on them is kept, and learning stops when three passes running
+             bring nothing better
+        """
         trees = trees_of(X if y is None else y)
         if y is not None:
             _same_words(sentences_of(X), trees)
         if not trees:
             raise DataError("there is no tree to learn from")
         config = self._config()
-        task = ParsingTask(trees, self.seed, self.threads, on_epoch)
+        task = ParsingTask(trees, self.seed, self.threads, on_epoch, None if dev is None else trees_of(dev))
         trained = PARSERS.by_config(config).train(task, config)
         self.model_ = trained.model
         self.config_ = config

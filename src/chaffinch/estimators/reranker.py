@@ -14,7 +14,7 @@ from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.sklearn_params import SklearnParams
 from chaffinch.kernels import GramRows, Kernel
-from chaffinch.learners.lists import ListExamples
+from chaffinch.learners.examples import ListExamples
 from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Problem
 from chaffinch.model.candidates import (
@@ -41,7 +41,8 @@ from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
+from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS, ListTask
+from chaffinch.recipes.training import list_score
 from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
 from chaffinch.scorers.kernel_lists import KernelLists
 from chaffinch.structures.candidates import Candidates, Judged
@@ -100,31 +101,37 @@ class Reranker(SklearnParams):
 
     # -- learning ---------------------------------------------------------------------------------------------
 
-    def fit(self, lists: Sequence[CandidateList], *, on_epoch: Listener = keep_going) -> "Reranker":
-        """Learn from lists whose losses are known."""
+    def fit(
+        self,
+        lists: Sequence[CandidateList],
+        *,
+        dev: Sequence[CandidateList] | None = None,
+        on_epoch: Listener = keep_going,
+    ) -> "Reranker":
+        """Learn from lists whose losses are known.
+
+        dev: held-out lists with losses: the pass whose choices lose least on them is kept, and learning stops when
+             three passes running bring nothing better
+        """
         if not lists:
             raise DataError("there is no list of candidates to learn from")
         config = self.checked()
-        losses = [one.losses for one in lists if one.losses is not None]
-        if len(losses) < len(lists):
-            raise DataError("every list needs losses to be learnt from")
-        self.history_: list[Progress] = []
-
-        def noted(progress: Progress) -> bool:
-            self.history_.append(progress)
-            return on_epoch(progress)
-
+        losses = _losses(lists)
+        held_out = None if dev is None else _losses(dev)
         if self.kernel is not None:
-            return self._fit_kernel(self.kernel, lists, np.concatenate(losses), config, noted)
-        self.features_ = self._features()
-        rows = _with_base(self.features_.fit(lists), lists)
-        examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
-        start = np.zeros(BASE + self.features_.F)
-        recipe = RERANKERS.by_config(config)
-        if recipe.name != "hinge":
-            start[0] = self.base
-        problem = Problem(Candidates(), FeatureScorer(len(start), start), examples)
-        self.scorer_: FeatureScorer = config.fit(problem, noted)
+            problem, scores = self._kernel_problem(self.kernel, lists, losses, dev)
+        else:
+            problem, scores = self._problem(lists, losses, dev, RERANKERS.by_config(config).name != "hinge")
+        score = None if held_out is None else list_score(held_out, scores)
+        task = ListTask(problem, self.threads, on_epoch, score)
+        trained = RERANKERS.by_config(config).train(task, config)
+        if self.kernel is not None:
+            every = [y for one in lists for y in one.candidates]
+            self.dual_ = trained.model.finished()
+            self.support_ = [every[n] for n in np.flatnonzero(trained.model.w).tolist()]
+        else:
+            self.scorer_: FeatureScorer = trained.model
+        self.history_: list[Progress] = trained.history
         self.config_ = config
         return self
 
@@ -226,24 +233,54 @@ class Reranker(SklearnParams):
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _fit_kernel(
+    def _problem(
+        self,
+        lists: Sequence[CandidateList],
+        losses: list[NDArray[np.float64]],
+        dev: Sequence[CandidateList] | None,
+        based: bool,
+    ) -> tuple[Problem, Callable[[Any], Sequence[Any]]]:
+        """Lists with their features, and what scores the held-out ones. based: starts from the base model's scores."""
+        self.features_ = self._features()
+        rows = _with_base(self.features_.fit(lists), lists)
+        examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
+        start = np.zeros(BASE + self.features_.F)
+        if based:
+            start[0] = self.base
+        every: PartFeatures | None = None
+        bounds: NDArray[np.int64] = np.zeros(0, np.int64)
+        if dev:
+            held_out = _with_base(self.features_.rows(dev), dev)
+            every = PartFeatures({"choice": (len(held_out.ptr) - 1,)}, {"choice": held_out})
+            bounds = _bounds(dev)[1:-1]
+
+        def scores(scorer: FeatureScorer) -> Sequence[Any]:
+            return [] if every is None else np.split(scorer.potentials(every)["choice"], bounds)
+
+        return Problem(Candidates(), FeatureScorer(len(start), start), examples), scores
+
+    def _kernel_problem(
         self,
         kernel: Kernel,
         lists: Sequence[CandidateList],
-        losses: NDArray[np.float64],
-        config: Any,
-        noted: Listener,
-    ) -> "Reranker":
+        losses: list[NDArray[np.float64]],
+        dev: Sequence[CandidateList] | None,
+    ) -> tuple[Problem, Callable[[Any], Sequence[Any]]]:
+        """The same behind a kernel."""
         every = [y for one in lists for y in one.candidates]
         rows = GramRows(kernel, every, threads=self.threads)
         bounds = _bounds(lists).tolist()
-        examples = [((a, b), Judged.of(losses[a:b])) for a, b in pairwise(bounds)]
+        examples = [((a, b), Judged.of(loss)) for (a, b), loss in zip(pairwise(bounds), losses, strict=True)]
         scorer = KernelLists(rows, self.base * _gaps(lists))
-        fitted = config.fit(Problem(Candidates(), scorer, examples), noted)
-        self.dual_ = fitted.finished()
-        self.support_ = [every[n] for n in np.flatnonzero(fitted.w).tolist()]
-        self.config_ = config
-        return self
+
+        def scores(fitted: KernelLists) -> Sequence[Any]:
+            if not dev:
+                return []
+            objects = [y for one in dev for y in one.candidates]
+            found = fitted.finished().scores(objects, self.threads)[:, 0] + self.base * _gaps(dev)
+            return np.split(found, _bounds(dev)[1:-1])
+
+        return Problem(Candidates(), scorer, examples), scores
 
     def _evidence(self, one: CandidateList) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
         """What candidates are scored by: names [F], values [n, F], weights [F]."""
@@ -278,6 +315,13 @@ class Reranker(SklearnParams):
         if callable(self.features):
             return NamedCandidates(self.features, min_count=self.min_count)
         return self.features
+
+
+def _losses(lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
+    losses = [one.losses for one in lists if one.losses is not None]
+    if len(losses) < len(lists):
+        raise DataError("every list needs losses to be learnt from")
+    return losses
 
 
 def _in_words(thing: Any) -> str:

@@ -219,7 +219,6 @@ class Kind(ABC):
     explains:  the same of Explaining
     outputs:   what its answers are scored as: files of gold and predictions are tried as each of these
     tells:     which of READER_FLAGS its readers understand, beside ``from_format``
-    dev_stops: whether training on files with ``--dev`` stops on it without being told
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
     """
 
@@ -235,7 +234,6 @@ class Kind(ABC):
     explains: ClassVar[Collection[str]] = ()
     tells: ClassVar[Collection[str]] = ()
     outputs: ClassVar[tuple[type[Outputs], ...]] = ()
-    dev_stops: ClassVar[bool] = False
     baseline: ClassVar[bool] = False
 
     # -- files

@@ -90,7 +90,8 @@ class LinkKind(Kind):
 
     def fit(self, estimator: Aligner, train: Bitext, dev: Bitext | None, on_epoch: Listener) -> None:
         """Train it."""
-        estimator.fit(train.pairs, train.sure, possible=train.possible, on_epoch=on_epoch)
+        held_out = None if dev is None else (dev.pairs, dev.sure, dev.possible)
+        estimator.fit(train.pairs, train.sure, possible=train.possible, dev=held_out, on_epoch=on_epoch)
 
     def tally(self, estimator: Aligner, corpus: Bitext) -> Tally:
         """Counts by pair."""

@@ -148,7 +148,7 @@ class ListKind(Kind):
 
     def fit(self, estimator: Reranker, train: Lists, dev: Lists | None, on_epoch: Listener) -> None:
         """Train it."""
-        estimator.fit(train.lists, on_epoch=on_epoch)
+        estimator.fit(train.lists, dev=None if dev is None else dev.lists, on_epoch=on_epoch)
 
     def tally(self, estimator: Reranker, corpus: Lists) -> Tally:
         """Counts by list."""

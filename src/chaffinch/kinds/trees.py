@@ -93,7 +93,7 @@ class TreeKind(Kind):
 
     def fit(self, estimator: Parser, train: Treebank, dev: Treebank | None, on_epoch: Listener) -> None:
         """Train it."""
-        estimator.fit(train.trees, on_epoch=on_epoch)
+        estimator.fit(train.trees, dev=None if dev is None else dev.trees, on_epoch=on_epoch)
 
     def tally(self, estimator: Parser, corpus: Treebank) -> Tally:
         """Counts by tree."""

@@ -14,7 +14,7 @@ from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.baseline import read_value, turned
 from chaffinch.lab.experiment import Experiment, Parts, main_score, run
 from chaffinch.lab.seeds import SeedScores
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 # Parameters that belong to the experiment and not to its recipe.
 OWN = ("recipe", "features")
@@ -159,7 +159,9 @@ def ablate(
             runs.append(finished[key])
             chosen = chosen or next(iter(finished[key].scores))
             done += 1
-            if not listener(Progress("ablation", done, total, {chosen: finished[key].scores[chosen]})):
+            if not going_on(
+                listener, Progress("ablation", done, total, {chosen: finished[key].scores[chosen]})
+            ):
                 raise KeyboardInterrupt
         rows.append(Row(cell.point, runs, chosen or ""))
     return Ablation(base, tuple(axes), part, chosen or "", rows)

@@ -156,7 +156,7 @@ def run(
     epochs: list[dict[str, float]] = []
     aside = [0.0, 0.0]  # time spent on watching is not time spent on training
 
-    def listen(progress: Progress) -> bool:
+    def listen(progress: Progress) -> object:
         if not watchers or progress.model is None:
             return on_epoch(progress)
         wall, cpu = time.perf_counter(), time.process_time()

@@ -170,7 +170,7 @@ class _Watch:
         self.curve: list[tuple[float, float]] = []
         self.aside = 0.0
 
-    def __call__(self, progress: Progress) -> bool:
+    def __call__(self, progress: Progress) -> object:
         before = time.process_time()
         self._at.append(before - self.aside)
         if progress.model is not None and self._score is not None:

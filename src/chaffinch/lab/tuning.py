@@ -18,7 +18,7 @@ from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.lab.experiment import Experiment, Outcome, Parts, main_score, run
 from chaffinch.lab.presets import Preset
 from chaffinch.lab.spaces import Space, drawn
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 BRACKET = 9
 KEEP = 3  # one of so many goes on, with so many times the data
@@ -161,7 +161,7 @@ class _Search:
         if share == 1.0 and (self.best is None or value > self.best.score):
             self.best, self.outcome = trial, outcome
         shown = {} if self.best is None else {"best": self.best.score}
-        if not self.listener(Progress("tuning", len(self.trials), self.expected, shown)):
+        if not going_on(self.listener, Progress("tuning", len(self.trials), self.expected, shown)):
             raise KeyboardInterrupt
         return trial
 

@@ -7,18 +7,15 @@ from typing import Any
 import numpy as np
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import check, knob
-from chaffinch.learners.online import Epoch, example_order
-from chaffinch.learners.problem import Problem
-from chaffinch.learners.tree_trainer import fits, trained_passes, tree_trainer
-from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.structures import Parts, require
+from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.structures import Parts
 
 LOSSES = ("likelihood", "hinge", "perceptron")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaGrad:
+class AdaGrad(Learner):
     """One example at a time, frequent features at smaller steps than rare ones.
 
         likelihood  delta = parts(y) - marginals                                     (a conditional random field)
@@ -50,39 +47,15 @@ class AdaGrad:
     average: bool = knob(True, "return the mean of w over all steps")
     seed: int = knob(0, "decides the order of the examples", low=0)
 
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
-        """A scorer trained on the problem; the problem's own is left as it is."""
-        scorer = problem.scorer
-        for epoch in self.passes(problem):
-            scorer = epoch.scorer
-            wrong = epoch.wrong / max(1, len(problem.examples))
-            if not on_epoch(Progress("epoch", epoch.number, self.epochs, {"wrong": wrong})):
-                break
-        return scorer()
+    def check(self, problem: Problem) -> None:
+        """Refuse structures without the oracle."""
+        requires(self, "logsum" if self.loss == "likelihood" else "argmax", problem)
 
-    def passes(self, problem: Problem, *, fused: bool = True) -> Iterator[Epoch]:
-        """Pass by pass; whoever iterates decides when to stop."""
-        check(self)
-        require(self, "logsum" if self.loss == "likelihood" else "argmax", problem.structure)
-        if fused and fits(problem):
-            return self._fused(problem)
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The loop over the protocols."""
         if self.dropout > 0:
             raise ConfigError("AdaGrad.dropout is for trees over span features")
-        return self._generic(problem)
-
-    def _fused(self, problem: Problem) -> Iterator[Epoch]:
-        """Trees over span features, in the core."""
-        rule = {"rate": self.rate, "start": self.start, "dropout": self.dropout, "seed": self.seed}
-        trainer = tree_trainer(problem, loss=self.loss, adaptive=True, **rule)
-        orders = (
-            example_order(len(problem.examples), self.seed, number) for number in range(1, self.epochs + 1)
-        )
-        for number, (wrong, scorer) in enumerate(trained_passes(problem, trainer, self.average, orders), 1):
-            yield Epoch(number, wrong, scorer)
-
-    def _generic(self, problem: Problem) -> Iterator[Epoch]:
-        """The loop, over the protocols alone."""
-        structure = problem.structure
+        structure, weight = problem.costed, problem.weights()
         w = problem.scorer.w.copy()
         scorer = problem.scorer.with_weights(w)
         total, squares, steps = np.zeros(w.shape), np.full(w.shape, self.start), 0
@@ -100,14 +73,18 @@ class AdaGrad:
                 wrong += moved
                 if moved or self.loss == "likelihood":
                     step = problem.scorer.with_weights(np.zeros_like(w))
-                    step.update(x, delta)
+                    step.update(x, delta, weight[n])
                     g = step.w.astype(np.float64)
                     squares += g * g
                     w = (scorer.w + self.rate * g / np.sqrt(squares)).astype(w.dtype)
                     scorer = problem.scorer.with_weights(w)
                 total += scorer.w
                 steps += 1
-            yield Epoch(number, wrong, made)
+            yield self.told(problem, number, wrong, made)
+
+    def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
+        """The record of an epoch with so many wrong answers."""
+        return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 
     def _delta(
         self, structure: Any, shape: Any, potentials: Parts, y: Any, gold: Parts

@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.margin import Margin, MarginLearner, MarginPass, Plane
-from chaffinch.learners.online import example_order
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.margin import Margin, MarginLearner, Plane
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Chain, Parts, Scorer
 
 LEAST = 1e-9  # mass below this is none
@@ -44,7 +43,7 @@ class ChainSmo(MarginLearner):
                 "use FrankWolfe, NSlack or ExponentiatedGradient"
             )
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
         margin = Margin(problem, self.C)
         N = len(margin)
@@ -59,7 +58,7 @@ class ChainSmo(MarginLearner):
                     if not self._move(problem, margin, scorer, n, mus[n], planes):
                         break
             objective, _ = margin.measured(margin.scorer(planes), planes)
-            yield MarginPass(number, objective, lambda: margin.scorer(planes))
+            yield self.told(number, objective, lambda: margin.scorer(planes))
 
     def _move(
         self,
@@ -71,7 +70,7 @@ class ChainSmo(MarginLearner):
         planes: list[Plane],
     ) -> bool:
         """Move mass between the best pair of labellings; whether there was any to gain."""
-        chain, (x, y) = problem.structure, problem.examples[n]
+        chain, (x, y) = problem.costed, problem.examples[n]
         potentials = scorer.potentials(x)
         augmented = potentials + chain.cost(potentials.shape, y)
         up, down = chain.argmax(augmented), mu.worst(augmented)

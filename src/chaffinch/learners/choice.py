@@ -1,108 +1,34 @@
-"""What learners of document classifiers are given: rows of weighted features and what each row is labelled."""
+"""Document classifiers: the problem that their learners are given, and the weights that they make."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import DocumentRows, choice_scores
-from chaffinch.errors import ConfigError, DataError
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch import _core
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.scorers import Layout, Linear
+from chaffinch.structures import Choice
 
 LANES = 8
+FOLD_PASSES = 2  # over the others, after a fold is forgotten
+
+Which = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class ChoiceProblem:
-    """Documents over F features and Y labels.
+def document_problem(examples: DocumentExamples, importance: NDArray[np.float32], seed: int = 0) -> Problem:
+    """Documents as a problem. importance: how much each document counts, float32 [N], above 0."""
+    scorer = Linear(Layout.choice(examples.F + 1, examples.Y))
+    return Problem(Choice(examples.Y), scorer, examples, importance, seed=seed)
 
-    ptr, ids, values: rows as CSR, int64 [N+1], int32 [nnz], float32 [nnz] or None where every value is 1
-    factors:    instead of values, float32 [F] and [N]: each is that of its feature times that of its row; or None
-    label_ptr, labels: the labels of each document as CSR; one each, unless there are several
-    soft:       target distributions float32 [N, Y] that count instead of the labels; or None
-    importance: how much each document counts, float32 [N], above 0
-    """
 
-    ptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    values: NDArray[np.float32] | None
-    F: int
-    label_ptr: NDArray[np.int64]
-    labels: NDArray[np.int32]
-    Y: int
-    importance: NDArray[np.float32]
-    soft: NDArray[np.float32] | None = None
-    seed: int = 0
-    threads: int = 0
-    on_epoch: Listener = keep_going
-    factors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
-
-    @property
-    def N(self) -> int:
-        """How many documents."""
-        return len(self.ptr) - 1
-
-    @property
-    def S(self) -> int:
-        """The width of a row of weights: Y rounded up to whole vectors."""
-        return padded(self.Y)
-
-    @property
-    def single(self) -> bool:
-        """Every document has exactly one label."""
-        return bool(np.array_equal(self.label_ptr, np.arange(self.N + 1)))
-
-    def rows(self, bias: float) -> DocumentRows:
-        """The rows as the native learners read them; ``bias`` is the value of a feature that all have."""
-        none = np.zeros(0, np.float32)
-        values = none if self.values is None else self.values
-        return DocumentRows(self.ptr, self.ids, values, self.F, bias, *(self.factors or (none, none)))
-
-    def weights(self) -> NDArray[np.float32]:
-        """The values, spelt out: float32 [nnz]."""
-        if self.values is not None:
-            return self.values
-        if self.factors is None:
-            return np.ones(len(self.ids), dtype=np.float32)
-        return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
-
-    def scores(self, which: NDArray[np.int64], w: NDArray[np.float32], bias: float) -> NDArray[np.float32]:
-        """The scores of some documents under w: float32 [which, Y]."""
-        sizes = np.diff(self.ptr)[which]
-        ptr = np.zeros(len(which) + 1, dtype=np.int64)
-        np.cumsum(sizes, out=ptr[1:])
-        at = np.repeat(self.ptr[which] - ptr[:-1], sizes) + np.arange(ptr[-1])
-        none = np.zeros(0, np.float32)
-        values = none if self.values is None else self.values[at]
-        factors = (none, none) if self.factors is None else (self.factors[0], self.factors[1][which])
-        out = np.zeros((len(which), self.Y), dtype=np.float32)
-        choice_scores(DocumentRows(ptr, self.ids[at], values, self.F, bias, *factors), w, self.threads, out)
-        return out
-
-    def targets(self) -> NDArray[np.float32]:
-        """q [N, Y]: the soft targets, or one where a document has a label."""
-        if self.soft is not None:
-            return self.soft
-        q = np.zeros((self.N, self.Y), dtype=np.float32)
-        q[np.repeat(np.arange(self.N), np.diff(self.label_ptr)), self.labels] = 1.0
-        return q
-
-    def two_labels(self, learner: str) -> None:
-        """DataError where every document has the same single label."""
-        if self.single and (self.labels == self.labels[:1]).all():
-            raise DataError(
-                f"{learner} needs at least two classes, and all {self.N} documents are of one class"
-            )
-
-    def one_label_each(self, learner: str) -> NDArray[np.int32]:
-        """y [N]; ConfigError where documents have soft targets, several labels or none."""
-        if self.soft is not None:
-            raise ConfigError(
-                f"{learner} learns from labels, not from soft targets; a logistic recipe takes them"
-            )
-        if not self.single:
-            raise ConfigError(f"{learner} needs one label per document; one-vs-rest recipes take several")
-        return self.labels
+def with_bias(problem: Problem, bias: float | None) -> DocumentExamples:
+    """The documents, with a feature of this value that all have."""
+    data: DocumentExamples = problem.examples
+    return replace(data, bias=bias or 0.0)
 
 
 @dataclass
@@ -111,14 +37,15 @@ class ChoiceWeights:
 
     link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label by itself; ``margin``, whose scale
               has to be fitted; ``counts``, a softmax of logs that must not be rounded
+    counts:   what a learner that counts has counted: of features by label, and of documents by label
     held:     documents that were held out, and ``held_scores`` [held, Y], theirs by weights that had not met them
     """
 
     w: NDArray[np.float32]
     link: str
-    history: list[Progress] = field(default_factory=list)
-    held: NDArray[np.int64] | None = None
+    held: Which | None = None
     held_scores: NDArray[np.float32] | None = None
+    counts: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
 
 def padded(Y: int) -> int:
@@ -130,3 +57,68 @@ def with_intercepts(made: ChoiceWeights, bias: float) -> ChoiceWeights:
     """The weights with the bias feature's value multiplied in, so that its row holds the intercepts."""
     made.w[-1] *= bias
     return made
+
+
+def weights_of_scorer(scorer: Linear, link: str, bias: float) -> ChoiceWeights:
+    """The weights that the generic loops move, as a table of their own."""
+    block = scorer.layout["choice"]
+    table = scorer.w[: block.size].reshape(block.rows, block.stride)
+    return with_intercepts(ChoiceWeights(table.astype(np.float32), link), bias)
+
+
+def penalties(problem: Problem, C: float) -> NDArray[np.float32]:
+    """C_n: the penalty of each document."""
+    weight = np.ones(len(problem.examples), np.float32) if problem.weight is None else problem.weight
+    return (weight * np.float32(C)).astype(np.float32)
+
+
+def importance(problem: Problem) -> NDArray[np.float32]:
+    """How much each document counts."""
+    return penalties(problem, 1.0)
+
+
+# -- out of fold --------------------------------------------------------------------------------------------------
+
+
+def dealt(y: NDArray[np.integer[Any]], folds: int) -> Which:
+    """The fold of each example, int64 [N]: each label is dealt out to all folds.
+
+    >>> dealt(np.array([0, 0, 1, 0, 1]), 2)
+    array([0, 1, 1, 0, 0])
+    """
+    fold = np.empty(len(y), np.int64)
+    fold[np.argsort(y, kind="stable")] = np.arange(len(y)) % folds
+    return fold
+
+
+def out_of_fold_scores(
+    problem: Problem,
+    solver: Any,
+    run: Callable[[Which], Any],
+    folds: int,
+    scores: Callable[[Which], NDArray[np.float32]],
+) -> tuple[Which, NDArray[np.float32]] | None:
+    """Every document and its scores [N, Y] by weights that forgot its fold and then learnt from the others alone.
+
+    The solver is as training left it, so a fold costs a few passes instead of a training; it is used up by this.
+    None if there are too few documents to hold any out.
+    """
+    data: DocumentExamples = problem.examples
+    N = len(data)
+    first = np.full(N, -1, np.int64)  # documents without a label are one more kind
+    labelled = np.diff(data.label_ptr) > 0
+    first[labelled] = data.labels[data.label_ptr[:-1][labelled]]
+    folds = min(folds, int(np.bincount(first + 1).max(initial=0)))
+    if folds < 2:
+        return None
+    fold = dealt(first, folds)
+    out = np.zeros((N, data.Y), np.float32)
+    for k in range(folds):
+        held = np.flatnonzero(fold == k)
+        solver.forget(held)
+        for again in range(FOLD_PASSES):
+            solver.wake()
+            order = np.asarray(_core.permutation(N, problem.seed + 1 + k * FOLD_PASSES + again), np.int64)
+            run(np.ascontiguousarray(order[fold[order] != k]))
+        out[held] = scores(held)
+    return np.arange(N), out

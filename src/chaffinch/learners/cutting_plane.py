@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
-from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Objective, Plane
-from chaffinch.learners.problem import Problem
-from chaffinch.learners.simplex_qp import simplex_minimum
+from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, Objective, Plane
+from chaffinch.learners.problem import Pass, Problem
 from chaffinch.structures import Parts
 
 MOST_SWEEPS = 100
+MOST_STEPS = 20_000
 INNER = 0.1  # the programme over the planes found so far is solved to this share of the gap that is left
 
 
@@ -34,7 +34,7 @@ class NSlack(MarginLearner):
     )
     idle: int = knob(20, "passes after which a plane that carries no weight is dropped", low=1)
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         sets = [WorkingSet(margin.zero(n)) for n in range(len(margin))]
@@ -42,7 +42,7 @@ class NSlack(MarginLearner):
         for number in range(1, self.epochs + 1):
             objective, found = _searched(margin, scorer, [s.mixed for s in sets])
             made = copy.deepcopy(scorer)
-            yield MarginPass(number, objective, lambda made=made: made)  # type: ignore[misc]
+            yield self.told(number, objective, lambda made=made: made)
             for (x, _), working, plane in zip(problem.examples, sets, found, strict=True):
                 working.age(self.idle)
                 if working.misses(plane, scorer.potentials(x)):
@@ -129,7 +129,7 @@ class OneSlack(MarginLearner):
     )
     idle: int = knob(50, "passes after which a plane that carries no weight is dropped", low=1)
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         N = len(margin)
@@ -139,7 +139,7 @@ class OneSlack(MarginLearner):
         for number in range(1, self.epochs + 1):
             scorer = margin.scorer(mixed)
             objective, found = _searched(margin, scorer, mixed)
-            yield MarginPass(number, objective, lambda made=scorer: made)  # type: ignore[misc]
+            yield self.told(number, objective, lambda made=scorer: made)
             rested = np.where(a > 0, 0, rested + 1)
             kept = np.flatnonzero((rested <= self.idle) | (np.arange(len(a)) == 0))
             planes = [*(planes[k] for k in kept), found]
@@ -184,3 +184,34 @@ def _mixture(planes: list[Plane], a: NDArray[np.float64]) -> Plane:
         if weight:
             delta, loss = delta + plane.delta * weight, loss + plane.loss * weight
     return Plane(delta, loss)
+
+
+def simplex_minimum(
+    G: NDArray[np.float64], b: NDArray[np.float64], start: NDArray[np.float64], tolerance: float = 1e-9
+) -> NDArray[np.float64]:
+    """The minimum of a' G a / 2 - b . a over the simplex a >= 0, sum a = 1, from a start on it: a [K].
+
+    The gradient's best coordinate takes mass from the worst one that has any, the pair that promises most first; the
+    step along a pair is in closed form. Platt 1998; Fan, Chen and Lin 2005.
+
+    >>> simplex_minimum(np.eye(2), np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    array([1., 0.])
+    >>> simplex_minimum(np.eye(3), np.zeros(3), np.array([1.0, 0.0, 0.0])).round(3)
+    array([0.333, 0.333, 0.333])
+    """
+    a = start.copy()
+    up = b - G @ a
+    diagonal = np.diag(G)
+    for _ in range(MOST_STEPS):
+        i = int(np.argmax(up))
+        lead = up[i] - up
+        curvature = np.maximum(diagonal[i] + diagonal - 2 * G[i], 1e-12)
+        promise = np.where((a > 0) & (lead > 0), lead * np.minimum(lead / curvature, a), 0.0)
+        j = int(np.argmax(promise))
+        if lead[a > 0].max() <= tolerance or promise[j] <= 0:
+            break
+        step = min(a[j], lead[j] / curvature[j])
+        a[i] += step
+        a[j] = 0.0 if step == a[j] else a[j] - step
+        up -= step * (G[:, i] - G[:, j])
+    return a

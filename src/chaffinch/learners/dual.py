@@ -1,7 +1,8 @@
 """Linear classifiers by dual coordinate descent: margins one-vs-rest, Crammer and Singer's margin, logistic."""
 
-import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +10,27 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
-from chaffinch.learners.dual_passes import Met, Stop, Unmet, descended
+from chaffinch.learners.choice import penalties, weights_of_scorer, with_bias
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.likelihood import Sdca
+from chaffinch.learners.problem import Learner, Pass, Problem
+from chaffinch.structures import Parts
 
 LOSSES = {
     "hinge": _core.MarginLoss.hinge,
     "squared-hinge": _core.MarginLoss.squared_hinge,
     "squared": _core.MarginLoss.squared,
 }
+EPOCHS = 20
+MOST_EPOCHS = 10_000
+LATEST_LOOK = 12  # the pass after which the gap is evaluated for the first time, whatever is expected of it
+FIRST_MET = 2.0  # what the first pass meets, as a multiple of the objective at the optimum: 1.5 to 2 in texts
+TINY = 1e-30
+HALVINGS = 100  # of the interval in which a multiplier lies
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualPasses:
+class DualLearner(Learner):
     """What every learner by dual coordinates lets one set: the penalty, when to stop, the bias."""
 
     C: float = knob(
@@ -39,9 +49,69 @@ class DualPasses:
         None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
     )
 
+    link: ClassVar[str] = "margin"
+    certified: ClassVar[bool] = (
+        True  # whether the gap is evaluated after the last pass although none was asked for
+    )
+    late: ClassVar[bool] = (
+        False  # a tenth of the documents joins after half of the passes, and is scored before it does
+    )
+
+    @property
+    def most(self) -> int:
+        """Most passes."""
+        return self.epochs or (EPOCHS if self.gap is None else MOST_EPOCHS)
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """One document at a time, over the protocols; stops when no condition is missed by more than the tolerance."""
+        data = with_bias(problem, self.bias)
+        scorer = problem.scorer.with_weights(problem.scorer.w)
+        C, alpha = penalties(problem, self.C).astype(np.float64), np.zeros((len(data), data.Y))
+        examples = list(data)
+        squares = [scorer.sq_norm(x, _unit(data.Y, 0)) for x, _ in examples]
+        for number in range(1, self.most + 1):
+            missed = 0.0
+            for n in np.asarray(_core.permutation(len(data), problem.seed + number - 1)).tolist():
+                x, _ = examples[n]
+                scores = scorer.potentials(x)["choice"].astype(np.float64)
+                then, miss = self.solved(data, n, scores, alpha[n], squares[n], float(C[n]))
+                missed = max(missed, miss)
+                scorer.update(x, Parts(choice=self.as_weights(data, n, then - alpha[n])))
+                alpha[n] = then
+            yield Pass(
+                number,
+                {"missed": missed},
+                lambda: weights_of_scorer(scorer, self.link, self.bias or 0.0),
+                self.most,
+            )
+            if missed <= self.tolerance:
+                return
+
+    def solved(
+        self,
+        data: DocumentExamples,
+        n: int,
+        scores: NDArray[np.float64],
+        alpha: NDArray[np.float64],
+        square: float,
+        C: float,
+    ) -> tuple[NDArray[np.float64], float]:
+        """The dual variables [Y] of document n, set right for all others, and by how much they missed optimality."""
+        raise NotImplementedError
+
+    def as_weights(self, data: DocumentExamples, n: int, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a change of a document's dual variables adds to each label's weights, times the document."""
+        return change
+
+
+def _unit(Y: int, y: int) -> Parts:
+    choice = np.zeros(Y, np.float32)
+    choice[y] = 1
+    return Parts(choice=choice)
+
 
 @dataclass(frozen=True, kw_only=True)
-class DualMargin(DualPasses):
+class DualMargin(DualLearner):
     """The same of margins, which have no scale of their own."""
 
     folds: int = knob(
@@ -52,8 +122,47 @@ class DualMargin(DualPasses):
     )
 
 
+class _OneVsRest:
+    """A dual variable for each document and label, t a times the document in the label's weights."""
+
+    def margin_loss(self) -> str:
+        """Of LOSSES."""
+        raise NotImplementedError
+
+    def solved(
+        self,
+        data: DocumentExamples,
+        n: int,
+        scores: NDArray[np.float64],
+        alpha: NDArray[np.float64],
+        square: float,
+        C: float,
+    ) -> tuple[NDArray[np.float64], float]:
+        """A step on each label's own dual, in closed form."""
+        loss = self.margin_loss()
+        flat = 0.0 if loss == "hinge" else 1 / (2 * C)
+        low, high = -np.inf if loss == "squared" else 0.0, C if loss == "hinge" else np.inf
+        slope = _signs(data, n) * scores - 1 + flat * alpha
+        then = np.clip(alpha - slope / max(square + flat, TINY), low, high)
+        missed = np.where(
+            alpha <= low, np.minimum(slope, 0), np.where(alpha >= high, np.maximum(slope, 0), slope)
+        )
+        return then, float(np.abs(missed).max(initial=0.0))
+
+    def as_weights(self, data: DocumentExamples, n: int, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """t times the change."""
+        return _signs(data, n) * change
+
+
+def _signs(data: DocumentExamples, n: int) -> NDArray[np.float64]:
+    """t: +1 for the labels of a document, else -1."""
+    t = np.full(data.Y, -1.0)
+    t[data.labels[data.label_ptr[n] : data.label_ptr[n + 1]]] = 1
+    return t
+
+
 @dataclass(frozen=True, kw_only=True)
-class DualRest(DualMargin):
+class DualRest(_OneVsRest, DualMargin):
     """Each label against the rest, t = +1 for the label, else -1.
 
         primal  P = |w_y|^2 / 2 + C sum_n loss(t_ny w_y.x_n)
@@ -65,14 +174,24 @@ class DualRest(DualMargin):
 
     loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights."""
-        problem.two_labels("a support vector machine")
-        return one_vs_rest(problem, self, self.loss, Unmet(folds=self.folds))
+    def margin_loss(self) -> str:
+        """The one that is set."""
+        return self.loss
+
+    @property
+    def certified(self) -> bool:  # type: ignore[override]
+        """The regression's gap is not evaluated unasked."""
+        return self.loss != "squared"
+
+    def check(self, problem: Problem) -> None:
+        """Labels, not soft targets, of two kinds at least."""
+        if problem.examples.soft is not None:
+            raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
+        problem.examples.two_labels("a support vector machine")
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualRidge(DualPasses):
+class DualRidge(_OneVsRest, DualLearner):
     """Ridge regression of +1 and -1 on each label:  |w_y|^2 / 2 + C sum_n (t_ny - w_y.x_n)^2.
 
     The squared loss of :class:`DualRest`; on long documents a few passes are as good as convergence.
@@ -82,9 +201,17 @@ class DualRidge(DualPasses):
         None, "most passes over the documents; else 3 or 4 over text, 200 over numbers", low=1
     )
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights."""
-        return one_vs_rest(problem, self, "squared", Unmet(late=True))
+    late = True
+    certified = False
+
+    def margin_loss(self) -> str:
+        """Regression."""
+        return "squared"
+
+    def check(self, problem: Problem) -> None:
+        """Labels, not soft targets."""
+        if problem.examples.soft is not None:
+            raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,26 +229,41 @@ class DualCrammerSinger(DualMargin):
         "hinge", "what a margin below one costs", choices=tuple(name for name in LOSSES if name != "squared")
     )
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights."""
-        problem.two_labels("the Crammer-Singer margin")
-        y = problem.one_label_each("the Crammer-Singer margin")
-        rows = problem.rows(self.bias or 0.0)
-        C = penalties(problem, self.C)
-        solver = _core.DualCrammerSinger(rows, y, C, problem.Y, LOSSES[self.loss], True)
-        return descended(
-            problem,
-            solver,
-            lambda order: Met(*solver.run(order)),
-            Stop(self.epochs, self.tolerance, self.gap),
-            self.bias or 0.0,
-            unmet=Unmet(folds=self.folds),
-            resting=True,
-        )
+    def check(self, problem: Problem) -> None:
+        """One label for each document, two kinds at least."""
+        problem.examples.two_labels("the Crammer-Singer margin")
+        problem.examples.one_label_each("the Crammer-Singer margin")
+
+    def solved(
+        self,
+        data: DocumentExamples,
+        n: int,
+        scores: NDArray[np.float64],
+        alpha: NDArray[np.float64],
+        square: float,
+        C: float,
+    ) -> tuple[NDArray[np.float64], float]:
+        """a(y) + ([y = y_n] - s(y) - theta) / |x|^2 up to its bound, for the theta at which they add up to zero."""
+        gold = np.zeros(data.Y)
+        gold[data.labels[n]] = 1
+        flat = gold / (2 * C) if self.loss == "squared-hinge" else np.zeros(data.Y)
+        high = np.where(gold > 0, np.inf if self.loss == "squared-hinge" else C, 0.0)
+        up = gold - scores - flat * alpha
+        free = alpha < high
+        missed = float(up[free].max() - up.min()) if free.any() else 0.0
+
+        def at(theta: float) -> NDArray[np.float64]:
+            return np.minimum(alpha + (up - theta) / np.maximum(square + flat, TINY), high)
+
+        low, top = float(up.min()) - 1 - C * square, float(up.max()) + 1 + C * square
+        for _ in range(HALVINGS):
+            middle = (low + top) / 2
+            low, top = (middle, top) if at(middle).sum() > 0 else (low, middle)
+        return at((low + top) / 2), missed
 
 
 @dataclass(frozen=True, kw_only=True)
-class DualLogistic(DualPasses):
+class DualLogistic(DualLearner):
     """Multinomial logistic regression.
 
         primal  P = |w|^2 / 2 + C sum_n (log sum_y exp(w_y.x_n) - sum_y q_ny w_y.x_n)
@@ -135,40 +277,53 @@ class DualLogistic(DualPasses):
     )
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of N C log Y", low=0.0)
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
-        """The weights."""
-        q = problem.targets()
-        if not np.allclose(q.sum(axis=1), 1.0, atol=1e-3):
+    link = "softmax"
+
+    def check(self, problem: Problem) -> None:
+        """Targets are distributions."""
+        if not np.allclose(problem.examples.targets().sum(axis=1), 1.0, atol=1e-3):
             raise ConfigError("logistic regression needs targets that sum to one: one label per document")
-        C = penalties(problem, self.C)
-        solver = _core.DualLogistic(problem.rows(self.bias or 0.0), q, C)
-        worst = float(C.sum()) * math.log(max(problem.Y, 2))
 
-        def run(order: NDArray[np.int64]) -> Met:
-            gap = solver.run(order)
-            return Met(gap / worst, gap)
-
-        stop = Stop(self.epochs, self.tolerance, self.gap)
-        return descended(problem, solver, run, stop, self.bias or 0.0, link="softmax")
-
-
-def one_vs_rest(problem: ChoiceProblem, asked: DualPasses, loss: str, unmet: Unmet) -> ChoiceWeights:
-    """The weights of each label against the rest."""
-    if problem.soft is not None:
-        raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
-    rows = problem.rows(asked.bias or 0.0)
-    C, squared = penalties(problem, asked.C), loss == "squared"
-    solver = _core.DualRest(rows, problem.label_ptr, problem.labels, C, problem.Y, LOSSES[loss], not squared)
-    violation = np.zeros(problem.Y, dtype=np.float32)
-
-    def run(order: NDArray[np.int64]) -> Met:
-        gap = solver.run(order, problem.threads, violation)
-        return Met(float(violation.max()), gap)
-
-    stop = Stop(asked.epochs, asked.tolerance, asked.gap, certified=not squared)
-    return descended(problem, solver, run, stop, asked.bias or 0.0, unmet=unmet, resting=True)
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Dual ascent on the likelihood, whose penalty is 1 / 2C; of labels, not of soft targets."""
+        problem.examples.one_label_each("this loop")
+        ascent = Sdca(c2=1 / (2 * self.C), epochs=self.most, tolerance=self.tolerance / 10)
+        for one in ascent.generic(replace(problem, examples=with_bias(problem, self.bias))):
+            made: Any = one.model
+            yield Pass(
+                one.number,
+                {"missed": one.scores["gap"]},
+                lambda made=made: weights_of_scorer(made(), self.link, self.bias or 0.0),  # type: ignore[misc]
+                self.most,
+            )
 
 
-def penalties(problem: ChoiceProblem, C: float) -> NDArray[np.float32]:
-    """C_n: the penalty of each document."""
-    return (problem.importance * np.float32(C)).astype(np.float32)
+class GapWatch:
+    """When to look at the gap next: where it should be closed, and never much later.
+
+    A pass meets each example's share of the gap under the weights of that moment, in all about the gap that the pass
+    before had left. So what this pass leaves is what the next one would meet: less by the factor by which this one met
+    less than the one before.
+    """
+
+    def __init__(self, wanted: float | None) -> None:
+        self.wanted, self.closed = wanted, False
+        self._met = 0.0  # by the last pass
+        self._primal = 0.0  # the objective at the last look, a guess before
+        self._looked = 0  # the pass before the last look
+
+    def due(self, epoch: int, met: float) -> bool:
+        """Whether to look after this pass, which met this gap; asked once for each pass."""
+        before, self._met = self._met, met
+        self._primal = self._primal or met / FIRST_MET
+        if self.wanted is None or epoch == 1:
+            return False
+        left = met * min(1.0, met / max(before, TINY))
+        return epoch >= (2 * self._looked or LATEST_LOOK) or left <= self.wanted * self._primal
+
+    def seen(self, epoch: int, primal: float, dual: float) -> dict[str, float]:
+        """What was found."""
+        self._primal, self._looked = abs(primal), epoch
+        if self.wanted is not None:
+            self.closed = primal - dual <= self.wanted * max(abs(primal), TINY)
+        return {"primal": primal, "dual": dual, "gap": primal - dual}

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from chaffinch.knobs import knob
-from chaffinch.learners.margin import Margin, MarginLearner, MarginPass, Plane
-from chaffinch.learners.online import example_order
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.margin import Margin, MarginLearner, Plane
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
 RETRIES = 30
@@ -37,9 +36,9 @@ class ExponentiatedGradient(MarginLearner):
     oracle = "logsum"
     alternatives = ("FrankWolfe", "NSlack", "Subgradient")
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
-        structure, margin = problem.structure, Margin(problem, self.C)
+        structure, margin = problem.costed, Margin(problem, self.C)
         N = len(margin)
         theta: list[Parts] = []
         planes: list[Plane] = []
@@ -54,13 +53,13 @@ class ExponentiatedGradient(MarginLearner):
             for n in example_order(N, self.seed, number).tolist():
                 self._step(problem, scorer, n, theta, planes, rates)
             objective, _ = margin.measured(margin.scorer(planes), planes)
-            yield MarginPass(number, objective, lambda: margin.scorer(planes))
+            yield self.told(number, objective, lambda: margin.scorer(planes))
 
     def _step(
         self, problem: Problem, scorer: Any, n: int, theta: list[Parts], planes: list[Plane], rates: Any
     ) -> None:
         """Move the marginals of one example up the dual."""
-        structure, (x, y) = problem.structure, problem.examples[n]
+        structure, (x, y) = problem.costed, problem.examples[n]
         potentials, here = scorer.potentials(x), planes[n]
         gold, cost = structure.parts(potentials.shape, y), structure.cost(potentials.shape, y)
         gradient = potentials + cost

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
-from chaffinch.learners.fused_frank_wolfe import FUSED
-from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Plane
-from chaffinch.learners.online import example_order
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, Plane
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
 UNIFORM = 0.2  # of the draws go to any example alike, so that none is forgotten on an old gap
@@ -53,25 +51,17 @@ class FrankWolfe(MarginLearner):
     average: bool = knob(False, "return the mean of w over all steps, later ones weighing more")
     measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
-        return blocks(self, problem)
+        return self.moved(Blocks(self, problem), problem)
 
-
-def blocks(learner: FrankWolfe, problem: Problem, *, fused: bool = True) -> Iterator[MarginPass]:
-    """The passes; in the core where the pair of structure and scorer has them there (FUSED)."""
-    made = FUSED.get(type(problem.structure)) if fused else None
-    state = (
-        made(learner, problem)
-        if made is not None and made.fits(learner, problem)
-        else Blocks(learner, problem)
-    )
-    N = len(problem.examples)
-    for number in range(1, learner.epochs + 1):
-        state.run(drawn(learner, state.gaps, N, number))
-        due = learner.measure and (number % learner.measure == 0 or number == learner.epochs)
-        objective = state.measured() if due else None
-        yield MarginPass(number, objective, state.scorer)
+    def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
+        """The passes over the duals that ``state`` holds, in Python or in the core."""
+        N = len(problem.examples)
+        for number in range(1, self.epochs + 1):
+            state.run(drawn(self, state.gaps, N, number))
+            due = self.measure and (number % self.measure == 0 or number == self.epochs)
+            yield self.told(number, state.measured() if due else None, state.scorer)
 
 
 def drawn(learner: FrankWolfe, gaps: NDArray[np.float64], N: int, number: int) -> NDArray[np.int64]:

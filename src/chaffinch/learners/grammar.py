@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from chaffinch.knobs import knob
+from chaffinch.learners.problem import CountLearner, Problem
 from chaffinch.text.binary_trees import ABOVE, is_part, labels, nodes
 from chaffinch.text.document import Tree
 from chaffinch.text.word_signature import signature
@@ -38,7 +39,7 @@ class CountedGrammar:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrammarCounts:
+class GrammarCounts(CountLearner):
     """How counts become probabilities."""
 
     rule_smoothing: float = knob(1.0, "weight of a rule's probability without its parent's label", low=0.0)
@@ -46,8 +47,9 @@ class GrammarCounts:
     rare: int = knob(5, "words seen up to so often tell about unknown words", low=1)
     sure: int = knob(30, "words seen so often have no other labels than those seen", low=1)
 
-    def fit(self, trees: Iterable[Tree]) -> CountedGrammar:
-        """Count binary trees."""
+    def counted(self, problem: Problem) -> CountedGrammar:
+        """Count binary trees, which are the problem's examples."""
+        trees: Iterable[Tree] = problem.examples
         rules: Counter[Rule] = Counter()
         top: Counter[str] = Counter()
         words: dict[str, Counter[str]] = defaultdict(Counter)

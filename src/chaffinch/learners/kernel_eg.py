@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.knobs import check, knob
+from chaffinch.knobs import knob
 from chaffinch.learners.choice import padded
-from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice
-from chaffinch.learners.online import example_order
-from chaffinch.progress import Progress
+from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, MarginChoice
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order
 from chaffinch.scorers.dual import Dual
 
 BLOCK = 256  # rows of the Gram matrix at a time
@@ -19,7 +18,7 @@ NOTHING = 1e-6  # of C: a smaller coefficient is dropped
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelExponentiatedGradient(MarginChoice):
+class KernelExponentiatedGradient(MarginChoice, Learner):
     """All labels at once, with a distribution mu_n over the labels of each example as the dual.
 
         primal  P = |w|^2 / 2 + sum_n C_n max_y (cost_n(y) + F_n(y) - F_n(y_n)),       cost_n(y) = [y != y_n]
@@ -38,47 +37,53 @@ class KernelExponentiatedGradient(MarginChoice):
     epochs: int = knob(200, "most passes over the training data", low=1)
     gap: float = knob(0.01, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
-    def fit(self, problem: KernelProblem) -> KernelMachine:
-        """The machine."""
-        check(self)
-        problem.two_labels("the multiclass margin")
-        N, Y, S = problem.N, problem.Y, padded(problem.Y)
+    def check(self, problem: Problem) -> None:
+        """Two labels at least."""
+        problem.examples.two_labels("the multiclass margin")
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Pass by pass; the steps on an example's distribution are the core's."""
+        data: GramExamples = problem.examples
+        assert problem.weight is not None
+        N, Y, S = len(data), data.Y, padded(data.Y)
         everyone = np.arange(N)
-        C = self.C * problem.importance.astype(np.float64)
-        k = np.maximum(problem.kernel.diagonal(problem.objects, threads=problem.threads), 1e-9)
+        C = self.C * problem.weight.astype(np.float64)
+        k = np.maximum(data.kernel.diagonal(data.objects, threads=data.threads), 1e-9)
         eta = 1 / (C * k)  # at which D cannot fall
         gold, cost = np.zeros((N, S)), np.ones((N, Y))
-        gold[everyone, problem.y], cost[everyone, problem.y] = 1, 0
+        gold[everyone, data.y], cost[everyone, data.y] = 1, 0
         mu = np.zeros((N, S))
         mu[:, :Y] = 1 / Y
         beta = C[:, None] * (gold - mu)
-        history: list[Progress] = []
+
+        def machine() -> KernelMachine:
+            alpha = beta[:, :Y].copy()
+            alpha[np.abs(alpha) < NOTHING * C[:, None]] = 0
+            support = np.flatnonzero(alpha.any(axis=1))
+            scorer = Dual(data.kernel, data.objects.taken(support), alpha[support])
+            return KernelMachine(scorer, support, "margin")
+
         for epoch in range(1, self.epochs + 1):
-            for which, rows in _blocks(problem, example_order(N, problem.seed, epoch)):
-                _core.eg_steps(which, rows, problem.y, C, k, Y, mu, beta, eta)
+            for which, rows in _blocks(data, example_order(N, problem.seed, epoch)):
+                _core.eg_steps(which, rows, data.y, C, k, Y, mu, beta, eta)
             F = np.empty((N, S))
-            for which, rows in _blocks(problem, everyone):
+            for which, rows in _blocks(data, everyone):
                 _core.eg_scores(rows, beta, F[which[0] : which[-1] + 1])
             length = float((beta * F).sum())
-            margin = cost + F[:, :Y] - F[everyone, problem.y][:, None]
+            margin = cost + F[:, :Y] - F[everyone, data.y][:, None]
             primal = length / 2 + float((C * margin.max(axis=1)).sum())
             dual = float((C[:, None] * mu[:, :Y] * cost).sum()) - length / 2
             scores = {"primal": primal, "dual": dual, "gap": primal - dual}
-            history.append(Progress("training", epoch, self.epochs, scores))
-            if not problem.on_epoch(history[-1]) or primal - dual <= self.gap * primal:
-                break
-        alpha = beta[:, :Y].copy()
-        alpha[np.abs(alpha) < NOTHING * C[:, None]] = 0
-        support = np.flatnonzero(alpha.any(axis=1))
-        scorer = Dual(problem.kernel, problem.objects.taken(support), alpha[support])
-        return KernelMachine(scorer, support, "margin", history)
+            yield Pass(epoch, scores, machine, self.epochs)
+            if primal - dual <= self.gap * primal:
+                return
 
 
 def _blocks(
-    problem: KernelProblem, order: NDArray[np.int64]
+    data: GramExamples, order: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
     """Examples in this order, some at a time, and their rows of the Gram matrix."""
-    whole = problem.rows.whole() if problem.rows.fits else None
+    whole = data.rows.whole() if data.rows.fits else None
     for first in range(0, len(order), BLOCK):
         which = np.ascontiguousarray(order[first : first + BLOCK], np.int64)
-        yield which, problem.rows.rows(which) if whole is None else whole[which]
+        yield which, data.rows.rows(which) if whole is None else whole[which]

@@ -1,25 +1,24 @@
 """The perceptron in its dual form: counts of mistakes instead of weights, any kernel instead of features."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import check, knob
-from chaffinch.learners.kernel_problem import KernelMachine, KernelProblem, MarginChoice
-from chaffinch.learners.online import epochs
-from chaffinch.learners.perceptron import Perceptron
-from chaffinch.learners.problem import Problem
-from chaffinch.progress import Progress
+from chaffinch.knobs import knob
+from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, MarginChoice
+from chaffinch.learners.online import Perceptron
+from chaffinch.learners.problem import Learner, Pass, Problem
 from chaffinch.scorers.dual import DualInTraining
 from chaffinch.scorers.voted import Voted
-from chaffinch.structures import Choice, Parts
+from chaffinch.structures import Parts
 
 
 @dataclass(frozen=True, kw_only=True)
-class KernelPerceptron(MarginChoice):
+class KernelPerceptron(MarginChoice, Learner):
     """Mistake counts alpha_i(y) in the place of weights.
 
         y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)
@@ -30,8 +29,9 @@ class KernelPerceptron(MarginChoice):
     go before another comes (Crammer, Kandola and Singer 2003).
 
     >>> from chaffinch.kernels import Polynomial
+    >>> from chaffinch.learners.kernel_choice import kernel_problem
     >>> x, y = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]]), np.array([0, 0, 1, 1], np.int32)
-    >>> problem = KernelProblem(Polynomial(), Polynomial().prepared(x), y, 2, np.ones(4))
+    >>> problem = kernel_problem(Polynomial(), Polynomial().prepared(x), y, 2, np.ones(4))
     >>> KernelPerceptron(epochs=30, hypothesis="last").fit(problem).scorer.scores(x).argmax(axis=1)
     array([0, 0, 1, 1])
     """
@@ -40,39 +40,40 @@ class KernelPerceptron(MarginChoice):
     hypothesis: str = knob("mean", "which hypothesis answers", choices=("last", "mean", "votes"))
     budget: int | None = knob(None, "most support examples that the last hypothesis may have", low=1)
 
-    def fit(self, problem: KernelProblem) -> KernelMachine:
-        """The machine."""
-        check(self)
-        problem.two_labels("a kernel perceptron")
+    def check(self, problem: Problem) -> None:
+        """Two labels at least, and no budget but for the last hypothesis."""
+        problem.examples.two_labels("a kernel perceptron")
         if self.budget is not None and self.hypothesis != "last":
             raise ConfigError(
                 f"KernelPerceptron.budget bounds the last hypothesis; with hypothesis {self.hypothesis!r} all that "
                 "ever were support examples stay: set hypothesis to last"
             )
-        start = Recording(problem.rows, problem.Y, budget=self.budget, importance=problem.importance)
-        examples = list(zip(range(problem.N), problem.y.tolist(), strict=True))
-        learner = Perceptron(epochs=self.epochs, seed=problem.seed, average=self.hypothesis == "mean")
-        history: list[Progress] = []
-        scorer: Any = start
-        met = 0
-        for epoch in epochs(learner, Problem(Choice(problem.Y), start, examples)):
-            scorer, met = epoch.scorer, met + problem.N
-            history.append(Progress("epoch", epoch.number, self.epochs, {"wrong": epoch.wrong / problem.N}))
-            if not problem.on_epoch(history[-1]) or (epoch.wrong == 0 and self.hypothesis == "last"):
-                break
-        last: DualInTraining = scorer()
-        if self.hypothesis == "votes":
-            return self._voted(problem, start.log, met, history)
-        support = np.flatnonzero(last.w.any(axis=1))
-        return KernelMachine(last.finished(), support, "margin", history)
 
-    def _voted(self, problem: KernelProblem, log: "Log", met: int, history: list[Progress]) -> KernelMachine:
-        mistakes = np.array(log.mistakes, np.int64).reshape(-1, 3)
-        support, place = np.unique(mistakes[:, 0], return_inverse=True)
-        at = np.array([1, *log.met, met + 1], np.float64)  # a hypothesis answers from its own mistake on
-        numbered = np.column_stack([place, mistakes[:, 1:]])
-        scorer = Voted(problem.kernel, problem.objects.taken(support), numbered, np.diff(at), problem.Y)
-        return KernelMachine(scorer, support, "shares", history)
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The perceptron's epochs over a scorer of mistake counts."""
+        data: GramExamples = problem.examples
+        start = Recording(data.rows, data.Y, budget=self.budget)
+        learner = Perceptron(epochs=self.epochs, seed=problem.seed, average=self.hypothesis == "mean")
+        for epoch in learner.passes(replace(problem, scorer=start)):
+            yield replace(epoch, model=partial(self._machine, data, start.log, epoch))
+            if epoch.scores["wrong"] == 0 and self.hypothesis == "last":
+                return
+
+    def _machine(self, data: GramExamples, log: "Log", epoch: Pass) -> KernelMachine:
+        if self.hypothesis == "votes":
+            return _voted(data, log, epoch.number * len(data))
+        assert epoch.model is not None
+        last: DualInTraining = epoch.model()
+        return KernelMachine(last.finished(), np.flatnonzero(last.w.any(axis=1)), "margin")
+
+
+def _voted(data: GramExamples, log: "Log", met: int) -> KernelMachine:
+    mistakes = np.array(log.mistakes, np.int64).reshape(-1, 3)
+    support, place = np.unique(mistakes[:, 0], return_inverse=True)
+    at = np.array([1, *log.met, met + 1], np.float64)  # a hypothesis answers from its own mistake on
+    numbered = np.column_stack([place, mistakes[:, 1:]])
+    scorer = Voted(data.kernel, data.objects.taken(support), numbered, np.diff(at), data.Y)
+    return KernelMachine(scorer, support, "shares")
 
 
 @dataclass
@@ -87,16 +88,13 @@ class Log:
 class Recording(DualInTraining):
     """A dual scorer in training that keeps a log of its mistakes."""
 
-    def __init__(
-        self, *args: Any, importance: NDArray[np.floating], log: Log | None = None, **settings: Any
-    ) -> None:
+    def __init__(self, *args: Any, log: Log | None = None, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self.importance = importance
         self.log = Log([], []) if log is None else log
 
     def with_weights(self, w: Any) -> "Recording":
         """The same with other coefficients and the same log."""
-        return Recording(self.rows, self.Y, w, self.budget, importance=self.importance, log=self.log)
+        return Recording(self.rows, self.Y, w, self.budget, log=self.log)
 
     def potentials(self, x: int) -> Parts:
         """An example is met."""
@@ -108,4 +106,4 @@ class Recording(DualInTraining):
         change = delta["choice"]
         self.log.mistakes.append((x, int(change.argmax()), int(change.argmin())))
         self.log.met.append(self.log.seen)
-        super().update(x, delta, step * float(self.importance[x]))
+        super().update(x, delta, step)

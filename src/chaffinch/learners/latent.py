@@ -13,10 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.knobs import check, knob
-from chaffinch.learners.online import example_order
-from chaffinch.learners.problem import Problem
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order, unweighted
 from chaffinch.scorers import Linear
 from chaffinch.structures import Parts, Shape, require
 
@@ -71,7 +69,7 @@ class Refined:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LatentLearner:
+class _LatentLearner(Learner):
     """What both have in common: small random weights tell hidden kinds apart, and several beginnings are tried."""
 
     epochs: int = knob(20, "passes over the training data", low=1)
@@ -80,24 +78,28 @@ class _LatentLearner:
 
     restarts: int = knob(5, "random beginnings; the one that ends best on the training data is kept", low=1)
 
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Linear:
-        """A scorer trained on the problem: the best of several beginnings."""
-        check(self)
-        best, least, done = None, np.inf, 0
+    def check(self, problem: Problem) -> None:
+        """Examples count alike."""
+        unweighted(self, problem)
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The passes of all beginnings; each makes the best so far."""
+        best: list[tuple[float, Linear]] = []
+        done = 0
         for start in range(self.restarts):
-            scorer = self._started(problem, start)
             loss = np.inf
-            for name, loss, end in self._epochs(problem, scorer):
+            for name, loss, end in self._epochs(problem, self._started(problem, start)):
                 done += 1
-                total = self.restarts * self.epochs
-                if not on_epoch(Progress("epoch", done, total, {name: loss, "restart": float(start + 1)})):
-                    return end() if best is None or loss < least else best
-            if best is None or loss < least:
-                best, least = end(), loss
-            if least == 0:
-                break
-        assert best is not None
-        return best
+
+                def made(loss: float = loss, end: Callable[[], Linear] = end) -> Linear:
+                    return end() if not best or loss < best[0][0] else best[0][1]
+
+                scores = {name: loss, "restart": float(start + 1)}
+                yield Pass(done, scores, made, self.restarts * self.epochs)
+            if not best or loss < best[0][0]:
+                best[:] = [(loss, end())]
+            if best[0][0] == 0:
+                return
 
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
         """Pass by pass from these weights: what is lost and its name, and the scorer as it stands."""
@@ -180,7 +182,11 @@ class LatentLikelihood(_LatentLearner):
                 loss -= value
                 scorer.w *= np.float32(1 - 2 * step * self.c2 / N)
                 scorer.update(x, change, step)
-            yield "objective", loss + self.c2 * float(np.dot(scorer.w, scorer.w)), lambda: scorer
+            yield (
+                "objective",
+                loss + self.c2 * float(np.dot(scorer.w, scorer.w)),
+                lambda: scorer.with_weights(scorer.w),
+            )
 
 
 def observed_likelihood(latent: Latent, potentials: Parts, y: Any) -> tuple[float, Parts]:

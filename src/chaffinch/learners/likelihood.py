@@ -1,198 +1,216 @@
-"""Learners of the chain likelihood: dual coordinate ascent, stochastic gradient descent, L-BFGS and OWL-QN.
+"""Learners of the penalised likelihood: dual coordinate ascent, stochastic gradient descent, L-BFGS and OWL-QN.
 
     f(w) = sum_n k_n (log Z(x_n) - s(x_n, y_n))  +  c1 |w|_1  +  c2 |w|^2
 
-A learner goes over a problem pass by pass and yields what each pass met; ``w`` is at every yield what a model
-could be made of. Whoever iterates decides when to stop early.
+With a cost of the problem's, Z sums exp(s + cost): the softmax margin. On chains all of them run in the core; the
+loops here are over the protocols, for any structure that can be summed over.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
-
-SDCA_STATE = ("nodes", "pairs", "change", "loss", "smaller", "order", "counts", "mean")
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.structures import Parts
 
 # The first step size of SGD that suits features which are on or off, up to so many a token; with more, it is smaller.
 RATE = 0.2
 FEATURES_AT_RATE = 40
-LEAST_RATE = 0.001
-CALIBRATION_PASSES = 3
 
-# Dual ascent is far off where its gap is this many times its tolerance.
+# Dual ascent is far off if its gap is this many times its tolerance.
 FAR = 5
+FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
 # The duals of all sentences may take this much memory; beyond it dual coordinate ascent is not chosen.
 MOST_DUAL_BYTES = 2 << 30
 
 
-@dataclass(frozen=True)
-class Pass:
-    """One pass over the training data.
+@dataclass(frozen=True, kw_only=True)
+class LikelihoodLearner(Learner):
+    """What they have in common. A recipe with a penalty of its own sets c1 and c2 to it."""
 
-    objective: f as met on the way (online) or at the end of the pass (batch)
-    gap:       the learner's own measure of how far it is from the optimum, as a share of f; None: unknown
-    """
+    c2: float = 1.0
 
-    number: int
-    objective: float
-    gap: float | None = None
-
-
-class Journal(Protocol):
-    """Where a learner notes after each pass what it needs to go on from there."""
-
-    def load(self) -> Mapping[str, NDArray[Any]] | None:
-        """What was saved last, if anything was."""
-        ...
-
-    def save(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take the place of what was saved before."""
-        ...
+    def check(self, problem: Problem) -> None:
+        """Refuse structures that cannot be summed over."""
+        if not hasattr(problem.structure, "logsum_given"):
+            requires(self, "logsum", problem, ("Perceptron", "Mira", "FrankWolfe"))
 
 
-class LikelihoodLearner(Protocol):
-    """What the learners below have in common."""
+@dataclass(frozen=True, kw_only=True)
+class Sdca(LikelihoodLearner):
+    """Dual coordinate ascent: one example's marginals at a time, steps in closed form, no rate to choose.
 
-    def passes(
-        self,
-        problem: CrfProblem,
-        w: NDArray[np.float32],
-        seed: int,
-        threads: int,
-        journal: Journal | None = None,
-    ) -> Iterator[Pass]:
-        """Move ``w`` in place, a pass at a time; with a journal that holds a state, go on from that."""
-        ...
-
-
-@dataclass(frozen=True)
-class Sdca:
-    """Dual coordinate ascent: one sentence's marginals at a time, steps in closed form, no rate to choose.
+        w    = -(1 / 2 c2) sum_n k_n F_n(m_n - gold_n)           m_n: marginals, gold at first
+        d    = p - m_n,   m_n += g d,   w -= (g k_n / 2 c2) F_n d        p: marginals under w
+        g    = K / (K + k_n |F_n d|^2 / 2 c2)                    K: how far p and m_n are apart, both ways
 
     Stops when its gap, which halves with each pass and is some five times the true one, is below ``tolerance``.
-    A small c2 makes it slow: where it is still far off after its last pass, ``finish`` goes on from there.
-    still: tokens whose marginals change by less are left alone.
+    A small c2 makes it slow: if it is still far off after its last pass, ``finish`` goes on from there.
+
+    Shalev-Shwartz and Zhang 2013; Le Priol et al. 2018.
     """
 
-    c2: float = 1.0
-    passes_at_most: int = 20
-    tolerance: float = 0.02
-    still: float = 0.001
+    epochs: int = knob(20, "passes over the training data at most", low=1)
+    tolerance: float = knob(0.02, "stop when the estimated gap is below this share of the objective", low=0.0)
+    still: float = knob(0.001, "tokens whose marginals change by less are left alone", low=0.0)
     finish: "Lbfgs | None" = None
 
-    def passes(
-        self,
-        problem: CrfProblem,
-        w: NDArray[np.float32],
-        seed: int,
-        threads: int,
-        journal: Journal | None = None,
-    ) -> Iterator[Pass]:
-        """``w`` must be zero: the duals start at the gold labels."""
-        still = self.still * min(1.0, self.c2)
-        learner = CrfSdca(problem, self.c2, still=still, skip_quiet=True, seed=seed)
-        done, gap = 0, np.inf
-        if (saved := _saved(journal, w)) is not None:
-            done = int(saved["done"][0])
-            if "nodes" in saved:
-                nodes, pairs, change, loss, smaller, order, counts, mean = (saved[k] for k in SDCA_STATE)
-                learner.restore(nodes, pairs, change, loss, smaller, order, counts, float(mean[0]))
-        for number in range(done + 1, self.passes_at_most + 1):
-            met = learner.run(w)
-            if journal is not None:
-                nodes, pairs, change, loss, smaller, order, counts, average = learner.state()
-                state = (nodes, pairs, change, loss, smaller, order, counts, np.array([average]))
-                noted: dict[str, NDArray[Any]] = dict(zip(SDCA_STATE, state, strict=True))
-                journal.save({"w": w, "done": np.array([number]), **noted})
-            done, gap = number, met.gap
-            yield Pass(number, met.loss + met.penalty, gap)
+    def check(self, problem: Problem) -> None:
+        """Its duals start at the gold answers, which stand for weights of zero."""
+        super().check(problem)
+        if self.c2 <= 0 or np.any(problem.scorer.w):
+            raise ConfigError("Sdca needs c2 > 0 and starts from weights of zero; use Sgd or Lbfgs")
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Over the protocols; ``finish`` is not run, for a pass here may be repeated as often as is needed."""
+        structure, k = problem.structure, problem.weights()
+        scorer = problem.scorer.with_weights(problem.scorer.w)
+        N = len(problem.examples)
+        gold = [structure.parts(scorer.shape(x), y) for x, y in problem.examples]
+        duals = [parts * 1.0 for parts in gold]
+        met = np.zeros(N, bool)
+        losses, apart = np.zeros(N), np.zeros(N)
+        for number in range(1, self.epochs + 1):
+            for n in example_order(N, problem.seed, number).tolist():
+                x, y = problem.examples[n]
+                potentials = scorer.potentials(x)
+                log_z, p = summed(problem, potentials, y)
+                losses[n] = k[n] * (log_z - potentials.dot(gold[n]))
+                d = p - duals[n]
+                first = next(iter(p))
+                K = float(np.sum(d[first] * (_log(p[first]) - _log(duals[n][first]))))
+                apart[n] = max(0.0, K * k[n])
+                if not K > 0:
+                    continue
+                g = K / (K + k[n] * scorer.sq_norm(x, d) / (2 * self.c2)) if met[n] else FIRST_MOVE
+                met[n] = True
+                duals[n] = duals[n] + d * g
+                scorer.update(x, d, -g * k[n] / (2 * self.c2))
+            objective = float(losses.sum()) + self.c2 * float(np.vdot(scorer.w, scorer.w))
+            gap = float(apart.sum()) / 2 / max(objective, 1e-300)
+            yield Pass(number, {"objective": objective, "gap": gap}, lambda: scorer.with_weights(scorer.w))
             if gap < self.tolerance:
                 return
-        if self.finish is not None and gap > FAR * self.tolerance:
-            del learner
-            yield from replace(self.finish, number=done).passes(problem, w, seed, threads, journal)
 
 
-@dataclass(frozen=True)
-class Sgd:
-    """Stochastic gradient descent whose rate falls linearly to zero over ``epochs``."""
+@dataclass(frozen=True, kw_only=True)
+class Sgd(LikelihoodLearner):
+    """Stochastic gradient descent whose rate falls linearly to zero over ``epochs``.
 
-    c2: float = 1.0
-    epochs: int = 5
-    rate: float = RATE
+        w := (1 - 2 eta c2 / N) w - eta k_n F_n(p - gold_n),     eta = rate (1 - t / (epochs N))
 
-    def passes(
-        self,
-        problem: CrfProblem,
-        w: NDArray[np.float32],
-        seed: int,
-        threads: int,
-        journal: Journal | None = None,
-    ) -> Iterator[Pass]:
-        """``w`` may be anything: training goes on from there."""
-        learner = CrfSgd(problem, self.c2, self.rate, self.epochs, seed)
-        done = 0
-        if (saved := _saved(journal, w)) is not None:
-            learner.restore(saved["state"])
-            done = int(saved["done"][0])
-        for number in range(done + 1, self.epochs + 1):
-            loss = learner.run(w, threads)
-            if journal is not None:
-                journal.save({"w": w, "done": np.array([number]), "state": learner.state()})
-            yield Pass(number, loss + self.c2 * float(np.vdot(w, w)))
+    Goes on from any weights.
+    """
+
+    epochs: int = knob(5, "passes over the training data", low=1)
+    rate: float | None = knob(
+        None, "the first step size; auto: 0.2, less if tokens have more than 40 features", low=0.0
+    )
+    calibrate: bool = knob(False, "halve the step size for as long as a sample of sentences fits better")
+
+    @property
+    def rate_or_default(self) -> float:
+        """The first step size."""
+        return RATE if self.rate is None else self.rate
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Over the protocols."""
+        k, N = problem.weights(), len(problem.examples)
+        scorer = problem.scorer.with_weights(problem.scorer.w)
+        for number in range(1, self.epochs + 1):
+            loss = 0.0
+            for t, n in enumerate(example_order(N, problem.seed, number).tolist(), (number - 1) * N):
+                x, y = problem.examples[n]
+                eta = self.rate_or_default * (1 - t / (self.epochs * N))
+                potentials = scorer.potentials(x)
+                gold = problem.structure.parts(potentials.shape, y)
+                log_z, p = summed(problem, potentials, y)
+                loss += k[n] * (log_z - potentials.dot(gold))
+                scorer.w *= np.asarray(1 - 2 * eta * self.c2 / N, scorer.w.dtype)
+                scorer.update(x, gold - p, eta * k[n])
+            objective = loss + self.c2 * float(np.vdot(scorer.w, scorer.w))
+            yield Pass(number, {"objective": objective}, lambda: scorer.with_weights(scorer.w))
 
 
-@dataclass(frozen=True)
-class Lbfgs:
+@dataclass(frozen=True, kw_only=True)
+class PrunedSgd(Sgd):
+    """SGD over lattices of the labels that each token's own features make likely, for hundreds of labels.
+
+    all_pairs: after the first pass features get weights for labels found likely at their tokens, besides the labels
+               that they occur with
+    """
+
+    threshold: float = 0.001
+    most: int = 16
+    all_pairs: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lbfgs(LikelihoodLearner):
     """L-BFGS from a start that SGD made, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
 
     Stops when the relative fall of f over a step is below ``tolerance`` twice running.
     fisher: the Fisher diagonal at w as first curvature, which a start by SGD implies
-    number: of the pass before
     """
 
+    steps: int = knob(500, "steps at most", low=1)
+    tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
     c1: float = 0.0
-    c2: float = 1.0
-    steps_at_most: int = 500
-    tolerance: float = 1e-4
     start: Sgd | None = None
     fisher: bool = False
-    number: int = 0
 
-    def passes(
-        self,
-        problem: CrfProblem,
-        w: NDArray[np.float32],
-        seed: int,
-        threads: int,
-        journal: Journal | None = None,
-    ) -> Iterator[Pass]:
-        """``w`` may be anything: training goes on from there; so it does, with a fresh memory, from a journal."""
-        started = self.number
-        if (saved := _saved(journal, w)) is not None:
-            started = int(saved["done"][0])
-        elif self.start is not None:
-            for met in self.start.passes(problem, w, seed, threads):
-                started = met.number
-                yield met
-        fisher = self.fisher or self.start is not None
-        learner = CrfBatch(problem, self.c1, self.c2, w, fisher=fisher, threads=threads)
-        before, small = learner.value, 0
-        for number in range(started + 1, started + self.steps_at_most + 1):
-            moved = learner.run(w)
-            fall = (before - learner.value) / max(abs(learner.value), 1e-300)
-            before = learner.value
-            if journal is not None:
-                journal.save({"w": w, "done": np.array([number])})
-            yield Pass(number, before, fall)
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Over the protocols: L2 alone."""
+        if self.c1 > 0:
+            raise ConfigError("Lbfgs.c1 needs a structure and a scorer that have OWL-QN in the core")
+        k = problem.weights()
+
+        def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
+            scorer = problem.scorer.with_weights(w)
+            gradient = problem.scorer.with_weights(2 * self.c2 * w)
+            total = self.c2 * float(np.vdot(w, w))
+            for (x, y), weight in zip(problem.examples, k, strict=True):
+                potentials = scorer.potentials(x)
+                gold = problem.structure.parts(potentials.shape, y)
+                log_z, p = summed(problem, potentials, y)
+                total += weight * (log_z - potentials.dot(gold))
+                gradient.update(x, p - gold, weight)
+            g[:] = gradient.w
+            return total
+
+        w = np.array(problem.scorer.w, np.float32)
+        minimiser = _core.Minimiser(value, w)
+        before, small = minimiser.value, 0
+        for number in range(1, self.steps + 1):
+            moved = minimiser.iterate()
+            fall = (before - minimiser.value) / max(abs(minimiser.value), 1e-300)
+            before = minimiser.value
+            minimiser.x(w)
+            yield Pass(
+                number, {"objective": before, "gap": fall}, lambda: problem.scorer.with_weights(w), self.steps
+            )
             small = small + 1 if fall < self.tolerance else 0
             if not moved or small == 2:
                 return
+
+
+def summed(problem: Problem, potentials: Parts, y: Any) -> tuple[float, Parts]:
+    """log Z and the marginals, with the problem's cost added to the potentials; given y, for local models."""
+    if problem.cost is not None:
+        potentials = potentials + problem.cost(potentials.shape, y)
+    given = getattr(problem.structure, "logsum_given", None)
+    found: tuple[float, Parts] = (
+        problem.structure.logsum(potentials) if given is None else given(potentials, y)
+    )
+    return found
 
 
 def suited_rate(features_per_token: float) -> float:
@@ -204,31 +222,5 @@ def suited_rate(features_per_token: float) -> float:
     return RATE * min(1.0, FEATURES_AT_RATE / max(features_per_token, 1.0))
 
 
-def calibrated_rate(problem: CrfProblem, c2: float, rate: float, seed: int) -> float:
-    """The first step size with which a few passes of SGD over a sample of sentences end lowest.
-
-    It is ``rate``, or half of it for as long as halving helps: what is too large for a sample is too large for all,
-    but a sample, met so much less often, would ask for more than all of the sentences can bear.
-    """
-    scratch = np.empty(problem.size, np.float32)
-
-    def reached(size: float) -> float:
-        w = np.zeros(problem.size, np.float32)
-        sgd = CrfSgd(problem, c2, size, CALIBRATION_PASSES, seed)
-        for _ in range(CALIBRATION_PASSES):
-            sgd.run(w)
-        value = CrfObjective(problem, c2, 1)(w, scratch)
-        return value if np.isfinite(value) else np.inf
-
-    best = reached(rate)
-    while rate > LEAST_RATE and (value := reached(rate / 2)) < best:
-        rate, best = rate / 2, value
-    return rate
-
-
-def _saved(journal: Journal | None, w: NDArray[np.float32]) -> Mapping[str, NDArray[Any]] | None:
-    """What a journal holds, its weights put into ``w``."""
-    saved = None if journal is None else journal.load()
-    if saved is not None:
-        w[:] = saved["w"]
-    return saved
+def _log(p: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.log(np.maximum(p.astype(np.float64), math.exp(-60)))

@@ -15,7 +15,7 @@ Taskar, Guestrin and Koller 2003; Tsochantaridis et al. 2005.
 """
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,10 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import check, knob
-from chaffinch.learners.problem import Problem
+from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem, requires, unweighted
 from chaffinch.learners.slack import most_violated_by_slack
-from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.structures import Parts, require
 
 RESCALINGS = ("margin", "slack")
@@ -71,17 +70,8 @@ class Objective:
         return {"primal": float(self.primal), "dual": float(self.dual), "gap": float(self.gap)}
 
 
-@dataclass(frozen=True)
-class MarginPass:
-    """One pass: where it ended (where it was measured), and a scorer made of the weights as they are now."""
-
-    number: int
-    objective: Objective | None
-    scorer: Callable[[], Any]
-
-
 @dataclass(frozen=True, kw_only=True)
-class MarginLearner:
+class MarginLearner(Learner):
     """What the learners of the structured margin have in common."""
 
     C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
@@ -92,32 +82,21 @@ class MarginLearner:
     oracle: ClassVar[str] = "argmax"
     alternatives: ClassVar[tuple[str, ...]] = ()
 
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
-        """A scorer trained on the problem; the problem's own is left as it is."""
-        scorer: Callable[[], Any] = lambda: copy.deepcopy(problem.scorer)  # noqa: E731
-        for met in self.passes(problem):
-            scorer = met.scorer
-            scores = {} if met.objective is None else met.objective.scores()
-            if not on_epoch(Progress("pass", met.number, self.epochs, scores, met.scorer)):
-                break
-        return scorer()
-
-    def passes(self, problem: Problem) -> Iterator[MarginPass]:
-        """Train pass by pass until the gap is closed; whoever iterates may stop earlier."""
-        self.check(problem)
-        for met in self.steps(problem):
-            yield met
-            if met.objective is not None and met.objective.within(self.tolerance):
+    def until_done(self, passes: Iterator[Pass]) -> Iterator[Pass]:
+        """Until the gap is closed."""
+        for one in passes:
+            yield one
+            if "gap" in one.scores and one.scores["gap"] <= self.tolerance * abs(one.scores["primal"]):
                 return
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
-        """The passes of this learner, without a rule to stop."""
-        raise NotImplementedError
+    def told(self, number: int, objective: "Objective | None", scorer: Any) -> Pass:
+        """The record of a pass that ended there, if it was measured."""
+        return Pass(number, {} if objective is None else objective.scores(), scorer, self.epochs)
 
     def check(self, problem: Problem) -> None:
-        """Refuse settings that make no sense, and structures that lack the oracle."""
-        check(self)
-        require(self, self.oracle, problem.structure, self.alternatives)
+        """Refuse structures that lack the oracle, and weights to start from."""
+        requires(self, self.oracle, problem, self.alternatives)
+        unweighted(self, problem)
         w = getattr(problem.scorer, "w", None)
         if w is not None and np.any(w):
             raise ConfigError(f"{type(self).__name__} starts from weights of zero: its dual knows no others")
@@ -128,6 +107,7 @@ class Margin:
 
     def __init__(self, problem: Problem, C: float, rescale: str = "margin") -> None:
         self.problem, self.C, self.slack = problem, C, rescale == "slack"
+        self.structure = problem.costed
         if self.slack:
             require("slack rescaling", "kbest", problem.structure, ("margin rescaling",))
 
@@ -141,7 +121,7 @@ class Margin:
 
     def worst(self, n: int, potentials: Parts) -> tuple[Any, Plane]:
         """The answer whose plane is highest under these potentials, and the plane."""
-        structure, (_, y) = self.problem.structure, self.problem.examples[n]
+        structure, (_, y) = self.structure, self.problem.examples[n]
         if self.slack:
             worst = most_violated_by_slack(structure, potentials, y)
             return worst, self.plane(n, worst)
@@ -151,7 +131,7 @@ class Margin:
 
     def plane(self, n: int, answer: Any, cost: Parts | None = None) -> Plane:
         """The plane of an answer to example n; ``cost`` is what the example's answers cost, where that is known."""
-        structure, (x, y) = self.problem.structure, self.problem.examples[n]
+        structure, (x, y) = self.structure, self.problem.examples[n]
         shape = self.problem.scorer.shape(x)
         found = structure.parts(shape, answer)
         loss = (structure.cost(shape, y) if cost is None else cost).dot(found)

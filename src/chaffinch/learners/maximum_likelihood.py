@@ -1,29 +1,37 @@
-"""Maximum likelihood over the protocols: for structures that can be summed over, by L-BFGS."""
+"""Batch learners over the protocols, by L-BFGS: maximum likelihood, and the least expected loss of lists.
 
+f(w) = loss(w) + l2 / 2 |w - w_0|^2,   w_0 the weights of the problem's own scorer
+"""
+
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from chaffinch.knobs import check, knob
-from chaffinch.learners.lists import ListExamples
-from chaffinch.learners.penalised import minimised
-from chaffinch.learners.problem import Problem
-from chaffinch.progress import Listener, keep_going
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.learners.examples import ListExamples
+from chaffinch.learners.problem import Learner, Pass, Problem, State, requires, unweighted
 from chaffinch.scorers import PartFeatures
-from chaffinch.structures import Parts, require
+from chaffinch.structures import Parts
+
+Loss = Callable[[Any, Any], float]
+"""loss(scorer, gradient): the loss at the scorer's weights; its derivative is added to those of ``gradient``."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaximumLikelihood:
+class MaximumLikelihood(Learner):
     """The conditional likelihood with an L2 penalty, by L-BFGS.
 
-        f(w)  = sum_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w - w_0|^2 / 2
-        f'(w) = sum_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 (w - w_0)
+        f(w)  = sum_n k_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w - w_0|^2 / 2
+        f'(w) = sum_n k_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 (w - w_0)
 
     w_0 are the weights to start from: what is known beforehand is not forgotten for want of examples.
-    Needs a SumOracle. An example may weigh more than another: give it more than once.
+    Needs a SumOracle.
 
     >>> from chaffinch.scorers import Example, Layout, Linear
     >>> from chaffinch.structures import Choice
@@ -38,31 +46,117 @@ class MaximumLikelihood:
     steps: int = knob(100, "most steps", low=1)
     tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
 
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
-        """A scorer at the optimum; the problem's own weights are where it starts."""
-        check(self)
-        require(self, "logsum", problem.structure, ("Perceptron", "Mira"))
-        summed = _lists if isinstance(problem.examples, ListExamples) else _examples
-        loss = partial(summed, problem)
-        return minimised(problem, loss, on_epoch, l2=self.l2, steps=self.steps, tolerance=self.tolerance)
+    def check(self, problem: Problem) -> None:
+        """Refuse structures that cannot be summed over."""
+        requires(self, "logsum", problem, ("Perceptron", "Mira"))
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Step by step, example by example."""
+        return minimising(self, problem, partial(_examples, problem))
+
+
+def likelihood_of_lists(
+    learner: MaximumLikelihood, problem: Problem, _threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """The steps if all examples are lists of candidates end to end: one softmax over each, all at once."""
+    return minimising(learner, problem, partial(_lists, problem))
+
+
+def fits_lists(_learner: Any, problem: Problem) -> bool:
+    """Lists of candidates that count alike."""
+    return isinstance(problem.examples, ListExamples) and problem.weight is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedLoss(Learner):
+    """The loss to be expected of a candidate drawn by its probability, with an L2 penalty.
+
+        R(w)  = sum_n E_n[loss] + l2 |w - w_0|^2 / 2,   p_n(y) = exp(w.f(y)) / Z_n
+        R'(w) = sum_n sum_y p_n(y) (loss(y) - E_n[loss]) f(y) + l2 (w - w_0)
+
+    The likelihood spends itself on the best of each list, which is often far from what can be told apart; this
+    counts what every candidate costs. Not convex: it starts from the problem's weights w_0.
+    Smith and Eisner 2006, "Minimum risk annealing for training log-linear models".
+    """
+
+    l2: float = knob(0.01, "L2 penalty", low=0.0)
+    steps: int = knob(200, "most steps", low=1)
+    tolerance: float = knob(1e-6, "stop when two steps running lower the value by a smaller share", low=0.0)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse what is no list."""
+        unweighted(self, problem)
+        if not isinstance(problem.examples, ListExamples):
+            raise ConfigError("the expected loss is one of lists of candidates")
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Step by step."""
+        examples = problem.examples
+        every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
+
+        def loss(scorer: Any, gradient: Any) -> float:
+            risk, slope = expected_loss(scorer.potentials(every)["choice"], examples)
+            gradient.update(every, Parts(choice=slope))
+            return risk
+
+        return minimising(self, problem, loss)
+
+
+def expected_loss(scores: NDArray[np.floating], examples: ListExamples) -> tuple[float, NDArray[np.float64]]:
+    """The sum of the lists' expected losses, and its derivative by the candidates' scores."""
+    starts, sizes = examples.lists[:-1], np.diff(examples.lists)
+    p = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)).astype(np.float64)
+    p /= np.repeat(np.add.reduceat(p, starts), sizes)
+    risk = np.add.reduceat(p * examples.losses, starts)
+    return float(risk.sum()), p * (examples.losses - np.repeat(risk, sizes))
+
+
+def minimising(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss: Loss) -> Iterator[Pass]:
+    """Steps of L-BFGS; the last is the second running that lowers the value by a share below the tolerance."""
+    w = problem.scorer.w.astype(np.float32)
+    known, l2 = w.astype(np.float64), learner.l2
+
+    def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
+        scorer = problem.scorer.with_weights(w)
+        off = w.astype(np.float64) - known
+        gradient = scorer.with_weights(l2 * off)
+        found = loss(scorer, gradient)
+        g[:] = gradient.w
+        return found + 0.5 * l2 * float(np.dot(off, off))
+
+    minimiser = _core.Minimiser(value, w)
+
+    def scorer() -> Any:
+        found = np.empty_like(w)
+        minimiser.x(found)
+        return problem.scorer.with_weights(found)
+
+    before, small = minimiser.value, 0
+    for step in range(1, learner.steps + 1):
+        moved = minimiser.iterate()
+        fall = (before - minimiser.value) / max(abs(minimiser.value), 1e-300)
+        before = minimiser.value
+        small = small + 1 if fall < learner.tolerance else 0
+        yield Pass(step, {"objective": before}, scorer, learner.steps)
+        if not moved or small == 2:
+            return
 
 
 def _examples(problem: Problem, scorer: Any, gradient: Any) -> float:
     """The loss of all examples, its gradient added to the weights of ``gradient``."""
     structure, value = problem.structure, 0.0
-    for x, y in problem.examples:
+    for (x, y), weight in zip(problem.examples, problem.weights(), strict=True):
         potentials = scorer.potentials(x)
         gold = structure.parts(scorer.shape(x), y)
         log_z, marginals = structure.logsum(potentials)
-        value += log_z - potentials.dot(gold)
-        gradient.update(x, marginals - gold)
+        value += weight * (log_z - potentials.dot(gold))
+        gradient.update(x, marginals - gold, weight)
     return value
 
 
 def _lists(problem: Problem, scorer: Any, gradient: Any) -> float:
-    """The same where all examples are lists of candidates end to end: one softmax over each."""
+    """The same if all examples are lists of candidates end to end."""
     examples = problem.examples
-    assert isinstance(examples, ListExamples)
     every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
     starts, sizes, best = examples.lists[:-1], np.diff(examples.lists), examples.best
     scores = scorer.potentials(every)["choice"]

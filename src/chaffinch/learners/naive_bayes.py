@@ -8,13 +8,15 @@ from numpy.typing import NDArray
 from chaffinch._core import count_by_label
 from chaffinch.errors import DataError
 from chaffinch.knobs import knob
-from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
+from chaffinch.learners.choice import ChoiceWeights, importance, padded
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.problem import CountLearner, Problem
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultinomialNaiveBayes:
+class MultinomialNaiveBayes(CountLearner):
     """log p(y) + sum_f x_f log p(f|y),   p(f|y) = (alpha + n_fy) / sum over f' of the same.
 
     n_fy is the sum of feature f over documents labelled y.
@@ -22,10 +24,13 @@ class MultinomialNaiveBayes:
 
     alpha: float = knob(0.1, "added to every count", low=1e-9)
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+    def check(self, problem: Problem) -> None:
+        """One label for each document, or soft targets."""
+        if problem.examples.soft is None:
+            problem.examples.one_label_each("naive Bayes")
+
+    def counted(self, problem: Problem) -> ChoiceWeights:
         """The weights from one pass of counting."""
-        if problem.soft is None:
-            problem.one_label_each("naive Bayes")
         return self.weights(label_counts(problem), label_masses(problem))
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
@@ -34,11 +39,11 @@ class MultinomialNaiveBayes:
         logs = np.log(smooth) - np.log(smooth.sum(axis=0))
         with np.errstate(divide="ignore"):
             prior = np.maximum(np.log(masses) - np.log(masses.sum()), -700.0)
-        return ChoiceWeights(_stacked(logs, prior), "counts")
+        return ChoiceWeights(_stacked(logs, prior), "counts", counts=(counts, masses))
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComplementNaiveBayes:
+class ComplementNaiveBayes(CountLearner):
     """- sum_f x_f log p(f|not y), from the counts of all other labels.
 
     Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better where labels differ in size.
@@ -47,10 +52,13 @@ class ComplementNaiveBayes:
     alpha: float = knob(0.1, "added to every count", low=1e-9)
     normalised: bool = knob(False, "divide each label's weights by their sum")
 
-    def fit(self, problem: ChoiceProblem) -> ChoiceWeights:
+    def check(self, problem: Problem) -> None:
+        """One label for each document, or soft targets."""
+        if problem.examples.soft is None:
+            problem.examples.one_label_each("naive Bayes")
+
+    def counted(self, problem: Problem) -> ChoiceWeights:
         """The weights from one pass of counting."""
-        if problem.soft is None:
-            problem.one_label_each("naive Bayes")
         return self.weights(label_counts(problem), label_masses(problem))
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
@@ -59,36 +67,38 @@ class ComplementNaiveBayes:
         logs = np.log(others.sum(axis=0)) - np.log(others)
         if self.normalised:
             logs = logs / logs.sum(axis=0)
-        return ChoiceWeights(_stacked(logs, np.zeros(len(masses))), "counts")
+        return ChoiceWeights(_stacked(logs, np.zeros(len(masses))), "counts", counts=(counts, masses))
 
 
-def label_counts(problem: ChoiceProblem) -> Matrix:
+def label_counts(problem: Problem) -> Matrix:
     """n_fy: the sum of each feature over each label's documents, each document times its importance [F, Y]."""
-    values = problem.weights()
+    data: DocumentExamples = problem.examples
+    values = data.weights()
     if len(values) and values.min() < 0:
         raise DataError(
             "Negative values in data passed to naive Bayes: it counts, and counts are not negative"
         )
-    weighted = values * np.repeat(problem.importance, np.diff(problem.ptr))
-    out = np.zeros((problem.F, problem.Y))
-    if problem.soft is None:
-        count_by_label(problem.ptr, problem.ids, weighted, problem.label_ptr, problem.labels, out)
+    weighted = values * np.repeat(importance(problem), np.diff(data.ptr))
+    out = np.zeros((data.F, data.Y))
+    if data.soft is None:
+        count_by_label(data.ptr, data.ids, weighted, data.label_ptr, data.labels, out)
         return out
-    for y in range(problem.Y):
-        share = weighted * np.repeat(problem.soft[:, y], np.diff(problem.ptr))
-        out[:, y] = np.bincount(problem.ids, weights=share, minlength=problem.F)
+    for y in range(data.Y):
+        share = weighted * np.repeat(data.soft[:, y], np.diff(data.ptr))
+        out[:, y] = np.bincount(data.ids, weights=share, minlength=data.F)
     return out
 
 
-def label_masses(problem: ChoiceProblem) -> Matrix:
+def label_masses(problem: Problem) -> Matrix:
     """The sum of the importance of each label's documents: float64 [Y]."""
-    return np.asarray(problem.importance.astype(np.float64) @ problem.targets().astype(np.float64))
+    targets = problem.examples.targets().astype(np.float64)
+    return np.asarray(importance(problem).astype(np.float64) @ targets)
 
 
 def _stacked(logs: Matrix, prior: Matrix) -> NDArray[np.float32]:
     """Weights of features and of the intercept as one padded table."""
     F, Y = logs.shape
-    w = np.zeros((F + 1, -(-Y // 8) * 8), dtype=np.float32)
+    w = np.zeros((F + 1, padded(Y)), dtype=np.float32)
     w[:F, :Y] = logs
     w[F, :Y] = prior
     return w

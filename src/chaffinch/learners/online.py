@@ -1,8 +1,4 @@
-"""The online loop: one example at a time, an answer is found, and a rule moves the weights where it was wrong.
-
-``epochs`` runs the loop over the protocols for any structure and scorer. Where a pair of structure and rule has a
-fused epoch in the core (FUSED), that runs instead; it is an optimisation, never a second definition.
-"""
+"""Online learners: one example at a time, an answer is found, and a rule moves the weights if it was wrong."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,15 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from chaffinch import _core
-from chaffinch.errors import ConfigError
-from chaffinch.knobs import check, knob
-from chaffinch.learners.problem import Problem, SentenceExamples
-from chaffinch.learners.tree_trainer import fits as fits_trees
-from chaffinch.learners.tree_trainer import trained_passes, tree_trainer
-from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Chain, Parts, Scorer, Tree, require
+from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.structures import Parts, Scorer
+
+TURNS = 50
+STILL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -29,17 +22,11 @@ class Mistake:
     cost: float
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """One pass over the examples: how many were wrong, and a scorer made of the weights as they are now."""
-
-    number: int
-    wrong: int
-    scorer: Callable[[], Any]
+Move = Callable[[Any, Any, list[Mistake], float], None]
 
 
 @dataclass(frozen=True, kw_only=True)
-class OnlineLearner:
+class OnlineLearner(Learner):
     """What the rules have in common: epochs in an order that depends on the seed, and averaging."""
 
     epochs: int = knob(10, "passes over the training data", low=1)
@@ -58,60 +45,47 @@ class OnlineLearner:
         """How many answers it looks at for each example."""
         return 1
 
-    def fit(self, problem: Problem, on_epoch: Listener = keep_going) -> Any:
-        """A scorer trained on the problem; the problem's own is left as it is."""
-        scorer = problem.scorer
-        for epoch in epochs(self, problem):
-            scorer = epoch.scorer
-            wrong = epoch.wrong / max(1, len(problem.examples))
-            if not on_epoch(Progress("epoch", epoch.number, self.epochs, {"wrong": wrong})):
-                break
-        return scorer()
+    def check(self, problem: Problem) -> None:
+        """Refuse structures without the oracle."""
+        requires(self, "kbest" if self.answers() > 1 else "argmax", problem)
 
-    def move(self, scorer: Scorer[Any], x: Any, mistakes: list[Mistake]) -> None:
-        """Move the weights on the mistakes made on x."""
-        raise ConfigError(f"{type(self).__name__} has no generic step; it learns linear chains only")
+    def mover(self, scorer: Any) -> Move:
+        """What moves the weights of this scorer: the rule, unless it keeps something between steps."""
+        return self.move
 
+    def move(self, scorer: Scorer[Any], x: Any, mistakes: list[Mistake], weight: float = 1.0) -> None:
+        """Move the weights on the mistakes made on x, which counts ``weight`` times."""
+        raise NotImplementedError
 
-def epochs(learner: OnlineLearner, problem: Problem, *, fused: bool = True) -> Iterator[Epoch]:
-    """Train epoch by epoch; whoever iterates decides when to stop."""
-    check(learner)
-    require(learner, "kbest" if learner.answers() > 1 else "argmax", problem.structure)
-    made = FUSED.get((type(problem.structure), learner.rule)) if fused else None
-    if made is not None and made.fits(problem):
-        return made.epochs(learner, problem)
-    return _generic(learner, problem)
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The loop over the protocols; ``total`` is the sum of w over the steps up to ``summed``."""
+        structure, weight = problem.costed, problem.weights()
+        scorer = problem.scorer.with_weights(problem.scorer.w)
+        move = self.mover(scorer)
+        total = np.zeros(scorer.w.shape, np.float64)
+        steps = summed = 0
 
+        def averaged() -> Any:
+            if not (self.average and steps):
+                return scorer.with_weights(scorer.w)
+            return scorer.with_weights((total + (steps - summed) * scorer.w.astype(np.float64)) / steps)
 
-def example_order(n: int, seed: int, epoch: int) -> Any:
-    """The order of n examples in an epoch, counted from 1: int64 [n]."""
-    return _core.permutation(n, (seed << 20) + epoch)
+        for number in range(1, self.epochs + 1):
+            wrong = 0
+            for n in example_order(len(problem.examples), self.seed, number).tolist():
+                x, y = problem.examples[n]
+                mistakes = found_mistakes(self, structure, scorer, x, y)
+                if mistakes:
+                    wrong += 1
+                    total += (steps - summed) * scorer.w.astype(np.float64)
+                    summed = steps
+                    move(scorer, x, mistakes, weight[n])
+                steps += 1
+            yield self.told(problem, number, wrong, averaged)
 
-
-def _generic(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
-    """The loop, over the protocols alone; ``total`` is the sum of w over the steps up to ``summed``."""
-    structure = problem.structure
-    scorer = problem.scorer.with_weights(problem.scorer.w)
-    total = np.zeros(scorer.w.shape, np.float64)
-    steps = summed = 0
-
-    def averaged() -> Any:
-        if not (learner.average and steps):
-            return scorer.with_weights(scorer.w)
-        return scorer.with_weights((total + (steps - summed) * scorer.w.astype(np.float64)) / steps)
-
-    for number in range(1, learner.epochs + 1):
-        wrong = 0
-        for n in example_order(len(problem.examples), learner.seed, number).tolist():
-            x, y = problem.examples[n]
-            mistakes = found_mistakes(learner, structure, scorer, x, y)
-            if mistakes:
-                wrong += 1
-                total += (steps - summed) * scorer.w.astype(np.float64)
-                summed = steps
-                learner.move(scorer, x, mistakes)
-            steps += 1
-        yield Epoch(number, wrong, averaged)
+    def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
+        """The record of an epoch with so many wrong answers."""
+        return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 
 
 def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, y: Any) -> list[Mistake]:
@@ -133,77 +107,146 @@ def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, 
     return mistakes
 
 
-class FusedChain:
-    """A linear chain of the first order, in the core."""
+@dataclass(frozen=True, kw_only=True)
+class Perceptron(OnlineLearner):
+    """The structured perceptron.
 
-    @staticmethod
-    def fits(problem: Problem) -> bool:
-        """Linear weights that start at zero, examples that lie end to end."""
-        return (
-            isinstance(problem.examples, SentenceExamples)
-            and isinstance(problem.scorer, Linear)
-            and problem.structure.order == 1
-            and not problem.scorer.w.any()
-        )
+        y_hat = argmax w.f(x, y)
+        w    += f(x, y) - f(x, y_hat)
 
-    @staticmethod
-    def epochs(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
-        """As the generic loop."""
-        data, chain, layout = problem.examples, problem.structure, problem.scorer.layout
-        assert isinstance(data, SentenceExamples)
-        trainer = _core.ChainTrainer(
-            data.sentences,
-            data.ptr,
-            data.ids,
-            data.y,
-            **chain_places(chain, layout),
-            rule=learner.rule,
-            amount=learner.amount(),
-            k=learner.answers(),
-        )
-        for number in range(1, learner.epochs + 1):
-            _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
-            yield Epoch(number, wrong, lambda: Linear(layout, trainer.weights(learner.average)))
+    Collins 2002, "Discriminative training methods for hidden Markov models". Needs a MaxOracle.
+
+    >>> import numpy as np
+    >>> from chaffinch.scorers import Example, Layout, Linear
+    >>> from chaffinch.structures import Choice
+    >>> x = [Example(np.array([0, 1]), np.array([f], np.int32)) for f in (0, 1)]
+    >>> problem = Problem(Choice(2), Linear(Layout.choice(F=2, Y=2)), [(x[0], 1), (x[1], 0)])
+    >>> scorer = Perceptron(epochs=3, average=False).fit(problem)
+    >>> [Choice(2).argmax(scorer.potentials(example)) for example in x]
+    [1, 0]
+    """
+
+    rule = "perceptron"
+
+    def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake], weight: float = 1.0) -> None:
+        """One step of length 1 on the first mistake."""
+        scorer.update(x, mistakes[0].delta, weight)
 
 
-def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:
-    """Where the weights of a chain lie and what it forbids, as the core's learners are told."""
-    masks = {"transitions": chain.transitions, "start_allowed": chain.start, "end_allowed": chain.end}
-    return {
-        "F": layout["unary"].rows,
-        "Y": chain.Y,
-        **{name: layout[name].offset for name in ("pair", "start", "end")},
-        "cells": layout.size,
-        **{
-            name: None if mask is None else np.ascontiguousarray(mask, np.uint8)
-            for name, mask in masks.items()
-        },
-    }
+@dataclass(frozen=True, kw_only=True)
+class MarginPerceptron(OnlineLearner):
+    """The perceptron with margin: an answer that wins by too little is a mistake as well.
+
+        y_hat = argmax w.f(x, y') + margin cost(y, y')
+        w    += f(x, y) - f(x, y_hat)
+
+    Krauth and Mezard 1987, "Learning algorithms with optimal stability in neural networks". The step is 1 / margin and
+    the cost counts once, which gives the same answers by smaller weights. Needs a MaxOracle.
+    """
+
+    margin: float = knob(100.0, "how far y is to be ahead, for each unit of cost", low=1e-6)
+
+    rule = "margin-perceptron"
+    augmented = True
+
+    def amount(self) -> float:
+        """The step."""
+        return 1 / self.margin
+
+    def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake], weight: float = 1.0) -> None:
+        """One step on the first mistake."""
+        scorer.update(x, mistakes[0].delta, self.amount() * weight)
 
 
-class FusedTree:
-    """Trees over span features, in the core."""
+@dataclass(frozen=True, kw_only=True)
+class PassiveAggressive(OnlineLearner):
+    """Passive-aggressive updates of the kind PA-I, on the answer that was found.
 
-    @staticmethod
-    def fits(problem: Problem) -> bool:
-        """Linear weights that start at zero, examples that lie end to end."""
-        return fits_trees(problem)
+        d   = f(x, y) - f(x, y_hat)
+        tau = min(C, max(0, cost(y, y_hat) - w.d) / |d|^2)
+        w  += tau d
 
-    @staticmethod
-    def epochs(learner: OnlineLearner, problem: Problem) -> Iterator[Epoch]:
-        """As the generic loop."""
-        rule = {"rate": learner.amount(), "start": 1.0, "dropout": 0.0, "seed": learner.seed}
-        trainer = tree_trainer(problem, loss=learner.rule, adaptive=False, **rule)
-        orders = (
-            example_order(len(problem.examples), learner.seed, number)
-            for number in range(1, learner.epochs + 1)
-        )
-        for number, (wrong, made) in enumerate(trained_passes(problem, trainer, learner.average, orders), 1):
-            yield Epoch(number, wrong, made)
+    Crammer et al. 2006, "Online passive-aggressive algorithms". Needs a MaxOracle.
+    """
+
+    C: float = knob(1.0, "largest step taken on one example", low=0.0)
+
+    rule = "pa"
+
+    def amount(self) -> float:
+        """C."""
+        return self.C
+
+    def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake], weight: float = 1.0) -> None:
+        """Hildreth's turns: each multiplier in [0, C] is set right for the others, until none moves."""
+        lengths = [scorer.sq_norm(x, m.delta) for m in mistakes]
+        tau = [0.0] * len(mistakes)
+        for _ in range(TURNS if len(mistakes) > 1 else 1):
+            moved = 0.0
+            for i, m in enumerate(mistakes):
+                if lengths[i] == 0:
+                    continue
+                missing = m.cost - scorer.potentials(x).dot(m.delta)
+                then = float(np.clip(tau[i] + missing / lengths[i], 0.0, self.C * weight))
+                if then != tau[i]:
+                    scorer.update(x, m.delta, then - tau[i])
+                moved += abs(then - tau[i])
+                tau[i] = then
+            if moved <= STILL:
+                return
 
 
-# By structure and rule.
-FUSED: dict[tuple[type, str], Any] = {
-    **{(Chain, rule): FusedChain for rule in ("perceptron", "margin-perceptron", "pa", "mira", "arow")},
-    (Tree, "perceptron"): FusedTree,
-}
+@dataclass(frozen=True, kw_only=True)
+class Mira(PassiveAggressive):
+    """MIRA: the same on the k answers of the highest score plus cost, each kept below y by its cost.
+
+    Crammer and Singer 2003; k-best: McDonald, Crammer and Pereira 2005. Needs a KBestOracle if k > 1.
+    """
+
+    C: float = knob(0.1, "largest step taken on one answer", low=0.0)
+    k: int = knob(1, "answers considered at a time", low=1)
+
+    rule = "mira"
+    augmented = True
+
+    def answers(self) -> int:
+        """k."""
+        return self.k
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arow(OnlineLearner):
+    """Adaptive regularisation of weights, with a variance sigma_c for each weight, at first 1.
+
+        d     = f(x, y) - f(x, y_hat),   y_hat = argmax score + cost
+        beta  = 1 / (sum_c sigma_c d_c^2 + r),   alpha = beta max(0, cost(y, y_hat) - w.d)
+        w_c  += alpha sigma_c d_c,   sigma_c -= beta (sigma_c d_c)^2
+
+    Crammer, Kulesza and Dredze 2009. Needs a MaxOracle, and a scorer with one vector of weights.
+    """
+
+    r: float = knob(1.0, "how slowly variances fall", low=0.0)
+    average: bool = knob(False, "return the mean of w over all steps")
+
+    rule = "arow"
+    augmented = True
+
+    def amount(self) -> float:
+        """r."""
+        return self.r
+
+    def mover(self, scorer: Any) -> Move:
+        """The rule with the variances of one training."""
+        sigma = np.ones(scorer.w.shape)
+
+        def move(scorer: Any, x: Any, mistakes: list[Mistake], weight: float = 1.0) -> None:
+            step = scorer.with_weights(np.zeros_like(scorer.w))
+            step.update(x, mistakes[0].delta)
+            d = step.w.astype(np.float64)
+            missing = mistakes[0].cost - float(scorer.w.astype(np.float64) @ d)
+            if missing > 0:
+                beta = weight / (float(sigma @ (d * d)) + self.r)
+                scorer.w += (beta * missing * sigma * d).astype(scorer.w.dtype)
+                sigma[:] -= beta * (sigma * d) ** 2
+
+        return move

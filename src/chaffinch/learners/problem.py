@@ -1,79 +1,136 @@
-"""A problem: what a learner is given. Examples, the structure of their answers, and a scorer to move."""
+"""What a learner is given (a problem) and what it gives (passes): one protocol for all of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.learners.lists import ListExamples
-from chaffinch.learners.tree_examples import TreeExamples
-from chaffinch.scorers import Dense, Example
-from chaffinch.scorers.monomials import Monomials
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import check
+from chaffinch.learners.costs import Cost, Costed
+from chaffinch.progress import Listener, keep_going
+from chaffinch.structures import require
+
+State = Mapping[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """structure: which answers exist; scorer: weights to start from; examples: pairs of x and gold y."""
+    """Examples, the structure of their answers, and a scorer to move.
+
+    structure: which answers exist
+    scorer:    weights to start from; training leaves it as it is
+    examples:  a sequence of pairs of x and gold y
+    weight:    float [N], how much each example counts; None: all alike
+    cost:      what wrong answers cost, as parts by shape and gold y; None: the structure's own loss
+    seed:      decides the order of examples for learners that have no seed of their own
+    """
 
     structure: Any
     scorer: Any
-    examples: "Sequence[tuple[Any, Any]] | SentenceExamples | DenseExamples | ListExamples | TreeExamples"
+    examples: Any
+    weight: NDArray[Any] | None = None
+    cost: Cost | None = None
+    seed: int = 0
+
+    @property
+    def costed(self) -> Any:
+        """The structure, with the problem's cost in the place of its own if there is one."""
+        return self.structure if self.cost is None else Costed(self.structure, self.cost)
+
+    def weights(self, N: int | None = None) -> list[float]:
+        """How much each example counts."""
+        return (
+            [1.0] * (len(self.examples) if N is None else N) if self.weight is None else self.weight.tolist()
+        )
 
 
 @dataclass(frozen=True)
-class SentenceExamples:
-    """Sentences whose features and labels lie end to end, as examples.
+class Pass:
+    """One pass over the examples.
 
-    sentences: int64 [N+1], bounds in tokens   ptr: int64 [T+1]   ids: int32 [nnz]   y: int32 [T]
+    number: counted from 1
+    scores: what the learner can say of the pass, such as its objective
+    model:  makes what has been learnt so far; later passes leave it alone. None: nothing yet that could be judged
+    total:  how many passes there will be at most, if that is known
+    state:  makes what a checkpoint keeps to go on from here, nothing if it is too early; None: the learner cannot go on
+    finish: does what is left to do if training ends with this pass. Its argument is what an earlier pass made, if that
+            is to be kept instead; it returns what was learnt and further scores of the pass. None: nothing is left
     """
 
-    sentences: NDArray[np.int64]
-    ptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    y: NDArray[np.int32]
-
-    def __len__(self) -> int:
-        return len(self.sentences) - 1
-
-    def __getitem__(self, n: int) -> tuple[Example, NDArray[np.int32]]:
-        if not 0 <= n < len(self):
-            raise IndexError(n)
-        a, b = int(self.sentences[n]), int(self.sentences[n + 1])
-        ptr = self.ptr[a : b + 1]
-        return Example(ptr - ptr[0], self.ids[ptr[0] : ptr[-1]]), self.y[a:b]
-
-    def __iter__(self) -> Iterator[tuple[Example, NDArray[np.int32]]]:
-        return (self[n] for n in range(len(self)))
+    number: int
+    scores: Mapping[str, float]
+    model: Callable[[], Any] | None
+    total: int | None = None
+    state: Callable[[], State] | None = field(default=None, repr=False)
+    finish: Callable[[Any], tuple[Any, Mapping[str, float]]] | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
-class DenseExamples:
-    """Sentences whose positions are rows of numbers, end to end, as examples.
+class Learner:
+    """A frozen dataclass of knobs: the config is the learner.
 
-    sentences: int64 [N+1], bounds in positions   rows: float32 [T, D]   y: int32 [T]
+    ``generic`` is its loop over the protocols, for any structure that has the oracle and any scorer. If the table
+    FUSED has a native epoch for the structure, the scorer and the learner, ``passes`` runs that instead: an
+    optimisation, never a second definition.
     """
 
-    sentences: NDArray[np.int64]
-    rows: NDArray[np.float32]
-    y: NDArray[np.int32]
+    def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
+        """Train pass by pass; whoever iterates decides when to stop. ``state`` is what a pass before made."""
+        from chaffinch.learners.fused import native
 
-    def __len__(self) -> int:
-        return len(self.sentences) - 1
+        check(self)
+        self.check(problem)
+        row = native(self, problem)
+        if row is not None:
+            return self.until_done(row.passes(self, problem, threads, state))
+        if state is not None:
+            raise ConfigError(f"{type(self).__name__} cannot go on from a checkpoint")
+        return self.until_done(self.generic(problem))
 
-    def __getitem__(self, n: int) -> tuple[Dense, NDArray[np.int32]]:
-        if not 0 <= n < len(self):
-            raise IndexError(n)
-        a, b = int(self.sentences[n]), int(self.sentences[n + 1])
-        return Dense(self.rows[a:b]), self.y[a:b]
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The passes over the protocols alone."""
+        raise NotImplementedError
 
-    def __iter__(self) -> Iterator[tuple[Dense, NDArray[np.int32]]]:
-        return (self[n] for n in range(len(self)))
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem that this learner is not for."""
+
+    def until_done(self, passes: Iterator[Pass]) -> Iterator[Pass]:
+        """The passes up to the one at which the learner itself is content."""
+        return passes
+
+    def fit(self, problem: Problem, on_epoch: Listener = keep_going, threads: int = 0) -> Any:
+        """What is learnt from the problem."""
+        from chaffinch.learners.training import train_passes
+
+        return train_passes(self, problem, threads=threads, on_epoch=on_epoch).made
 
 
-@dataclass(frozen=True)
-class MonomialExamples(SentenceExamples):
-    """Sentences whose positions are lists of binary features, each list rising, to be multiplied with each other."""
+class CountLearner(Learner):
+    """A learner that counts: one pass, and there is no better one to come."""
 
-    map: Monomials
+    def counted(self, problem: Problem) -> Any:
+        """What is learnt by counting."""
+        raise NotImplementedError
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """The one pass."""
+        made = self.counted(problem)
+        yield Pass(1, {}, lambda: made, 1)
+
+
+def example_order(n: int, seed: int, epoch: int) -> Any:
+    """The order of n examples in an epoch, counted from 1: int64 [n]."""
+    return _core.permutation(n, (seed << 20) + epoch)
+
+
+def unweighted(learner: object, problem: Problem) -> None:
+    """Refuse weights of examples."""
+    if problem.weight is not None:
+        raise ConfigError(f"{type(learner).__name__} cannot weigh examples")
+
+
+def requires(learner: object, oracle: str, problem: Problem, alternatives: tuple[str, ...] = ()) -> None:
+    """Refuse a structure that lacks the oracle."""
+    require(learner, oracle, problem.structure, alternatives)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from chaffinch.knobs import knob
-from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, MarginPass, Plane
-from chaffinch.learners.online import example_order
-from chaffinch.learners.problem import Problem
+from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, Plane
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
 
@@ -33,7 +32,7 @@ class Subgradient(MarginLearner):
     average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
     measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
 
-    def steps(self, problem: Problem) -> Iterator[MarginPass]:
+    def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         N = len(problem.examples)
@@ -68,4 +67,4 @@ class Subgradient(MarginLearner):
                 sums[n], late[n] = sums[n] + plane.delta, late[n] + t * plane.delta
                 losses[:, n] += plane.loss, t * plane.loss
             due = self.measure and (number % self.measure == 0 or number == self.epochs)
-            yield MarginPass(number, margin.measured(scorer(), planes())[0] if due else None, scorer)
+            yield self.told(number, margin.measured(scorer(), planes())[0] if due else None, scorer)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,15 +10,16 @@ import numpy as np
 from chaffinch.errors import DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.mira import Mira
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.online import Mira, Perceptron
 from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import train_passes
 from chaffinch.model.aligner import VIEWS, AlignerModel
 from chaffinch.model.alignment_features import COMMON, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair
 from chaffinch.modelfile import ModelFile
-from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes.recipe import Recipe, Recipes
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.recipe import Recipe, Recipes, Trained
+from chaffinch.recipes.training import link_score
 from chaffinch.scorers import FeatureScorer
 from chaffinch.structures import GoldLinks, Matching, Parts
 from chaffinch.structures.fertile import FertileMatching, GoldKindLinks, with_kinds
@@ -70,6 +71,7 @@ class AlignmentTask:
     pairs:    two sentences each, as words
     sure:     links that are right      possible: links that are neither right nor wrong
     text:     further sentence pairs without links, for the word associations
+    dev:      held-out pairs, their sure and their possible links: the best pass on them is kept; or None
     """
 
     pairs: Sequence[Pair]
@@ -78,17 +80,10 @@ class AlignmentTask:
     text: Sequence[Pair] = ()
     threads: int = 0
     on_epoch: Listener = keep_going
+    dev: tuple[Sequence[Pair], Sequence[Links], Sequence[Links]] | None = None
 
 
-@dataclass(frozen=True)
-class TrainedAligner:
-    """A model, and the progress that was reported on the way."""
-
-    model: AlignerModel
-    history: list[Progress] = field(default_factory=list)
-
-
-def train(task: AlignmentTask, config: Any) -> TrainedAligner:
+def train(task: AlignmentTask, config: Any) -> Trained:
     """Learn associations from the text, then weights from the links."""
     if not any(task.sure):
         raise DataError("there is no sure link to learn from")
@@ -104,16 +99,21 @@ def train(task: AlignmentTask, config: Any) -> TrainedAligner:
         x = features(pair)
         links = _as_matching(x.shape["edge"], sure)
         examples.append((x, _gold(structure, links, sure, possible)))
-    history: list[Progress] = []
 
-    def noted(progress: Progress) -> bool:
-        history.append(progress)
-        return task.on_epoch(progress)
+    def model(scorer: FeatureScorer) -> AlignerModel:
+        # Weights are kept in 32 bits, so that a model answers alike before and after it is saved.
+        w = scorer.w.astype(np.float32).astype(np.float64)
+        return AlignerModel(features, FeatureScorer(len(w), w), structure)
 
-    scorer = config.fit(Problem(structure, FeatureScorer(features.F), examples), noted)
-    # Weights are kept in 32 bits, so that a model answers alike before and after it is saved.
-    w = scorer.w.astype(np.float32).astype(np.float64)
-    return TrainedAligner(AlignerModel(features, FeatureScorer(len(w), w), structure), history)
+    training = train_passes(
+        config,
+        Problem(structure, FeatureScorer(features.F), examples),
+        threads=task.threads,
+        model=model,
+        on_epoch=task.on_epoch,
+        held_out_score=None if task.dev is None else link_score(*task.dev),
+    )
+    return Trained(model(training.made), training.history)
 
 
 def load(file: ModelFile) -> AlignerModel:

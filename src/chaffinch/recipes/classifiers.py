@@ -5,14 +5,13 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from chaffinch.learners.choice_batch import ChoiceBatch
-from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd
+from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.kernel_choice import NearestNeighbours
 from chaffinch.learners.kernel_eg import KernelExponentiatedGradient
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.kernel_svm import KernelSvm
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
-from chaffinch.learners.nearest import NearestNeighbours
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel
 from chaffinch.modelfile import ModelFile

@@ -1,40 +1,34 @@
 """The linear-chain conditional random field: globally normalised, trained on the conditional likelihood."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch._core import CrfProblem
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.learners.likelihood import Sgd, calibrated_rate
+from chaffinch.learners.likelihood import LikelihoodLearner, PrunedSgd
+from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.potentials import Additive, Pruning
+from chaffinch.model.potentials import Additive, Pruned, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
-from chaffinch.progress import Progress
-from chaffinch.recipes.checkpoint import Checkpoint
-from chaffinch.recipes.crf_config import Crf, Settled, settled
-from chaffinch.recipes.crf_learner import SGD_PASSES, chosen_learner
+from chaffinch.recipes.crf_config import SGD_PASSES, Crf, chosen_learner, suited_objective
 from chaffinch.recipes.crf_problem import (
-    CALIBRATED,
+    CrfLayout,
     FixedWeights,
-    Shape,
     bigram_observations,
-    made_problem,
+    crf_problem,
     margin_costs,
-    sampled,
     sentence_weights,
     soft_rows,
 )
-from chaffinch.recipes.crf_pruned import PrunedLearner, PrunedModels, PrunedWeights
-from chaffinch.recipes.driving import Step, driven, followed
 from chaffinch.recipes.encoding import (
     InnerLabels,
     encoded,
@@ -43,6 +37,8 @@ from chaffinch.recipes.encoding import (
 )
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.second_pass import second_templates, trained_twice
+from chaffinch.recipes.training import train_tagger
+from chaffinch.scorers import Linear
 from chaffinch.text.first_pass import MAJORITY
 
 __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
@@ -69,13 +65,13 @@ def train(task: TaggingTask, config: Crf) -> Trained:
 def train_once(task: TaggingTask, config: Crf) -> Trained:
     """Encode, learn pass by pass, keep the last pass or, with dev data, the best."""
     inner, encoder, rows = _read(task, config)
-    chosen = settled(
+    chosen = suited_objective(
         config,
         names=inner.names,
         certain=task.soft is None and inner.allowed is None,
         features_per_token=len(rows.ids) / max(len(inner.y), 1),
     )
-    shape = Shape(
+    shape = CrfLayout(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
     fixed = None if config.fixed is None else FixedWeights.read(config.fixed, encoder, inner.labels)
@@ -83,101 +79,131 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
     pruning = chosen_pruning(task, config, shape, inner)
-    cost = margin_costs(inner.labels, chosen.margin, chosen.recall) if chosen.margin else None
-    problem = made_problem(
+    goes_on = isinstance(task.start, ChainModel)
+    start = None
+    if isinstance(task.start, ChainModel):
+        start = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
+    problem = crf_problem(
         shape,
         rows,
         inner,
+        seed=task.seed,
         observed_only=config.states == "observed" and pruning is None,
         fixed=fixed,
         weight=weight,
         soft=None if task.soft is None else soft_rows(*task.soft, inner.labels),
-        cost=cost,
+        cost=margin_costs(inner.labels, chosen.margin, chosen.recall) if chosen.margin else None,
+        start=start,
     )
+    dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
+    learner: LikelihoodLearner
+    models: CrfModels | PrunedModels
+    if pruning is not None:
+        models = PrunedModels(encoder, inner, pruning, config.constraints)
+        learner = PrunedSgd(
+            c2=chosen.c2,
+            rate=chosen.rate,
+            epochs=config.passes or SGD_PASSES,
+            threshold=pruning.threshold,
+            most=pruning.most,
+            all_pairs=config.states == "all",
+        )
+    else:
+        models = CrfModels(encoder, inner, shape, config.constraints, fixed)
+        bytes_needed = shape.dual_bytes(rows) if dual else None
+        learner = chosen_learner(config, chosen, task.table.n_sentences, bytes_needed, goes_on=goes_on)
     checkpoint = None
     if config.checkpoint is not None:
         asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids)
         checkpoint = Checkpoint(config.checkpoint, asked)
-    if pruning is not None:
-        trained = _pruned(task, config, chosen, problem, pruning, encoder, inner, checkpoint)
-        if checkpoint is not None:
-            checkpoint.remove()
-        return trained
-    w = np.zeros(problem.size, np.float32)
-    if isinstance(task.start, ChainModel):
-        w = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
+    training = train_tagger(
+        task, learner, problem, models.model, patience=config.patience, checkpoint=checkpoint
+    )
+    del problem, rows, start
+    smaller = config.min_weight > 0 or config.c1 > 0 or config.bits is not None
+    return Trained(
+        models.smaller(training.made, config.min_weight, config.bits)
+        if smaller or pruning is not None
+        else models.model(training.made),
+        training.history,
+    )
 
-    def weights() -> ChainWeights:
-        found = shape.split(w, inner.legal if config.constraints else None)
-        if fixed is not None:
-            found.dense[fixed.features, fixed.labels] = fixed.values
+
+@dataclass(frozen=True)
+class CrfModels:
+    """What makes models of weights: all that does not change while they are learnt."""
+
+    encoder: TemplateEncoder
+    inner: InnerLabels
+    shape: CrfLayout
+    constraints: bool
+    fixed: FixedWeights | None
+
+    def model(self, scorer: Linear) -> TaggingModel:
+        """A model of these weights."""
+        bigrams = self.shape.bigrams(scorer.w) if self.shape.observations else ()
+        weights = replace(self._weights(scorer), bigrams=bigrams)
+        return ChainModel(self.encoder, Additive(weights), self.inner.labels)
+
+    def smaller(self, scorer: Linear, min_weight: float, bits: int | None) -> TaggingModel:
+        """The same without small weights and without features that have none left, rounded to ``bits``."""
+        if self.shape.observations:
+            return self.model(scorer)
+        lean, kept = smaller(self.encoder, self._weights(scorer), min_weight, bits)
+        return ChainModel(lean, Additive(kept), self.inner.labels)
+
+    def _weights(self, scorer: Linear) -> ChainWeights:
+        found = self.shape.split(scorer.w, self.inner.legal if self.constraints else None)
+        if self.fixed is not None:
+            found.dense[self.fixed.features, self.fixed.labels] = self.fixed.values
         return found
 
-    def model() -> TaggingModel:
-        bigrams = shape.bigrams(w) if shape.observations else ()
-        return ChainModel(encoder, Additive(replace(weights(), bigrams=bigrams)), inner.labels)
 
-    dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
-    learner = chosen_learner(
-        config,
-        chosen,
-        task.table.n_sentences,
-        problem.dual_bytes if dual else None,
-        goes_on=task.start is not None,
-    )
-    if isinstance(learner, Sgd) and config.calibrate:
-        few = min(1.0, CALIBRATED / task.table.n_sentences)
-        learner = replace(
-            learner,
-            rate=calibrated_rate(sampled(rows, inner, shape, cost), few * chosen.c2, learner.rate, task.seed),
-        )
-    passes = learner.passes(problem, w, task.seed, task.threads, checkpoint)
-    history = driven(passes, w, model, task, config.patience)
-    if checkpoint is not None:
-        checkpoint.remove()
-    del problem, learner, passes, rows
-    if shape.observations or not (config.min_weight > 0 or config.c1 > 0 or config.bits is not None):
-        return Trained(model(), history)
-    lean, kept = smaller(encoder, weights(), config.min_weight, config.bits)
-    return Trained(ChainModel(lean, Additive(kept), inner.labels), history)
+# Rows of labels (ptr [F+1], labels [nnz], weights [nnz]), then pair, start and end in one.
+PrunedWeights: TypeAlias = tuple[
+    NDArray[np.int64], NDArray[np.uint16], NDArray[np.float32], NDArray[np.float32]
+]
 
 
-def _pruned(
-    task: TaggingTask,
-    config: Crf,
-    chosen: Settled,
-    problem: CrfProblem,
-    pruning: Pruning,
-    encoder: TemplateEncoder,
-    inner: InnerLabels,
-    checkpoint: Checkpoint | None,
-) -> Trained:
-    """The same on lattices of the labels that are likely at each token."""
-    learner = PrunedLearner(
-        problem,
-        pruning,
-        c2=chosen.c2,
-        rate=chosen.rate,
-        epochs=config.passes or SGD_PASSES,
-        seed=task.seed,
-        all_pairs=config.states == "all",
-    )
-    models = PrunedModels(encoder, inner, pruning, config.constraints)
-    best: list[PrunedWeights] = []
+@dataclass(frozen=True)
+class PrunedModels:
+    """What makes models of a learner's weights: all that does not change while it learns."""
 
-    def steps() -> Iterator[Step]:
-        for met in learner.passes(checkpoint):
-            progress = Progress("pass", met.number, None, {"objective": met.objective})
-            yield Step(progress, lambda: models.model(learner.weights()))
+    encoder: TemplateEncoder
+    inner: InnerLabels
+    pruning: Pruning
+    constraints: bool
 
-    history = followed(
-        steps(), task, config.patience, lambda _: best.__setitem__(slice(None), [learner.weights()])
-    )
-    weights = best[0] if best else learner.weights()
-    return Trained(models.smaller(weights, config.min_weight, config.bits), history)
+    def model(self, weights: PrunedWeights) -> ChainModel:
+        """A model of these weights."""
+        ptr, columns, unary, chain = weights
+        Y = len(self.inner.labels.inner)
+        pair, start, end = np.split(chain.copy(), [Y * Y, Y * Y + Y])
+        pair = pair.reshape(Y, Y)
+        if self.constraints and self.inner.legal is not None:
+            follows, starts, ends = self.inner.legal
+            pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
+        sparse = SparseWeights(np.diff(ptr).astype(np.uint16), columns, unary)
+        source = Pruned(ChainWeights(sparse, start, end, pair), self.pruning)
+        return ChainModel(self.encoder, source, self.inner.labels)
+
+    def smaller(self, weights: PrunedWeights, min_weight: float, bits: int | None) -> ChainModel:
+        """The same without small weights and without features that have none left, rounded to ``bits``."""
+        ptr, columns, unary, _ = weights
+        row = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
+        scale = 1.0
+        values: NDArray[Any] = unary
+        if bits is not None:
+            scale = float(np.abs(unary).max(initial=1e-9)) / (2 ** (bits - 1) - 1)
+            values = np.rint(unary / np.float32(scale)).astype(np.int8 if bits <= 8 else np.int16)
+        kept = (np.abs(unary) >= min_weight) & (values != 0)
+        counts = np.bincount(row[kept], minlength=len(ptr) - 1)
+        sparse = SparseWeights(counts[counts > 0].astype(np.uint16), columns[kept], values[kept], scale)
+        full = replace(self.model(weights).weights, unary=sparse)
+        return ChainModel(self.encoder.pruned(counts > 0), Pruned(full, self.pruning), self.inner.labels)
 
 
-def chosen_pruning(task: TaggingTask, config: Crf, shape: Shape, inner: InnerLabels) -> Pruning | None:
+def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: InnerLabels) -> Pruning | None:
     """What of the lattice is left out; None: nothing."""
     asked = config.prune
     plain = (

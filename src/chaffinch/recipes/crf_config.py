@@ -1,10 +1,17 @@
-"""What can be set of a CRF, and what is chosen where nothing is set."""
+"""What can be set of a CRF, and what is chosen if nothing is set."""
 
 from dataclasses import dataclass
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.likelihood import suited_rate
+from chaffinch.learners.likelihood import (
+    MOST_DUAL_BYTES,
+    Lbfgs,
+    LikelihoodLearner,
+    Sdca,
+    Sgd,
+    suited_rate,
+)
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures
 
 # The penalty, and what is asked of names besides; chosen on held-out parts of three corpora.
@@ -12,6 +19,11 @@ C2 = 0.5
 NAMES_C2 = 2.0
 NAMES_MARGIN = 6.0
 NAMES_RECALL = 1.3
+
+SGD_PASSES = 5
+
+# From so many sentences on five passes of SGD are enough for a margin.
+MANY_SENTENCES = 1000
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
@@ -99,8 +111,8 @@ class Crf(Likelihood):
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The knobs of a :class:`Likelihood`, once labels and features are known."""
+class Objective:
+    """What is maximised, and the first step size, once labels and features are known."""
 
     c2: float
     margin: float
@@ -108,7 +120,9 @@ class Settled:
     rate: float
 
 
-def settled(config: Likelihood, *, names: bool, certain: bool, features_per_token: float) -> Settled:
+def suited_objective(
+    config: Likelihood, *, names: bool, certain: bool, features_per_token: float
+) -> Objective:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
     names:   labels are those of names
@@ -118,9 +132,56 @@ def settled(config: Likelihood, *, names: bool, certain: bool, features_per_toke
         raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
     names = names and certain
     margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
-    return Settled(
+    return Objective(
         c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
         margin=margin,
         recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
         rate=suited_rate(features_per_token) if config.rate is None else config.rate,
     )
+
+
+def chosen_learner(
+    config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None, goes_on: bool = False
+) -> LikelihoodLearner:
+    """The learner that the config asks for, or the one that fits.
+
+    sentences:  how many there are to learn from
+    dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
+    goes_on:    training starts from weights that are not zero
+    """
+    name, c2 = config.optimiser, chosen.c2
+    dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
+    if name == "sdca" and not dual:
+        raise ConfigError(
+            "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
+            "to go on from; use 'auto', 'sgd' or 'lbfgs'"
+        )
+    if name in ("fast", "sgd") and config.c1 > 0:
+        raise ConfigError(f"Crf.optimiser {name!r} needs c1 = 0; use 'auto' or 'lbfgs'")
+    precise = name == "precise"
+    if name in ("auto", "precise"):
+        # With a margin dual ascent takes many more passes than the five of SGD, which do as well on many sentences.
+        quick = precise or not chosen.margin or sentences < MANY_SENTENCES
+        fits = dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES
+        name = (
+            "sdca" if dual and fits and quick else "lbfgs" if precise or config.c1 > 0 or c2 == 0 else "sgd"
+        )
+    if name == "sdca":
+        return Sdca(
+            c2=c2,
+            epochs=config.passes or (40 if precise else 20),
+            tolerance=config.tolerance if config.tolerance is not None else 0.001 if precise else 0.02,
+            still=0.0 if precise else 0.001,
+            finish=Lbfgs(c2=c2, tolerance=1e-6 if precise else 1e-4, fisher=True)
+            if not config.passes
+            else None,
+        )
+    if name == "lbfgs":
+        return Lbfgs(
+            c1=config.c1,
+            c2=c2,
+            steps=config.passes or 500,
+            tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
+            start=None if goes_on else Sgd(c2=c2, rate=chosen.rate),
+        )
+    return Sgd(c2=c2, epochs=config.passes or SGD_PASSES, rate=chosen.rate, calibrate=config.calibrate)

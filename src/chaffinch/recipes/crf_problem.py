@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import CrfProblem, padded
+from chaffinch._core import padded
 from chaffinch.corpus.lines import lines, shown
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.files import display_name
+from chaffinch.learners.costs import LabelCosts
+from chaffinch.learners.examples import CrfExamples
+from chaffinch.learners.problem import Problem
 from chaffinch.model import LabelSet
 from chaffinch.model.chain_weights import ChainWeights, Legal
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.encoding import OUTSIDE, InnerLabels
-
-# Sentences on which the step size of SGD is found.
-CALIBRATED = 500
+from chaffinch.scorers import Layout, Linear
+from chaffinch.structures import Chain, LocalChain
 
 
 @dataclass(frozen=True)
-class Shape:
+class CrfLayout:
     """Where the weights of a problem lie in its flat array: unary rows first, then the chain, then bigram rows.
 
     observations: for each template that observes the input on a pair of labels, how many rows it has
@@ -44,6 +46,15 @@ class Shape:
         """Where the bigram rows begin."""
         second = self.Y**3 + 2 * self.Y**2 if self.order == 2 else 0
         return padded((self.F + self.Y + 2) * self.S + second)
+
+    @property
+    def layout(self) -> Layout:
+        """The same as a scorer knows it."""
+        return Layout.packed_chain(self.F, self.Y, self.order, sum(self.observations))
+
+    def dual_bytes(self, rows: FeatureRows) -> int:
+        """What dual ascent over these rows would keep in memory besides the weights."""
+        return 4 * self.S * (rows.n_tokens + (len(rows.sentences) - 1) * self.Y)
 
     @property
     def size(self) -> int:
@@ -230,58 +241,45 @@ def soft_rows(names: Sequence[str], p: NDArray[np.float32], labels: LabelSet) ->
     return soft
 
 
-def made_problem(
-    shape: Shape,
+def crf_problem(
+    shape: CrfLayout,
     rows: FeatureRows,
     inner: InnerLabels,
     *,
+    seed: int = 0,
     observed_only: bool = False,
     fixed: FixedWeights | None = None,
     weight: NDArray[np.float32] | None = None,
     soft: NDArray[np.float32] | None = None,
     cost: NDArray[np.float32] | None = None,
     local: bool = False,
-) -> CrfProblem:
-    """The problem that the learners read."""
+    start: NDArray[np.float32] | None = None,
+) -> Problem:
+    """The problem that the learners of the likelihood read.
+
+    local: labels are normalised one by one     start: weights to go on from
+    """
     trainable = shape.observed(rows, inner.y) if observed_only else None
     offset = None
     if fixed is not None:
         offset = fixed.offset(rows, shape.Y)
         trainable = np.ones(shape.size, np.uint8) if trainable is None else trainable
         trainable[fixed.features * shape.S + fixed.labels] = 0
-    return CrfProblem(
+    examples = CrfExamples(
         rows.sentences,
         rows.ptr,
         rows.ids,
         inner.y,
-        shape.F,
-        shape.Y,
-        shape.order,
         soft=soft,
         allowed=None if inner.allowed is None else inner.allowed.astype(np.uint8),
-        weight=weight,
         offset=offset,
         observed=rows.observations if shape.observations else None,
-        observations=list(shape.observations),
+        observations=shape.observations,
         trainable=trainable,
-        local=local,
-        cost=cost,
     )
-
-
-def sampled(
-    rows: FeatureRows, inner: InnerLabels, shape: Shape, cost: NDArray[np.float32] | None
-) -> CrfProblem:
-    """A problem of at most so many sentences, evenly taken; hard labels, order 1, no templates with y[-1]."""
-    N = len(rows.sentences) - 1
-    chosen = np.zeros(N, bool)
-    chosen[np.unique(np.arange(min(N, CALIBRATED)) * N // max(min(N, CALIBRATED), 1))] = True
-    tokens = np.repeat(chosen, np.diff(rows.sentences))
-    counts = np.diff(rows.ptr)
-    ptr = np.concatenate([[0], np.cumsum(counts[tokens])]).astype(np.int64)
-    ids = np.ascontiguousarray(rows.ids[np.repeat(tokens, counts)])
-    sentences = np.concatenate([[0], np.cumsum(np.diff(rows.sentences)[chosen])]).astype(np.int64)
-    return CrfProblem(sentences, ptr, ids, np.ascontiguousarray(inner.y[tokens]), shape.F, shape.Y, cost=cost)
+    chain = LocalChain(shape.Y) if local else Chain(shape.Y, order=shape.order)
+    costs = None if cost is None else LabelCosts(cost)
+    return Problem(chain, Linear(shape.layout, start), examples, weight, costs, seed)
 
 
 def _finite(part: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -1,8 +1,7 @@
 """What a document classifier is trained on, and the way from there to a model that all its recipes share."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,14 +11,18 @@ from chaffinch._core import give_back_memory, row_strengths
 from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.kernels import Kernel
-from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
+from chaffinch.learners.choice import ChoiceWeights, document_problem
 from chaffinch.learners.dual import DualRidge
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.learners.training import train_passes
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import quantised
-from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes.best_pass import BestPass, HeldOutDocuments
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.recipes.training import document_score
 from chaffinch.recipes.valences import PhraseValences
 from chaffinch.trust.calibration import fitted_temperature
 
@@ -107,10 +110,10 @@ class DocumentTask:
         valences, block = learner.learnt(self.X, features.phrases, classes)
         return replace(encoder, valences=valences), joined([rows, SparseRows.of(block)])
 
-    def problem(self, rows: SparseRows) -> ChoiceProblem:
+    def problem(self, rows: SparseRows) -> Problem:
         """What a learner is given."""
         labels = self.labels
-        return ChoiceProblem(
+        examples = DocumentExamples(
             ptr=rows.ptr,
             ids=rows.ids,
             values=rows.values,
@@ -119,78 +122,48 @@ class DocumentTask:
             label_ptr=labels.ptr,
             labels=labels.ids,
             Y=len(labels.classes),
-            importance=self.importance,
             soft=labels.soft,
-            seed=self.seed,
-            threads=self.threads,
-            on_epoch=self.on_epoch,
         )
+        return document_problem(examples, self.importance, self.seed)
+
+    def held_out_score(self, encoder: Any) -> Callable[[Any], float] | None:
+        """The score of a model on the held-out documents, encoded once; None if there are none."""
+        if self.dev is None:
+            return None
+        X, labels, beside = self.dev
+        rows = encoder.rows(X, beside, self.threads)
+        return document_score(rows, labels.table(self.labels.classes), self.labels.several, self.threads)
 
 
-@dataclass(frozen=True)
-class TrainedClassifier:
-    """A model, and the progress that was reported on the way."""
-
-    model: Any
-    history: list[Progress] = field(default_factory=list)
-
-
-def train_classifier(task: DocumentTask, learner: Any) -> TrainedClassifier:
-    """Encode, learn, keep the best pass where there are held-out documents, drop and round weights, calibrate."""
+def train_classifier(task: DocumentTask, learner: Any) -> Trained:
+    """Encode, learn, keep the best pass if there are held-out documents, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
     give_back_memory()  # what encoding needed, before the weights are made
     whole = replace(task, smallest=0.0)  # what is watched keeps its features, so that texts are encoded once
-    best, held_out = BestPass(), _held_out(task, encoder)
-    told: dict[int, float] = {}
-
-    def on_epoch(progress: Progress) -> bool:
-        weights = progress.model
-        if weights is None:
-            if held_out is not None:
-                raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
-            return task.on_epoch(progress)
-        going = True
-        if held_out is not None:
-            made = weights()
-            told[progress.done] = held_out.score(finished(whole, encoder, replace(made, w=made.w.copy())))
-            going = best.better(told[progress.done], made)
-            progress = replace(progress, scores={**progress.scores, "dev": told[progress.done]})
-        model = partial(_as_it_stands, whole, encoder, weights)
-        return task.on_epoch(replace(progress, model=model)) and going
-
-    made: ChoiceWeights = settled(learner, task.text, len(task.X)).fit(
-        replace(task.problem(rows), on_epoch=on_epoch)
+    problem = task.problem(rows)
+    del rows
+    training = train_passes(
+        suited(learner, task.text, len(task.X)),
+        problem,
+        threads=task.threads,
+        model=lambda made: finished(whole, encoder, replace(made, w=made.w.copy())),
+        on_epoch=task.on_epoch,
+        held_out_score=task.held_out_score(encoder),
     )
-    del rows  # which are larger than the model that is made now
-    if held_out is not None:
-        if best.made is None:
-            raise ConfigError("this recipe does not learn in passes: there is nothing to stop")
-        made.w = best.made.w
-    history = [
-        replace(p, scores={**p.scores, "dev": told[p.done]}) if p.done in told else p for p in made.history
-    ]
-    return TrainedClassifier(finished(task, encoder, made), history)
-
-
-def _as_it_stands(
-    task: DocumentTask, encoder: DocumentEncoder, weights: Callable[[], ChoiceWeights]
-) -> ClassifierModel:
-    return finished(task, encoder, weights())
-
-
-def _held_out(task: DocumentTask, encoder: DocumentEncoder) -> HeldOutDocuments | None:
-    if task.dev is None:
-        return None
-    X, labels, beside = task.dev
-    rows = encoder.rows(X, beside, task.threads)
-    return HeldOutDocuments(rows, labels.table(task.labels.classes), task.threads)
+    del problem  # whose rows are larger than the model that is made now
+    counts = training.made.counts
+    return Trained(
+        finished(task, encoder, training.made),
+        training.history,
+        None if counts is None else (encoder, *counts),
+    )
 
 
 # From so many documents on, the third pass of a regression is the last that changes anything worth the name.
 MANY = 10_000
 
 
-def settled(learner: Any, text: bool, documents: int = 0) -> Any:
+def suited(learner: Any, text: bool, documents: int = 0) -> Any:
     """The learner with what depends on the kind of documents decided.
 
     Numbers need intercepts, n-grams do without. Rows of n-grams are nearly orthogonal: a few passes are as good as

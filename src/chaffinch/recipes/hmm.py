@@ -17,6 +17,7 @@ from chaffinch.learners.count import (
     emissions_by_rule,
     transitions,
 )
+from chaffinch.learners.problem import CountLearner, Problem
 from chaffinch.learners.smoothing import SMOOTHINGS
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
@@ -25,6 +26,8 @@ from chaffinch.model.encoders import SymbolEncoder
 from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
+from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
 
 # Words seen this often or less tell what words never seen are like (Brants 2000 found 10).
@@ -36,7 +39,7 @@ FOLDED = ("classes", "one")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hmm:
+class Hmm(CountLearner):
     """A hidden Markov model: p(x, y) = product of q(y_t|y_{t-1}) e(x_t|y_t), counted on the training data."""
 
     order: int = knob(2, "labels of history", low=1, high=2)
@@ -66,9 +69,17 @@ class Hmm:
         -50.0, "log-probability of what has probability zero; none: truly impossible", high=0.0
     )
 
+    def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
+        """Emissions and transitions."""
+        tokens: CountedTokens = problem.examples
+        Y, how = len(tokens.labels.inner), (self.transition_smoothing, self.transition_amount)
+        return _emissions(tokens.table, tokens.y, Y, self), transitions(
+            tokens.y, tokens.ptr, Y, self.order, *how
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
-class Emission:
+class Emission(CountLearner):
     """Each word by itself: the label under which it is most likely, argmax of e(x|y)."""
 
     unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
@@ -79,25 +90,40 @@ class Emission:
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
     unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
 
+    def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
+        """The emissions of an HMM without its transitions."""
+        tokens: CountedTokens = problem.examples
+        Y = len(tokens.labels.inner)
+        still = Transitions(np.zeros(Y), np.zeros(Y), np.zeros((Y, Y)))
+        return _emissions(tokens.table, tokens.y, Y, Hmm(**asdict(self))), still
 
-def train_hmm(task: TaggingTask, config: Hmm) -> Trained:
+
+@dataclass(frozen=True)
+class CountedTokens:
+    """Tokens as symbols with labels: what both count.
+
+    y: int32 [tokens]    ptr: int64 [N+1], bounds of sentences
+    """
+
+    table: SymbolTable
+    labels: LabelSet
+    y: NDArray[np.int32]
+    ptr: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ptr) - 1
+
+
+def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
     """Count, smooth, take logs."""
-    labels, y, table = _counts(task, config.unknown, config.rare)
-    Y = len(labels.inner)
-    unary = _emissions(table, y, Y, config)
-    moves = transitions(
-        y, task.table.ptr, Y, config.order, config.transition_smoothing, config.transition_amount
-    )
-    return Trained(_model(table, labels, unary, moves, config.floor))
+    counted = _counts(task, config.unknown, config.rare)
+    floor = config.floor if isinstance(config, Hmm) else None
+    problem = Problem(Chain(len(counted.labels.inner)), None, counted)
 
+    def model(made: tuple[NDArray[np.float64], Transitions]) -> ChainModel:
+        return _model(counted.table, counted.labels, *made, floor)
 
-def train_emission(task: TaggingTask, config: Emission) -> Trained:
-    """The emission table of an HMM without its transitions."""
-    labels, y, table = _counts(task, config.unknown, config.rare)
-    Y = len(labels.inner)
-    unary = _emissions(table, y, Y, Hmm(**asdict(config)))
-    still = Transitions(np.zeros(Y), np.zeros(Y), np.zeros((Y, Y)))
-    return Trained(_model(table, labels, unary, still, None))
+    return trained_tagger(task, config, problem, model)
 
 
 def load(file: ModelFile) -> TaggingModel:
@@ -105,7 +131,7 @@ def load(file: ModelFile) -> TaggingModel:
     return ChainModel.loaded(file, SymbolEncoder.loaded(file))
 
 
-def _counts(task: TaggingTask, unknown: str, rare: int) -> tuple[LabelSet, NDArray[np.int32], SymbolTable]:
+def _counts(task: TaggingTask, unknown: str, rare: int) -> CountedTokens:
     labels = LabelSet.plain(task.table.columns[LABEL].types)
     y = labels.column_ids(task.table.columns[LABEL])
     words = task.table.columns[WORD]
@@ -114,11 +140,8 @@ def _counts(task: TaggingTask, unknown: str, rare: int) -> tuple[LabelSet, NDArr
     by_type = np.bincount(pairs, minlength=len(words.types) * Y).reshape(-1, Y).astype(np.float64)
     ladder = unknown if unknown in ("suffix", "classes") else "one"
     folded = unknown in FOLDED
-    return (
-        labels,
-        y,
-        counted(words.types, by_type, ladder, rare=rare if folded else 1, common=0 if folded else COMMON),
-    )
+    table = counted(words.types, by_type, ladder, rare=rare if folded else 1, common=0 if folded else COMMON)
+    return CountedTokens(table, labels, y, task.table.ptr)
 
 
 def _emissions(table: SymbolTable, y: NDArray[np.int32], Y: int, config: Hmm) -> NDArray[np.float64]:
@@ -160,5 +183,5 @@ def _model(
     return ChainModel(SymbolEncoder(table.symbols), Additive(weights), labels)
 
 
-RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train_hmm, load)
-EMISSION = Recipe("emission", "each word by its most likely label", Emission, train_emission, load)
+RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train, load)
+EMISSION = Recipe("emission", "each word by its most likely label", Emission, train, load)

@@ -9,7 +9,7 @@ import numpy as np
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.online import example_order
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order
 from chaffinch.model import TaggingModel
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
@@ -18,8 +18,9 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.label_templates import label_templates, observed_with
-from chaffinch.recipes.online_tagger import RULES, OnlineTagger, named_learner, trained
+from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import seen_pairs
 from chaffinch.text.document import LABEL
@@ -174,20 +175,41 @@ def _train_incremental(
         **(legality if config.constrain == "both" else Legality()).native(labels),
     )
 
-    def model() -> IncrementalModel:
-        weights = _weights(trainer, encoder.n_features, len(labels), config)
+    def model(weights: IncrementalWeights) -> IncrementalModel:
         return IncrementalModel(
             encoder, weights, inner.labels, search, legality, dictionary, bits=config.bits
         )
 
-    def passes() -> Iterator[tuple[float, Callable[[], TaggingModel]]]:
-        for number in range(1, config.epochs + 1):
-            order = example_order(len(rows.sentences) - 1, task.seed, number)
-            decided, mistakes, _ = trainer.epoch(order, own(number))
-            yield mistakes / max(1, decided), model
-
-    made = trained(passes(), task, config)
+    epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
+    problem = Problem(search, None, range(len(rows.sentences) - 1))
+    made = trained_tagger(task, epochs, problem, model, config.patience)
     return Trained(_calibrated(made.model, task, config.inside), made.history)
+
+
+@dataclass(frozen=True)
+class SearchEpochs(Learner):
+    """Epochs of an online rule through an incremental search, which the core alone has: its choices are its structure.
+
+    own: how often a wrong label stays as context, by epoch
+    """
+
+    trainer: Any
+    F: int
+    Y: int
+    config: IncrementalTagger
+    seed: int
+    own: Callable[[int], float]
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Epoch by epoch."""
+        for number in range(1, self.config.epochs + 1):
+            order = example_order(len(problem.examples), self.seed, number)
+            decided, mistakes, _ = self.trainer.epoch(order, self.own(number))
+            yield Pass(number, {"wrong": mistakes / max(1, decided)}, self.weights, self.config.epochs)
+
+    def weights(self) -> IncrementalWeights:
+        """The weights as they are now."""
+        return _weights(self.trainer, self.F, self.Y, self.config)
 
 
 def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:

@@ -1,6 +1,5 @@
 """Taggers by the structured margin: the structured SVM, and the max-margin Markov network with its kernels."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +7,11 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.chain_smo import ChainSmo
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
+from chaffinch.learners.examples import MonomialExamples, SentenceExamples
 from chaffinch.learners.exponentiated import ExponentiatedGradient
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.margin import RESCALINGS, MarginLearner
-from chaffinch.learners.problem import MonomialExamples, Problem, SentenceExamples
+from chaffinch.learners.problem import Problem
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
@@ -19,10 +19,9 @@ from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive, Polynomial, sorted_rows
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.progress import Progress
-from chaffinch.recipes.driving import Step, followed
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain
@@ -119,21 +118,7 @@ def _train(
         source = Additive(weights) if map is None else Polynomial(weights, map)
         return ChainModel(encoder, source, inner.labels)
 
-    best: list[TaggingModel] = []
-    last: list[Callable[[], Linear]] = []
-
-    def steps() -> Iterator[Step]:
-        for met in _learner(config, task.seed).passes(problem):
-            last[:] = [met.scorer]
-            scores = {} if met.objective is None else met.objective.scores()
-            progress = Progress("pass", met.number, config.passes, scores)
-            yield Step(progress, lambda made=met.scorer: model(made()))  # type: ignore[misc]
-
-    def keep(made: TaggingModel) -> None:
-        best[:] = [made]
-
-    history = followed(steps(), task, config.patience, keep)
-    return Trained(best[0] if best else model(last[0]()), history)
+    return trained_tagger(task, _learner(config, task.seed), problem, model, config.patience)
 
 
 def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import Lbfgs, LikelihoodLearner, Sgd
@@ -12,10 +10,11 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.potentials import LocallyNormalised
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.crf_problem import Shape, made_problem
-from chaffinch.recipes.driving import driven
+from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
+from chaffinch.scorers import Linear
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,21 +39,18 @@ def train(task: TaggingTask, config: Memm) -> Trained:
     encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
         raise ConfigError("recipe memm has no templates with y[...]; recipe crf reads y[-1]")
-    shape = Shape(encoder.n_features, len(inner.labels.inner))
-    problem = made_problem(shape, rows, inner, weight=task.weight, local=True)
-    w = np.zeros(problem.size, np.float32)
+    shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
+    problem = crf_problem(shape, rows, inner, seed=task.seed, weight=task.weight, local=True)
     sgd = Sgd(c2=config.c2, epochs=config.passes, rate=config.rate)
     learner: LikelihoodLearner = sgd
     if config.optimiser == "lbfgs":
         learner = Lbfgs(c1=config.c1, c2=config.c2, start=sgd)
+    legal = inner.legal if config.constraints else None
 
-    def model() -> ChainModel:
-        weights = shape.split(w, inner.legal if config.constraints else None)
-        return ChainModel(encoder, LocallyNormalised(weights), inner.labels)
+    def model(scorer: Linear) -> ChainModel:
+        return ChainModel(encoder, LocallyNormalised(shape.split(scorer.w, legal)), inner.labels)
 
-    passes = learner.passes(problem, w, task.seed, task.threads)
-    history = driven(passes, w, model, task, config.patience)
-    return Trained(model(), history)
+    return trained_tagger(task, learner, problem, model, config.patience)
 
 
 def load(file: ModelFile) -> TaggingModel:

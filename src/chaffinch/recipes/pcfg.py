@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
-from chaffinch.knobs import check, knob
+from chaffinch.knobs import knob
 from chaffinch.learners.grammar import GrammarCounts
+from chaffinch.learners.problem import Problem
 from chaffinch.model.pcfg import PcfgModel
-from chaffinch.recipes.parsing_task import ParsingTask, TrainedParser
-from chaffinch.recipes.recipe import Recipe
+from chaffinch.recipes.parsing_task import ParsingTask, trained_parser
+from chaffinch.recipes.recipe import Recipe, Trained
 from chaffinch.text.binary_trees import binary
 
 
@@ -25,10 +26,9 @@ class Pcfg(GrammarCounts):
     toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
 
 
-def train(task: ParsingTask, config: Pcfg) -> TrainedParser:
+def train(task: ParsingTask, config: Pcfg) -> Trained:
     """Count the trees made binary."""
-    check(config)
-    made = (
+    made = [
         binary(
             tree,
             horizontal=config.horizontal,
@@ -36,8 +36,11 @@ def train(task: ParsingTask, config: Pcfg) -> TrainedParser:
             annotate_words=config.annotate_words,
         )
         for tree in task.trees
+    ]
+    toll = config.toll if config.expected else None
+    return trained_parser(
+        task, config, Problem(None, None, made), lambda counted: PcfgModel.of(counted, toll)
     )
-    return TrainedParser(PcfgModel.of(config.fit(made), config.toll if config.expected else None))
 
 
 RECIPE = Recipe("pcfg", "a grammar counted off the trees, smoothed", Pcfg, train, PcfgModel.loaded)

@@ -1,25 +1,42 @@
 """Online learning with exact search: the structured perceptron and MIRA on the linear chain."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from chaffinch.knobs import knob
-from chaffinch.learners.online import Epoch, OnlineLearner, epochs
-from chaffinch.learners.perceptron import MarginPerceptron, Perceptron
-from chaffinch.learners.problem import Problem, SentenceExamples
+from chaffinch.learners.examples import SentenceExamples
+from chaffinch.learners.online import (
+    Arow,
+    MarginPerceptron,
+    Mira,
+    OnlineLearner,
+    PassiveAggressive,
+    Perceptron,
+)
+from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.encoding import encoded_without_labels, inner_labels
-from chaffinch.recipes.online_tagger import RULES, OnlineTagger, named_learner, trained
+from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
+
+RULES = ("perceptron", "pa", "mira", "arow")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnlineTagger(TemplateFeatures):
+    """Knobs of all taggers that learn online."""
+
+    epochs: int = knob(10, "passes over the training data at most", low=1)
+    patience: int = knob(5, "with dev data: epochs without a better score before stopping", low=1)
+    average: bool = knob(True, "the mean of the weights over all steps instead of the last")
+    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,14 +94,24 @@ def _train_chain(
         SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y),
     )
 
-    def model(epoch: Epoch) -> ChainModel:
-        return ChainModel(encoder, Additive(ChainWeights.of(epoch.scorer(), legal)), inner.labels)
+    def model(scorer: Linear) -> ChainModel:
+        return ChainModel(encoder, Additive(ChainWeights.of(scorer, legal)), inner.labels)
 
-    def passes() -> Iterator[tuple[float, Callable[[], TaggingModel]]]:
-        for epoch in epochs(learner, problem):
-            yield epoch.wrong / max(1, len(problem.examples)), partial(model, epoch)
+    return trained_tagger(task, learner, problem, model, config.patience)
 
-    return trained(passes(), task, config)
+
+def named_learner(config: Any, seed: int, k: int = 1) -> OnlineLearner:
+    """The learner that a config's rule names."""
+    shared: dict[str, Any] = {"epochs": config.epochs, "seed": seed, "average": config.average}
+    match config.rule:
+        case "perceptron":
+            return Perceptron(**shared)
+        case "pa":
+            return PassiveAggressive(C=config.C, **shared)
+        case "mira":
+            return Mira(C=config.C, k=k, **shared)
+        case _:
+            return Arow(r=config.r, **shared)
 
 
 PERCEPTRON = Recipe(

@@ -52,10 +52,14 @@ class TaggingTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, and the progress that was reported on the way."""
+    """A model, and the progress that was reported on the way.
 
-    model: TaggingModel
+    counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
+    """
+
+    model: Any
     history: list[Progress] = field(default_factory=list)
+    counts: tuple[Any, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,18 @@
 """The recipes of rerankers: each is a learner over lists of candidates, under a name."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from chaffinch.knobs import knob
-from chaffinch.learners.expected_loss import ExpectedLoss
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.maximum_likelihood import MaximumLikelihood
-from chaffinch.learners.mira import Mira
-from chaffinch.learners.perceptron import Perceptron
+from chaffinch.learners.maximum_likelihood import ExpectedLoss, MaximumLikelihood
+from chaffinch.learners.online import Mira, Perceptron
+from chaffinch.learners.problem import Learner, Problem
+from chaffinch.learners.training import train_passes
 from chaffinch.modelfile import ModelFile, Requirements
-from chaffinch.recipes.recipe import Recipe, Recipes
+from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.recipe import Recipe, Recipes, Trained
 from chaffinch.scorers import FeatureScorer
 
 
@@ -28,8 +31,25 @@ class ListRisk(ExpectedLoss):
     steps: int = knob(100, "most steps", low=1)
 
 
-def _trained(problem: object, learner: object) -> FeatureScorer:
-    return learner.fit(problem)  # type: ignore[attr-defined]
+@dataclass(frozen=True)
+class ListTask:
+    """What a reranker is to be trained on.
+
+    dev: the score of a scorer on held-out lists: the best pass by it is kept; or None
+    """
+
+    problem: Problem
+    threads: int = 0
+    on_epoch: Listener = keep_going
+    dev: Callable[[Any], float] | None = None
+
+
+def train(task: ListTask, learner: Learner) -> Trained:
+    """Learn from the lists; the model is a scorer."""
+    training = train_passes(
+        learner, task.problem, threads=task.threads, on_epoch=task.on_epoch, held_out_score=task.dev
+    )
+    return Trained(training.made, training.history)
 
 
 def load(file: ModelFile) -> FeatureScorer:
@@ -39,11 +59,11 @@ def load(file: ModelFile) -> FeatureScorer:
 
 
 RERANKERS = Recipes(
-    Recipe("likelihood", "log-linear choice of the best candidate", ListLikelihood, _trained, load),
-    Recipe("risk", "the least loss to be expected", ListRisk, _trained, load),
-    Recipe("perceptron", "averaged perceptron over the lists", Perceptron, _trained, load),
-    Recipe("mira", "margins as wide as the candidates' losses, online", Mira, _trained, load),
-    Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, _trained, load),
+    Recipe("likelihood", "log-linear choice of the best candidate", ListLikelihood, train, load),
+    Recipe("risk", "the least loss to be expected", ListRisk, train, load),
+    Recipe("perceptron", "averaged perceptron over the lists", Perceptron, train, load),
+    Recipe("mira", "margins as wide as the candidates' losses, online", Mira, train, load),
+    Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, train, load),
 )
 
 DEFAULT_RERANKER = "likelihood"

@@ -1,6 +1,6 @@
 """The semi-Markov tagger: spans are the parts, so that features see whole phrases as well as tokens."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
+from chaffinch.learners.problem import Learner, Pass, Problem
 from chaffinch.model.segments import SegmentModel, SegmentWeights, SpanIndex, labels_of, sentences_of
 from chaffinch.modelfile import ModelFile
-from chaffinch.progress import Progress
-from chaffinch.recipes.crf_config import Likelihood, settled
+from chaffinch.recipes.crf_config import Likelihood, suited_objective
 from chaffinch.recipes.encoding import (
     encoded,
     inner_labels,
@@ -20,6 +20,8 @@ from chaffinch.recipes.encoding import (
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.training import trained_tagger
+from chaffinch.structures import Segments
 from chaffinch.text.document import LABEL
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import OUTSIDE, TokenSpan, detect_column, spans
@@ -60,8 +62,8 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     index = SpanIndex.fitted(task.table, L, named, config.span_count, gazetteers)
     problem = sentences_of(index, task.table, rows, encoder.n_features, longest)
     density = len(rows.ids) / max(rows.n_tokens, 1)
-    chosen = settled(config, names=inner.names, certain=True, features_per_token=density)
-    learner = _core.SegmentSgd(
+    chosen = suited_objective(config, names=inner.names, certain=True, features_per_token=density)
+    native = _core.SegmentSgd(
         problem,
         gold,
         gold_ptr,
@@ -72,15 +74,32 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
         recall=chosen.recall,
         seed=task.seed,
     )
-    w = np.zeros(problem.size, np.float32)
-    history: list[Progress] = []
-    for number in range(1, config.passes + 1):
-        history.append(Progress("pass", number, config.passes, {"objective": learner.run(w)}))
-        if not task.on_epoch(history[-1]):
-            break
-    weights = SegmentWeights(w, encoder.n_features, len(index.keys), longest)
     labels = labels_of(types, scheme, column.types)
-    return Trained(SegmentModel(encoder, index, weights, types, scheme, labels), history)
+
+    def model(w: NDArray[np.float32]) -> SegmentModel:
+        weights = SegmentWeights(w, encoder.n_features, len(index.keys), longest)
+        return SegmentModel(encoder, index, weights, types, scheme, labels)
+
+    learner = SegmentSgd(native, problem.size, config.passes)
+    return trained_tagger(
+        task, learner, Problem(Segments(len(types), L, tuple(longest.tolist())), None, found), model
+    )
+
+
+@dataclass(frozen=True)
+class SegmentSgd(Learner):
+    """Stochastic gradients of the likelihood of segments, which the core alone has over features of whole spans."""
+
+    native: "_core.SegmentSgd"
+    size: int
+    epochs: int
+
+    def generic(self, problem: Problem) -> Iterator[Pass]:
+        """Pass by pass."""
+        w = np.zeros(self.size, np.float32)
+        for number in range(1, self.epochs + 1):
+            objective = self.native.run(w)
+            yield Pass(number, {"objective": objective}, w.copy, self.epochs)
 
 
 def load(file: ModelFile) -> SegmentModel:

@@ -13,20 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
-from chaffinch.knobs import check, knob
+from chaffinch.knobs import knob
 from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.examples import TreeExamples
 from chaffinch.learners.problem import Problem
-from chaffinch.learners.tree_examples import TreeExamples
 from chaffinch.model import TaggingModel
 from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
 from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.model.tree_labels import numbered as numbered_nodes
 from chaffinch.modelfile import Header, ModelFile, Requirements
-from chaffinch.progress import Progress
 from chaffinch.recipes import crf
-from chaffinch.recipes.parsing_task import ParsingTask, TrainedParser
-from chaffinch.recipes.recipe import Recipe, TaggingTask
+from chaffinch.recipes.parsing_task import ParsingTask, trained_parser
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.span_presets import COARSE, FINE
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Tree
@@ -53,9 +52,8 @@ class SpanParser(AdaGrad):
     folds: int = knob(5, "parts that the training data are cut into to tag each by the others", low=2)
 
 
-def train(task: ParsingTask, config: SpanParser) -> TrainedParser:
+def train(task: ParsingTask, config: SpanParser) -> Trained:
     """Tag, close spans, learn."""
-    check(config)
     words = [[leaf.word or "" for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
     gold_tags = [[leaf.label for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
     tagger = _tagger(task, words, gold_tags)
@@ -66,44 +64,30 @@ def train(task: ParsingTask, config: SpanParser) -> TrainedParser:
     trees = _symbol_trees(task.trees)
     symbols, gold = trees.symbols, np.concatenate(trees.nodes)
 
-    history: list[Progress] = []
-
-    def noted(progress: Progress) -> bool:
-        history.append(progress)
-        return task.on_epoch(progress)
-
     single = gold[:, 1] - gold[:, 0] == 1
     plain = np.column_stack([gold[:, :2], ~single]).astype(np.int32)
-    quiet = replace(task, on_epoch=lambda _: True)
-    coarse = _learnt(COARSE, columns, bounds, plain, None, _two_labels(), COARSE_LEARNER, 1, quiet)
+    small = _SpanProblem.of(COARSE, columns, bounds, plain, None, _two_labels(), 1)
+    coarse = small.weights(COARSE_LEARNER.fit(small.problem))
     open_ = None
     if config.prune > 0:
         open_ = coarse.native.open(columns, bounds, config.prune, task.threads)
         open_[_rows(bounds, gold)] = 1
     learner = AdaGrad(**{name: getattr(config, name) for name in AdaGrad.__dataclass_fields__})
-    learner = replace(learner, seed=task.seed)
-    fine = _learnt(
-        FINE,
-        columns,
-        bounds,
-        gold,
-        open_,
-        trees.structure(),
-        learner,
-        config.min_count,
-        replace(task, on_epoch=noted),
-    )
+    fine = _SpanProblem.of(FINE, columns, bounds, gold, open_, trees.structure(), config.min_count)
     expected = config.expected and config.loss == "likelihood"
-    model = SpanParserModel(
-        tagger=tagger,
-        numbers=numbers,
-        symbols=symbols,
-        coarse=coarse,
-        fine=fine,
-        toll=config.toll if expected else None,
-        prune=config.prune,
-    )
-    return TrainedParser(model, history)
+
+    def model(scorer: Linear) -> SpanParserModel:
+        return SpanParserModel(
+            tagger=tagger,
+            numbers=numbers,
+            symbols=symbols,
+            coarse=coarse,
+            fine=fine.weights(scorer),
+            toll=config.toll if expected else None,
+            prune=config.prune,
+        )
+
+    return trained_parser(task, replace(learner, seed=task.seed), fine.problem, model)
 
 
 def load(file: ModelFile) -> SpanParserModel:
@@ -202,25 +186,38 @@ def _two_labels() -> Tree:
     return Tree(2, None, word, longer)
 
 
-def _learnt(
-    templates: Sequence[str],
-    columns: Columns,
-    bounds: NDArray[np.int64],
-    gold: NDArray[np.int32],
-    open_: NDArray[np.uint8] | None,
-    tree: Tree,
-    learner: AdaGrad,
-    least: int,
-    task: ParsingTask,
-) -> SpanWeights:
-    features = span_features(templates)
-    features.fit(columns, bounds, gold, least)
-    ptr, ids = features.extract(columns, bounds, open_)
-    layout = Layout.of(
-        {"span": (len(features), 3 * tree.Y), "left": (tree.Y, tree.Y), "right": (tree.Y, tree.Y)}
-    )
-    problem = Problem(tree, Linear(layout), TreeExamples(bounds, ptr, ids, gold, open_))
-    return SpanWeights.of(templates, features, tree, learner.fit(problem, task.on_epoch))
+@dataclass(frozen=True)
+class _SpanProblem:
+    """A problem of trees over features of spans, and what makes a model's weights of a scorer."""
+
+    templates: Sequence[str]
+    features: Any
+    problem: Problem
+
+    @classmethod
+    def of(
+        cls,
+        templates: Sequence[str],
+        columns: Columns,
+        bounds: NDArray[np.int64],
+        gold: NDArray[np.int32],
+        open_: NDArray[np.uint8] | None,
+        tree: Tree,
+        least: int,
+    ) -> "_SpanProblem":
+        """Features of all spans that are open; those of fewer than ``least`` gold spans are left out."""
+        features = span_features(templates)
+        features.fit(columns, bounds, gold, least)
+        ptr, ids = features.extract(columns, bounds, open_)
+        layout = Layout.of(
+            {"span": (len(features), 3 * tree.Y), "left": (tree.Y, tree.Y), "right": (tree.Y, tree.Y)}
+        )
+        examples = TreeExamples(bounds, ptr, ids, gold, open_)
+        return cls(templates, features, Problem(tree, Linear(layout), examples))
+
+    def weights(self, scorer: Linear) -> SpanWeights:
+        """Of a model."""
+        return SpanWeights.of(self.templates, self.features, self.problem.structure, scorer)
 
 
 def _rows(bounds: NDArray[np.int64], gold: NDArray[np.int32]) -> NDArray[np.int64]:

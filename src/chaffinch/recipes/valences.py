@@ -13,8 +13,9 @@ from chaffinch.errors import DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.knobs import knob
-from chaffinch.learners.choice import ChoiceProblem
+from chaffinch.learners.choice import document_problem
 from chaffinch.learners.dual import DualLogistic, DualRidge
+from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.valences import Valences, WordKinds
 
 # What the values of n-grams of words, of characters and of kinds of words are multiplied by.
@@ -118,7 +119,7 @@ class PhraseValences:
 
     def _weights(self, rows: SparseRows, y: NDArray[np.int32], Y: int) -> NDArray[np.float32]:
         """float32 [F+1, 2Y], rounded to what a file keeps."""
-        problem = ChoiceProblem(
+        examples = DocumentExamples(
             ptr=rows.ptr,
             ids=rows.ids,
             values=rows.values,
@@ -127,10 +128,11 @@ class PhraseValences:
             label_ptr=np.arange(len(y) + 1, dtype=np.int64),
             labels=y,
             Y=Y,
-            importance=np.ones(len(y), dtype=np.float32),
-            seed=self.seed,
-            threads=self.threads,
         )
-        ridge = DualRidge(C=self.C, epochs=self.passes, tolerance=1e-3, bias=1.0).fit(problem).w
-        logistic = DualLogistic(C=5 * self.C, epochs=self.passes, tolerance=1e-4, bias=1.0).fit(problem).w
-        return np.hstack([ridge[:, :Y], logistic[:, :Y]]).astype(np.float16).astype(np.float32)
+        problem = document_problem(examples, np.ones(len(y), dtype=np.float32), self.seed)
+        learners = (
+            DualRidge(C=self.C, epochs=self.passes, tolerance=1e-3, bias=1.0),
+            DualLogistic(C=5 * self.C, epochs=self.passes, tolerance=1e-4, bias=1.0),
+        )
+        tables = [learner.fit(problem, threads=self.threads).w[:, :Y] for learner in learners]
+        return np.hstack(tables).astype(np.float16).astype(np.float32)

@@ -77,6 +77,7 @@ class Layout:
     """
 
     blocks: tuple[Block, ...]
+    length: int | None = None  # of w, if it is packed: blocks follow each other without a gap
 
     @classmethod
     def of(cls, sizes: dict[str, tuple[int, ...]]) -> "Layout":
@@ -94,6 +95,37 @@ class Layout:
         return cls.of({"unary": (F, Y), "pair": (Y, Y), "start": (Y,), "end": (Y,)})
 
     @classmethod
+    def packed_chain(cls, F: int, Y: int, order: int = 1, bigrams: int = 0) -> "Layout":
+        """A chain's blocks without gaps, as the core's likelihood has them; in order 2 triple, first and last follow.
+
+        bigrams: rows of Y * Y weights after the chain, for features of pairs of labels
+
+        >>> [(b.name, b.offset) for b in Layout.packed_chain(F=10, Y=3)], Layout.packed_chain(F=10, Y=3).size
+        ([('unary', 0), ('pair', 80), ('start', 104), ('end', 112)], 120)
+        """
+        S = _core.padded(Y)
+        at = (F + Y + 2) * S
+        blocks = [
+            Block("unary", 0, (F, Y), S),
+            Block("pair", F * S, (Y, Y), S),
+            Block("start", (F + Y) * S, (Y,), S),
+            Block("end", (F + Y + 1) * S, (Y,), S),
+        ]
+        if order == 2:
+            blocks += [
+                Block("triple", at, (Y, Y, Y), Y),
+                Block("first", at + Y**3, (Y, Y), Y),
+                Block("last", at + Y**3 + Y**2, (Y, Y), Y),
+            ]
+            at += Y**3 + 2 * Y**2
+        return cls(tuple(blocks), _core.padded(at) + bigrams * _core.padded(Y * Y))
+
+    @property
+    def packed(self) -> bool:
+        """Whether blocks follow each other without a gap."""
+        return self.length is not None
+
+    @classmethod
     def choice(cls, F: int, Y: int) -> "Layout":
         """A weight for each feature and label [F, Y]."""
         return cls.of({"choice": (F, Y)})
@@ -101,6 +133,8 @@ class Layout:
     @property
     def size(self) -> int:
         """The length of w."""
+        if self.length is not None:
+            return self.length
         last = self.blocks[-1]
         return last.offset + -(-last.size // LINE) * LINE
 

@@ -1,20 +1,17 @@
 """Structures: which y exist, which parts they have, and how the best, the sum and the k best are found."""
 
 from chaffinch.structures.candidates import Candidates, Judged
-from chaffinch.structures.chain import Chain
+from chaffinch.structures.chain import Chain, LocalChain
 from chaffinch.structures.choice import Choice
 from chaffinch.structures.derivation import Derivation
 from chaffinch.structures.matching import GoldLinks, Matching
 from chaffinch.structures.parts import Parts, Shape
 from chaffinch.structures.protocols import (
     KBestOracle,
-    Learner,
     MaxOracle,
     Scorer,
-    Search,
     Structure,
     SumOracle,
-    WeightedScorer,
     oracles,
     require,
 )
@@ -29,19 +26,17 @@ __all__ = [
     "GoldLinks",
     "Judged",
     "KBestOracle",
-    "Learner",
+    "LocalChain",
     "Matching",
     "MaxOracle",
     "Parts",
     "Scorer",
-    "Search",
     "Segment",
     "Segments",
     "Shape",
     "Structure",
     "SumOracle",
     "Tree",
-    "WeightedScorer",
     "oracles",
     "require",
 ]

@@ -299,6 +299,38 @@ class Chain:
         return y.astype(np.int32, copy=False)
 
 
+class LocalChain(Chain):
+    """A chain whose labels are normalised one by one, each given the gold label before it (no ``end`` potentials).
+
+        p(y|x) = product over t of exp(unary[t, y_t] + pair[y_{t-1}, y_t]) / Z_t,    start in the place of pair at t = 0
+
+    McCallum, Freitag and Pereira 2000, "Maximum entropy Markov models".
+    """
+
+    def logsum_given(self, potentials: Parts, y: Labels) -> tuple[float, Parts]:
+        """The sum over t of log Z_t given the gold labels, and its gradient."""
+        y = self._labels(potentials.shape, y)
+        expected = Parts.zeros(potentials.shape)
+        total = 0.0
+        for t in range(len(y)):
+            into = potentials["start"] if t == 0 else potentials["pair"][y[t - 1]]
+            scores = potentials["unary"][t].astype(np.float64) + into
+            top = scores.max()
+            p = np.exp(scores - top)
+            total += float(top + np.log(p.sum()))
+            p /= p.sum()
+            expected["unary"][t] = p
+            (expected["start"] if t == 0 else expected["pair"][y[t - 1]])[...] += p
+        return total, expected
+
+    def parts(self, shape: Shape, y: Labels) -> Parts:
+        """How often y uses each part; the end is no part."""
+        found = super().parts(shape, y)
+        if "end" in found:
+            found["end"][...] = 0
+        return found
+
+
 def _used(name: str, ndim: int, y: Labels) -> tuple[Any, ...]:
     """The cells of one block that the labels y use, as an index."""
     if name == "pair" and ndim == 3:

@@ -1,18 +1,13 @@
-"""The protocols that hold the four axes together; nothing else is assumed of a structure, scorer or learner."""
+"""The protocols that hold the four axes together; nothing else is assumed of a structure or a scorer."""
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
 from chaffinch.errors import ConfigError
-from chaffinch.progress import Listener, keep_going
 from chaffinch.structures.parts import Parts, Shape
 
 X_contra = TypeVar("X_contra", contravariant=True)
 Y = TypeVar("Y")
 Y_contra = TypeVar("Y_contra", contravariant=True)
-Y_co = TypeVar("Y_co", covariant=True)
 
 
 @runtime_checkable
@@ -72,32 +67,6 @@ class Scorer(Protocol[X_contra]):
 
     def sq_norm(self, x: X_contra, delta: Parts) -> float:
         """|sum over parts p of delta(p) phi(x, p)|^2: how far an update of step 1 moves w."""
-        ...
-
-
-class WeightedScorer(Scorer[X_contra], Protocol[X_contra]):
-    """A scorer whose weights are one vector, so that they can be averaged or set as a whole."""
-
-    w: NDArray[np.floating]
-
-    def with_weights(self, w: NDArray[np.floating]) -> "WeightedScorer[X_contra]":
-        """The same scorer at other weights, of which it keeps a copy."""
-        ...
-
-
-class Learner(Protocol):
-    """A frozen dataclass of knobs: the config is the learner."""
-
-    def fit(self, problem: Any, on_epoch: Listener = keep_going) -> Scorer[Any]:
-        """A scorer trained on the problem; ``on_epoch`` may stop it early."""
-        ...
-
-
-class Search(Protocol[X_contra, Y_co]):
-    """How y is found once a scorer is trained."""
-
-    def decode(self, scorer: Any, structure: Any, x: X_contra) -> Y_co:
-        """The y predicted for x."""
         ...
 
 

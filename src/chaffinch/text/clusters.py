@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import Interner, WordClasses
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name, reading, writing_text
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 HEADER = "path\tword\tcount"
 
@@ -131,7 +131,7 @@ def learn_clusters(
     learner.shrink(min(classes, kept))
     for done in range(1, rounds + 1):
         moved = learner.improve()
-        if not on_round(Progress("clusters", done, rounds, {"moved": float(moved)})) or moved == 0:
+        if not going_on(on_round, Progress("clusters", done, rounds, {"moved": float(moved)})) or moved == 0:
             break
     paths = learner.paths()
     rows = [

@@ -85,7 +85,6 @@ class TagKind(Kind):
     tells = ("label", "columns", "annotators")
     outputs = (SpanOutputs, TagOutputs)
     explains = ("token", "against")
-    dev_stops = True
 
     # -- files
 

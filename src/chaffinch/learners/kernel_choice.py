@@ -1,7 +1,7 @@
-"""What kernel machines learn from: objects behind a kernel, one label each, and which kernel that is."""
+"""What kernel machines learn from (objects behind a kernel), which kernel that is, and nearest neighbours by it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +25,17 @@ from chaffinch.kernels import (
     WordSequence,
 )
 from chaffinch.knobs import knob
-from chaffinch.progress import Listener, Progress, keep_going
+from chaffinch.learners.problem import CountLearner, Problem
+from chaffinch.scorers.neighbours import Neighbours
+from chaffinch.structures import Choice
 
 
 @dataclass(frozen=True)
-class KernelProblem:
-    """N objects of Y labels.
+class GramExamples:
+    """N objects behind a kernel, each known by its number; x is that number.
 
     objects:    as the kernel prepared them
-    y:          int32 [N]
-    importance: how much each object counts, float [N], above 0
+    y:          int32 [N], of Y labels
     megabytes:  memory for rows of the Gram matrix
     """
 
@@ -42,16 +43,14 @@ class KernelProblem:
     objects: Any
     y: NDArray[np.int32]
     Y: int
-    importance: NDArray[np.floating]
-    seed: int = 0
     threads: int = 0
     megabytes: float = 1024.0
-    on_epoch: Listener = keep_going
 
-    @property
-    def N(self) -> int:
-        """How many objects."""
+    def __len__(self) -> int:
         return len(self.y)
+
+    def __getitem__(self, n: int) -> tuple[int, int]:
+        return n, int(self.y[n])
 
     @cached_property
     def rows(self) -> GramRows:
@@ -59,30 +58,45 @@ class KernelProblem:
         return GramRows(self.kernel, self.objects, megabytes=self.megabytes, threads=self.threads)
 
     def two_labels(self, learner: str) -> None:
-        """DataError where fewer than two labels occur."""
-        found = np.unique(self.y)
-        if len(found) < 2:
+        """DataError if fewer than two labels occur."""
+        if len(np.unique(self.y)) < 2:
             raise DataError(
-                f"{learner} needs at least two classes, and all {self.N} objects are of one class"
+                f"{learner} needs at least two classes, and all {len(self)} objects are of one class"
             )
 
-    def taken(self, which: NDArray[np.int64]) -> "KernelProblem":
-        """The problem of some of the objects; where the whole Gram matrix is at hand, theirs is cut from it."""
-        made = replace(
-            self,
-            objects=self.objects.taken(which),
-            y=self.y[which],
-            importance=self.importance[which],
-            on_epoch=keep_going,
-        )
-        if self.rows.fits:
-            made.rows.given(self.rows.whole()[np.ix_(which, which)])
-        return made
+
+def kernel_problem(
+    kernel: Kernel,
+    objects: Any,
+    y: NDArray[np.int32],
+    Y: int,
+    importance: NDArray[np.floating],
+    *,
+    seed: int = 0,
+    threads: int = 0,
+    megabytes: float = 1024.0,
+) -> Problem:
+    """Objects behind a kernel as a problem; kernel machines make their own scorers.
+
+    importance: how much each object counts, float [N], above 0
+    """
+    examples = GramExamples(kernel, objects, y, Y, threads, megabytes)
+    return Problem(Choice(Y), None, examples, importance, seed=seed)
+
+
+def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
+    """The problem of some of the objects; if the whole Gram matrix is at hand, theirs is cut from it."""
+    data: GramExamples = problem.examples
+    part = replace(data, objects=data.objects.taken(which), y=data.y[which])
+    if data.rows.fits:
+        part.rows.given(data.rows.whole()[np.ix_(which, which)])
+    assert problem.weight is not None
+    return replace(problem, examples=part, weight=problem.weight[which])
 
 
 @dataclass
 class KernelMachine:
-    """What a learner made: a scorer of new objects, which training objects it rests on, and the way there.
+    """What a learner made: a scorer of new objects, and which training objects it rests on.
 
     link: ``margin``, whose scale has to be fitted, or ``shares``, which are probabilities already
     """
@@ -90,7 +104,6 @@ class KernelMachine:
     scorer: Any
     support: NDArray[np.int64]
     link: str
-    history: list[Progress] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -169,3 +182,40 @@ MADE: dict[str, Callable[[KernelChoice], Kernel]] = {
     "subset-tree": lambda c: SubsetTreeKernel(**_set(decay=c.decay)),
     "partial-tree": lambda c: PartialTreeKernel(**_set(decay=c.decay)),
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class NearestNeighbours(KernelChoice, CountLearner):
+    """The label that most of the k nearest training objects have.
+
+    d(x, x_i)^2 = k(x, x) + k(x_i, x_i) - 2 k(x, x_i):  the distance of phi(x) and phi(x_i)
+
+    >>> from chaffinch.kernels import LinearKernel
+    >>> x, y = np.array([[0.0], [1.0], [9.0]]), np.array([0, 0, 1], np.int32)
+    >>> kernel = LinearKernel()
+    >>> machine = NearestNeighbours(k=1).fit(kernel_problem(kernel, kernel.prepared(x), y, 2, np.ones(3)))
+    >>> machine.scorer.scores([[7.0], [0.4]]).argmax(axis=1)
+    array([1, 0])
+    """
+
+    k: int = knob(5, "how many neighbours vote", low=1)
+    weighted: bool = knob(False, "near neighbours count more: by one over the squared distance")
+
+    def check(self, problem: Problem) -> None:
+        """Two labels at least."""
+        problem.examples.two_labels("a vote of neighbours")
+
+    def counted(self, problem: Problem) -> KernelMachine:
+        """All objects, kept."""
+        data: GramExamples = problem.examples
+        assert problem.weight is not None
+        scorer = Neighbours(
+            data.kernel,
+            data.objects,
+            data.y,
+            data.Y,
+            k=self.k,
+            weighted=self.weighted,
+            importance=problem.weight.astype(np.float64),
+        )
+        return KernelMachine(scorer, np.arange(len(data)), "shares")

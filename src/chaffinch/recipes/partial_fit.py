@@ -1,4 +1,4 @@
-"""Learning in instalments: more documents move the weights on from where they stand."""
+"""Partial fit: more documents move the weights on from where they stand."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,17 +8,18 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
-from chaffinch.learners.choice import ChoiceProblem, ChoiceWeights
-from chaffinch.learners.choice_sgd import ChoicePerceptron, ChoiceSgd, SgdRun
+from chaffinch.learners.choice import ChoiceWeights
+from chaffinch.learners.choice_gradient import ChoicePerceptron, ChoiceSgd, SgdRun
 from chaffinch.learners.naive_bayes import (
     ComplementNaiveBayes,
     MultinomialNaiveBayes,
     label_counts,
     label_masses,
 )
+from chaffinch.learners.problem import Problem
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.document_encoder import DocumentEncoder
-from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, settled
+from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
 
 COUNTED = (MultinomialNaiveBayes, ComplementNaiveBayes)
 
@@ -40,9 +41,16 @@ class Increment:
             raise ConfigError("counts are not kept in a model file: naive Bayes goes on only where it began")
         made = cls(config, model.classes)
         made._encoder = model.encoder
-        learner: Any = settled(config, model.encoder.union is not None)
+        learner: Any = suited(config, model.encoder.union is not None)
         made._run = learner.started(model.encoder.n_features, len(model.classes))
         made._run.begin(model.w)
+        return made
+
+    @classmethod
+    def counted(cls, config: Any, classes: NDArray[Any], counts: tuple[Any, ...]) -> "Increment":
+        """From what a training counted, which further counts are added to."""
+        made = cls(config, classes)
+        made._encoder, made._counts, made._masses = counts
         return made
 
     @staticmethod
@@ -54,7 +62,7 @@ class Increment:
         """The model after one pass over these documents too."""
         task = replace(task, labels=self._placed(task.labels), smallest=0.0)
         rows = self._rows(task)
-        made = self._moved(task.problem(rows), task.text)
+        made = self._moved(task.problem(rows), task.text, task.threads)
         assert self._encoder is not None
         return finished(task, self._encoder, made)
 
@@ -70,16 +78,16 @@ class Increment:
             )
         return rows
 
-    def _moved(self, problem: ChoiceProblem, text: bool) -> ChoiceWeights:
+    def _moved(self, problem: Problem, text: bool, threads: int) -> ChoiceWeights:
         if isinstance(self.config, COUNTED):
             counts = label_counts(problem)
             self._counts = counts if self._counts is None else self._counts + counts
             self._masses = self._masses + label_masses(problem)
             return self.config.weights(self._counts, self._masses)
-        learner: Any = settled(self.config, text)
+        learner: Any = suited(self.config, text)
         if self._run is None:
-            self._run = learner.started(problem.F, problem.Y)
-        self._run.epoch(problem)
+            self._run = learner.started(problem.examples.F, problem.examples.Y)
+        self._run.epoch(problem, threads)
         return self._run.weights()
 
     def _placed(self, labels: DocumentLabels) -> DocumentLabels:

@@ -1,0 +1,88 @@
+"""The table of native epochs: which structure, scorer and learner have passes of their own in the core.
+
+A native row is an optimisation, never a second definition: a test runs over the table and holds what each learns equal
+to what the learner's generic loop over the protocols learns.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from chaffinch.learners import native_chain, native_choice, native_matching, native_tree
+from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
+from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
+from chaffinch.learners.maximum_likelihood import MaximumLikelihood, fits_lists, likelihood_of_lists
+from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
+from chaffinch.learners.problem import Learner, Pass, Problem, State
+from chaffinch.scorers import FeatureScorer, Linear
+from chaffinch.scorers.monomials import MonomialScorer
+from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, Tree
+from chaffinch.structures.fertile import FertileMatching
+
+
+@dataclass(frozen=True)
+class Native:
+    """Passes in the core.
+
+    passes: of a learner over a problem, with so many threads, from a state that a pass before made if it is not None
+    fits:   whether the problem is one that they are for: how its examples lie, which options it has
+    """
+
+    passes: Callable[[Any, Problem, int, State | None], Iterator[Pass]]
+    fits: Callable[[Any, Problem], bool]
+
+
+_ONLINE = Native(native_chain.online_passes, native_chain.fits_online)
+_FRANK_WOLFE = Native(native_chain.frank_wolfe_passes, native_chain.fits_frank_wolfe)
+_MATCHING = Native(native_matching.matching_passes, native_matching.fits_matching)
+_LIKELIHOOD: dict[type, Any] = {
+    Sdca: native_chain.sdca_passes,
+    Sgd: native_chain.sgd_passes,
+    Lbfgs: native_chain.lbfgs_passes,
+}
+_DOCUMENTS: dict[type, Any] = {
+    DualRest: native_choice.rest_passes,
+    DualRidge: native_choice.rest_passes,
+    DualCrammerSinger: native_choice.crammer_singer_passes,
+    DualLogistic: native_choice.logistic_passes,
+    ChoiceSgd: native_choice.sgd_passes,
+    ChoicePerceptron: native_choice.sgd_passes,
+    ChoiceBatch: native_choice.batch_passes,
+}
+
+FUSED: dict[tuple[type, type, type], Native] = {
+    **{
+        (Chain, Linear, rule): _ONLINE
+        for rule in (Perceptron, MarginPerceptron, PassiveAggressive, Mira, Arow)
+    },
+    **{
+        (Chain, Linear, learner): Native(passes, native_chain.fits_likelihood)
+        for learner, passes in _LIKELIHOOD.items()
+    },
+    (Chain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
+    (LocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
+    (LocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
+    **{
+        (Choice, Linear, learner): Native(passes, native_choice.fits_documents)
+        for learner, passes in _DOCUMENTS.items()
+    },
+    (Candidates, FeatureScorer, MaximumLikelihood): Native(likelihood_of_lists, fits_lists),
+    (Chain, Linear, FrankWolfe): _FRANK_WOLFE,
+    (Chain, MonomialScorer, FrankWolfe): _FRANK_WOLFE,
+    (Matching, FeatureScorer, FrankWolfe): _MATCHING,
+    (FertileMatching, FeatureScorer, FrankWolfe): _MATCHING,
+    (Tree, Linear, Perceptron): Native(native_tree.perceptron_passes, native_tree.fits_tree),
+    (Tree, Linear, AdaGrad): Native(native_tree.adagrad_passes, native_tree.fits_tree),
+}
+
+
+def native(learner: Learner, problem: Problem) -> Native | None:
+    """The row for a problem, by the learner's own type or the nearest one that it is made from."""
+    for kind in type(learner).__mro__:
+        row = FUSED.get((type(problem.structure), type(problem.scorer), kind))
+        if row is not None:
+            return row if row.fits(learner, problem) else None
+    return None

@@ -1,0 +1,368 @@
+"""Chains in the core: online epochs, Frank-Wolfe, and the likelihood by dual ascent, SGD and L-BFGS."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
+from chaffinch.learners.costs import LabelCosts
+from chaffinch.learners.examples import CrfExamples, DenseExamples, MonomialExamples, SentenceExamples
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.likelihood import FAR, Lbfgs, PrunedSgd, Sdca, Sgd
+from chaffinch.learners.margin import Objective
+from chaffinch.learners.online import OnlineLearner
+from chaffinch.learners.problem import Pass, Problem, State, example_order
+from chaffinch.scorers import Layout, Linear
+from chaffinch.scorers.monomials import MonomialScorer
+from chaffinch.structures import Chain, LocalChain
+
+SDCA_STATE = ("nodes", "pairs", "change", "loss", "smaller", "order", "counts", "mean")
+LEAST_RATE = 0.001
+CALIBRATION_PASSES = 3
+CALIBRATED = 500  # sentences on which the step size of SGD is found
+
+# -- online -------------------------------------------------------------------------------------------------------
+
+
+def fits_online(_learner: OnlineLearner, problem: Problem) -> bool:
+    """Linear weights that start at zero, examples that lie end to end and count alike."""
+    return (
+        type(problem.examples) is SentenceExamples
+        and problem.structure.order == 1
+        and problem.weight is None
+        and problem.cost is None
+        and not problem.scorer.w.any()
+    )
+
+
+def online_passes(
+    learner: OnlineLearner, problem: Problem, _threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """Epochs of a rule on a chain of the first order."""
+    data, chain, layout = problem.examples, problem.structure, problem.scorer.layout
+    trainer = _core.ChainTrainer(
+        data.sentences,
+        data.ptr,
+        data.ids,
+        data.y,
+        **chain_places(chain, layout),
+        rule=learner.rule,
+        amount=learner.amount(),
+        k=learner.answers(),
+    )
+
+    def scorer() -> Linear:
+        return Linear(layout, trainer.weights(learner.average))
+
+    for number in range(1, learner.epochs + 1):
+        _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
+        yield learner.told(problem, number, wrong, scorer)
+
+
+def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:
+    """Where the weights of a chain lie and what it forbids, as the core's learners are told."""
+    masks = {"transitions": chain.transitions, "start_allowed": chain.start, "end_allowed": chain.end}
+    return {
+        "F": layout["unary"].rows,
+        "Y": chain.Y,
+        **{name: layout[name].offset for name in ("pair", "start", "end")},
+        "cells": layout.size,
+        **{
+            name: None if mask is None else np.ascontiguousarray(mask, np.uint8)
+            for name, mask in masks.items()
+        },
+    }
+
+
+# -- Frank-Wolfe --------------------------------------------------------------------------------------------------
+
+SCORERS: dict[type, type] = {
+    SentenceExamples: Linear,
+    DenseExamples: Linear,
+    MonomialExamples: MonomialScorer,
+}
+
+
+def plain_margin(learner: FrankWolfe, problem: Problem) -> bool:
+    """Margin rescaling by the structure's own cost, and no cache: a search is quicker than a look into one."""
+    return learner.rescale == "margin" and not learner.cache and problem.cost is None
+
+
+def fits_frank_wolfe(learner: FrankWolfe, problem: Problem) -> bool:
+    """Linear weights over labels and pairs of them."""
+    return (
+        type(problem.scorer) is SCORERS.get(type(problem.examples))
+        and problem.structure.order == 1
+        and plain_margin(learner, problem)
+    )
+
+
+def frank_wolfe_passes(
+    learner: FrankWolfe, problem: Problem, _threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """Passes over the duals of a first-order chain whose examples lie end to end."""
+    data: Any = problem.examples
+    dense = isinstance(data, DenseExamples)
+    native = _core.ChainFrankWolfe(
+        data.sentences,
+        None if dense else data.ptr,
+        None if dense else data.ids,
+        data.rows if dense else None,
+        data.y,
+        **chain_places(problem.structure, problem.scorer.layout),
+        C=learner.C,
+        average=learner.average,
+        monomials=data.map.native if isinstance(data, MonomialExamples) else None,
+    )
+    return learner.moved(NativeBlocks(native, problem), problem)
+
+
+class NativeBlocks:
+    """The duals of all examples and the weights they stand for, in the core; as ``Blocks`` has them in Python."""
+
+    def __init__(self, native: Any, problem: Problem) -> None:
+        self._native, self._scorer = native, problem.scorer
+
+    @property
+    def gaps(self) -> NDArray[np.float64]:
+        """What each example adds to the gap, as last met."""
+        gaps: NDArray[np.float64] = self._native.gaps()
+        return gaps
+
+    def run(self, order: NDArray[np.int64]) -> None:
+        """A pass over these examples."""
+        self._native.run(order)
+
+    def measured(self) -> Objective:
+        """Primal and dual."""
+        return Objective(*self._native.measured())
+
+    def scorer(self) -> Any:
+        """The weights: the last ones, or their mean."""
+        made = copy.copy(self._scorer)
+        made.w = self._native.weights()
+        return made
+
+
+# -- likelihood ---------------------------------------------------------------------------------------------------
+
+
+def fits_likelihood(_learner: Any, problem: Problem) -> bool:
+    """Sentences end to end, no masks, weights laid out as the core has them, costs by label."""
+    chain = problem.structure
+    return (
+        isinstance(problem.examples, SentenceExamples)
+        and not isinstance(problem.examples, MonomialExamples)
+        and chain.transitions is None
+        and chain.start is None
+        and chain.end is None
+        and problem.scorer.layout.packed
+        and (problem.cost is None or isinstance(problem.cost, LabelCosts))
+    )
+
+
+def crf_problem(problem: Problem) -> CrfProblem:
+    """The problem as the core's likelihood reads it."""
+    data, chain = problem.examples, problem.structure
+    extra: dict[str, Any] = data.native() if isinstance(data, CrfExamples) else {}
+    return CrfProblem(
+        data.sentences,
+        data.ptr,
+        data.ids,
+        data.y,
+        problem.scorer.layout["unary"].rows,
+        chain.Y,
+        chain.order,
+        weight=problem.weight,
+        local=isinstance(chain, LocalChain),
+        cost=None if problem.cost is None else problem.cost.costs,  # type: ignore[attr-defined]
+        **extra,
+    )
+
+
+class _Run:
+    """The weights of one training, and what its passes yield."""
+
+    def __init__(self, problem: Problem, state: State | None) -> None:
+        self.native = crf_problem(problem)
+        self.scorer = problem.scorer
+        self.w: NDArray[np.float32] = np.array(problem.scorer.w)
+        self.done = 0
+        if state is not None:
+            self.w[:] = state["w"]
+            self.done = int(state["done"][0])
+
+    def told(self, number: int, objective: float, gap: float | None = None, state: Any = None) -> Pass:
+        """The record of a pass; ``state`` makes what the learner needs to go on besides w."""
+        self.done = number
+        scores = {"objective": objective} | ({} if gap is None else {"gap": gap})
+        scorer, w = self.scorer, self.w
+
+        def kept() -> State:
+            return {"w": w, "done": np.array([number]), **({} if state is None else state())}
+
+        return Pass(number, scores, lambda: scorer.with_weights(w), state=kept)
+
+    def over(self) -> Pass:
+        """The last pass of a training that was interrupted after it."""
+        scorer, w = self.scorer, self.w
+        return Pass(self.done, {}, lambda: scorer.with_weights(w), state=lambda: {"w": w})
+
+
+def sgd_passes(learner: Sgd, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
+    """Stochastic gradient descent; goes on from any weights."""
+    if learner.calibrate:
+        share = min(1.0, CALIBRATED / max(len(problem.examples), 1))
+        learner = replace(learner, rate=calibrated_rate(sampled(problem), learner, share))
+    return _sgd(learner, _Run(problem, state), problem.seed, threads, state)
+
+
+def _sgd(learner: Sgd, run: _Run, seed: int, threads: int, state: State | None) -> Iterator[Pass]:
+    native = CrfSgd(run.native, learner.c2, learner.rate_or_default, learner.epochs, seed)
+    if state is not None:
+        native.restore(state["state"])
+        if run.done >= learner.epochs:
+            yield run.over()
+    for number in range(run.done + 1, learner.epochs + 1):
+        loss = native.run(run.w, threads)
+        objective = loss + learner.c2 * float(np.vdot(run.w, run.w))
+        yield run.told(number, objective, state=lambda: {"state": native.state()})
+
+
+def lbfgs_passes(learner: Lbfgs, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
+    """L-BFGS or OWL-QN, from any weights; a checkpoint is gone on from with a fresh memory."""
+    return _lbfgs(learner, _Run(problem, state), problem.seed, threads, state)
+
+
+def _lbfgs(learner: Lbfgs, run: _Run, seed: int, threads: int, state: State | None) -> Iterator[Pass]:
+    if state is None and learner.start is not None:
+        start = replace(learner.start, c2=learner.c2)
+        for one in _sgd(start, run, seed, threads, None):
+            yield replace(one, state=dict)
+    fisher = learner.fisher or learner.start is not None
+    native = CrfBatch(run.native, learner.c1, learner.c2, run.w, fisher=fisher, threads=threads)
+    before, small = native.value, 0
+    started = run.done
+    for number in range(started + 1, started + learner.steps + 1):
+        moved = native.run(run.w)
+        fall = (before - native.value) / max(abs(native.value), 1e-300)
+        before = native.value
+        yield run.told(number, before, fall)
+        small = small + 1 if fall < learner.tolerance else 0
+        if not moved or small == 2:
+            return
+
+
+def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
+    """Dual coordinate ascent from weights of zero, then L-BFGS if it is still far off."""
+    run = _Run(problem, state)
+    still = learner.still * min(1.0, learner.c2)
+    native = CrfSdca(run.native, learner.c2, still=still, skip_quiet=True, seed=problem.seed)
+    if state is not None and "nodes" in state:
+        nodes, pairs, change, loss, smaller, order, counts, mean = (state[name] for name in SDCA_STATE)
+        native.restore(nodes, pairs, change, loss, smaller, order, counts, float(mean[0]))
+    gap = np.inf
+
+    def memory() -> State:
+        nodes, pairs, change, loss, smaller, order, counts, mean = native.state()
+        arrays = (nodes, pairs, change, loss, smaller, order, counts, np.array([mean]))
+        return dict(zip(SDCA_STATE, arrays, strict=True))
+
+    if run.done >= learner.epochs and learner.finish is None:
+        yield run.over()
+    for number in range(run.done + 1, learner.epochs + 1):
+        met = native.run(run.w)
+        gap = met.gap
+        yield run.told(number, met.loss + met.penalty, gap, memory)
+        if gap < learner.tolerance:
+            return
+    if learner.finish is not None and gap > FAR * learner.tolerance:
+        del native, memory
+        finish = replace(learner.finish, c2=learner.c2, start=None, fisher=True)
+        yield from _lbfgs(finish, run, problem.seed, threads, None)
+
+
+def fits_pruned(learner: PrunedSgd, problem: Problem) -> bool:
+    """The same, from weights of zero."""
+    return fits_likelihood(learner, problem) and problem.structure.order == 1
+
+
+def pruned_passes(learner: PrunedSgd, problem: Problem, _threads: int, state: State | None) -> Iterator[Pass]:
+    """SGD on lattices of the labels that are likely at each token; what it makes are its own sparse weights."""
+    c2, rate, epochs = learner.c2, learner.rate_or_default, learner.epochs
+    native = _core.PrunedSgd(
+        crf_problem(problem), c2, rate, epochs, learner.threshold, learner.most, problem.seed
+    )
+    done = 0
+    if state is not None:
+        ptr, labels, unary, chain = (state[name] for name in PRUNED_STATE)
+        native.load(ptr, labels, unary, chain)
+        native.restore(state["state"])
+        done = int(state["done"][0])
+        if done >= epochs:
+            yield Pass(done, {}, native.weights, state=lambda: state)
+    for number in range(done + 1, epochs + 1):
+        loss = native.run()
+        if number == 1 and learner.all_pairs:
+            native.widen()
+        _, _, unary, chain = native.weights()
+        objective = loss + c2 * float(np.vdot(unary, unary) + np.vdot(chain, chain))
+        del unary, chain
+
+        def kept(number: int = number) -> State:
+            named: dict[str, NDArray[Any]] = dict(zip(PRUNED_STATE, native.weights(), strict=True))
+            return {**named, "state": native.state(), "done": np.array([number])}
+
+        yield Pass(number, {"objective": objective}, native.weights, state=kept)
+
+
+PRUNED_STATE = ("ptr", "labels", "unary", "chain")
+
+
+def calibrated_rate(problem: Problem, learner: Sgd, share: float = 1.0) -> float:
+    """The first step size with which a few passes of SGD over a sample of sentences end lowest.
+
+    It is the learner's, or half of it for as long as halving helps: what is too large for a sample is too large for
+    all, but a sample, met so much less often, would ask for more than all of the sentences can bear.
+
+    share: of all sentences that the sample is, and so of the penalty
+    """
+    native, c2, rate = crf_problem(problem), share * learner.c2, learner.rate_or_default
+    scratch = np.empty(native.size, np.float32)
+
+    def reached(size: float) -> float:
+        w = np.zeros(native.size, np.float32)
+        sgd = CrfSgd(native, c2, size, CALIBRATION_PASSES, problem.seed)
+        for _ in range(CALIBRATION_PASSES):
+            sgd.run(w)
+        value = CrfObjective(native, c2, 1)(w, scratch)
+        return value if np.isfinite(value) else np.inf
+
+    best = reached(rate)
+    while rate > LEAST_RATE and (value := reached(rate / 2)) < best:
+        rate, best = rate / 2, value
+    return rate
+
+
+def sampled(problem: Problem) -> Problem:
+    """A problem of at most so many sentences, evenly taken: certain labels, order 1, features of tokens alone."""
+    data, N = problem.examples, len(problem.examples)
+    chosen = np.zeros(N, bool)
+    chosen[np.unique(np.arange(min(N, CALIBRATED)) * N // max(min(N, CALIBRATED), 1))] = True
+    tokens = np.repeat(chosen, np.diff(data.sentences))
+    counts = np.diff(data.ptr)
+    examples = SentenceExamples(
+        np.concatenate([[0], np.cumsum(np.diff(data.sentences)[chosen])]).astype(np.int64),
+        np.concatenate([[0], np.cumsum(counts[tokens])]).astype(np.int64),
+        np.ascontiguousarray(data.ids[np.repeat(tokens, counts)]),
+        np.ascontiguousarray(data.y[tokens]),
+    )
+    F, Y = problem.scorer.layout["unary"].rows, problem.structure.Y
+    return Problem(
+        Chain(Y), Linear(Layout.packed_chain(F, Y)), examples, cost=problem.cost, seed=problem.seed
+    )

@@ -1,0 +1,131 @@
+"""The training loop: it runs the passes of any learner for every recipe.
+
+It reports each pass, scores it on held-out data, stops, keeps the best pass and writes checkpoints.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chaffinch import modelfile
+from chaffinch.errors import ConfigError
+from chaffinch.learners.problem import Learner, Pass, Problem, State
+from chaffinch.progress import Listener, Progress, going_on, keep_going
+
+PATIENCE = 3
+CHECKPOINT = "checkpoint"
+
+
+@dataclass(frozen=True)
+class Training:
+    """What was learnt, by the last pass or the best on held-out data, and the progress that was reported."""
+
+    made: Any
+    history: list[Progress] = field(default_factory=list)
+
+
+def train_passes(
+    learner: Learner,
+    problem: Problem,
+    *,
+    threads: int = 0,
+    model: Callable[[Any], Any] = lambda made: made,
+    on_epoch: Listener = keep_going,
+    held_out_score: Callable[[Any], float] | None = None,
+    patience: int = PATIENCE,
+    checkpoint: "Checkpoint | None" = None,
+) -> Training:
+    """Run the passes until the learner is done, the listener returns False, or held-out data say stop.
+
+    model:          makes a model of what a pass made, for the held-out score and for the listener
+    held_out_score: of a model; the pass with the highest is kept, and training stops ``patience`` passes after it
+    checkpoint:     written after every pass; training goes on from what it holds
+    """
+    state = None if checkpoint is None else checkpoint.load()
+    passes = learner.passes(problem, threads, state)
+    history: list[Progress] = []
+    best, best_score, since = None, -np.inf, 0
+    last: Pass | None = None
+    stopping = False
+    for one in passes:
+        last = one
+        if checkpoint is not None and (kept := _state(learner, one)):
+            checkpoint.save(kept)
+        scores = dict(one.scores)
+        if held_out_score is not None and one.model is not None:
+            made = one.model()
+            scores["dev"] = held_out_score(model(made))
+            since += 1
+            if best is None or scores["dev"] > best_score:
+                best, best_score, since = made, scores["dev"], 0
+            del made
+        history.append(Progress("pass", one.number, one.total, scores))
+        shown = history[-1] if one.model is None else replace(history[-1], model=_modelled(model, one.model))
+        stopping = not going_on(on_epoch, shown) or stopping
+        if one.model is not None and (stopping or since >= patience):
+            break
+    close = getattr(passes, "close", None)
+    if close is not None:
+        close()  # which frees what the learner needed, before the model is made
+    if last is None:
+        raise ConfigError(
+            f"{type(learner).__name__} made no pass: the checkpoint is that of a finished training"
+        )
+    made = _finished(last, best, history)
+    if checkpoint is not None:
+        checkpoint.remove()
+    return Training(made, history)
+
+
+def _finished(last: Pass, best: Any, history: list[Progress]) -> Any:
+    """What was learnt; what is left to do at the end is done."""
+    if last.finish is not None:
+        made, scores = last.finish(best)
+        history[-1] = replace(history[-1], scores={**history[-1].scores, **scores})
+        return made
+    assert last.model is not None
+    return last.model() if best is None else best
+
+
+def _modelled(model: Callable[[Any], Any], made: Callable[[], Any]) -> Callable[[], Any]:
+    return lambda: model(made())
+
+
+def _state(learner: Learner, one: Pass) -> State:
+    if one.state is None:
+        raise ConfigError(f"{type(learner).__name__} cannot go on from a checkpoint: leave it out")
+    return one.state()
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file of arrays that belongs to one training: the same data, settings and seed.
+
+    asked: the fingerprint of all that the training depends on
+    """
+
+    path: str
+    asked: str
+
+    def load(self) -> State | None:
+        """What was saved last; None if nothing was. Another training's checkpoint is refused."""
+        if not Path(self.path).exists():
+            return None
+        file = modelfile.read(self.path)
+        if file.header.recipe != CHECKPOINT or file.header.data != self.asked:
+            raise ConfigError(
+                f"{self.path}: is not a checkpoint of this training (its data, settings or seed differ); "
+                "remove it, or name another file"
+            )
+        return file.arrays
+
+    def save(self, arrays: State) -> None:
+        """Write the file anew; an interruption leaves the one before."""
+        modelfile.write(self.path, modelfile.Header(recipe=CHECKPOINT, data=self.asked), arrays, {})
+
+    def remove(self) -> None:
+        """The training is done."""
+        Path(self.path).unlink(missing_ok=True)
