@@ -143,7 +143,11 @@ def test_overlapping_spans_are_counted(tmp_path: Path, run: Runner) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b c", "spans": spans}) + "\n")
     outcome = run("convert", tmp_path / "a.jsonl", "-", "--to", "columns")
     assert outcome.out == "a\tB-X\nb\tI-X\nc\tI-X\n\n"
-    assert "spans: not representable as BIO tags because they overlap: 3" in outcome.err
+    assert "spans: not representable as BIO tags because they are nested in others: 3" in outcome.err
+    crossing = [{"start": s, "end": e, "label": "X"} for s, e in ((0, 3), (2, 5))]
+    (tmp_path / "b.jsonl").write_text(json.dumps({"text": "a b c", "spans": crossing}) + "\n")
+    outcome = run("convert", tmp_path / "b.jsonl", "-", "--to", "columns")
+    assert "spans: not representable as BIO tags because they overlap: 1" in outcome.err
 
 
 def test_tags_are_spelled_in_the_scheme_asked_for(ner: Path, run: Runner) -> None:

@@ -60,7 +60,7 @@ def test_spans_over_each_other_and_spans_that_stand_twice_are_errors(tmp_path: P
     rows = span_row("Ann Lee", (0, 7, "PER"), (4, 7, "LOC")) + span_row("Bo", (0, 2, "PER"), (0, 2, "PER"))
     faults = found("spans", rows, folder=tmp_path, ending=".jsonl")
     assert [(f.line, f.severity) for f in faults] == [(1, "error"), (2, "error")]
-    assert "overlaps PER" in faults[0].what
+    assert "is nested in PER" in faults[0].what
     assert "stands twice" in faults[1].what
 
 

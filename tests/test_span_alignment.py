@@ -56,9 +56,14 @@ def test_a_span_off_the_borders_is_reported_and_treated_as_chosen(
 def test_spans_that_overlap_are_reported_and_dropped_only_when_asked() -> None:
     rows = [document(Span("PER", 0, 3), Span("NAME", 0, 12), Span("X", 17, 24))]
     with pytest.raises(
-        DataError, match="1 of 3 spans do not fit the tokens: row 1: PER 0-3 'Ada' overlaps NAME"
+        DataError, match=r"1 of 3 spans are nested in others, .*: row 1: PER 0-3 'Ada' is nested in NAME"
     ):
         tagged(rows, "BIO")
+    crossing = [document(Span("PER", 0, 12), Span("NAME", 4, 16), Span("X", 1, 3))]
+    with pytest.raises(
+        DataError, match=r"1 of 3 spans do not fit .*; 1 of 3 spans overlap others, .* NAME 4-16"
+    ):
+        tagged(crossing, "BIO")
     [made], [misfit] = tagged(rows, "BIO", overlapping="drop")
     assert misfit.span.label == "PER"
     assert made.columns["y"] == ["B-NAME", "I-NAME", "O", "B-X", "O"]

@@ -1,10 +1,13 @@
 """Delimited rows with a header: CSV (quoted fields, which may hold line breaks) and TSV (never quoted).
 
+What separates the cells of CSV (comma, semicolon, tab, bar) is seen from the header, or from Excel's line ``sep=;``.
+
 The columns of the text and of the label are found by their usual names or named by the caller; every other
 column goes to the document's fields and comes back when it is written. Streamed.
 """
 
 import csv
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -32,6 +35,8 @@ TEXT_NAMES = (
 )
 LABEL_NAMES = ("label", "labels", "class", "category", "target", "tag", "topic", "sentiment", "y")
 LONGEST_FIELD = 2**31 - 1
+DELIMITERS = ",;\t|"
+_EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,20 +48,31 @@ class DelimitedOptions:
     label_separator: str | None = knob(None, "what separates several labels in one cell")
 
 
+@dataclass(frozen=True, kw_only=True)
+class CsvOptions(DelimitedOptions):
+    """The same, and what separates cells."""
+
+    delimiter: str | None = knob(None, "between cells; else seen from the header: , ; | or a tab")
+
+
 def read_csv(
     path: str | Path,
     *,
     text: str | None = None,
     label: str | None = None,
     label_separator: str | None = None,
+    delimiter: str | None = None,
     losses: Losses | None = None,
 ) -> Iterator[Document]:
     """The rows of a comma-separated file as documents.
 
     text, label: names of columns; by default the first that has a usual name
     label_separator: what separates the labels in one cell, where a document may have several
+    delimiter: what separates cells; by default what splits the header best
     """
-    return _read(rows(path, ",", True, losses), path, text, label, label_separator)
+    if delimiter is not None and len(delimiter) != 1:
+        raise ConfigError(f"the delimiter of CSV must be one character, got {delimiter!r}")
+    return _read(rows(path, delimiter, True, losses, text), path, text, label, label_separator)
 
 
 def read_tsv(
@@ -107,24 +123,38 @@ def write_tsv(
 
 
 def rows(
-    path: str | Path, delimiter: str = "\t", quoted: bool = False, losses: Losses | None = None
+    path: str | Path,
+    delimiter: str | None = "\t",
+    quoted: bool = False,
+    losses: Losses | None = None,
+    text: str | None = None,
 ) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line and cells of each row, the header among them; all have as many cells as it.
 
-    A row that has not, or is not valid, is refused through the losses.
+    delimiter: None: as the header, or the line ``sep=;`` above it, says
+    text:      a name that the header has, if it is known
+
+    A row that has another number of cells, or is not valid, is refused through the losses.
     """
     name = display_name(path)
     tally = losses if losses is not None else Losses()
     csv.field_size_limit(LONGEST_FIELD)
+    lines, before = _ended_lines(path), 0
+    if delimiter is None:
+        first = next(lines)
+        if told := _EXCEL.fullmatch(first.rstrip("\r\n")):
+            delimiter, before = told[1], 1
+        else:
+            delimiter, lines = _delimiter(first, text), chain([first], lines)
     reader = csv.reader(
-        _ended_lines(path),
+        lines,
         delimiter=delimiter,
         quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
         strict=True,
     )
     header: list[str] | None = None
     while True:
-        first_line = reader.line_num + 1
+        first_line = reader.line_num + 1 + before
         try:
             row = next(reader)
         except StopIteration:
@@ -149,6 +179,25 @@ def rows(
             )
             continue
         yield first_line, row
+
+
+def _delimiter(line: str, text: str | None) -> str:
+    """What splits a header: into a column that is called as the text is, if one does; into the most cells; a comma.
+
+    >>> _delimiter("label;text", None), _delimiter("text", None), _delimiter("a|b, c|d", None)
+    (';', ',', '|')
+    """
+    wanted = TEXT_NAMES if text is None else (text.lower(),)
+    best, most = ",", (False, 1)
+    for sign in DELIMITERS:
+        try:
+            cells = next(csv.reader([line], delimiter=sign), [])
+        except csv.Error:
+            continue
+        found = (len(cells) > 1 and any(cell.strip().lower() in wanted for cell in cells), len(cells))
+        if found > most:
+            best, most = sign, found
+    return best
 
 
 def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str], kind: str) -> int | None:
@@ -287,13 +336,16 @@ def _quoted(cell: str) -> str:
     return cell
 
 
-def _has_text_column(delimiter: bytes) -> Callable[[str, bytes], bool]:
+def _has_text_column(delimiters: bytes) -> Callable[[str, bytes], bool]:
     """Whether the first line is a header with a column that is usually the text."""
 
     def looks_like(_name: str, head: bytes) -> bool:
         first = head.removeprefix(BOM).partition(b"\n")[0].strip().lower()
-        cells = [cell.strip(b' "') for cell in first.split(delimiter)]
-        return len(cells) > 1 and any(name.encode() in cells for name in TEXT_NAMES)
+        for sign in delimiters:
+            cells = [cell.strip(b' "') for cell in first.split(bytes([sign]))]
+            if len(cells) > 1 and any(name.encode() in cells for name in TEXT_NAMES):
+                return True
+        return False
 
     return looks_like
 
@@ -304,8 +356,8 @@ CSV = Format(
     read=read_csv,
     write=write_csv,
     carries=frozenset({"text", "labels", "id", "fields"}),
-    looks_like=_has_text_column(b","),
-    options=DelimitedOptions,
+    looks_like=_has_text_column(b",;|"),
+    options=CsvOptions,
 )
 TSV = Format(
     name="tsv",

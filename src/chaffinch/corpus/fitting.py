@@ -13,7 +13,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.survey import Survey
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.text.alignment import CHOICES, Choice, Misfit, spans_of, tagged
+from chaffinch.text.alignment import CHOICES, MISALIGNED, NESTED, Choice, Misfit, spans_of, tagged
 from chaffinch.text.document import LABEL, WORD, Document, Token
 from chaffinch.text.schemes import BIO, Scheme, convert_column, detect_column, scheme_named, validate_column
 from chaffinch.text.table import Column
@@ -172,9 +172,11 @@ class Fitting:
         except DataError as e:
             raise DataError(f"document {number}: {e}") from None
         for misfit in (replace(m, row=number - 1) for m in misfits):
-            if misfit.why.startswith("overlaps"):
-                what = f"spans: not representable as {scheme} tags because they overlap"
-                self.losses.add(what, f"document {number}")
+            if misfit.kind != MISALIGNED:
+                why = "are nested in others" if misfit.kind == NESTED else "overlap"
+                self.losses.add(
+                    f"spans: not representable as {scheme} tags because they {why}", f"document {number}"
+                )
             elif self.misaligned == "error":
                 self._misfits.append(misfit)
             else:

@@ -1,25 +1,28 @@
 """Parquet tables of documents, read and written in batches of rows; needs the extra [arrow].
 
 Columns are found as in CSV and keep their types. Labels may be strings, numbers or lists of them; spans are a list of
-structs {start, end, label}, and everything else goes to the fields.
+structs {start, end, label}, and everything else goes to the fields. A table of ``tokens`` and ``ner_tags`` (or the
+like), as Hugging Face's datasets write it, holds sentences; its class numbers have names in the table's metadata.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.annotations import CONFIDENCE, document
-from chaffinch.corpus.delimited import own_names, text_and_label
+from chaffinch.corpus.delimited import TEXT_NAMES, own_names, text_and_label
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.json_records import Record, as_text
+from chaffinch.corpus.json_records import Record, as_text, shown
 from chaffinch.corpus.jsonl import JsonOptions
-from chaffinch.corpus.lines import cut
+from chaffinch.corpus.lines import cut, listed
 from chaffinch.errors import DataError, missing_extra
 from chaffinch.files import STDIO, display_name, reading, writing
-from chaffinch.text.document import Document
+from chaffinch.text.document import LABEL, Document
 
 BATCH = 1024  # rows at a time
+TOKEN_NAMES = ("tokens", "words")  # lists of words
+TAG_NAMES = ("ner_tags", "tags", "labels", "pos_tags", "upos", "chunk_tags")  # lists of tags, to learn
 
 
 def read(path: str | Path, *, text: str | None = None, label: str | None = None) -> Iterator[Document]:
@@ -32,12 +35,20 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
         try:
             table = parquet.ParquetFile(stream)
             header = table.schema_arrow.names
-            at_text, at_label = text_and_label(name, header, text, label)
+            names = class_names(table.schema_arrow.metadata or {})
+            at_tags = None if text is not None else _tag_column(name, table.schema_arrow, label)
+            at_text, at_label = (0, None) if at_tags else text_and_label(name, header, text, label)
             number = 0
             for batch in table.iter_batches(batch_size=BATCH):
                 for row in batch.to_pylist():
                     number += 1
-                    yield _document(f"{name}: row {number}", row, header[at_text], header, at_label)
+                    where = f"{name}: row {number}"
+                    for key, known in names.items():
+                        row[key] = _named(where, key, row.get(key), known)
+                    if at_tags:
+                        yield _tagged(where, row, *at_tags)
+                    else:
+                        yield _document(where, row, header[at_text], header, at_label)
         except _arrow_errors() as e:
             raise DataError(f"{name}: is not a readable Parquet file: {cut(str(e))}") from None
 
@@ -81,6 +92,85 @@ def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[s
         for start in range(0, len(rows), BATCH):
             batch = rows[start : start + BATCH]
             table.write_batch(arrow.RecordBatch.from_pylist(batch, schema=schema))
+
+
+def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
+    """The names of classes that Hugging Face's datasets write into a table, by column.
+
+    >>> class_names({b"huggingface": b'{"info": {"features": {"y": {"names": ["-", "+"], "_type": "ClassLabel"}}}}'})
+    {'y': ['-', '+']}
+    """
+    try:
+        features = json.loads(metadata.get(b"huggingface", b"{}"))["info"]["features"].items()
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    found = {}
+    for column, feature in features:
+        inner = feature.get("feature", feature) if isinstance(feature, dict) else None
+        names = inner.get("names") if isinstance(inner, dict) else None
+        if isinstance(names, list) and all(isinstance(name, str) for name in names):
+            found[column] = names
+    return found
+
+
+def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
+    """The names of classes in place of their numbers; -1 stands for no label."""
+    if isinstance(value, list):
+        return [_named(where, key, one, names) for one in value]
+    if value is None or value == -1:
+        return None
+    if not isinstance(value, int):
+        return value
+    if not 0 <= value < len(names):
+        raise DataError(
+            f"{where}: class {value} in column {key!r}, but there are {len(names)} names of classes"
+        )
+    return names[value]
+
+
+def _tag_column(name: str, schema: Any, label: str | None) -> tuple[str, str | None, list[str]] | None:
+    """The columns of tokens, of the tags to learn, and of further tags, if the table is one of tokens."""
+    lists = [field.name for field in schema if _is_list(field.type)]
+    words = next((key for key in TOKEN_NAMES if key in lists), None)
+    if words is None:
+        return None
+    others = [key for key in lists if key not in (words, "spans")]
+    if label is not None and label not in others:
+        if label in schema.names:  # of the whole text
+            return None
+        raise DataError(f"{name}: there is no column {label!r} of tags; there is {listed(others) or 'none'}")
+    tags = label or next((key for key in TAG_NAMES if key in others), None)
+    tags = tags or next((key for key in others if key.endswith("_tags")), None)
+    if tags is None and any(key in schema.names for key in TEXT_NAMES):
+        return None
+    return words, tags, [key for key in others if key != tags and key.endswith("_tags")]
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow
+
+    return bool(pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind))
+
+
+def _tagged(where: str, row: dict[str, Any], words: str, tags: str | None, others: list[str]) -> Document:
+    """A sentence with its tags; the columns of further tags keep their names, and features read them if named."""
+    given = row.get(words) or []
+    if not all(isinstance(word, str) and word for word in given):
+        raise DataError(f"{where}: expected {words!r} to be a list of words, found {shown(given)}")
+    columns: dict[str, list[str]] = {}
+    for name, key in [*((other, other) for other in others), *([] if tags is None else [(LABEL, tags)])]:
+        cells = row.get(key) or []
+        if len(cells) != len(given):
+            raise DataError(f"{where}: {len(given)} tokens and {len(cells)} of {key!r}")
+        missing = next((n for n, cell in enumerate(cells, 1) if cell is None), None)
+        if missing is not None:
+            raise DataError(f"{where}: token {missing} has no value in {key!r}")
+        columns[name] = [as_text(cell) for cell in cells]
+    d = Document.from_words([str(word) for word in given], **columns)
+    d.id = Record(where, row).identifier("id")
+    kept = (words, tags, "id", *others)
+    d.fields = {key: _plain(value) for key, value in row.items() if key not in kept}
+    return d
 
 
 def _document(

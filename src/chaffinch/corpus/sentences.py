@@ -25,6 +25,7 @@ def as_sentences(documents: Iterable[Document], path: str | Path) -> list[Docume
         made, _ = tagged(cut, BIO)
     except DataError as e:
         raise DataError(
-            f"{display_name(path)}: {e}: chaffinch convert {path} tags.conll --misaligned widen"
+            f"{display_name(path)}: {e}: chaffinch convert {path} tags.conll --misaligned widen keeps the outer and "
+            "earlier spans, widened to whole tokens, and counts the others"
         ) from None
     return made

@@ -126,7 +126,7 @@ class DocumentKind(Kind):
             return False
         if "spans" not in chosen.carries or is_stream(path):
             return True
-        return not any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+        return not any(d.spans or d.columns for d in islice(chosen.read(path), LOOKED_AT))
 
     def read(self, path: Path, told: Mapping[str, str]) -> Texts:
         """Texts with labels; if any has several, some may have none."""

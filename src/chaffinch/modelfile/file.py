@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ModelFileError
 from chaffinch.files import writing
 from chaffinch.modelfile import container
+from chaffinch.modelfile.foreign import foreign_model
 from chaffinch.modelfile.header import Header
 from chaffinch.modelfile.strict_json import shown
 from chaffinch.modelfile.strings import StringList
@@ -142,6 +143,12 @@ def read(path: str | Path) -> ModelFile:
         arrays, strings = _sections(tensors)
         _check_droppable(header, arrays.keys() | strings.keys())
     except ModelFileError as e:
+        other = foreign_model(path)
+        if other is not None:
+            raise ModelFileError(
+                f"{path}: is {other}, which Chaffinch does not read; train a model from the data that it was made of: "
+                "chaffinch train DATA -o MODEL"
+            ) from None
         raise ModelFileError(f"{path}: {e}") from None
     except OSError as e:
         raise ModelFileError(f"{path}: cannot be read: {e.strerror}") from None

@@ -11,13 +11,15 @@ from chaffinch.text.schemes import Scheme, TokenSpan, spans, tags_of
 
 Choice = Literal["error", "drop", "widen"]
 CHOICES = ("error", "drop", "widen")
+MISALIGNED, NESTED, OVERLAPPING = "misaligned", "nested", "overlapping"
 
 
 @dataclass(frozen=True)
 class Misfit:
-    """A span that no run of tokens is, or that overlaps another; the row counts from 0.
+    """A span that no run of tokens is, or that shares tokens with another; the row counts from 0.
 
     remedy: "dropped", or "widened to 3-9"; empty if nothing was done
+    kind:   NESTED or OVERLAPPING if it shares tokens with a span that was kept; else MISALIGNED
     """
 
     row: int
@@ -25,6 +27,7 @@ class Misfit:
     text: str
     why: str
     remedy: str = ""
+    kind: str = MISALIGNED
 
     def __str__(self) -> str:
         what = f"row {self.row + 1}: {self.span.label} {self.span.start}-{self.span.end} {self.text!r} {self.why}"
@@ -64,13 +67,26 @@ def tagged(
         misfits += unfit + clashes
         tags = tags_of(kept, len(document.tokens), scheme)
         made.append(replace(document, columns=document.columns | {column: tags}))
-    refused = [m for m in misfits if (overlapping if m.why.startswith("overlaps") else misaligned) == "error"]
+    refused = [m for m in misfits if (misaligned if m.kind == MISALIGNED else overlapping) == "error"]
     if refused:
-        raise DataError(
-            f"{len(refused)} of {total} spans do not fit the tokens: {replace(refused[0], remedy='')}; "
-            "choose to drop them, or to widen those that end within a token"
-        )
+        raise DataError(_refusal(refused, total))
     return made, misfits
+
+
+def _refusal(refused: list[Misfit], total: int) -> str:
+    """How many spans are of each kind, and the first of each."""
+    said = []
+    for kind, what, remedy in (
+        (MISALIGNED, "do not fit the tokens", "drop them, or widen those that end within a token"),
+        (NESTED, "are nested in others, which tags cannot say", "drop the inner ones"),
+        (OVERLAPPING, "overlap others, which tags cannot say", "drop the later ones"),
+    ):
+        some = [m for m in refused if m.kind == kind]
+        if some:
+            said.append(
+                f"{len(some)} of {total} spans {what}: {replace(some[0], remedy='')}; choose to {remedy}"
+            )
+    return "; ".join(said)
 
 
 def spans_of(document: Document, scheme: str | Scheme, column: str = LABEL) -> list[Span]:
@@ -134,8 +150,9 @@ def _apart(
     misfits = []
     for run, span in sorted(placed, key=lambda p: (p[0].start, -p[0].end)):
         if kept and run.start < kept[-1].end:
-            text = document.text[span.start : span.end]
-            misfits.append(Misfit(row, span, text, f"overlaps {kept[-1].label} before it", "dropped"))
+            text, within = document.text[span.start : span.end], run.end <= kept[-1].end
+            why = f"is nested in {kept[-1].label}" if within else f"overlaps {kept[-1].label} before it"
+            misfits.append(Misfit(row, span, text, why, "dropped", NESTED if within else OVERLAPPING))
         else:
             kept.append(run)
     return kept, misfits

@@ -95,7 +95,7 @@ class TagKind(Kind):
             return True
         if "spans" not in chosen.carries or is_stream(path):
             return False
-        return any(d.spans for d in islice(chosen.read(path), LOOKED_AT))
+        return any(d.spans or LABEL in d.columns for d in islice(chosen.read(path), LOOKED_AT))
 
     def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
         """Sentences with labels."""

@@ -1,0 +1,49 @@
+"""A model file of another tool is named as what it is, with the way to a model of this one."""
+
+import gzip
+import json
+import pickle
+import struct
+from pathlib import Path
+
+import pytest
+
+from chaffinch.errors import ModelFileError
+from chaffinch.estimators import load
+from chaffinch.modelfile.foreign import named_by_start
+from commandline import Runner, run  # noqa: F401
+
+FILES = {
+    "CRFsuite": b"lCRF" + struct.pack("<I", 48) + b"FOMC" + bytes(40),
+    "fastText": struct.pack("<ii", 793712314, 12) + bytes(100),
+    "LIBLINEAR": b"solver_type L2R_LR\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n0.5\n",
+    "LIBSVM": b"svm_type c_svc\nkernel_type linear\n",
+    "Wapiti": b"#mdl#2#3\n#rdr#1/1/0\n",
+    "CRF[+][+], as text": b"version: 100\ncost-factor: 1\nmaxid: 9\nxsize: 1\n\n",
+    "CRF[+][+]": struct.pack("<Iid", 100, 0, 1.0) + bytes(60),
+    "a pickle": pickle.dumps({"coef_": [1.0, 2.0]}),
+    "a compressed file": gzip.compress(pickle.dumps([1])),
+    "NLTK": json.dumps({"weights": {"i suffix ing": {"VBG": 1.5}, "bias": {"NN": 0.1}}}).encode(),
+}
+
+
+@pytest.mark.parametrize("tool", FILES)
+def test_a_foreign_model_is_named(tool: str, tmp_path: Path) -> None:
+    path = tmp_path / "model"
+    path.write_bytes(FILES[tool])
+    with pytest.raises(ModelFileError, match=rf"model: is .*{tool}.*: chaffinch train DATA -o MODEL"):
+        load(path)
+
+
+def test_predict_says_it_in_one_line(run: Runner, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "names.crfsuite").write_bytes(FILES["CRFsuite"])
+    outcome = run("predict", tmp_path / "names.crfsuite", stdin=b"Ann left\n")
+    assert outcome.code == 2
+    assert "names.crfsuite: is a model of CRFsuite" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_our_own_damaged_files_are_not_taken_for_others() -> None:
+    assert named_by_start((200).to_bytes(8, "little") + b'{"__metadata__":{"chaffinch":') is None
+    assert named_by_start(b"") is None
+    assert named_by_start(b"w the 1\n") is None
