@@ -37,13 +37,13 @@ def corpora(seed: int) -> Corpora:
 
 def ours(given: Corpora) -> Callable[[], Found]:
     from chaffinch.doctor.label_errors import ODDS
-    from chaffinch.doctor.opinions import held_out_opinions
+    from chaffinch.doctor.out_of_fold import out_of_fold
     from chaffinch.kinds.documents import Texts
 
     def run() -> Found:
         found = {}
         for name, one in given.items():
-            opinions = held_out_opinions(Texts(one.texts, one.labels), one.texts, folds=FOLDS, threads=1)
+            opinions = out_of_fold(Texts(one.texts, one.labels), one.texts, folds=FOLDS, threads=1)
             found[name] = opinions.doubtful(ODDS).tolist()
         return found
 

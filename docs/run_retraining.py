@@ -10,8 +10,8 @@ from docs.run_laboratory import written_anew
 
 from chaffinch import samples
 from chaffinch.doctor.corpus_file import CorpusFile
-from chaffinch.doctor.label_errors import ODDS, judged_part
-from chaffinch.doctor.opinions import held_out_opinions
+from chaffinch.doctor.label_errors import ODDS, judged_corpus
+from chaffinch.doctor.out_of_fold import out_of_fold
 from chaffinch.text.document import LABEL, Document
 
 PAGE = Path(__file__).parent / "retraining.md"
@@ -38,9 +38,9 @@ def slips() -> str:
         wrong = [
             a != b for d, e in zip(written, meant, strict=True) for a, b in zip(_y(d), _y(e), strict=True)
         ]
-        part, _ = judged_part([CorpusFile(Path(name), "", written)])
-        assert part is not None
-        suspects = held_out_opinions(part, [d.text.casefold() for d in written]).doubtful(ODDS)
+        corpus, _ = judged_corpus([CorpusFile(Path(name), "", written)])
+        assert corpus is not None
+        suspects = out_of_fold(corpus, [d.text.casefold() for d in written]).doubtful(ODDS)
         both = sum(wrong[i] for i in suspects.tolist())
         shares = f"{100 * both / len(suspects):.0f} %", f"{100 * both / sum(wrong):.0f} %"
         lines.append(f"| {name} | {len(wrong):,} | {sum(wrong)} | {len(suspects)} | {' | '.join(shares)} |")

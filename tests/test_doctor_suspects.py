@@ -7,7 +7,7 @@ import pytest
 
 from chaffinch import samples
 from chaffinch.corpus import write
-from chaffinch.doctor import Opinions, examine, held_out_opinions
+from chaffinch.doctor import OutOfFold, examine, out_of_fold
 from chaffinch.doctor.corpus_file import normalised
 from chaffinch.doctor.label_errors import Judgement
 from chaffinch.errors import DataError
@@ -38,28 +38,28 @@ def test_a_row_never_judges_itself() -> None:
     """A label that stands in one row only, and in the copies of it, is one that the judges have never met."""
     texts = [f"word{i} other{i % 7} more" for i in range(60)] + ["lonely text here", "Lonely  text here"]
     labels = ["a" if i % 2 else "b" for i in range(60)] + ["rare", "rare"]
-    opinions = held_out_opinions(Texts(texts, labels), [normalised(t) for t in texts])
+    opinions = out_of_fold(Texts(texts, labels), [normalised(t) for t in texts])
     assert np.isnan(opinions.p_given[-2:]).all()
     assert not np.isnan(opinions.p_given[:60]).any()
 
 
-def test_held_out_opinions_are_the_same_on_one_thread_and_on_two() -> None:
+def test_out_of_fold_predictions_are_the_same_on_one_thread_and_on_two() -> None:
     documents = samples.load("ingredients", n=150)
     part = corpus_of(documents, "sample")
     groups = [d.text for d in documents]
-    one, two = (held_out_opinions(part, groups, threads=threads) for threads in (1, 2))
+    one, two = (out_of_fold(part, groups, threads=threads) for threads in (1, 2))
     assert np.array_equal(one.p_other, two.p_other, equal_nan=True)
 
 
 def test_held_out_probabilities_of_two_labels_sum_to_one() -> None:
     texts = [f"good {i}" if i % 2 else f"bad {i}" for i in range(40)]
     labels = ["plus" if i % 2 else "minus" for i in range(40)]
-    opinions = held_out_opinions(Texts(texts, labels), texts)
+    opinions = out_of_fold(Texts(texts, labels), texts)
     assert np.allclose(opinions.p_given + opinions.p_other, 1.0, atol=1e-5)
 
 
 def test_a_label_that_models_seldom_find_is_doubted_by_hints_and_after_the_others() -> None:
-    found = Opinions(
+    found = OutOfFold(
         ["O", "RARE"],
         np.array([0] * 9 + [0] + [1, 1, 1], np.int32),
         np.array([1] * 10 + [0, 0, 0], np.int32),
@@ -97,7 +97,7 @@ def test_too_few_rows_are_not_judged_and_a_note_says_so(tmp_path: Path) -> None:
 
 def test_one_group_alone_cannot_be_judged_by_others() -> None:
     with pytest.raises(DataError, match="only one row or one group"):
-        held_out_opinions(Texts(["a", "b"], ["x", "y"]), ["same", "same"])
+        out_of_fold(Texts(["a", "b"], ["x", "y"]), ["same", "same"])
 
 
 def test_careful_samples_have_the_same_texts_and_other_labels_here_and_there() -> None:

@@ -3,7 +3,7 @@
 from chaffinch.doctor.corpus_file import CorpusFile, read_corpus
 from chaffinch.doctor.examination import CHECKS, Check, Examination, examine
 from chaffinch.doctor.finding import ERROR, HINT, SEVERITIES, WARNING, Finding
-from chaffinch.doctor.opinions import Opinions, held_out_opinions
+from chaffinch.doctor.out_of_fold import OutOfFold, out_of_fold
 
 __all__ = [
     "CHECKS",
@@ -15,8 +15,8 @@ __all__ = [
     "CorpusFile",
     "Examination",
     "Finding",
-    "Opinions",
+    "OutOfFold",
     "examine",
-    "held_out_opinions",
+    "out_of_fold",
     "read_corpus",
 ]

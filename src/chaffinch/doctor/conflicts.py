@@ -4,8 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised, with_tags
+from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised
 from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
+from chaffinch.kinds.tags.kind import with_tags
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import spans
 
@@ -107,7 +108,7 @@ def _tagged_windows(files: Sequence[CorpusFile]) -> Iterator[tuple[int, int, int
     """File, document and token, the words around it and its tag."""
     for f, file in enumerate(files):
         for n, document in enumerate(file.documents):
-            d = with_tags(file, document)
+            d = with_tags(document, file.has_spans)
             if d is None:
                 continue
             words = [EDGE] * WINDOW + [token.text for token in d.tokens] + [EDGE] * WINDOW

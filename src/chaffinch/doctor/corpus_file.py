@@ -14,9 +14,8 @@ from chaffinch.doctor.finding import ERROR, HINT, Finding
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
-from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, Document
-from chaffinch.text.schemes import BIO, Scheme, scheme_of
+from chaffinch.text.schemes import Scheme, scheme_of
 from chaffinch.text.table import Column, TokenTable
 from chaffinch.text.tokens import tokenised
 
@@ -155,19 +154,6 @@ def annotation(d: Document) -> tuple[Any, ...]:
     links = None if d.links is None else (d.links.sure, d.links.possible)
     spans = tuple(sorted((s.start, s.end, s.label) for s in d.spans))
     return tuple(d.columns.get(LABEL, ())), spans, tuple(sorted(d.labels)), tree, links
-
-
-def with_tags(file: CorpusFile, d: Document) -> Document | None:
-    """The document with a column of tags, made from its spans where it has none; None if it has no tokens, no tags.
-
-    Spans that fit no words are left out: another check tells of them.
-    """
-    if not d.tokens or LABEL in d.columns:
-        return d if d.tokens else None
-    if not file.has_spans:
-        return None
-    [made], _ = tagged([d], BIO, misaligned="drop", overlapping="drop")
-    return made
 
 
 def content(d: Document) -> str:

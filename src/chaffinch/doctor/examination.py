@@ -24,7 +24,7 @@ CheckFiles = Callable[[Sequence[CorpusFile]], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Check:
-    """One row of the table of checks: its name, what it looks for, and how; None: by held-out models."""
+    """One row of the table of checks: its name, what it looks for, and how; None: by out-of-fold models."""
 
     name: str
     about: str
@@ -43,7 +43,7 @@ CHECKS = (
     Check(tag_schemes.CHECK, "tags where they cannot stand, mixed schemes", tag_schemes.tag_schemes),
     Check(label_names.CHECK, "rare, unseen in training, look-alikes", label_names.label_names),
     Check(span_bounds.CHECK, "with spaces, within words, overlapping", span_bounds.span_bounds),
-    Check(label_errors.CHECK, "labels that models of the other rows doubt", None),
+    Check(label_errors.CHECK, "labels that cross-validated models disagree with", None),
 )
 NAMES = tuple(check.name for check in CHECKS)
 
@@ -132,7 +132,7 @@ def examine(
         if check.find is not None:
             findings += check.find(files)
             continue
-        if label_errors.judged_part(files)[0] is None:
+        if label_errors.judged_corpus(files)[0] is None:
             notes.append(
                 "Labels were not judged by held-out models: that takes tags or labels of texts on "
                 f"{label_errors.FEWEST_ROWS} different rows or more."

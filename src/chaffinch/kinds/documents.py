@@ -1,13 +1,14 @@
 """Documents with labels: one or several each, or shares of labels; learnt and labelled by classifiers."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
@@ -39,6 +40,7 @@ from chaffinch.kinds.kind import (
     rows_of,
 )
 from chaffinch.knobs import knob
+from chaffinch.learners.dual import DualLogistic
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
@@ -47,6 +49,11 @@ from chaffinch.recipes.document_options import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document
 from chaffinch.trust.explanation import Explanation
+
+# Held back more than a model that is to predict: it must not believe the slips that it is to find.
+QUICK = DualLogistic(C=3.0)
+FEWEST_TIMES = 10  # texts with a label, and texts without, for a model to judge it
+HAS, LACKS = "has", "lacks"
 
 LOOKED_AT = 100  # documents that are searched for a span
 SEPARATOR = "|"  # joins several predicted labels in a cell
@@ -295,6 +302,43 @@ class DocumentKind(Kind):
     def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> "LabelTestSet":
         """Texts to classify."""
         return LabelTestSet(path, models, told)
+
+    # -- judging labels
+
+    def judged(self, files: Sequence[Sequence[Document]]) -> tuple[Corpus, list[tuple[int, int]]] | None:
+        """Texts with labels; if any has several, also those with none."""
+        rows = [((f, n), d) for f, file in enumerate(files) for n, d in enumerate(file) if d.text.strip()]
+        several = any(len(d.labels) > 1 for _, d in rows)
+        rows = [(at, d) for at, d in rows if d.labels or several]
+        if not rows:
+            return None
+        labels = [d.labels if several else d.labels[0] for _, d in rows]
+        return Texts([d.text for _, d in rows], labels), [at for at, _ in rows]
+
+    def questions(self, corpus: Texts) -> Iterator[tuple[str | None, Texts]]:
+        """Of several labels, whether texts have each of the frequent ones."""
+        if not isinstance(corpus.labels[0], list):
+            yield None, corpus
+            return
+        times = Counter(label for labels in corpus.labels for label in set(labels))
+        for label, count in sorted(times.items()):
+            if FEWEST_TIMES <= count <= len(corpus) - FEWEST_TIMES:
+                yield label, Texts(corpus.texts, [HAS if label in y else LACKS for y in corpus.labels])
+
+    def unit_labels(self, corpus: Texts) -> tuple[list[str], NDArray[np.int32]]:
+        """One label per text."""
+        names = sorted(set(corpus.labels))
+        index = {name: i for i, name in enumerate(names)}
+        return names, np.array([index[label] for label in corpus.labels], np.int32)
+
+    def unit_probabilities(
+        self, train: Texts, asked: Texts, seed: int, threads: int
+    ) -> tuple[list[str], NDArray[np.float32]]:
+        """By logistic regression."""
+        if len(set(train.labels)) < 2:
+            return sorted(set(train.labels)), np.ones((len(asked), 1), np.float32)
+        model = Classifier(QUICK, seed=seed, threads=threads).fit(train.texts, train.labels)
+        return [str(c) for c in model.classes_], np.array(model.predict_proba(asked.texts), np.float32)
 
 
 DOCUMENTS = DocumentKind()

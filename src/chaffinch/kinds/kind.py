@@ -6,7 +6,7 @@ name; each kind is one object in ``KINDS`` and the only place that knows the kin
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -143,6 +143,15 @@ class Contents:
     title: str = "strongest features"
     rows: Mapping[str, list[tuple[str, float]]] = field(default_factory=dict)
     transitions: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Labels that belong together and are doubted: which units of which row, and the first token if they are tokens."""
+
+    row: int
+    units: NDArray[np.int64]
+    token: int | None = None
 
 
 # -- the protocol -------------------------------------------------------------------------------------------------
@@ -373,6 +382,34 @@ class Kind(ABC):
     @abstractmethod
     def test_set(self, path: Path, models: Sequence[Any], told: Mapping[str, str]) -> TestSet:
         """The rows of a file to ask models about."""
+
+    # -- judging labels, for the doctor; a unit is what has one label: a token, a text
+
+    def judged(self, files: Sequence[Sequence[Document]]) -> tuple[Corpus, list[tuple[int, int]]] | None:
+        """The rows of files whose labels out-of-fold models can judge, and their places: file and document."""
+        return None
+
+    def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
+        """What models are asked about a corpus: its labels, or for one of several labels whether texts have it."""
+        yield None, corpus
+
+    def unit_labels(self, corpus: Any) -> tuple[list[str], NDArray[np.int32]]:
+        """The labels in order, and the one of each unit."""
+        raise NotImplementedError
+
+    def units_of(self, corpus: Any, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The units of some rows."""
+        return rows
+
+    def unit_probabilities(
+        self, train: Any, asked: Any, seed: int, threads: int
+    ) -> tuple[list[str], NDArray[np.float32]]:
+        """The labels of a quick model of one corpus, and their probabilities [units, labels] on another."""
+        raise NotImplementedError
+
+    def doubts(self, corpus: Any, units: NDArray[np.int64]) -> Iterator[Doubt]:
+        """Doubtful units, those that belong together as one."""
+        return (Doubt(i, np.array([i])) for i in units.tolist())
 
     # -- lists of the k best answers, for reranking
 

@@ -1,13 +1,12 @@
 """Sentences with tags: files of columns or of texts with spans, learnt and labelled by taggers."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.corpus import conllu, detect, read, read_table
@@ -21,21 +20,18 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.sentences import input_names
 from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate import TagPair, TagScorer, Tally
-from chaffinch.evaluate.mistakes import Reading, paired
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_gains import tag_gain
 from chaffinch.evaluate.tag_outputs import TagOutputs
 from chaffinch.files import STDIO, display_name, is_stream, writing_text
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.kind import (
-    Confusion,
     Contents,
+    Doubt,
     Explaining,
     Kind,
     Prediction,
-    TestSet,
     reader_options,
-    rows_of,
 )
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
@@ -46,19 +42,23 @@ from chaffinch.kinds.tags.output import (
     write_conllu,
     write_spans,
 )
+from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_parts import TAGS as TAG_FEATURES
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
+from chaffinch.recipes.crf_config import Crf
+from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.schemes import scheme_of, spans
+from chaffinch.text.schemes import BIO, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.explanation import Explanation
 
+# A plain likelihood, whose probabilities are honest, by the quickest optimiser.
+QUICK = Crf(optimiser="fast", margin=0.0, inside="as given")
 NO_LABEL = "_"  # stands for the labellings that a sentence does not have
 LOOKED_AT = 100  # documents that are searched for a span
-PLAIN_COLUMNS = ("columns", "hmm")
 
 
 class TagKind(Kind):
@@ -241,6 +241,55 @@ class TagKind(Kind):
         """Sentences to tag."""
         return TagTestSet(path, models, told.get("label"))
 
+    # -- judging labels
+
+    def judged(self, files: Sequence[Sequence[Document]]) -> tuple[Corpus, list[tuple[int, int]]] | None:
+        """Sentences with tags; in a file of spans, all texts with tokens."""
+        rows = []
+        for f, file in enumerate(files):
+            spans_there = any(d.spans for d in file)
+            made = [(n, with_tags(d, spans_there)) for n, d in enumerate(file)]
+            rows += [((f, n), d) for n, d in made if d is not None]
+        if not rows:
+            return None
+        documents = [d for _, d in rows]
+        common = [name for name in documents[0].columns if all(name in d.columns for d in documents)]
+        names = [WORD, *(name for name in common if name not in (WORD, LABEL)), LABEL]
+        return TokenTable.from_documents(documents, names), [at for at, _ in rows]
+
+    def unit_labels(self, corpus: TokenTable) -> tuple[list[str], NDArray[np.int32]]:
+        """The tag of each token."""
+        column = corpus.columns[LABEL]
+        names = sorted(set(column.types))
+        index = {name: i for i, name in enumerate(names)}
+        return names, np.array([index[label] for label in column.types], np.int32)[column.ids]
+
+    def units_of(self, corpus: TokenTable, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The tokens of some sentences."""
+        lengths = np.diff(corpus.ptr)[rows]
+        starts = np.repeat(corpus.ptr[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+        return starts + np.arange(lengths.sum())
+
+    def unit_probabilities(
+        self, train: TokenTable, asked: TokenTable, seed: int, threads: int
+    ) -> tuple[list[str], NDArray[np.float32]]:
+        """By a plain CRF."""
+        model = Tagger(QUICK, seed=seed, threads=threads).fit(train)
+        labels = [str(c) for c in model.classes_]
+        found = model.predict_marginals(asked)
+        return labels, np.concatenate([*found, np.empty((0, len(labels)), np.float32)]).copy()
+
+    def doubts(self, corpus: TokenTable, units: NDArray[np.int64]) -> Iterator[Doubt]:
+        """Neighbouring tokens of one sentence are one doubt."""
+        chosen = np.sort(units)
+        sentence = np.searchsorted(corpus.ptr, chosen, side="right") - 1
+        new_run = np.ones(len(chosen), bool)
+        new_run[1:] = (np.diff(chosen) > 1) | (np.diff(sentence) > 0)
+        for run in np.split(chosen, np.flatnonzero(new_run)[1:]):
+            if len(run):
+                row = int(np.searchsorted(corpus.ptr, run[0], side="right")) - 1
+                yield Doubt(row, run, int(run[0] - corpus.ptr[row]))
+
     # -- lists of labellings
 
     list_features = (TAG_FEATURES,)
@@ -285,96 +334,19 @@ class TagKind(Kind):
 TAGS = TagKind()
 
 
-class TagTestSet(TestSet):
-    """Sentences and their tags; if these mark spans, the pieces are spans, else tokens."""
+def with_tags(d: Document, spans: bool) -> Document | None:
+    """The document with a column of tags, made from its spans if it has none; None if it has no tokens, no tags.
 
-    unit = "tokens"
+    spans: whether the file has spans, so that a document without says that there is nothing to find in it
 
-    def __init__(self, path: Path, models: Sequence[Tagger], label: str | None = None) -> None:
-        self.path = path
-        self.documents = _tagged_documents(path, models, label)
-        self.labelled = all(LABEL in d.columns for d in self.documents)
-        self.gold: list[list[str]] = [d.columns[LABEL] for d in self.documents] if self.labelled else []
-        self.table = TokenTable.from_documents(self.documents)
-        self.units = self.table.n_tokens
-
-    def ask(self, model: Tagger) -> list[list[str]]:
-        """Labels of each sentence."""
-        return model.predict(self.table)
-
-    def answers_of(self, found: TagOutputs) -> list[list[str]]:
-        """The tags of an output's last column."""
-        flat = [found.labels[i] for i in found.outputs[0].tolist()]
-        return [flat[a:b] for a, b in pairwise(found.ptr.tolist())]
-
-    def outputs(self, names: tuple[str, ...], answers: Sequence[list[list[str]]]) -> TagOutputs:
-        """Ids into one label list."""
-        columns = [TokenTable.from_lists({LABEL: tags}).columns[LABEL] for tags in (self.gold, *answers)]
-        return TagOutputs.of_columns(names, self.table, columns)
-
-    def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
-        """Spans, if all tags that any side uses mark spans; else the tags of all tokens."""
-        scorer = TagScorer(sorted({tag for answers in outputs for tags in answers for tag in tags}))
-        return [_spans_or_tags(scorer, [answers[n] for n in rows]) for answers in outputs]
-
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
-        """Each right span with the one that shares most words with it."""
-        if [p[1:] for p in right] == [p[1:] for p in given]:
-            return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
-        return Counter((a, b) for a, b, exact in paired(right, given) if not exact)
-
-    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
-        """Words and label."""
-        label, begin, end = piece
-        return f"{' '.join(self.documents[row].words()[begin:end])}/{label}"
-
-    def words(self, row: int) -> list[str]:
-        """The sentence."""
-        return self.documents[row].words()
-
-    def plain(self, answer: list[str]) -> list[str]:
-        """The tags."""
-        return answer
-
-
-def _spans_or_tags(scorer: TagScorer, sentences: Sequence[list[str]]) -> list[Reading]:
-    if scorer.rules is None:
-        return [[(tag, t, t + 1) for t, tag in enumerate(tags)] for tags in sentences]
-    index = {tag: i for i, tag in enumerate(scorer.labels)}
-    ids = np.array([index[tag] for tags in sentences for tag in tags], dtype=np.int32)
-    ptr = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-    found: list[Reading] = [[] for _ in sentences]
-    for n, begin, end, kind in zip(*(x.tolist() for x in scorer.spans(ids, ptr)), strict=True):
-        start = int(ptr[n])
-        found[n].append((scorer.types[kind], begin - start, end - start))
-    return found
-
-
-def _tagged_documents(path: Path, models: Sequence[Tagger], label: str | None) -> list[Document]:
-    """The sentences of a file, with tags if its last column holds labels that a model knows."""
-    form = detect(path).name
-    if form not in PLAIN_COLUMNS:
-        return as_sentences(read(path, **({} if label is None else {"label": label})), path)
-    if label is not None:
-        return rows_of(path, {"format": form, "label": label})
-    documents = rows_of(path, {"format": form})
-    if not models or _knows(models, documents):
-        return documents
-    plain = rows_of(path, {"format": "columns", "label": ""})
-    return [_renamed(d, models[0].columns_) for d in plain]
-
-
-def _knows(models: Sequence[Tagger], documents: Sequence[Document]) -> bool:
-    """Whether at least half of the tokens have a tag that one of the models gives."""
-    known = {str(label) for model in models for label in model.classes_.tolist()}
-    seen = Counter(tag in known for d in documents for tag in d.columns.get(LABEL, []))
-    return seen[True] >= max(1, seen[False])
-
-
-def _renamed(d: Document, known: Sequence[str]) -> Document:
-    """The columns of an input called as those of the training data."""
-    names = input_names(known, 1 + len(d.columns))
-    return replace(d, columns=dict(zip(names[1:], d.columns.values(), strict=True)))
+    Spans that fit no words are left out: another check tells of them.
+    """
+    if not d.tokens or LABEL in d.columns:
+        return d if d.tokens else None
+    if not spans:
+        return None
+    [made], _ = tagged([d], BIO, misaligned="drop", overlapping="drop")
+    return made
 
 
 def _typed(asked: Explaining) -> TokenTable:

@@ -1,4 +1,4 @@
-"""Held-out opinions: what a quick model thinks of labels that it was not trained on.
+"""Out-of-fold predictions: what a quick model thinks of labels that it was not trained on.
 
 The rows are cut into K folds; each fold is judged by a model that learnt from the others, so that no row judges
 itself. Rows of one group, and rows of the same text, are in one fold: a copy of a row must not judge it either.
@@ -11,28 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.estimators import Classifier, Tagger
-from chaffinch.kinds.corpora import shuffled, size, taken
-from chaffinch.kinds.documents import Texts
-from chaffinch.learners.dual import DualLogistic
+from chaffinch.kinds import kind_of_corpus
+from chaffinch.kinds.corpora import Corpus, shuffled, taken
 from chaffinch.progress import Listener, Progress, keep_going
-from chaffinch.recipes.crf_config import Crf
-from chaffinch.text.document import LABEL
-from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import fitted_temperature
 
 FOLDS = 5
 TINY = 1e-9  # a probability that is as good as none
 MOST_CALIBRATED = 20_000  # labels that a temperature is fitted to
 
-# A plain likelihood, whose probabilities are honest, by the quickest optimiser.
-QUICK_TAGGER = Crf(optimiser="fast", margin=0.0, inside="as given")
-# Held back more than one that is to predict: it must not believe the slips that it is to find.
-QUICK_CLASSIFIER = DualLogistic(C=3.0)
-
 
 @dataclass(frozen=True)
-class Opinions:
+class OutOfFold:
     """For each token or text its label and the best other one, with their held-out probabilities.
 
     given, other: int32 [N], ids into labels   p_given, p_other: float32 [N]
@@ -71,24 +61,24 @@ class Opinions:
         return chosen[np.argsort(-against[chosen], kind="stable")]
 
 
-def held_out_opinions(
-    part: TokenTable | Texts,
+def out_of_fold(
+    corpus: Corpus,
     groups: Sequence[str],
     *,
     folds: int = FOLDS,
     seed: int = 0,
     threads: int = 0,
     on_fold: Listener = keep_going,
-) -> Opinions:
+) -> OutOfFold:
     """Train K models and ask each about the rows that it has not seen.
 
     groups: a name for each row; rows of one name are judged together
     """
-    fold_of = _folds(part, groups, folds, seed)
-    units = size(part) if isinstance(part, Texts) else part.n_tokens
-    names = sorted(set(part.labels if isinstance(part, Texts) else part.columns[LABEL].types))
+    kind = kind_of_corpus(corpus)
+    fold_of = _folds(corpus, groups, folds, seed)
+    names, given = kind.unit_labels(corpus)
+    units = len(given)
     index = {name: i for i, name in enumerate(names)}
-    given = _given(part, index)
     other = np.zeros(units, np.int32)
     p_given, p_other = np.full(units, np.nan, np.float32), np.full(units, np.nan, np.float32)
     for k in range(folds):
@@ -97,8 +87,9 @@ def held_out_opinions(
         on_fold(Progress("judging labels", k, folds))
         if len(here) == 0 or len(away) == 0:
             continue
-        classes, p = _probabilities(taken(part, away.tolist()), taken(part, here.tolist()), seed, threads)
-        at = _units(part, here)
+        train, asked = taken(corpus, away.tolist()), taken(corpus, here.tolist())
+        classes, p = kind.unit_probabilities(train, asked, seed, threads)
+        at = kind.units_of(corpus, here)
         column = np.full(len(names), -1, np.int64)
         for i, label in enumerate(classes):
             column[index[label]] = i
@@ -113,33 +104,17 @@ def held_out_opinions(
         other[at] = names_of[best]
         p_other[at[judged]] = p[rows, best[judged]]
     on_fold(Progress("judging labels", folds, folds))
-    return Opinions(names, given, other, p_given, p_other)
+    return OutOfFold(names, given, other, p_given, p_other)
 
 
-def _folds(part: TokenTable | Texts, groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
+def _folds(corpus: Corpus, groups: Sequence[str], folds: int, seed: int) -> NDArray[np.int64]:
     """Which fold each row is in: groups in random order, dealt out one by one."""
     distinct: dict[str, int] = {}
-    for n in shuffled(part, seed):
+    for n in shuffled(corpus, seed):
         distinct.setdefault(groups[n], len(distinct))
     if len(distinct) < 2:
         raise DataError("labels are judged by models of other rows, and there is only one row or one group")
     return np.array([distinct[name] % folds for name in groups])
-
-
-def _given(part: TokenTable | Texts, index: dict[str, int]) -> NDArray[np.int32]:
-    if isinstance(part, Texts):
-        return np.array([index[label] for label in part.labels], np.int32)
-    column = part.columns[LABEL]
-    return np.array([index[label] for label in column.types], np.int32)[column.ids]
-
-
-def _units(part: TokenTable | Texts, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The tokens of some sentences, or the texts themselves."""
-    if isinstance(part, Texts):
-        return rows
-    lengths = np.diff(part.ptr)[rows]
-    starts = np.repeat(part.ptr[rows] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    return starts + np.arange(lengths.sum())
 
 
 def _calibrated(
@@ -156,22 +131,3 @@ def _calibrated(
     tempered = scores / fitted_temperature(scores[some], own[some])
     q = np.exp(tempered - tempered.max(axis=1, keepdims=True))
     return (q / q.sum(axis=1, keepdims=True)).astype(np.float32)
-
-
-def _probabilities(
-    train: TokenTable | Texts, asked: TokenTable | Texts, seed: int, threads: int
-) -> tuple[list[str], NDArray[np.float32]]:
-    """The labels of a model trained on one part, and their probabilities [units, labels] on the other."""
-    if isinstance(train, Texts):
-        assert isinstance(asked, Texts)
-        if len(set(train.labels)) < 2:
-            return sorted(set(train.labels)), np.ones((len(asked.texts), 1), np.float32)
-        classifier = Classifier(QUICK_CLASSIFIER, seed=seed, threads=threads).fit(train.texts, train.labels)
-        return [str(c) for c in classifier.classes_], np.array(
-            classifier.predict_proba(asked.texts), np.float32
-        )
-    assert not isinstance(asked, Texts)
-    tagger = Tagger(QUICK_TAGGER, seed=seed, threads=threads).fit(train)
-    labels = [str(c) for c in tagger.classes_]
-    found = tagger.predict_marginals(asked)
-    return labels, np.concatenate([*found, np.empty((0, len(labels)), np.float32)]).copy()
