@@ -13,7 +13,7 @@ from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.kernels import (
     FunctionKernel,
     LinearKernel,
-    Part,
+    Component,
     Rbf,
     Spectrum,
     SubsetTreeKernel,
@@ -88,7 +88,7 @@ def test_trees_are_classified_by_their_fragments(tmp_path):
 
 def test_objects_of_several_parts_are_saved_too(tmp_path):
     X = [(tree, [float(n)]) for n, tree in enumerate(TREES)]
-    kernel = Part(SubsetTreeKernel(), 0) + Part(Rbf(gamma=0.1), 1)
+    kernel = Component(SubsetTreeKernel(), 0) + Component(Rbf(gamma=0.1), 1)
     classifier = Classifier("kernel-perceptron", kernel=kernel).fit(X, KINDS)
     classifier.save(tmp_path / "m.chaff")
     np.testing.assert_array_equal(load(tmp_path / "m.chaff").predict_proba(X), classifier.predict_proba(X))

@@ -16,7 +16,7 @@ from chaffinch.kernels import (
     GramRows,
     LinearKernel,
     Normalised,
-    Part,
+    Component,
     Polynomial,
     Product,
     Rbf,
@@ -162,10 +162,10 @@ def test_kernels_are_summed_multiplied_scaled_and_normalised():
 def test_parts_of_objects_have_kernels_of_their_own():
     objects = [([1.0, 2.0], "tea"), ([0.0, 1.0], "cake")]
     same = FunctionKernel(lambda a, b: float(a == b))
-    K = (Part(LinearKernel(), 0) + Part(same, 1)).gram(objects)
+    K = (Component(LinearKernel(), 0) + Component(same, 1)).gram(objects)
     assert K.tolist() == [[6.0, 2.0], [2.0, 2.0]]
-    with pytest.raises(DataError, match="expected objects with a part 2 each"):
-        Part(same, 2).gram(objects)
+    with pytest.raises(DataError, match="expected objects with a component 2 each"):
+        Component(same, 2).gram(objects)
 
 
 def test_an_open_gamma_is_settled_on_the_training_data():

@@ -2,13 +2,15 @@
 
 from chaffinch.kernels.cache import GramRows
 from chaffinch.kernels.function import FunctionKernel
-from chaffinch.kernels.kernel import Kernel, Normalised, Objects, Product, Scaled, Sum
-from chaffinch.kernels.part import Part
+from chaffinch.kernels.kernel import Component, Kernel, Normalised, Objects, Product, Scaled, Sum
 from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
 from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kernels.vectors import DenseRows, LinearKernel, Polynomial, Rbf, Sigmoid, VectorKernel
 
+Part = Component  # its name in earlier versions
+
 __all__ = [
+    "Component",
     "DenseRows",
     "FunctionKernel",
     "GramRows",

@@ -6,27 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from chaffinch.errors import ConfigError, ModelFileError
-from chaffinch.kernels.function import FunctionKernel
-from chaffinch.kernels.kernel import Kernel, Normalised, Product, Scaled, Sum
-from chaffinch.kernels.part import Part
-from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
-from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
-from chaffinch.kernels.vectors import LinearKernel, Polynomial, Rbf, Sigmoid
+from chaffinch.kernels import Component, FunctionKernel, Kernel, Normalised, Product, Scaled, Sum
+from chaffinch.kernels.kernel import NAMED
 from chaffinch.knobs import configured
 
-PLAIN: dict[str, type[Kernel]] = {
-    "linear": LinearKernel,
-    "polynomial": Polynomial,
-    "rbf": Rbf,
-    "sigmoid": Sigmoid,
-    "spectrum": Spectrum,
-    "mismatch": Mismatch,
-    "subsequence": Subsequence,
-    "word-sequence": WordSequence,
-    "subtree": SubtreeKernel,
-    "subset-tree": SubsetTreeKernel,
-    "partial-tree": PartialTreeKernel,
-}
 SEVERAL: dict[str, type[Kernel]] = {"sum": Sum, "product": Product}
 AROUND = ("normalised", "scaled", "part")  # of one other kernel
 DEEPEST = 20
@@ -38,8 +21,8 @@ def described(kernel: Kernel) -> dict[str, Any]:
     >>> described(Rbf(gamma=0.5).normalised())
     {'kernel': 'normalised', 'of': {'kernel': 'rbf', 'gamma': 0.5}}
     """
-    for name, kind in PLAIN.items():
-        if type(kernel) is kind:
+    for name, named in NAMED.items():
+        if type(kernel) is named.kind:
             return {"kernel": name, **asdict(kernel)}  # type: ignore[call-overload]
     match kernel:
         case Sum(kernels) | Product(kernels):
@@ -49,13 +32,13 @@ def described(kernel: Kernel) -> dict[str, Any]:
             return {"kernel": "scaled", "of": described(inner), "factor": factor}
         case Normalised(inner):
             return {"kernel": "normalised", "of": described(inner)}
-        case Part(inner, at):
+        case Component(inner, at):
             return {"kernel": "part", "of": described(inner), "at": at}
         case FunctionKernel():
             raise ConfigError(
                 "a kernel that is a Python function cannot be saved: a model file holds numbers, not code"
             )
-    raise ConfigError(f"{type(kernel).__name__} cannot be saved: a model file knows {', '.join(PLAIN)}")
+    raise ConfigError(f"{type(kernel).__name__} cannot be saved: a model file knows {', '.join(NAMED)}")
 
 
 def restored(description: Any, depth: int = 0) -> Kernel:
@@ -67,11 +50,11 @@ def restored(description: Any, depth: int = 0) -> Kernel:
     if not isinstance(description, Mapping) or depth > DEEPEST:
         raise ModelFileError("the kernel of the model is damaged: expected a name and settings")
     name, rest = description.get("kernel"), {k: v for k, v in description.items() if k != "kernel"}
-    if name not in (*PLAIN, *SEVERAL, *AROUND):
+    if name not in (*NAMED, *SEVERAL, *AROUND):
         raise ModelFileError(f"the kernel of the model is damaged: there is no kernel {name!r}")
     try:
-        if name in PLAIN:
-            return configured(PLAIN[name], rest, f"kernel {name}")
+        if name in NAMED:
+            return configured(NAMED[name].kind, rest, f"kernel {name}")
         if name in SEVERAL:
             parts = rest["of"]
             if not isinstance(parts, list):
@@ -83,7 +66,7 @@ def restored(description: Any, depth: int = 0) -> Kernel:
         if name == "scaled" and isinstance(rest["factor"], (int, float)) and math.isfinite(rest["factor"]):
             return Scaled(inner, float(rest["factor"]))
         if name == "part" and isinstance(rest["at"], (int, str)):
-            return Part(inner, rest["at"])
+            return Component(inner, rest["at"])
     except (ConfigError, KeyError, TypeError) as error:
         raise ModelFileError(f"the kernel of the model is damaged: {error}") from None
     raise ModelFileError(

@@ -3,9 +3,10 @@
 A kernel offers blocks of its Gram matrix, its diagonal, and expansions over support objects.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,17 @@ class Objects(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class NamedKernel:
+    """A kernel that has a name, and what its objects are."""
+
+    kind: "type[Kernel]"
+    of: str
+
+
+NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of definition
+
+
 class Kernel:
     """k(a, b) = phi(a) . phi(b) for some features phi that need never be written down.
 
@@ -40,6 +52,30 @@ class Kernel:
     """
 
     of_vectors = False  # whether its objects are rows of numbers
+    length: ClassVar[str | None] = None  # the knob that is the length of what is counted
+
+    def __init_subclass__(cls, *, name: str | None = None, of: str = "") -> None:
+        """A kernel with a name is one that settings can choose and a model file can hold.
+
+        of: what its objects are: ``features`` (rows of numbers), ``text`` or ``trees``
+        """
+        super().__init_subclass__()
+        if name is not None:
+            NAMED[name] = NamedKernel(cls, of)
+
+    @classmethod
+    def chosen(cls, settings: Mapping[str, Any]) -> "Kernel":
+        """The kernel with those of the settings that it has; None leaves a setting at its default.
+
+        ``length`` sets the longest length that is counted, from 1 on.
+        """
+        own = {field.name for field in fields(cls)}  # type: ignore[arg-type]
+        given = {name: value for name, value in settings.items() if name in own and value is not None}
+        if "low" in own:
+            given["low"] = 1
+        if cls.length is not None and settings.get("length") is not None:
+            given[cls.length] = settings["length"]
+        return cls(**given)
 
     def settled(self, objects: Any) -> "Kernel":
         """The kernel with settings that were left open decided from the training objects."""
@@ -288,3 +324,41 @@ class Normalised(Kernel):
 
 def _inverse(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+
+
+@dataclass(frozen=True)
+class Component(Kernel):
+    """A kernel of one component of objects that have several, such as a text and its tree.
+
+    >>> from chaffinch.kernels import Component, LinearKernel, Polynomial
+    >>> both = Component(LinearKernel(), 0) + Component(Polynomial(), 1)
+    >>> both.gram([([1.0], [2.0])], [([3.0], [1.0])])
+    array([[12.]])
+    """
+
+    kernel: Kernel
+    at: int | str
+
+    def settled(self, objects: Any) -> "Kernel":
+        """The kernel within, settled on its component."""
+        return replace(self, kernel=self.kernel.settled(self._components(objects)))
+
+    def prepared(self, objects: Any) -> Any:
+        """The components, as the kernel within prepares them."""
+        return self.kernel.prepared(
+            self._components(objects) if isinstance(objects, (list, tuple)) else objects
+        )
+
+    def block(self, A: Any, B: Any, threads: int) -> Block:
+        """See :class:`Kernel`."""
+        return self.kernel.block(A, B, threads)
+
+    def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
+        """See :class:`Kernel`."""
+        return self.kernel.diagonal(self.prepared(A), threads=threads)
+
+    def _components(self, objects: Sequence[Any]) -> list[Any]:
+        try:
+            return [one[self.at] for one in objects]
+        except (IndexError, KeyError, TypeError):
+            raise DataError(f"expected objects with a component {self.at!r} each") from None

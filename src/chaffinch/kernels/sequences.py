@@ -89,13 +89,14 @@ class SequenceKernel(Kernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spectrum(Kernel):
+class Spectrum(Kernel, name="spectrum", of="text"):
     """k(s, t) = sum over n-grams u of  count_u(s) count_u(t),   low <= n <= high. Leslie et al. 2002.
 
     >>> Spectrum(low=2, high=2).gram(["banana"], ["ananas"])   # an: 2 x 2, na: 2 x 2
     array([[8.]], dtype=float32)
     """
 
+    length = "high"
     low: int = knob(3, "length of the shortest n-gram", low=1)
     high: int = knob(3, "length of the longest n-gram", low=1, high=100)
     unit: str = knob("characters", "what n-grams consist of", choices=UNITS)
@@ -119,7 +120,7 @@ class Spectrum(Kernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mismatch(SequenceKernel):
+class Mismatch(SequenceKernel, name="mismatch", of="text"):
     """The spectrum of n-grams that lie within m changes of one that occurs. Leslie et al. 2004.
 
         k(s, t) = sum over n-grams u of s, v of t of  I(h),   h the number of places where u and v differ
@@ -129,6 +130,7 @@ class Mismatch(SequenceKernel):
     array([[5., 3., 2.]])
     """
 
+    length = "n"
     n: int = knob(4, "length of the n-grams", low=1, high=64)
     m: int = knob(1, "how many of its symbols may differ", low=0)
     alphabet: int | None = knob(
@@ -160,7 +162,7 @@ class Mismatch(SequenceKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Subsequence(SequenceKernel):
+class Subsequence(SequenceKernel, name="subsequence", of="text"):
     """Subsequences that two texts share, gaps and all; the longer the stretch they span, the less they count.
 
         k(s, t) = sum over u of length low .. high, occurrences i in s and j in t of  decay^(span(i) + span(j))
@@ -171,6 +173,7 @@ class Subsequence(SequenceKernel):
     [[0.0625, 0.0625]]
     """
 
+    length = "high"
     low: int = knob(4, "length of the shortest subsequence", low=1)
     high: int = knob(4, "length of the longest subsequence", low=1, high=8)
     decay: float = knob(0.5, "what a place within the span costs", low=1e-3, high=1.0)
@@ -187,7 +190,7 @@ class Subsequence(SequenceKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WordSequence(Subsequence):
+class WordSequence(Subsequence, name="word-sequence", of="text"):
     """Subsequences of one to three words with gaps between them: :class:`Subsequence` over words.
 
     >>> WordSequence().gram(["the old cat sat"], ["the cat sat"]) > WordSequence().gram(["a dog sat"], ["the cat sat"])

@@ -79,7 +79,7 @@ class TreeKernel(Kernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubtreeKernel(TreeKernel):
+class SubtreeKernel(TreeKernel, name="subtree", of="trees"):
     """Whole subtrees, down to the words (ST). Vishwanathan and Smola 2003.
 
         D(n, m) = decay prod_k D(child_k(n), child_k(m))    if the productions are equal, else 0;    k = sum of D
@@ -97,7 +97,7 @@ class SubtreeKernel(TreeKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubsetTreeKernel(TreeKernel):
+class SubsetTreeKernel(TreeKernel, name="subset-tree", of="trees"):
     """Fragments that hold each production whole or not at all (SST). Collins and Duffy 2002.
 
         D(n, m) = decay prod_k (1 + D(child_k(n), child_k(m)))    if the productions are equal, else 0;    k = sum of D
@@ -115,7 +115,7 @@ class SubsetTreeKernel(TreeKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartialTreeKernel(TreeKernel):
+class PartialTreeKernel(TreeKernel, name="partial-tree", of="trees"):
     """Fragments that may hold some of a node's children (PTK). Moschitti 2006.
 
         D(n, m) = depth (decay^2 + sum over equally long subsequences I, J of the children of

@@ -116,7 +116,7 @@ class VectorKernel(Kernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LinearKernel(VectorKernel):
+class LinearKernel(VectorKernel, name="linear", of="features"):
     """k(a, b) = a.b
 
     >>> LinearKernel().gram([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
@@ -133,7 +133,7 @@ class LinearKernel(VectorKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Polynomial(VectorKernel):
+class Polynomial(VectorKernel, name="polynomial", of="features"):
     """k(a, b) = (gamma a.b + offset)^degree: all products of up to ``degree`` features.
 
     >>> Polynomial().gram([[1.0, 2.0]], [[3.0, 4.0], [0.0, 1.0]])
@@ -155,7 +155,7 @@ class Polynomial(VectorKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rbf(VectorKernel):
+class Rbf(VectorKernel, name="rbf", of="features"):
     """k(a, b) = exp(-gamma |a - b|^2): Gaussian bumps, one around each support vector.
 
     >>> Rbf(gamma=0.5).gram([[1.0, 2.0]], [[1.0, 2.0], [1.0, 0.0]]).round(3)
@@ -186,7 +186,7 @@ class Rbf(VectorKernel):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sigmoid(VectorKernel):
+class Sigmoid(VectorKernel, name="sigmoid", of="features"):
     """k(a, b) = tanh(gamma a.b + offset): not positive semi-definite for every setting, kept for its history.
 
     >>> Sigmoid(gamma=0.1).gram([[1.0, 2.0]], [[1.0, 2.0]]).round(3)

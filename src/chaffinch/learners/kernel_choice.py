@@ -1,7 +1,6 @@
 """What kernel machines learn from (objects behind a kernel), which kernel that is, and nearest neighbours by it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -9,21 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.kernels import (
-    GramRows,
-    Kernel,
-    LinearKernel,
-    Mismatch,
-    PartialTreeKernel,
-    Polynomial,
-    Rbf,
-    Sigmoid,
-    Spectrum,
-    Subsequence,
-    SubsetTreeKernel,
-    SubtreeKernel,
-    WordSequence,
-)
+from chaffinch.kernels import GramRows, Kernel
+from chaffinch.kernels.kernel import NAMED
 from chaffinch.knobs import knob
 from chaffinch.learners.problem import CountLearner, Problem
 from chaffinch.scorers.neighbours import Neighbours
@@ -106,27 +92,22 @@ class KernelMachine:
     link: str
 
 
+# What named kernels are of, in words.
+OBJECTS = {"features": "of the features of documents", "text": "of their text", "trees": "of bracketed trees"}
+
+
+def _names(of: str) -> str:
+    return ", ".join(name for name, kernel in NAMED.items() if kernel.of == of)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KernelChoice:
     """Which kernel a recipe uses, by name, and that kernel's settings; those that it lacks are left alone."""
 
     kernel: str = knob(
         "rbf",
-        "of the features of documents: linear, polynomial, rbf, sigmoid; of their text: spectrum, mismatch, "
-        "subsequence, word-sequence; of bracketed trees: subtree, subset-tree, partial-tree",
-        choices=(
-            "linear",
-            "polynomial",
-            "rbf",
-            "sigmoid",
-            "spectrum",
-            "mismatch",
-            "subsequence",
-            "word-sequence",
-            "subtree",
-            "subset-tree",
-            "partial-tree",
-        ),
+        "; ".join(f"{what}: {_names(of)}" for of, what in OBJECTS.items()),
+        choices=tuple(NAMED),
     )
     gamma: float | None = knob(
         None, "rbf, polynomial, sigmoid: what products are multiplied by; else the kernel's own", low=1e-12
@@ -146,8 +127,9 @@ class KernelChoice:
 
     def chosen_kernel(self) -> Kernel:
         """The kernel of these settings."""
-        made = MADE[self.kernel](self)
-        normalise = self.kernel not in OF_FEATURES if self.normalise is None else self.normalise
+        named = NAMED[self.kernel]
+        made = named.kind.chosen(asdict(self))
+        normalise = named.of != "features" if self.normalise is None else self.normalise
         return made.normalised() if normalise else made
 
 
@@ -161,27 +143,6 @@ class MarginChoice(KernelChoice):
         low=0,
         high=100,
     )
-
-
-def _set(**settings: Any) -> dict[str, Any]:
-    return {name: value for name, value in settings.items() if value is not None}
-
-
-OF_FEATURES = ("linear", "polynomial", "rbf", "sigmoid")
-
-MADE: dict[str, Callable[[KernelChoice], Kernel]] = {
-    "linear": lambda _: LinearKernel(),
-    "polynomial": lambda c: Polynomial(degree=c.degree, offset=c.offset, **_set(gamma=c.gamma)),
-    "rbf": lambda c: Rbf(gamma=c.gamma),
-    "sigmoid": lambda c: Sigmoid(offset=c.offset, **_set(gamma=c.gamma)),
-    "spectrum": lambda c: Spectrum(low=1, **_set(high=c.length)),
-    "mismatch": lambda c: Mismatch(**_set(n=c.length)),
-    "subsequence": lambda c: Subsequence(low=1, **_set(high=c.length, decay=c.decay)),
-    "word-sequence": lambda c: WordSequence(**_set(high=c.length, decay=c.decay)),
-    "subtree": lambda c: SubtreeKernel(**_set(decay=c.decay)),
-    "subset-tree": lambda c: SubsetTreeKernel(**_set(decay=c.decay)),
-    "partial-tree": lambda c: PartialTreeKernel(**_set(decay=c.decay)),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
