@@ -11,9 +11,9 @@ from chaffinch import Classifier, load, modelfile, samples
 from chaffinch.corpus.brackets import parse
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.kernels import (
+    Component,
     FunctionKernel,
     LinearKernel,
-    Component,
     Rbf,
     Spectrum,
     SubsetTreeKernel,

@@ -9,7 +9,7 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.kinds.tags.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
-from chaffinch.model.squeezed import SECTION
+from chaffinch.modelfile.compressed import SECTION
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.label_templates import label_templates
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron

@@ -15,9 +15,8 @@ from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
 from chaffinch.learners.examples import ListExamples
 from chaffinch.learners.maximum_likelihood import expected_loss
-from chaffinch.model.candidates import CandidateList
+from chaffinch.model.candidates import CandidateList, TreeCandidates, tree_losses
 from chaffinch.model.head_grammar import KINDS, HeadGrammar, events_of
-from chaffinch.model.tree_candidates import TreeCandidates, tree_losses
 from chaffinch.model.tree_consensus import TEMPERATURES, TreeConsensus, consensus
 from chaffinch.scorers import Rows
 from commandline import Runner, run  # noqa: F401

@@ -12,11 +12,11 @@ from sklearn.metrics import pairwise
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import (
+    Component,
     FunctionKernel,
     GramRows,
     LinearKernel,
     Normalised,
-    Component,
     Polynomial,
     Product,
     Rbf,

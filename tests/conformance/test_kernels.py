@@ -35,7 +35,9 @@ def test_a_named_kernel_is_symmetric_and_positive_semi_definite(name: str) -> No
 
 @pytest.mark.parametrize("name", NAMED)
 def test_a_named_kernel_is_read_back_as_it_was_described(name: str) -> None:
-    kernel = NAMED[name].kind.chosen({"decay": 0.25, "length": 2, "gamma": 0.5}).settled(OBJECTS[NAMED[name].of])
+    kernel = (
+        NAMED[name].kind.chosen({"decay": 0.25, "length": 2, "gamma": 0.5}).settled(OBJECTS[NAMED[name].of])
+    )
     assert restored(described(kernel)) == kernel
 
 

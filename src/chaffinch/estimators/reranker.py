@@ -24,6 +24,7 @@ from chaffinch.model.candidates import (
     NamedCandidates,
     NamingFeatures,
     TagCandidates,
+    TreeCandidates,
 )
 from chaffinch.model.choice_evidence import candidate_example
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE, Question
@@ -37,7 +38,6 @@ from chaffinch.model.reranker_parts import (
     packed_features,
     packed_kernel,
 )
-from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
 from chaffinch.progress import Listener, Progress, keep_going

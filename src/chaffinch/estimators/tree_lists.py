@@ -7,9 +7,8 @@ import numpy as np
 from chaffinch.corpus.brackets import nodes
 from chaffinch.estimators.parser import Parser, trees_of
 from chaffinch.estimators.reranker import cross_validated
-from chaffinch.model.candidates import CandidateList
+from chaffinch.model.candidates import CandidateList, tree_losses
 from chaffinch.model.head_grammar import HeadGrammar
-from chaffinch.model.tree_candidates import tree_losses
 from chaffinch.text.document import Tree
 
 

@@ -1,4 +1,8 @@
-"""Global features of k-best lists of labellings: 64-bit keys of what a whole labelled sentence shows."""
+"""Global features of k-best lists of labellings: 64-bit keys of what a whole labelled sentence shows, and their names.
+
+Names are rebuilt on demand from the same keys as the core makes:
+h_0 = mixed(c * template),   h_k = mixed(h_{k-1} ^ key of the k-th thing seen) + c
+"""
 
 from collections.abc import Callable, Sequence
 from itertools import chain, groupby
@@ -79,3 +83,169 @@ def word_shape(word: str) -> str:
     """Capitals, small letters, digits and marks, each run once: ``McDonald's`` is ``XxXx'x``."""
     kinds = ("X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word)
     return "".join(kind for kind, _ in groupby(kinds))
+
+
+LONGEST = 6  # lengths and counts above are taken together
+NEAR = 12  # words apart within which a word that comes twice is noticed
+
+_WORD = (1 << 64) - 1
+_STEP = 0x9E3779B97F4A7C15
+# In the core's order, numbered from 1.
+_TEMPLATES = (
+    "labels", "four labels", "labels and word", "two labels and words", "labels and words before",
+    "labels and column", "phrase", "phrase shape", "span length", "span ends", "span around", "span column",
+    "span column around", "spans", "three spans", "span heads", "span gap", "spans with the same head",
+    "word twice", "number of spans", "earlier spans of the type",
+)  # fmt: skip
+
+
+class Seen(NamedTuple):
+    """A thing that a template saw, and its key."""
+
+    key: int
+    text: str
+
+
+class Span(NamedTuple):
+    """A span's tokens, both ends inside, and its type."""
+
+    first: int
+    last: int
+    kind: Seen
+
+
+EDGE = Seen(0x51ED270B35A9D1CF, "-")
+
+
+def tag_list_names(
+    words: Sequence[str], labels: Sequence[str], extra: Sequence[str] | None = None
+) -> dict[int, str]:
+    """What the features of one labelling are called, by key.
+
+    >>> names = tag_list_names(["Anna", "sings"], ["B-PER", "O"])
+    >>> [name for name in names.values() if name.startswith("phrase=")]
+    ['phrase=PER anna']
+    """
+    return _Labelling(words, labels, extra).names()
+
+
+class _Labelling:
+    def __init__(self, words: Sequence[str], labels: Sequence[str], extra: Sequence[str] | None) -> None:
+        self.T = len(words)
+        self.tags = _seen(labels)
+        self.words = _seen([w.lower() for w in words])
+        self.shapes = _seen([word_shape(w) for w in words])
+        self.extra = None if extra is None else _seen(extra)
+        self.spans = _spans(labels)
+        self.found: dict[int, str] = {}
+
+    def names(self) -> dict[int, str]:
+        for t in range(self.T + 1):
+            self._at(t)
+        for s in range(len(self.spans) + 1):
+            self._between(s)
+        for span in self.spans:
+            self._inside(span)
+        self._whole()
+        return self.found
+
+    def _emit(self, template: int, *seen: Seen) -> None:
+        h = _mixed(_STEP * template & _WORD)
+        for one in seen:
+            h = (_mixed(h ^ one.key) + _STEP) & _WORD
+        shown = " ".join(one.text for one in seen if one.text)
+        self.found[h] = f"{_TEMPLATES[template - 1]}={shown}"
+
+    def _at(self, t: int) -> None:
+        y3, y2, y1, y = (_get(self.tags, t - back) for back in (3, 2, 1, 0))
+        w2, w1, w = (_get(self.words, t - back) for back in (2, 1, 0))
+        self._emit(1, y2, y1, y)
+        self._emit(2, y3, y2, y1, y)
+        self._emit(3, y2, y1, y, w)
+        self._emit(4, y1, y, w1, w)
+        self._emit(5, y2, y1, y, w2, w1)
+        if self.extra is not None:
+            self._emit(6, y2, y1, y, *(_get(self.extra, t - back) for back in (2, 1, 0)))
+
+    def _inside(self, s: Span) -> None:
+        here = slice(s.first, s.last + 1)
+        self._emit(7, s.kind, _row(self.words[here]))
+        self._emit(
+            8, s.kind, _row(self.shapes[here]), _number(int(s.first == 0), "at the start" * (s.first == 0))
+        )
+        self._emit(9, s.kind, _bounded(s.last - s.first + 1))
+        self._emit(10, s.kind, self.words[s.first], self.words[s.last])
+        self._emit(11, s.kind, _get(self.words, s.first - 1), _get(self.words, s.last + 1))
+        if self.extra is not None:
+            extras = _row(self.extra[here])
+            self._emit(12, s.kind, extras)
+            self._emit(13, s.kind, extras, _get(self.extra, s.first - 1), _get(self.extra, s.last + 1))
+
+    def _between(self, s: int) -> None:
+        kinds = [span.kind for span in self.spans]
+        heads = [self.words[span.last] for span in self.spans]
+        k2, k1, k = (_get(kinds, s - back) for back in (2, 1, 0))
+        self._emit(14, k1, k)
+        self._emit(15, k2, k1, k)
+        self._emit(16, k1, _get(heads, s - 1), k, _get(heads, s))
+        if 0 < s < len(self.spans):
+            gap = self.spans[s].first - self.spans[s - 1].last - 1
+            word = self.words[self.spans[s].first - 1] if gap == 1 else Seen(0, "")
+            self._emit(17, k1, k, _bounded(gap), word)
+
+    def _whole(self) -> None:
+        self._emit(20, _bounded(len(self.spans)), _bounded(self.T))
+        for a, span in enumerate(self.spans):
+            before = self.spans[:a]
+            for other in before:
+                if self.words[span.last].key == self.words[other.last].key:
+                    self._emit(18, *sorted((span.kind, other.kind)))
+            self._emit(21, span.kind, _bounded(sum(other.kind.key == span.kind.key for other in before)))
+        for a in range(1, self.T):
+            for b in range(max(0, a - NEAR), a):
+                if self.words[a].key == self.words[b].key:
+                    self._emit(19, self.tags[b], self.tags[a], self.shapes[a])
+
+
+def _spans(labels: Sequence[str]) -> list[Span]:
+    found: list[Span] = []
+    for t, label in enumerate(labels):
+        kind = span_of(label)
+        if not kind:
+            continue
+        before = labels[t - 1] if t else ""
+        opens, closed = label[0] in "BSU", bool(before) and before[0] in "ESLU"
+        if t and not opens and span_of(before) == kind and not closed:
+            found[-1] = found[-1]._replace(last=t)
+        else:
+            found.append(Span(t, t, Seen(int(_core.string_keys([kind])[0]), kind.removeprefix("-"))))
+    return found
+
+
+def _seen(texts: Sequence[str]) -> list[Seen]:
+    return [Seen(int(k), text) for k, text in zip(_core.string_keys(list(texts)), texts, strict=True)]
+
+
+def _get(things: Sequence[Seen], at: int) -> Seen:
+    return things[at] if 0 <= at < len(things) else EDGE
+
+
+def _row(things: Sequence[Seen]) -> Seen:
+    h = 0
+    for one in things:
+        h = (_mixed(h ^ one.key) + 1) & _WORD
+    return Seen(h, " ".join(one.text for one in things))
+
+
+def _bounded(n: int) -> Seen:
+    return _number(min(n, LONGEST), str(n) if n < LONGEST else f"{LONGEST} or more")
+
+
+def _number(n: int, text: str) -> Seen:
+    return Seen(n, text)
+
+
+def _mixed(h: int) -> int:
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EB & _WORD
+    return h ^ (h >> 31)

@@ -1,8 +1,16 @@
 """Kernels: similarities of two objects that are inner products of features nobody has to write down."""
 
 from chaffinch.kernels.cache import GramRows
-from chaffinch.kernels.function import FunctionKernel
-from chaffinch.kernels.kernel import Component, Kernel, Normalised, Objects, Product, Scaled, Sum
+from chaffinch.kernels.kernel import (
+    Component,
+    FunctionKernel,
+    Kernel,
+    Normalised,
+    Objects,
+    Product,
+    Scaled,
+    Sum,
+)
 from chaffinch.kernels.sequences import Mismatch, Spectrum, Subsequence, WordSequence
 from chaffinch.kernels.trees import PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kernels.vectors import DenseRows, LinearKernel, Polynomial, Rbf, Sigmoid, VectorKernel

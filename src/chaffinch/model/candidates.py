@@ -1,5 +1,6 @@
 """K-best lists, and what turns their candidates into feature vectors."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -7,10 +8,13 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.corpus.brackets import nodes
 from chaffinch.errors import DataError
-from chaffinch.features.tag_list_names import tag_list_names
-from chaffinch.features.tag_lists import KeyedRows, tag_list_features
+from chaffinch.evaluate.trees import PUNCTUATION, brackets
+from chaffinch.features.tag_lists import KeyedRows, tag_list_features, tag_list_names
+from chaffinch.features.tree_lists import tree_list_features, tree_list_names
 from chaffinch.scorers import Rows
+from chaffinch.text.document import Tree
 
 FeatureFunction = Callable[[Any, Any], "Mapping[str, float] | Iterable[str]"]
 
@@ -212,3 +216,28 @@ class TagCandidates:
         known = self.keys[place] == found.keys if len(self.keys) else np.zeros(len(place), bool)
         bounds = np.concatenate([[0], np.cumsum(known)])[found.ptr]
         return Rows(bounds.astype(np.int64), place[known].astype(np.int32), found.values[known])
+
+
+class TreeCandidates(TagCandidates):
+    """The ready-made features of trees.
+
+    keys: uint64 [F], ascending
+    """
+
+    def _names(self, one: CandidateList) -> dict[int, str]:
+        return tree_list_names(one.candidates)
+
+    def _found(self, lists: Sequence[CandidateList]) -> KeyedRows:
+        return tree_list_features([one.candidates for one in lists], [one.scores for one in lists])
+
+
+def tree_losses(gold: Tree, candidates: Sequence[Tree]) -> NDArray[np.float64]:
+    """1 - F1 of each candidate's brackets, as evalb counts them."""
+    deleted = [node.label in PUNCTUATION for node in nodes(gold) if node.word is not None]
+    right = Counter(brackets(gold, deleted))
+    losses = []
+    for candidate in candidates:
+        found = Counter(brackets(candidate, deleted))
+        total = right.total() + found.total()
+        losses.append(1 - 2 * (right & found).total() / total if total else 0.0)
+    return np.array(losses)

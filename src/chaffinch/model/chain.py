@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.encoders import Encoder, Rows
+from chaffinch.model.encoders import Encoder, IdRows
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
@@ -59,7 +59,7 @@ class ChainModel:
         """Viterbi."""
         return self.decode_rows(table.ptr, self.encoder.rows(table, threads), threads)
 
-    def decode_rows(self, ptr: NDArray[np.int64], rows: Rows, threads: int) -> NDArray[np.int32]:
+    def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> NDArray[np.int32]:
         """The same for tokens that are encoded; ptr: the bounds of sentences."""
         if (native := self.source.native) is not None:
             return self.labels.outer_of[native.tag(ptr, rows.ptr, rows.ids, threads)]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.chain_messages import ChainMessages
-from chaffinch.model.encoders import Encoder, Rows, TokenFeatures, token_features
+from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures, token_features
 from chaffinch.model.evidence import (
     HERE,
     Columns,
@@ -74,7 +74,7 @@ class ExplainedChain(Protocol):
         """The labels."""
         ...
 
-    def decode_rows(self, ptr: NDArray[np.int64], rows: Rows, threads: int) -> Labels:
+    def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> Labels:
         """The outer label of every token; ptr: the bounds of sentences."""
         ...
 

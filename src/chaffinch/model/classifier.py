@@ -13,8 +13,7 @@ from chaffinch.features.rows import SparseRows
 from chaffinch.model.choice_evidence import ListExample, ScoredDocument
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
-from chaffinch.model.lanes import with_lanes
-from chaffinch.model.quantised import full_scales, restored, short_scales
+from chaffinch.model.quantised import full_scales, restored, short_scales, with_lanes
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.modelfile.schema import AS_STORED
 

@@ -18,7 +18,7 @@ from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
 
-class Rows(Protocol):
+class IdRows(Protocol):
     """Feature ids in CSR: row t is ids[ptr[t]:ptr[t+1]]."""
 
     @property
@@ -45,7 +45,7 @@ class Encoder(Protocol):
         """F: ids are below it."""
         ...
 
-    def rows(self, table: TokenTable, threads: int) -> Rows:
+    def rows(self, table: TokenTable, threads: int) -> IdRows:
         """The features of every token of the table."""
         ...
 
@@ -70,7 +70,7 @@ class TokenFeatures:
     """
 
     encoder: Encoder
-    rows: Rows
+    rows: IdRows
     tokens: slice
     words: list[str]
 
@@ -118,7 +118,7 @@ class TokenFeatures:
 
 
 def token_features(
-    encoder: Encoder, rows: Rows, table: TokenTable, which: Sequence[int]
+    encoder: Encoder, rows: IdRows, table: TokenTable, which: Sequence[int]
 ) -> list[TokenFeatures]:
     """Those of some sentences of a table; rows: of all its tokens."""
     words = table.lists(WORD)

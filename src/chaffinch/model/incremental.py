@@ -17,14 +17,19 @@ from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import token_features
 from chaffinch.model.evidence import Named, Question, TaggedSentence
 from chaffinch.model.incremental_evidence import BeamExample, Path, StepScores, TokenRows, step_examples
-from chaffinch.model.label_contexts import Contexts, context_names
-from chaffinch.model.label_observations import native_templates, observed, used_observations
+from chaffinch.model.label_observations import (
+    Contexts,
+    context_names,
+    native_templates,
+    observed,
+    used_observations,
+)
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.model.squeezed import SECTION, squeezed, unsqueezed
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
+from chaffinch.modelfile.compressed import SECTION, compressed, decompressed
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of
 from chaffinch.text.table import TokenTable
@@ -253,7 +258,7 @@ class IncrementalModel:
         unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
         weights = w.packed() | unary.packed("unary.") | context.packed("context.")
         whole = self.encoder.packed() | weights | facts | self.dictionary.packed()
-        return squeezed(whole) if self.small else whole
+        return compressed(whole) if self.small else whole
 
     def reduced(self) -> "IncrementalModel":
         """The same model without the features, contexts and strings that no weight needs any more."""
@@ -292,7 +297,7 @@ class IncrementalModel:
     def loaded(cls, file: ModelFile) -> "IncrementalModel":
         """The model of a file, every size and index checked."""
         small = SECTION in file.arrays
-        file = unsqueezed(file)
+        file = decompressed(file)
         encoder = TemplateEncoder.loaded(file)
         details, Y = file.header.details, len(file.header.labels)
         search = details.get("search")

@@ -18,10 +18,9 @@ from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.modelfile.schema import AS_STORED
-from chaffinch.scorers.dual import Dual
+from chaffinch.scorers.dual import Dual, Share
 from chaffinch.scorers.neighbours import Neighbours
 from chaffinch.scorers.pairwise import Pairwise
-from chaffinch.scorers.shares import Share
 from chaffinch.scorers.voted import Voted
 
 LINKS = ("softmax", "shares")

@@ -1,10 +1,21 @@
-"""What label templates observe of the input: ``stem[0]`` of ``y[-1]|stem[0]``; templates alike in that share it."""
+"""What label templates observe of the input (``stem[0]`` of ``y[-1]|stem[0]``), and what contexts of labels are called.
+
+    key = o B^k + sum_j c_j B^(j-1),    B = Y + 3
+
+o is the observation, c_j the label at the j-th of the template's k offsets, or one of three symbols. Templates that
+observe the same share their observations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model.evidence import Named, Offsets
 from chaffinch.model.template_encoder import TemplateEncoder
 
 
@@ -54,3 +65,81 @@ def _texts(encoder: TemplateEncoder) -> list[str]:
 def _observed_part(text: str) -> str:
     """A label template without its labels: ``stem[0]`` of ``y[-1]|stem[0]``."""
     return "|".join(map(str, parse(text)[0].observed))
+
+
+SYMBOLS = ("<s>", "</s>", "?")  # before the start, behind the end, not yet decided
+
+
+@dataclass(frozen=True, eq=False)
+class Contexts:
+    """The contexts that have weights: which are seen at a position, and what they are called.
+
+    labels: inner   template, key: of each context
+    """
+
+    encoder: TemplateEncoder
+    labels: tuple[str, ...]
+    template: NDArray[np.int32]
+    key: NDArray[np.uint64]
+
+    @cached_property
+    def _row(self) -> dict[tuple[int, int], int]:
+        every = zip(self.template.tolist(), self.key.tolist(), strict=True)
+        return {context: row for row, context in enumerate(every)}
+
+    @cached_property
+    def _templates(self) -> list[tuple[list[int], int, int]]:
+        return native_templates(self.encoder)
+
+    def rows(self, observed: NDArray[np.int32], t: int, decided: Sequence[int]) -> list[int]:
+        """Those seen at t, given what is observed there and the labels of the sentence so far (-1: not decided)."""
+        Y, T, found = len(self.labels), len(decided), []
+        for l, (offsets, _, column) in enumerate(self._templates):
+            seen = int(observed[column]) if column >= 0 else 0
+            if seen < 0:
+                continue
+            key = seen
+            for offset in reversed(offsets):
+                at = t + offset
+                code = Y if at < 0 else Y + 1 if at >= T else decided[at] if decided[at] >= 0 else Y + 2
+                key = key * (Y + 3) + code
+            row = self._row.get((l, key))
+            found += [] if row is None else [row]
+        return found
+
+    def names(self, rows: Sequence[int]) -> list[Named]:
+        """What these contexts are called, and the tokens that they see."""
+        chosen = list(rows)
+        template = self.template[chosen]
+        names = context_names(self.encoder, self.labels, template, self.key[chosen])
+        return list(zip(names, (self._offsets[l] for l in template.tolist()), strict=True))
+
+    @cached_property
+    def _offsets(self) -> list[Offsets]:
+        """The tokens that each template sees, be it their labels or what is observed there."""
+        parsed = [parse(t.text)[0] for t in self.encoder.features.label_templates]
+        return [tuple(sorted({a.offset for a in template.atoms})) for template in parsed]
+
+
+def context_names(
+    encoder: TemplateEncoder,
+    labels: Sequence[str],
+    template: NDArray[np.int32],
+    key: NDArray[np.uint64],
+) -> list[str]:
+    """A name for each context, given by its template and key."""
+    return [
+        _name(encoder, (*labels, *SYMBOLS), l, number)
+        for l, number in zip(template.tolist(), key.tolist(), strict=True)
+    ]
+
+
+def _name(encoder: TemplateEncoder, codes: Sequence[str], l: int, key: int) -> str:
+    described = encoder.features.label_templates[l]
+    seen = []
+    for offset in described.offsets:
+        key, code = divmod(key, len(codes))
+        seen.append(f"y[{offset}]={codes[code]}")
+    if parse(described.text)[0].observed:
+        seen.append(encoder.features.observation_name(l, key))
+    return "|".join(seen)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from chaffinch._core import LinearChain, PrunedChain, score_rows
 from chaffinch.model.chain_evidence import START, ChainScores, chain_terms, summing
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.encoders import CsrRows, Encoder, Rows, TokenFeatures
+from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Named, Offsets, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
@@ -87,7 +87,7 @@ class Potentials(Protocol):
         """The chain of the core that has these potentials; None: they are made block by block."""
         ...
 
-    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """The potentials of all sentences, block by block; ptr: bounds of the sentences."""
         ...
 
@@ -119,7 +119,7 @@ class Additive:
         chain: NativeChain = LinearChain(w.dense, w.start, w.end, w.pair, w.triple, w.first, w.last)
         return chain
 
-    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """Unary potentials are sums; all others are the weights, bigrams added to pairs."""
         w, shared = self.weights, self.weights.shared()
         for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=bool(w.bigrams))):
@@ -216,7 +216,7 @@ class Pruned:
         cut = (self.pruning.threshold, self.pruning.most)
         return _Lattice(ptr, unary.columns, values, w.start, w.end, w.pair, *cut)
 
-    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """Labels that are not tried at a token have minus infinity there."""
         for a, b, bounds in sentence_blocks(ptr, PRUNED):
             own, ids = rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]]
@@ -297,7 +297,7 @@ class Polynomial:
         made[:, : block.columns] = w
         return made
 
-    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """Unary potentials are the kernel's; all others are the weights."""
         own, ids = sorted_rows(rows, self.products.D)
         for a, b, bounds in sentence_blocks(ptr, _tokens(self.weights)):
@@ -376,7 +376,7 @@ class LocallyNormalised:
         """None: the chain is decoded from log-probabilities."""
         return None
 
-    def blocks(self, rows: Rows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
         w = self.weights
         for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=True)):
@@ -431,7 +431,7 @@ def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, 
             first = n
 
 
-def sorted_rows(rows: Rows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def sorted_rows(rows: IdRows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The same rows with the ids of each in ascending order, each once."""
     T = len(rows.ptr) - 1
     keys = np.unique(np.repeat(np.arange(T), np.diff(rows.ptr)) * max(F, 1) + rows.ids)
@@ -452,7 +452,7 @@ def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _sums(rows: Rows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
+def _sums(rows: IdRows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
     """The sums of the weights of tokens a to b: float32 [b - a, Y]."""
     out = np.zeros((b - a, w.shape[1]), np.float32)
     score_rows(rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]], w, out)

@@ -1,4 +1,4 @@
-"""Tables of weights in eight bits: one scale per row, 127 steps to either side of zero.
+"""Tables of weights: in eight bits with one scale per row, and padded to whole vectors for the core.
 
 q[f][y] = round(w[f][y] / s[f]),   s[f] = max over y of |w[f][y]| / 127, rounded up to what 16 bits hold
 """
@@ -43,3 +43,11 @@ def full_scales(s: NDArray[Any]) -> NDArray[np.float32]:
 def restored(q: NDArray[np.int8], s: NDArray[np.float32]) -> NDArray[np.float32]:
     """The weights that eight bits stand for."""
     return np.asarray(q.astype(np.float32) * s[:, None])
+
+
+def with_lanes(w: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A table [F+1, Y] with columns of zeros up to whole vectors."""
+    F, Y = w.shape
+    wide = np.zeros((F, -(-Y // 8) * 8), dtype=np.float32)
+    wide[:, :Y] = w
+    return wide

@@ -9,11 +9,16 @@ import numpy as np
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.kernels import Kernel
 from chaffinch.kernels.description import described, restored
-from chaffinch.model.candidates import CandidateFeatures, FeatureFunction, NamedCandidates, TagCandidates
+from chaffinch.model.candidates import (
+    CandidateFeatures,
+    FeatureFunction,
+    NamedCandidates,
+    TagCandidates,
+    TreeCandidates,
+)
 from chaffinch.model.head_grammar import Counts, HeadGrammar
 from chaffinch.model.objects import read_back, written
 from chaffinch.model.protocols import Packed
-from chaffinch.model.tree_candidates import TreeCandidates
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.modelfile import Requirements
 from chaffinch.scorers.dual import Dual

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.features.span_names import span_feature_names
+from chaffinch.features.span_templates import span_feature_names
 from chaffinch.model.choice_evidence import ListExample
 from chaffinch.model.evidence import FEATURE, Term, span_offsets
 from chaffinch.model.parsing import Parse, Sentence, SpanChance, distinct, flat_tree

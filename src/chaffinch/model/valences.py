@@ -11,7 +11,7 @@ from chaffinch._core import choice_scores
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
-from chaffinch.model.lanes import with_lanes
+from chaffinch.model.quantised import with_lanes
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 
 # Log-odds are larger numbers than regressions of 0 and 1; shares are smaller than sums.

@@ -1,17 +1,41 @@
 """Dual: scores as sums over support examples, each with a coefficient for every label."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import GramRows, Kernel
-from chaffinch.scorers.shares import Share, Shares
 from chaffinch.structures.parts import Parts
 
 BLOCK = 1 << 24  # entries of a Gram block that is held at a time
+
+
+class Share(NamedTuple):
+    """value * weight of one label's score and value * rival of another's.
+
+    example: the support example that it comes from; None for a constant, or where ``name`` says it all
+    """
+
+    name: str
+    value: float
+    weight: float
+    rival: float
+    example: int | None = None
+
+
+class Shares(NamedTuple):
+    """All of them, and the two scores that they add up to.
+
+    what: what the scores are: ``scores``, ``votes``, ``A against B alone``
+    """
+
+    what: str
+    score: float
+    rival: float
+    shares: Sequence[Share]
 
 
 class Dual:

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
-from chaffinch.scorers.dual import BLOCK
-from chaffinch.scorers.shares import Share, Shares
+from chaffinch.scorers.dual import BLOCK, Share, Shares
 
 
 class Neighbours:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
-from chaffinch.scorers.shares import Share, Shares
+from chaffinch.scorers.dual import Share, Shares
 
 # Objects whose votes are counted at a time, so that their margins stay in the cache.
 VOTED_ROWS = 512

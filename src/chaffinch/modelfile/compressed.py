@@ -1,7 +1,7 @@
-"""Squeezed sections: all arrays and strings of a model as one compressed section, for small files.
+"""Compressed sections: all arrays and strings of a model as one section, for small files.
 
 The bytes are LZMA over a line of JSON (names, types, shapes, string lists) and the arrays one after the other.
-Numbers are stored as differences where that makes them small, and byte by byte: all lowest bytes, then the next.
+Arrays of whole numbers are stored as differences; every array is stored byte by byte, all lowest bytes first.
 """
 
 import json
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
-from chaffinch.model.protocols import Packed
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile.file import ModelFile
+from chaffinch.modelfile.schema import Packed
 from chaffinch.modelfile.strings import StringList
 
 SECTION = "squeezed"
@@ -24,7 +24,7 @@ TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64
 _FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 0, "lp": 0, "pb": 0}]
 
 
-def squeezed(packed: Packed) -> Packed:
+def compressed(packed: Packed) -> Packed:
     """The same content in one section."""
     front: dict[str, Any] = {"arrays": [], "strings": dict(packed.strings)}
     body = []
@@ -38,8 +38,8 @@ def squeezed(packed: Packed) -> Packed:
     return replace(packed, arrays={SECTION: np.frombuffer(made, np.uint8)}, strings={}, droppable=())
 
 
-def unsqueezed(file: ModelFile) -> ModelFile:
-    """The file with its sections as they were; a file that was not squeezed as it is."""
+def decompressed(file: ModelFile) -> ModelFile:
+    """The file with its sections as they were; a file without such a section is returned as it is."""
     section = file.arrays.get(SECTION)
     if section is None:
         return file
@@ -60,7 +60,7 @@ def unsqueezed(file: ModelFile) -> ModelFile:
             at += size
         strings = {name: StringList.of([str(s) for s in values]) for name, values in front["strings"].items()}
     except (lzma.LZMAError, ValueError, KeyError, TypeError, AttributeError) as e:
-        raise ModelFileError(f"{file.source}: its squeezed section is damaged: {e}") from None
+        raise ModelFileError(f"{file.source}: its compressed section is damaged: {e}") from None
     return replace(file, arrays={**file.arrays, **arrays}, strings={**file.strings, **strings})
 
 
