@@ -39,6 +39,7 @@ def read(path: str | Path, folds: str | None = None) -> Iterator[Document]:
             continue
         document = Document.from_words(tokens[bounds[w] : bounds[w + 1]], **{LABEL: list(found.word(w))})
         document.group = str(fold)
+        document.images = True
         yield document
 
 

@@ -310,9 +310,9 @@ class Classifier(Persistent[Any]):
         return self.kernel or config.chosen_kernel()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
-        X = documents_of(X)
         kernel = self._chosen_kernel()
         whole = kernel is not None and not kernel.of_vectors
+        X = X if whole else documents_of(X)
         documents: Any = objects_of(X) if whole else texts_of(X) if task.text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):

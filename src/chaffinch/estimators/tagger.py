@@ -279,7 +279,7 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
         raise DataError(_length_difference(table, labels))
     if table.n_tokens == 0:
         raise DataError("there is no token to learn from")
-    return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups)
+    return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups, table.images)
 
 
 def _held_out(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:

@@ -74,7 +74,8 @@ def taken(corpus: Corpus, chosen: Sequence[int]) -> Any:
     np.cumsum(lengths, out=ptr[1:])
     tokens = np.repeat(corpus.ptr[at] - ptr[:-1], lengths) + np.arange(ptr[-1])
     columns = {name: _compact(column, tokens) for name, column in corpus.columns.items()}
-    return TokenTable(ptr, columns, None if corpus.groups is None else corpus.groups[at])
+    groups = None if corpus.groups is None else corpus.groups[at]
+    return TokenTable(ptr, columns, groups, corpus.images)
 
 
 def shuffled(corpus: Corpus, seed: int) -> list[int]:

@@ -19,7 +19,7 @@ from chaffinch.model.chain_weights import Legal
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.text.clusters import Clusters
-from chaffinch.text.document import LABEL, WORD
+from chaffinch.text.document import LABEL
 from chaffinch.text.first_pass import FIRST, MAJORITY
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import (
@@ -182,7 +182,7 @@ class InnerLabels:
 
 def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
     """Features by what there is to read and to label: names, phrases, or a label for every token."""
-    if _are_images(task.table.columns[WORD].types[:100]):
+    if task.table.images:
         return "pixels"
     if inner.names:
         return "ner"
@@ -207,11 +207,6 @@ def encoded_without_labels(
 def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> InnerLabels:
     """The inner labels of a task."""
     return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside, unknown)
-
-
-def _are_images(words: Sequence[str]) -> bool:
-    """Whether words are pictures of 16 rows of 8 pixels in hexadecimal digits."""
-    return bool(words) and all(len(w) == 32 and set(w) <= set("0123456789abcdef") for w in words)
 
 
 def _as_bio(tag: str) -> str:

@@ -41,7 +41,10 @@ class Sample:
 
 
 def _letter_documents(n: int, seed: int, split: str, careful: bool) -> list[Document]:
-    return letters(n, seed, split, careful)[0]
+    documents: list[Document] = letters(n, seed, split, careful)[0]
+    for document in documents:
+        document.images = True
+    return documents
 
 
 def _sizes(train: int, other: int) -> dict[str, int]:

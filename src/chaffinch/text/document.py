@@ -65,6 +65,7 @@ class Document:
     group:   what larger document this one belongs to, for features that look beyond the sentence
     fields:  whatever else its row held: strings, or any JSON value from files that have types
     score:   how sure a model is of the spans and labels, if they are its predictions; None: people's annotations
+    images:  tokens are images, spelt as the letters format spells them; only that format says so
     annotations: what each annotator said, if several did; ``spans`` and ``labels`` are one of them
     line:    where in its file it begins (its first token, in files of columns), from 1; no part of what it says
     """
@@ -81,6 +82,7 @@ class Document:
     group: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
     score: float | None = None
+    images: bool = field(default=False, compare=False, repr=False)
     annotations: list[Annotation] = field(default_factory=list, compare=False, repr=False)
     line: int | None = field(default=None, compare=False, repr=False)
 

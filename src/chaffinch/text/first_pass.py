@@ -46,7 +46,7 @@ def with_first_pass(
     majority = np.full(table.n_tokens, -1, np.int32)
     majority[elsewhere] = _most_others(use[elsewhere], kind[elsewhere], len(names))
     columns = {**table.columns, FIRST: Column(names, kind), MAJORITY: Column(names, majority)}
-    return TokenTable(table.ptr, columns, table.groups)
+    return TokenTable(table.ptr, columns, table.groups, table.images)
 
 
 def _most_others(use: NDArray[np.int64], kind: NDArray[np.int32], K: int) -> NDArray[np.int32]:

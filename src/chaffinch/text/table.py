@@ -1,7 +1,7 @@
 """The token table: sentences as columns of ids, each distinct string stored once."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -68,6 +68,7 @@ class TokenTable:
 
     ptr:    int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
     groups: int32 [N], which larger document a sentence belongs to; None where nobody said
+    images: tokens are images, as the letters format has them
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
     >>> table.columns["w"].types, table.columns["w"].ids.tolist(), table.ptr.tolist()
@@ -79,6 +80,7 @@ class TokenTable:
     ptr: NDArray[np.int64]
     columns: Mapping[str, Column]
     groups: NDArray[np.int32] | None = None
+    images: bool = False
 
     @classmethod
     def from_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
@@ -130,7 +132,9 @@ class TokenTable:
         names = None if columns is None else list(columns)
         rows: dict[str, list[list[str]]] = {}
         groups: list[str | None] = []
+        images = True
         for number, document in enumerate(documents, 1):
+            images = images and document.images
             if names is None:
                 names = [WORD, *document.columns]
             for name in names:
@@ -143,7 +147,7 @@ class TokenTable:
         if names is None:
             raise DataError("a token table needs at least one document")
         table = cls.from_lists(rows)
-        return cls(table.ptr, table.columns, _group_ids(groups))
+        return cls(table.ptr, table.columns, _group_ids(groups), images)
 
     @property
     def n_sentences(self) -> int:
@@ -168,7 +172,9 @@ class TokenTable:
             name: Column(c.types, np.ascontiguousarray(c.ids[tokens])) for name, c in self.columns.items()
         }
         ptr = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
-        return TokenTable(ptr, columns, None if self.groups is None else self.groups[chosen])
+        return replace(
+            self, ptr=ptr, columns=columns, groups=None if self.groups is None else self.groups[chosen]
+        )
 
     def lists(self, name: str) -> list[list[str]]:
         """One column as a list of strings per sentence."""
@@ -219,7 +225,8 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
         columns[name] = Column(interner.strings(), np.concatenate(renumbered))
     starts = np.cumsum([0, *(table.n_tokens for table in tables[:-1])])
     bounds = [[0], *(t.ptr[1:] + s for t, s in zip(tables, starts, strict=True))]
-    return TokenTable(np.concatenate(bounds).astype(np.int64), columns, _groups_apart(tables))
+    images = all(table.images for table in tables)
+    return TokenTable(np.concatenate(bounds).astype(np.int64), columns, _groups_apart(tables), images)
 
 
 def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:

@@ -1,0 +1,140 @@
+"""Every native row of the table FUSED learns what its learner's generic loop over the protocols learns."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaffinch.features.rows import SparseRows
+from chaffinch.learners.adagrad import AdaGrad
+from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
+from chaffinch.learners.costs import label_costs
+from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
+from chaffinch.learners.examples import ListExamples
+from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.fused import FUSED, native
+from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
+from chaffinch.learners.maximum_likelihood import MaximumLikelihood
+from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
+from chaffinch.learners.problem import Learner, Problem
+from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
+from chaffinch.structures import Candidates, LocalChain
+from small_problems import chain_problem, documents
+from test_margin_learners import dense, monomial
+from test_matching_frank_wolfe import fertile_problem, plain_problem
+from test_parser import tiny_problem
+
+Case = tuple[Learner, Callable[[], Problem], float]
+"""A learner, a problem, and how far weights may lie apart: after each pass, or at the end if that is below zero."""
+
+
+def packed(*, order: int = 1, local: bool = False, weighted: bool = False, margin: bool = False) -> Problem:
+    made = chain_problem(N=10)
+    Y, F = made.structure.Y, made.scorer.layout["unary"].rows
+    chain = LocalChain(Y) if local else replace(made.structure, order=order)
+    weight = np.linspace(0.5, 2.0, 10).astype(np.float32) if weighted else None
+    cost = label_costs([[0, 2, 1], [0.5, 0, 0.5], [1, 1, 0]]) if margin else None
+    return Problem(chain, Linear(Layout.packed_chain(F, Y, order)), made.examples, weight, cost, seed=1)
+
+
+def texts(N: int = 30, F: int = 8, Y: int = 3) -> Problem:
+    rng = np.random.default_rng(2)
+    X = (rng.normal(size=(N, F)) * (rng.random((N, F)) < 0.6)).astype(np.float32)
+    y = (X @ rng.normal(size=(F, Y)) + rng.gumbel(size=(N, Y))).argmax(axis=1).astype(np.int32)
+    rows = SparseRows.of(X)
+    given = {"ptr": rows.ptr, "ids": rows.ids, "values": rows.values, "F": F, "Y": Y}
+    importance = rng.uniform(0.5, 2.0, N).astype(np.float32)
+    return documents(**given, label_ptr=np.arange(N + 1), labels=y, importance=importance, seed=3)
+
+
+def lists() -> Problem:
+    rng = np.random.default_rng(4)
+    sizes = rng.integers(2, 5, 12)
+    n = int(sizes.sum())
+    ids = np.concatenate([np.sort(rng.choice(6, 3, replace=False)) for _ in range(n)]).astype(np.int32)
+    rows = Rows(np.arange(n + 1) * 3, ids, rng.normal(size=3 * n).astype(np.float32))
+    examples = ListExamples(np.concatenate([[0], np.cumsum(sizes)]), rows, rng.random(n))
+    return Problem(Candidates(), FeatureScorer(6), examples)
+
+
+EVERY, END = 2e-5, -1.0  # of online rules, after each pass; of optima, at the end
+online = {"epochs": 3, "seed": 4}
+wolfe = {"C": 0.5, "epochs": 4, "tolerance": 0.0}
+
+CASES: list[Case] = [
+    (Perceptron(**online), lambda: chain_problem(N=12), EVERY),
+    (Perceptron(average=False, **online), lambda: chain_problem(N=12), EVERY),
+    (MarginPerceptron(margin=4.0, **online), lambda: chain_problem(N=12), EVERY),
+    (PassiveAggressive(C=0.3, **online), lambda: chain_problem(N=12), EVERY),
+    (Mira(C=0.3, k=3, **online), lambda: chain_problem(N=12), 2e-4),
+    (Arow(r=0.7, **online), lambda: chain_problem(N=12), 2e-4),
+    (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), packed, END),
+    (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), lambda: packed(weighted=True, margin=True), END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), packed, END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: packed(weighted=True, margin=True), END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), packed, END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(order=2, weighted=True), END),
+    (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), packed, END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: packed(local=True), END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(local=True, weighted=True), END),
+    (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0), texts, 1e-4),
+    (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0, loss="hinge", bias=1.0), texts, 1e-4),
+    (DualRidge(C=0.7, epochs=4, tolerance=0.0, bias=0.5), texts, 1e-4),
+    (DualCrammerSinger(C=0.7, epochs=3000, tolerance=1e-6, folds=0), texts, END),
+    (DualCrammerSinger(C=0.7, epochs=3000, tolerance=1e-6, folds=0, loss="squared-hinge"), texts, END),
+    (DualLogistic(C=2.0, epochs=1000, tolerance=1e-8, bias=1.0), texts, END),
+    (ChoiceSgd(epochs=2, rate=0.1, l1=0.01), texts, 1e-4),
+    (ChoiceSgd(epochs=2, rate=0.1, l2=0.1), texts, 1e-4),
+    (ChoiceSgd(epochs=2, rate=0.1, batch=7, minibatch=True, adaptive=True, schedule="decaying"), texts, 1e-4),
+    (ChoiceSgd(epochs=2, rate=0.1, loss="hinge", average=True, bias=1.0, schedule="random"), texts, 1e-4),
+    (ChoicePerceptron(epochs=3), texts, 1e-4),
+    (ChoiceBatch(l2=0.5, tolerance=1e-10, bias=1.0), texts, END),
+    (ChoiceBatch(l2=0.5, tolerance=1e-10, each=True), texts, END),
+    (MaximumLikelihood(tolerance=1e-9), lists, END),
+    (FrankWolfe(**wolfe), lambda: chain_problem(N=15), 2e-3),
+    (FrankWolfe(average=True, **wolfe), lambda: dense(chain_problem(N=15)), 2e-3),
+    (FrankWolfe(**wolfe), lambda: monomial(chain_problem(N=15)), 2e-3),
+    (FrankWolfe(**wolfe), plain_problem, 1e-9),
+    (FrankWolfe(**wolfe), fertile_problem, 1e-9),
+    (Perceptron(epochs=4), tiny_problem, 1e-4),
+    (AdaGrad(epochs=3), tiny_problem, 2e-3),
+]
+
+
+def keys(learner: Learner, problem: Problem) -> tuple[type, type, type]:
+    return type(problem.structure), type(problem.scorer), type(learner)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{type(case[0]).__name__}-{case[2]:g}")
+def test_a_native_row_learns_what_the_generic_loop_learns(case: Case) -> None:
+    learner, made, apart = case
+    problem = made()
+    assert FUSED[keys(learner, problem)] is native(learner, problem)
+    ours, plain = list(learner.passes(problem, 1)), list(learner.generic(problem))
+    if apart > 0:
+        for one, other in zip(ours, plain, strict=True):
+            np.testing.assert_allclose(table(one.model()), table(other.model()), atol=apart)
+    found, wanted = table(ours[-1].model(), problem), table(plain[-1].model())
+    assert np.abs(wanted).max() > 0.01
+    np.testing.assert_allclose(found, wanted, atol=apart if apart > 0 else 0.01)
+
+
+def test_every_native_row_is_held_against_its_generic_loop() -> None:
+    assert {keys(learner, made()) for learner, made, _ in CASES} == set(FUSED)
+
+
+def table(made: Any, problem: Problem | None = None) -> np.ndarray:
+    """The weights of a scorer, of a classifier or of pruned lattices, in one flat array."""
+    if not isinstance(made, tuple):
+        return np.asarray(made.w, np.float64).ravel()
+    assert problem is not None
+    ptr, labels, unary, chain = made
+    scorer = problem.scorer.with_weights(np.zeros_like(problem.scorer.w))
+    Y = problem.structure.Y
+    scorer.block("unary")[np.repeat(np.arange(len(ptr) - 1), np.diff(ptr)), labels] = unary
+    pair, start, end = np.split(chain, [Y * Y, Y * Y + Y])
+    scorer.block("pair")[...] = pair.reshape(Y, Y)
+    scorer.block("start")[...], scorer.block("end")[...] = start, end
+    return scorer.w.astype(np.float64)
