@@ -13,7 +13,7 @@ from chaffinch.kernels import Spectrum
 from chaffinch.learners.kernel_choice import NearestNeighbours
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.model.choice_evidence import ScoredDocument
-from chaffinch.model.evidence import Question
+from chaffinch.model.evidence import Question, Seen
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.trust.explain import Evidence, explain
 
@@ -186,7 +186,7 @@ def choices(draw):
 @given(choices(), numbers)
 def test_what_has_to_go_is_enough_and_one_less_is_not(choice, bar):
     values, weights, intercepts = choice
-    names, labels = [f"f{k}" for k in range(len(values))], [f"y{k}" for k in range(len(intercepts))]
+    names, labels = [(f"f{k}", Seen()) for k in range(len(values))], [f"y{k}" for k in range(len(intercepts))]
     scores = values @ weights + intercepts
     p = np.full(len(labels), 0.5)
     x = ScoredDocument(names, values, weights, intercepts, scores, p, labels)

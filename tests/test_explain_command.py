@@ -12,14 +12,13 @@ import brute
 from chaffinch import Classifier, Tagger, samples
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.model.chain_evidence import ChainExample, ChainScores, chain_terms, summing
-from chaffinch.model.evidence import Question
+from chaffinch.model.evidence import Question, Seen
 from chaffinch.model.labels import LabelSet
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.explain import explain
-from chaffinch.trust.explanation_page import explanation_page
-from chaffinch.trust.text_evidence import TextPieces, text_evidence
-from chaffinch.trust.token_evidence import token_evidence
+from chaffinch.trust.explain import Evidence, explain
+from chaffinch.trust.explanation import explanation_page
+from chaffinch.trust.word_evidence import TextPieces, text_evidence, token_evidence
 from commandline import Runner, run  # noqa: F401
 
 
@@ -149,6 +148,21 @@ def test_nothing_is_written_where_the_page_fails(models, run, tmp_path):  # noqa
     assert not page.exists()
 
 
+def test_contributions_are_summed_by_word_or_by_kind_of_feature(models, run):  # noqa: F811
+    by_kind = run(
+        "explain", models[0], "2 cups chopped onions", "--token", 2, "--group", "kind", "--top", 99
+    ).out
+    assert "  suffix2[0]" in by_kind
+    assert "  labels" in by_kind
+    by_word = run("explain", models[0], "2 cups chopped onions", "--token", 2, "--group", "word").out
+    assert "  cups" in by_word
+    assert "others" not in by_word
+    assert "  awful" in run("explain", models[1], "awful, awful tea", "--group", "word").out
+    assert "  words" in run("explain", models[1], "awful tea", "--group", "kind").out
+    refused = run("explain", models[1], "awful tea", "--group", "x")
+    assert (refused.code, "grouped by word or kind, not by 'x'" in refused.err) == (2, True)
+
+
 # -- explanations ---------------------------------------------------------------------------------------------------
 
 
@@ -171,6 +185,33 @@ def test_words_get_the_evidence_of_the_features_that_see_them(tagger, classifier
     evidence = dict(zip(pieces.spans, text_evidence(one, pieces), strict=True))
     assert evidence[0, 5] == pytest.approx(evidence[7, 12])
     assert evidence[0, 5] > abs(evidence[13, 16])
+
+
+@pytest.mark.parametrize("by", ["word", "kind"])
+def test_groups_of_contributions_add_up_to_the_same_scores(tagger, classifier, by):
+    for whole in (tagger.explain("2 cups chopped onions".split()), classifier.explain("Awful, awful tea!")):
+        for one, summed in zip(whole.decisions, whole.grouped(by).decisions, strict=True):
+            assert len({(c.name, c.kind, c.place) for c in summed.contributions}) == len(summed.contributions)
+            for side in ("weight", "rival"):
+                sums = [sum(c.value * getattr(c, side) for c in e.contributions) for e in (one, summed)]
+                assert sums[0] == pytest.approx(sums[1], abs=1e-9)
+            assert summed.without == one.without
+
+
+def test_features_of_a_sentence_are_summed_by_the_tokens_that_they_see(tagger):
+    whole = tagger.explain(["2", "cups", "rice"], token=1)
+    (one,), (summed,) = whole.decisions, whole.grouped("word").decisions
+    features = Evidence("", "", 0.0, tuple(c for c in one.contributions if c.kind == "feature"))
+    found = {c.place: c.difference for c in summed.contributions if c.kind == "feature"}
+    assert found == pytest.approx(dict(enumerate(token_evidence(features, 3))))
+
+
+def test_numbers_beside_a_text_colour_no_word_that_is_called_alike():
+    classifier = Classifier("ridge").fit(["tea", "cake"] * 4, ["+", "-"] * 4, beside={"tea": [1.0, 0.0] * 4})
+    (one,) = classifier.explain("tea", beside={"tea": [1.0]}).decisions
+    seen = [c for c in one.contributions if c.name == "tea"]
+    assert [c.seen.grams is None for c in seen] == [False, True]
+    assert text_evidence(one, TextPieces("tea")) == pytest.approx([seen[0].difference])
 
 
 def test_labels_with_spaces_are_labels_like_others():
@@ -227,7 +268,7 @@ def chains(draw):
     scores = ChainScores(
         Chain(Y, order=order),
         weights,
-        lambda t, places: [(f"f{t}.{k}", (0,)) for k in places.tolist()],
+        lambda t, places: [(f"f{t}.{k}", Seen()) for k in places.tolist()],
         lambda without, tokens: Parts(unary=sums(without, tokens), **blocks),
         chain_terms(names, blocks, T),
     )

@@ -47,6 +47,9 @@ def command(
     top: Annotated[
         int | None, typer.Option(help="How many contributions to show of each decision.", min=1)
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Sum contributions by word or by kind of feature.", metavar="word|kind")
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a page: words coloured by their evidence, bars.")
     ] = None,
@@ -79,7 +82,7 @@ def command(
     )
     kind = kind_of_model(loaded)
     refuse_strange_flags(kind, asked)
-    found = kind.explain(loaded, asked)
+    found = [one if group is None else one.grouped(group) for one in kind.explain(loaded, asked)]
     shown = str(path) if path is not None else what
     if json:
         record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
@@ -108,7 +111,7 @@ def _is_there(name: str) -> bool:
 
 
 def _write_page(found: list[Explanation], title: str, top: int | None, path: Path) -> None:
-    from chaffinch.trust.explanation_page import explanation_page
+    from chaffinch.trust.explanation import explanation_page
 
     with writing_text(path) as stream:
         stream.write(explanation_page(found, title, top).render())

@@ -8,7 +8,7 @@ from chaffinch.estimators import Classifier, Tagger
 from chaffinch.files import writing_text
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.explanation_page import explanation_page
+from chaffinch.trust.explanation import explanation_page
 
 REVIEW = "the museum was charming . the cafe was bland ."
 SENTENCE = "1 large can chopped tomatoes , drained".split()

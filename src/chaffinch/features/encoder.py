@@ -155,18 +155,21 @@ class FeatureEncoder:
         """The names of features, such as ``w[-1]=the|w[0]=dog``."""
         return self._fitted()[0].feature_names(np.ascontiguousarray(ids, dtype=np.int32))
 
-    def offsets(self, ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
-        """The tokens that features see, counted from their own; of a window, all that it looks at.
+    def template_offsets(self) -> list[tuple[str, tuple[int, ...]]]:
+        """All templates, and the tokens that each looks at, counted from its own.
 
         >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[1]", "bias"])
         >>> _ = encoder.fit(TokenTable.from_lists({"w": [["tea"]]}))
-        >>> dict(zip(encoder.names(range(3)), encoder.offsets(np.arange(3)), strict=True))
-        {'w[0]=tea': (0,), 'w[-1]=__BOS-1|w[1]=__EOS+1': (-1, 1), 'bias': (0,)}
+        >>> encoder.template_offsets(), encoder.templates_of(np.arange(3))
+        ([('w[0]', (0,)), ('w[-1]|w[1]', (-1, 1)), ('bias', (0,))], [0, 1, 2])
         """
-        engine, plan = self._fitted()
-        seen = [tuple(sorted({a.offset for a in t.atoms})) or (0,) for t in plan.features.templates]
-        template = engine.state()[_INDEX.index("feature_template")]
-        return [seen[k] for k in template[ids].tolist()]
+        every = self._fitted()[1].features.templates
+        return [(str(t), tuple(sorted({a.offset for a in t.atoms})) or (0,)) for t in every]
+
+    def templates_of(self, ids: NDArray[np.int32]) -> list[int]:
+        """The number of the template that each of these features comes from."""
+        found: list[int] = self._fitted()[0].state()[_INDEX.index("feature_template")][ids].tolist()
+        return found
 
     def observation_offsets(self) -> list[tuple[int, ...]]:
         """The tokens that each label template observes, counted from its own; its own if it observes none."""

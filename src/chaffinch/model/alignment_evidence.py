@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.associations import Pair
-from chaffinch.model.evidence import HERE, Columns, Decision, Example, Features, Question, Without
+from chaffinch.model.evidence import Columns, Decision, Example, Features, Question, Seen, Without
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 from chaffinch.structures.matching import Link, Links
@@ -61,7 +61,7 @@ class MatchingExample(Example[MatchingPotentials, Any]):
                     Features(
                         np.asarray(self.w[ids], np.float64)[:, None],
                         lambda chosen, block=block, at=at, ids=ids: [  # type: ignore[misc]
-                            (f"{self._part_name(block, at)}: {self.names[f]}", HERE)
+                            (f"{self._part_name(block, at)}: {self.names[f]}", Seen(self.names[f]))
                             for f in ids[chosen].tolist()
                         ],
                         values=values[:, None],

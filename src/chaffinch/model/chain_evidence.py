@@ -45,7 +45,7 @@ class ChainScores:
     """How a chain scores one sentence.
 
     weights: of each token, float64 [features, Y]
-    names:   names and offsets of features, given the token and their rows in its weights
+    names:   names of features, given the token and their rows in its weights
     scored:  the potentials of a slice of the tokens, with some features removed
     terms:   what labels add at position t, given all labels: names, weights and offsets if not (0,)
     whole:   every potential that pruning left out put back; None if nothing is pruned

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.model.evidence import (
     CONSTANT,
-    HERE,
+    UNSEEN,
     Columns,
     Decision,
     Example,
@@ -121,7 +121,7 @@ class ScoredDocument:
     names, values [n], weights [n, Y]: of its features   intercepts, scores, p: [Y]
     """
 
-    names: Sequence[str]
+    names: Sequence[Named]
     values: NDArray[np.floating]
     weights: NDArray[np.floating]
     intercepts: NDArray[np.floating]
@@ -172,19 +172,19 @@ class ScoredDocument:
 
     def _features(self, weights: NDArray[np.float64]) -> Features:
         values = np.broadcast_to(np.asarray(self.values, np.float64)[:, None], weights.shape)
-        return Features(weights, lambda rows: plain_names(self.names, rows), values=values)
+        return Features(weights, lambda rows: [self.names[k] for k in rows.tolist()], values=values)
 
 
 def constant(name: str, weights: NDArray[np.floating]) -> Features:
     """What every input has, such as an intercept: a weight for each answer."""
     return Features(
-        weights.astype(np.float64)[None, :], lambda rows: [(name, HERE)] * len(rows), kind=CONSTANT
+        weights.astype(np.float64)[None, :], lambda rows: [(name, UNSEEN)] * len(rows), kind=CONSTANT
     )
 
 
 def plain_names(names: Sequence[str], rows: NDArray[np.int64]) -> list[Named]:
     """Names of what has no place among tokens."""
-    return [(names[k], HERE) for k in rows.tolist()]
+    return [(names[k], UNSEEN) for k in rows.tolist()]
 
 
 def rival_label(

@@ -79,7 +79,7 @@ class ClassifierModel:
         scores = self.scores_of_rows(rows, threads)
         weights = self.w[:, : len(self.classes)]
         x = ScoredDocument(
-            self.encoder.names_of(rows.ids, X),
+            self.encoder.named(rows.ids, X),
             rows.weights(),
             weights[rows.ids],
             weights[-1],

@@ -13,6 +13,7 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.views import View
+from chaffinch.model.evidence import Grams, Named, Seen
 from chaffinch.model.valences import Valences
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, strings
 from chaffinch.text.clusters import Clusters
@@ -125,27 +126,35 @@ class DocumentEncoder:
         >>> sorted(encoder.names_of(rows.ids, ["no tea"]))
         ['no', 'tea']
         """
+        return [name for name, _ in self.named(ids, texts)]
+
+    def named(self, ids: NDArray[np.int32], texts: list[str]) -> list[Named]:
+        """The same with the n-grams that each counts."""
         if self.union is None:
-            return [f"x{i}" for i in ids.tolist()]
+            return [(f"x{i}", Seen("numbers")) for i in ids.tolist()]
         bounds = self.union.offsets()
-        found: dict[int, str] = {}
+        found: dict[int, Named] = {}
         for k, (part, view) in enumerate(zip(self.union.parts, self.views, strict=True)):
             here = ids[(ids >= bounds[k]) & (ids < bounds[k + 1])]
             if not len(here):
                 continue
-            prefix = view.title + ("" if part.unit == "word" else "characters ")
-            if part.hash_bits:
-                seen = part.hashed_names(view.of(texts, self.clusters))
-                found |= {
-                    i: " / ".join(seen.get(i - bounds[k], [f"#{i - bounds[k]}"])) for i in here.tolist()
-                }
-            else:
-                names = self._names[k]
-                found |= {i: names[i - bounds[k]] for i in here.tolist()}
-            if prefix:
-                found |= {i: f"{prefix}{found[i]!r}" for i in here.tolist()}
-        behind = self.names()[bounds[len(self.union.parts)] :] if len(found) < len(set(ids.tolist())) else []
-        return [found[i] if i in found else behind[i - bounds[len(self.union.parts)]] for i in ids.tolist()]
+            characters = part.unit != "word"
+            prefix = view.title + ("characters " if characters else "")
+            family = (
+                (view.title + ("characters" if characters else "words"))
+                if not view.bits
+                else view.title.strip()
+            )
+            hashed = part.hashed_names(view.of(texts, self.clusters)) if part.hash_bits else {}
+            for i in here.tolist():
+                n = i - bounds[k]
+                grams = hashed.get(n, []) if part.hash_bits else [self._names[k][n]]
+                name = " / ".join(grams or [f"#{n}"])
+                seen = None if view.bits else Grams(tuple(grams), characters)
+                found[i] = f"{prefix}{name!r}" if prefix else name, Seen(family, grams=seen)
+        first = bounds[len(self.union.parts)]
+        behind = self.names()[first:] if len(found) < len(set(ids.tolist())) else []
+        return [found[i] if i in found else (behind[i - first], Seen("numbers")) for i in ids.tolist()]
 
     def forms(self, text: str) -> dict[str, set[str]]:
         """What words of a text are called in names: their stems or lemmas, where n-grams are taken of those.

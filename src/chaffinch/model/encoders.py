@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features.symbols import LADDERS, Symbols
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.model.evidence import HERE, Named, Offsets
+from chaffinch.model.evidence import Named, Offsets, Seen
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, strings
 from chaffinch.text.document import WORD
@@ -53,8 +53,8 @@ class Encoder(Protocol):
         """What features are called."""
         ...
 
-    def offsets(self, ids: NDArray[np.int32]) -> list[Offsets]:
-        """The tokens that features see, counted from their own."""
+    def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
+        """What features look at."""
         ...
 
     def packed(self) -> Packed:
@@ -98,17 +98,17 @@ class TokenFeatures:
         return self._observed[label_template]
 
     def names(self, t: int, places: NDArray[np.int64]) -> list[Named]:
-        """What the features of token t at these places are called, and the tokens that they see."""
+        """What the features of token t at these places are called, and what they look at."""
         begin, first = (int(self.rows.ptr[self.tokens.start + u]) for u in (0, t))
         called = self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
         at = (first - begin + places).tolist()
-        return [(name, self._offsets[k]) for name, k in zip(called, at, strict=True)]
+        return [(name, self._seen[k]) for name, k in zip(called, at, strict=True)]
 
     @cached_property
-    def _offsets(self) -> list[Offsets]:
-        """Of all features of the sentence."""
+    def _seen(self) -> list[Seen]:
+        """What all features of the sentence look at."""
         first, last = (int(self.rows.ptr[t]) for t in (self.tokens.start, self.tokens.stop))
-        return self.encoder.offsets(self.rows.ids[first:last])
+        return self.encoder.seen(self.rows.ids[first:last])
 
     @cached_property
     def _observed(self) -> list[Offsets]:
@@ -173,9 +173,9 @@ class SymbolEncoder:
         V = len(words)
         return [words[i] if i < V else f"<{rungs[i - V]}>" for i in ids.tolist()]
 
-    def offsets(self, ids: NDArray[np.int32]) -> list[Offsets]:
-        """A symbol is about its own token."""
-        return [HERE] * len(ids)
+    def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
+        """The word itself."""
+        return [Seen("w[0]")] * len(ids)
 
     def packed(self) -> Packed:
         """Words, rungs and the ladder's name."""

@@ -30,9 +30,35 @@ REST = "rest"  # many small ones in one sum
 
 Offsets = tuple[int, ...]
 HERE: Offsets = (0,)
-Named = tuple[str, Offsets]  # what a feature is called, and the tokens that it sees, counted from its own
 Without = Mapping[int, NDArray[np.int64]]  # which rows of which features are removed
 Columns = NDArray[np.int64]
+
+
+class Grams(NamedTuple):
+    """The n-grams of a text that a feature counts; a hashed feature may count several.
+
+    characters: n-grams of characters, not of words
+    """
+
+    texts: tuple[str, ...]
+    characters: bool = False
+
+
+class Seen(NamedTuple):
+    """What a feature looks at.
+
+    family:  which features it belongs to, such as those of the template ``suffix2[0]``; empty: no family
+    offsets: tokens, counted from its own
+    grams:   n-grams of a text
+    """
+
+    family: str = ""
+    offsets: Offsets = HERE
+    grams: Grams | None = None
+
+
+Named = tuple[str, Seen]  # what a feature is called, and what it looks at
+UNSEEN = Seen()
 
 
 @dataclass(frozen=True)
@@ -92,7 +118,7 @@ class Features:
         what feature k adds to an answer that has column c = values[k, c] * weights[k, c]
 
     weights: float64 [n, columns]   values: the same, or None for 1
-    names:   names and offsets of the features in these rows
+    names:   names of the features in these rows, and what they look at
     place:   the token in question, if any
     kind:    those of kind FEATURE can be removed one by one
     most:    how many are listed by name; the others are summed

@@ -208,7 +208,7 @@ class IncrementalModel:
         return self.weights.context[list(rows)].astype(np.float64)
 
     def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """Names and offsets of contexts."""
+        """What contexts are called, and what they look at."""
         return self._contexts.names(rows)
 
     def searched(self, x: TokenRows, k: int) -> list[Path]:

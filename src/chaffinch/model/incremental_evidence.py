@@ -41,7 +41,7 @@ class TokenRows:
     """One sentence as the search reads it.
 
     ids: of each token, its features   observations: int32 [T, columns]   known: int32 [T], labels that need no search
-    names: names and offsets of features, given the token and their places among its features
+    names: names of features, given the token and their places among its features
     """
 
     words: Sequence[str]
@@ -102,7 +102,7 @@ class IncrementalSearcher(Protocol):
         ...
 
     def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """Names and offsets of contexts."""
+        """What contexts are called, and what they look at."""
         ...
 
     def steps_of(self, x: TokenRows) -> StepScores:
@@ -265,12 +265,12 @@ class BeamExample(Example[BeamPotentials, Path]):
 
     def _at(self, y: list[int], t: int) -> list[Term]:
         """What contexts add at t; what many labellings have in common is looked up once."""
-        seen = (t, *y[max(0, t - self.model.reach) : t + 1])
-        if seen not in self._contexts:
+        around = (t, *y[max(0, t - self.model.reach) : t + 1])
+        if around not in self._contexts:
             rows = self.model.context_rows(self.x, t, [*y[:t], *[-1] * (len(y) - t)])
             weights = self.model.context_weights(rows)[:, y[t]].tolist()
-            self._contexts[seen] = [
-                Term(name, w, t, offsets=offsets)
-                for (name, offsets), w in zip(self.model.context_names(rows), weights, strict=True)
+            self._contexts[around] = [
+                Term(name, w, t, offsets=seen.offsets)
+                for (name, seen), w in zip(self.model.context_names(rows), weights, strict=True)
             ]
-        return self._contexts[seen]
+        return self._contexts[around]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chaffinch.features.templates import parse
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.model.evidence import Named, Offsets
+from chaffinch.model.evidence import Named, Seen
 from chaffinch.model.template_encoder import TemplateEncoder
 
 
@@ -112,13 +112,13 @@ class Contexts:
         chosen = list(rows)
         template = self.template[chosen]
         names = context_names(self.encoder, self.labels, template, self.key[chosen])
-        return list(zip(names, (self._offsets[l] for l in template.tolist()), strict=True))
+        return list(zip(names, (self._seen[l] for l in template.tolist()), strict=True))
 
     @cached_property
-    def _offsets(self) -> list[Offsets]:
+    def _seen(self) -> list[Seen]:
         """The tokens that each template sees, be it their labels or what is observed there."""
         parsed = [parse(t.text)[0] for t in self.encoder.features.label_templates]
-        return [tuple(sorted({a.offset for a in template.atoms})) for template in parsed]
+        return [Seen(str(template), tuple(sorted({a.offset for a in template.atoms}))) for template in parsed]
 
 
 def context_names(

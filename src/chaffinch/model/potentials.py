@@ -21,7 +21,7 @@ from chaffinch._core import LinearChain, PrunedChain, score_rows
 from chaffinch.model.chain_evidence import START, ChainScores, chain_terms, summing
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
-from chaffinch.model.evidence import HERE, Named, Offsets, Without
+from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import Requirements
@@ -329,18 +329,17 @@ class Polynomial:
         return [name for name, _ in self._named(encoder, rows)]
 
     def _named(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[Named]:
-        """The same with the tokens that any of the features sees."""
+        """The same with what the features look at."""
         factors = [self.products.factors(row) for row in rows.tolist()]
         single = np.array(sorted({f for product in factors for f in product}), np.int32)
         called = dict(zip(single.tolist(), encoder.names(single), strict=True))
-        seen = dict(zip(single.tolist(), encoder.offsets(single), strict=True))
-        return [
-            (
-                " & ".join(called[f] for f in product) or "constant",
-                tuple(sorted({o for f in product for o in seen[f]})) or HERE,
-            )
-            for product in factors
-        ]
+        seen = dict(zip(single.tolist(), encoder.seen(single), strict=True))
+
+        def of(product: Sequence[int]) -> Seen:
+            families = " & ".join(seen[f].family for f in product) or "constant"
+            return Seen(families, tuple(sorted({o for f in product for o in seen[f].offsets})) or HERE)
+
+        return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
     def details(self) -> Mapping[str, Any]:
         """The kernel."""

@@ -19,6 +19,7 @@ from chaffinch.model.evidence import (
     Features,
     Named,
     Question,
+    Seen,
     Term,
     Without,
     span_offsets,
@@ -43,7 +44,7 @@ class SegmentPotentials:
 class SegmentExample(Example[SegmentPotentials, Segmentation]):
     """One sentence as segments are scored. Features come in groups: of each token, then of each span and label.
 
-    tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: names and offsets of them
+    tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: their names
     spans:  of the span in each row t L + length - 1, names and weights [n, Y]
     labels: all tags   p: the probability of each [T, labels]
     tags:   the tags of a segmentation
@@ -86,7 +87,7 @@ class SegmentExample(Example[SegmentPotentials, Segmentation]):
                     Features(
                         w[:, y : y + 1],
                         lambda rows, called=called, names=names, start=start, end=end: [  # type: ignore[misc]
-                            (called + names[k], span_offsets(start, end)) for k in rows.tolist()
+                            (called + names[k], Seen("span", span_offsets(start, end))) for k in rows.tolist()
                         ],
                         start,
                     )

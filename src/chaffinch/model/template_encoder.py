@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ModelFileError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model.evidence import Seen
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile
 from chaffinch.text.table import ListColumns, TokenTable
@@ -54,9 +55,10 @@ class TemplateEncoder:
         """What features are called, such as ``w[-1]=the|w[0]=dog``."""
         return self.features.names(ids)
 
-    def offsets(self, ids: NDArray[np.int32]) -> list[tuple[int, ...]]:
-        """The tokens that features see, counted from their own."""
-        return self.features.offsets(ids)
+    def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
+        """The template of each feature, and the tokens that it looks at."""
+        templates = [Seen(*template) for template in self.features.template_offsets()]
+        return [templates[k] for k in self.features.templates_of(ids)]
 
     def packed(self) -> Packed:
         """The feature index, the strings it stands for, and the templates."""

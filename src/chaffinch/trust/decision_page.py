@@ -7,8 +7,7 @@ from chaffinch.report.axes import clipped
 from chaffinch.report.signed_bars import signed_bars
 from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name, removal_sentence
 from chaffinch.trust.explain import Contribution, Evidence
-from chaffinch.trust.text_evidence import TextPieces, text_evidence
-from chaffinch.trust.token_evidence import token_evidence
+from chaffinch.trust.word_evidence import TextPieces, text_evidence, token_evidence
 
 LONG, NEAR = 100, 20  # tokens of a sentence that is shown in part, and those shown on either side
 FAINT = 0.02  # of the strongest colour: no colour
@@ -45,7 +44,7 @@ def _near(evidence: Sequence[float], place: int | None) -> list[int]:
 
 
 def _text(one: Evidence, pieces: TextPieces) -> Html:
-    """Nothing where no piece of the text has evidence of its own."""
+    """Nothing if no piece of the text has evidence of its own."""
     evidence = text_evidence(one, pieces)
     if not any(evidence):
         return Html("")

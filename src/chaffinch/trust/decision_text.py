@@ -49,9 +49,16 @@ def _signed(number: float) -> str:
 
 
 def contribution_name(c: Contribution, one: Evidence, words: Sequence[str]) -> str:
-    """The name, and the word that it was seen at where that is another than the one in question."""
+    """The name, and the word that it was seen at if that is another than the one in question.
+
+    >>> one = Evidence("b", "X", 1.0, (), place=1)
+    >>> [contribution_name(Contribution(name, 1.0, place=0), one, ["a", "b"]) for name in ("caps[0]=no", "a")]
+    ['caps[0]=no @ 1 a', 'a @ 1']
+    """
     if c.place is None or one.place in (None, c.place):
         return c.name
+    if c.name == words[c.place]:
+        return f"{c.name} @ {c.place + 1}"
     return f"{c.name} @ {c.place + 1} {words[c.place]}"
 
 
@@ -63,7 +70,7 @@ def _made_of(c: Contribution, one: Evidence) -> str:
 
 
 def also_changed(one: Evidence, words: Sequence[str]) -> str:
-    """What else would be another under the rival; nothing where that is the one label.
+    """What else would be another under the rival; nothing if that is the one label.
 
     >>> one = Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W")))
     >>> also_changed(one, ("a", "b", "c"))

@@ -20,14 +20,14 @@ from chaffinch.errors import ConfigError
 from chaffinch.model.choice_evidence import ListExample
 from chaffinch.model.evidence import (
     FEATURE,
-    HERE,
     REST,
+    UNSEEN,
     Columns,
     Decision,
     Example,
     Features,
-    Offsets,
     Question,
+    Seen,
     Term,
 )
 
@@ -37,8 +37,8 @@ Said = TypeVar("Said", bound=Hashable)
 class Contribution(NamedTuple):
     """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
 
-    place:   the token that it was seen at, if any
-    offsets: the tokens that it is about, counted from its place
+    place: the token that it was seen at, if any
+    seen:  what it is about: tokens, counted from its place, or n-grams of a text
     """
 
     name: str
@@ -47,7 +47,7 @@ class Contribution(NamedTuple):
     value: float = 1.0
     kind: str = FEATURE
     place: int | None = None
-    offsets: Offsets = HERE
+    seen: Seen = UNSEEN
 
     @property
     def difference(self) -> float:
@@ -57,17 +57,18 @@ class Contribution(NamedTuple):
     def tokens(self, T: int) -> list[int]:
         """The tokens that it is about, of a sentence of T; what sees none of them is about its own.
 
-        >>> Contribution("w[1]=</s>", 1.0, place=2, offsets=(1,)).tokens(3)
+        >>> Contribution("w[1]=</s>", 1.0, place=2, seen=Seen(offsets=(1,))).tokens(3)
         [2]
         """
         if self.place is None:
             return []
-        return [t for o in self.offsets if 0 <= (t := self.place + o) < T] or [self.place]
+        return [t for o in self.seen.offsets if 0 <= (t := self.place + o) < T] or [self.place]
 
     @property
     def last(self) -> int | None:
         """The last of its tokens, if that comes after its place."""
-        return None if self.place is None or max(self.offsets) <= 0 else self.place + max(self.offsets)
+        most = max(self.seen.offsets)
+        return None if self.place is None or most <= 0 else self.place + most
 
 
 @dataclass(frozen=True)
@@ -274,19 +275,19 @@ def _contributions(group: Features, rows: NDArray[np.int64], mine: int, theirs: 
     kind, place = group.kind, group.place
     if group.values is None:
         return [
-            Contribution(name, a, b, 1.0, kind, place, offsets)
-            for (name, offsets), a, b in zip(names, here, there, strict=True)
+            Contribution(name, a, b, 1.0, kind, place, seen)
+            for (name, seen), a, b in zip(names, here, there, strict=True)
         ]
     found = []
     values = [_column(group.values, c)[rows].tolist() for c in (mine, theirs)]
-    for (name, offsets), a, b, v, u in zip(names, here, there, *values, strict=True):
+    for (name, seen), a, b, v, u in zip(names, here, there, *values, strict=True):
         if mine < 0 or v == 0:
             made = 0.0, b, u
         elif theirs < 0 or u == 0:
             made = a, 0.0, v
         else:
             made = (a, b, v) if u == v else (a * v, b * u, 1.0)
-        found.append(Contribution(name, *made, kind, place, offsets))
+        found.append(Contribution(name, *made, kind, place, seen))
     return found
 
 
@@ -318,7 +319,7 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
         for side, weights in enumerate(((weight, 0.0), (0.0, weight)) if weight else ()):
             for term in sorted(sides[side], key=lambda one: one.place or 0)[moved:]:
                 found[side].append(
-                    Contribution(name, *weights, kind=kind, place=term.place, offsets=term.offsets)
+                    Contribution(name, *weights, kind=kind, place=term.place, seen=Seen(offsets=term.offsets))
                 )
     return found[0] + found[1], shared
 

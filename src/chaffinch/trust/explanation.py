@@ -1,15 +1,22 @@
 """Explanations: an answer with the evidence for each of its decisions, as text, as a page and as plain values."""
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from chaffinch.errors import ConfigError
 from chaffinch.report import Html, Page, join, paragraph, tag
 from chaffinch.trust.decision_page import decision_html
 from chaffinch.trust.decision_text import decision_text
 from chaffinch.trust.explain import Contribution, Evidence
-from chaffinch.trust.text_evidence import Forms, TextPieces
+from chaffinch.trust.word_evidence import Forms, Grouping, TextPieces, by_kind, by_token, by_word, grouped
 
 TOP, TOP_OF_MANY = 8, 3
+GROUPS = ("word", "kind")
+LEGEND = (
+    "Green speaks for the answer, red for its rival. The bars of a decision add up to how far the answer is ahead; "
+    "a feature of several words colours them all. Hover over a bar for its value and its weights."
+)
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,19 @@ class Explanation:
             "decisions": [_decision(one, top) for one in self.decisions],
         }
 
+    def grouped(self, by: str) -> "Explanation":
+        """The same with contributions summed: by ``word`` that they are about, or by ``kind`` of feature.
+
+        A feature of several words is shared out evenly among them.
+        """
+        if by not in GROUPS:
+            raise ConfigError(f"contributions are grouped by {' or '.join(GROUPS)}, not by {by!r}")
+        if by == "kind":
+            how: Grouping = by_kind
+        else:
+            how = by_token(self.words) if self.words else by_word(TextPieces(self.source, self.forms))
+        return replace(self, decisions=tuple(grouped(one, how) for one in self.decisions))
+
     def _top(self, top: int | None) -> int:
         return top or (TOP if len(self.decisions) <= 2 else TOP_OF_MANY)
 
@@ -62,6 +82,15 @@ class Explanation:
         page = Page("")
         page.add(self.answer, self.html())
         return f'<iframe srcdoc="{_attribute(page.render())}" width="100%" height="480" frameborder="0"></iframe>'
+
+
+def explanation_page(explanations: Sequence[Explanation], title: str, top: int | None) -> Page:
+    """Explanations one below the other, as a page of their own."""
+    page = Page("Why this answer?", title)
+    page.add("How to read this", paragraph(LEGEND))
+    for number, one in enumerate(explanations, 1):
+        page.add(f"{number}. {one.source[:70]}", one.html(top))
+    return page
 
 
 def _decision(one: Evidence, top: int | None) -> dict[str, Any]:
