@@ -151,4 +151,5 @@ def _train(kind: Kind, asked: Training) -> None:
     with progress_bar() as listener, clock() as took:
         kind.fit(estimator, corpora["train"], dev, listener, **beside)
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
-    keep_trained(asked, estimator, took, scores, kind.facts(estimator, corpora["train"]))
+    facts = kind.facts(estimator, corpora["train"])
+    keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))

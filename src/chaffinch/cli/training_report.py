@@ -48,10 +48,18 @@ def flat(scores: Scores) -> dict[str, float]:
     return {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
 
 
-def keep_trained(asked: Training, estimator: Any, took: Clock, scores: Scores, facts: dict[str, int]) -> None:
-    """Write the model, draw its curve where that was asked for, and say what was trained.
+def keep_trained(
+    asked: Training,
+    estimator: Any,
+    took: Clock,
+    scores: Scores,
+    facts: dict[str, int],
+    calibration: dict[str, Any],
+) -> None:
+    """Write the model, draw its curve if that was asked for, and say what was trained.
 
-    facts: what was trained on, in numbers, such as {"sentences": 8936}
+    facts:       what was trained on, in numbers, such as {"sentences": 8936}
+    calibration: how honest its probabilities are; empty if they were not calibrated
     """
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
@@ -68,6 +76,7 @@ def keep_trained(asked: Training, estimator: Any, took: Clock, scores: Scores, f
             **facts,
             **({"objective": objective} if (objective := _objective(estimator.history_)) else {}),
             **scores,
+            **({"calibration": calibration} if calibration else {}),
             "model": str(asked.model),
             "model_bytes": size,
             "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
@@ -81,6 +90,13 @@ def keep_trained(asked: Training, estimator: Any, took: Clock, scores: Scores, f
         f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator.history_)}{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
     )
+    if calibration:
+        source = f"{calibration['folds']} folds" if calibration["folds"] else "the dev data"
+        out.print(
+            f"probabilities of {calibration['unit']} calibrated on {source} ({calibration['decisions']:,} decisions): "
+            f"expected calibration error {calibration['error']:.3f} (was {calibration['raw_error']:.3f}), "
+            f"Brier score {calibration['brier']:.3f}"
+        )
     sys.stdout.flush()
 
 

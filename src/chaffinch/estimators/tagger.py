@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,13 +23,24 @@ from chaffinch.estimators.soft_labels import UNKNOWN, given_labels
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.evidence import Question
-from chaffinch.model.protocols import LatticeModel, Packed
+from chaffinch.model.protocols import LatticeModel, Packed, Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
+from chaffinch.recipes.calibration import calibrate, decision_probabilities
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.confidence import SPANS, Confidence
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
+
+
+class FoundSpan(NamedTuple):
+    """Tokens start to end - 1 of a sentence, their label, and the probability that this is right."""
+
+    start: int
+    end: int
+    label: str
+    probability: float
 
 
 class Tagger(Persistent[TaggingModel]):
@@ -37,6 +48,8 @@ class Tagger(Persistent[TaggingModel]):
 
     recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``
     features: a preset's name, a file of templates or a list of them; None: the recipe's own choice
+    folds:    models trained to calibrate probabilities on sentences that they have not seen; None: five or three for
+              small data, one for large; 0: probabilities stay as the learner left them
     seed:     decides the order of examples wherever there is one
     threads:  0 for all cores; the result does not depend on it
 
@@ -57,11 +70,13 @@ class Tagger(Persistent[TaggingModel]):
         recipe: Any = DEFAULT_TAGGER,
         *,
         features: str | Sequence[str] | None = None,
+        folds: int | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
         super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
+        self.folds = folds
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -124,7 +139,9 @@ class Tagger(Persistent[TaggingModel]):
             start=start,
         )
         trained = TAGGERS.by_config(config).trained(task, config)
-        self.model_ = trained.model
+        self.model_, self.confidence_ = calibrate(
+            task, TAGGERS.by_config(config), config, trained.model, self.folds if start is None else 0
+        )
         say_what_is_not_read(columns, trained.model.columns)
         self.columns_ = tuple(columns)
         self.config_ = config
@@ -169,7 +186,39 @@ class Tagger(Persistent[TaggingModel]):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
             )
-        return list(distributions(model, table, self.threads))
+        known = self.confidence_
+        to_honest = None if known is None or known.unit != SPANS else known.to_honest
+        return list(distributions(model, table, self.threads, to_honest))
+
+    def predict_spans(self, X: Sentences) -> list[list[FoundSpan]]:
+        """The spans of each sentence with the probability that each is right; of labels that spell none, each token.
+
+        >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
+        >>> Tagger(folds=0).fit(X, y).predict_spans([["Ann", "left"]])[0][0].label
+        'PER'
+        """
+        model, table = self._fitted(), self._table(X)
+        if not isinstance(model, Tempered):
+            raise ConfigError(f"recipe {TAGGERS.by_config(self.config_).name} has no probabilities")
+        found = decision_probabilities(model, table, self.threads)
+        flat = np.array([d[3] for made in found for d in made], np.float64)
+        honest = iter((flat if self.confidence_ is None else self.confidence_.to_honest(flat)).tolist())
+        return [[FoundSpan(a, b, label, next(honest)) for a, b, label, _ in made] for made in found]
+
+    def threshold(self, *, precision: float, risk: float = 0.1) -> float:
+        """The probability from which decisions of ``predict_spans`` are right in at least this share of cases.
+
+        With a probability of 1 - ``risk`` over the training data, decisions at or above it have the precision asked for
+        on data of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot
+        show that.
+        """
+        self._fitted()
+        if self.confidence_ is None:
+            raise ConfigError(
+                "this tagger was not calibrated, so no threshold can be certified: train it with folds > 0 "
+                "or with dev data"
+            )
+        return self.confidence_.threshold(precision, risk)
 
     def explain(
         self, sentence: Sequence[Any], *, token: int | None = None, against: str | None = None
@@ -234,6 +283,7 @@ class Tagger(Persistent[TaggingModel]):
         """The tagger that a model file holds."""
         made = super().loaded(file)
         made.columns_ = _columns(file)
+        made.confidence_ = Confidence.loaded(file)
         return made
 
     def _header_labels(self) -> tuple[str, ...]:
@@ -242,9 +292,11 @@ class Tagger(Persistent[TaggingModel]):
     def _packed(self) -> Packed:
         packed, labels = super()._packed(), self._fitted().labels
         details = {"columns": list(self.columns_), "outer": list(labels.outer), **packed.details}
-        return dataclasses.replace(
-            packed, details=details, arrays={"outer_of": labels.outer_of, **packed.arrays}
-        )
+        arrays = {"outer_of": labels.outer_of, **packed.arrays}
+        if self.confidence_ is not None:
+            details |= self.confidence_.details()
+            arrays |= self.confidence_.arrays()
+        return dataclasses.replace(packed, details=details, arrays=arrays)
 
     # -- scikit-learn's manners ---------------------------------------------------------------------------------
 

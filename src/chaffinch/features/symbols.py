@@ -75,13 +75,13 @@ def counted(
     """Choose the symbols for a vocabulary and count them.
 
     by_type: [types, Y] how often each word was seen with each label. Words seen ``rare`` times or more are
-    symbols. Words that are not, and words seen at most ``common`` times, teach the rungs of their ladder
+    symbols. Other words that were seen, and words seen at most ``common`` times, teach the rungs of their ladder
     what unseen words are like: ``counts`` of a rung are theirs. ``direct`` counts a word once, at its own
     symbol or else at its narrowest rung. ``parent`` is the next wider symbol, -1 for "*".
     """
     totals = by_type.sum(axis=1)
     own = np.flatnonzero(totals >= rare)
-    teachers = np.flatnonzero((totals < rare) | (totals <= common))
+    teachers = np.flatnonzero((totals > 0) & ((totals < rare) | (totals <= common)))
     ptr, rung, names = ladders([types[i] for i in teachers.tolist()], ladder, code_point_kinds)
     rungs = names or ["*"]
     words = [types[i] for i in own.tolist()]

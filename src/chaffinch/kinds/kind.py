@@ -93,6 +93,7 @@ class Prediction:
     json: bool = False
     text: str | None = None
     threshold: float | None = None
+    precision: float | None = None
     threads: int = 0
 
 
@@ -223,6 +224,7 @@ class Kind(ABC):
     unit:      what speed counts: tokens, texts
     scores:    the keys that are reported, the one that counts first
     knobs:     further configs whose knobs are settings beside the recipe's, with the title they are listed under
+    experimental: settings of experiments unless they say otherwise: these measure answers, so nothing is calibrated
     columns:   further configs whose knobs tell the reader of training files what to read
     takes:     the flags of Training and Prediction that it understands beside those that all do
     explains:  the same of Explaining
@@ -238,6 +240,7 @@ class Kind(ABC):
     unit: ClassVar[str]
     scores: ClassVar[tuple[str, ...]]
     knobs: ClassVar[tuple[tuple[str, type], ...]] = ()
+    experimental: ClassVar[Mapping[str, Any]] = {}
     columns: ClassVar[tuple[tuple[str, type], ...]] = ()
     takes: ClassVar[Collection[str]] = ()
     explains: ClassVar[Collection[str]] = ()
@@ -360,6 +363,10 @@ class Kind(ABC):
     @abstractmethod
     def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
         """What a model was trained on, in numbers, such as {"sentences": 8936}."""
+
+    def calibration(self, estimator: Any) -> dict[str, Any]:
+        """How honest the probabilities of a trained model are, by name; empty if it was not calibrated."""
+        return {}
 
     # -- answering
 

@@ -149,7 +149,11 @@ def run(
     kind = kind_of_corpus(train)
     dev = parts["dev"] if experiment.stop_on_dev else None
     estimator = kind.made(
-        experiment.recipe, experiment.settings, experiment.features, experiment.seed, threads
+        experiment.recipe,
+        {**kind.experimental, **experiment.settings},
+        experiment.features,
+        experiment.seed,
+        threads,
     )
     found = {part: kind.watcher(parts[part], threads) for part in watched}
     watchers = {part: watcher for part, watcher in found.items() if watcher is not None}

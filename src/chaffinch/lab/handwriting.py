@@ -69,7 +69,7 @@ def read_by(
     for reader in readers:
         seen, unseen = (train, test) if reader.chain else (alone(train), alone(test))
         began = time.process_time()
-        tagger = Tagger(reader.config, seed=seed, threads=threads).fit(seen)
+        tagger = Tagger(reader.config, folds=0, seed=seed, threads=threads).fit(seen)
         trained = time.process_time()
         found = tagger.predict(unseen)
         took = time.process_time() - trained

@@ -126,7 +126,7 @@ def smallest(
     def whole(updates: int, dictionary: int) -> Tagger:
         if (updates, dictionary) not in trained:
             chosen = replace(plain, min_updates=updates, dictionary=dictionary)
-            made = Tagger(chosen, features=features, seed=seed, threads=threads)
+            made = Tagger(chosen, features=features, folds=0, seed=seed, threads=threads)
             trained[updates, dictionary] = made.fit(train, dev=dev, on_epoch=on_epoch)
         return trained[updates, dictionary]
 

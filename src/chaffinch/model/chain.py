@@ -1,7 +1,7 @@
 """The linear chain as a tagger: features of tokens, a source of potentials, exact decoding."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -21,6 +21,7 @@ from chaffinch.model.potentials import (
     Pruning,
 )
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
@@ -31,7 +32,8 @@ from chaffinch.text.table import TokenTable
 class ChainModel:
     """score(x, y) = start[y_1] + sum_t unary_t[y_t] + sum_t pair_t[y_{t-1}][y_t] + end[y_T], second order likewise.
 
-    source: what makes the potentials of a sentence from its features, and holds the weights
+    source:      what makes the potentials of a sentence from its features, and holds the weights
+    temperature: p(y|x) is proportional to exp(score / temperature); the best labels do not depend on it
 
     Where the source has a chain in the core, rows of features go straight there. If no labelling of a sentence is
     possible, it gets the labels of its longest possible beginning and the first label from there on; finite weights
@@ -41,6 +43,7 @@ class ChainModel:
     encoder: Encoder
     source: Potentials
     labels: LabelSet
+    temperature: float = 1.0
 
     def __post_init__(self) -> None:
         _ = self.source.native  # made once, with the model
@@ -91,16 +94,22 @@ class ChainModel:
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(y_t|x) by forward-backward."""
         Y = self.weights.Y
-        if (native := self.source.native) is not None:
+        if (native := self.source.native) is not None and self.temperature == 1.0:
             rows = self.encoder.rows(table, threads)
             p, _ = native.marginals(table.ptr, rows.ptr, rows.ids, threads)
             return self.labels.collapsed(p.reshape(-1, Y))
         chain = self._chain()
         found = [
-            chain.marginals_batch(parts, bounds, threads=threads)[1]["unary"].astype(np.float32)
+            chain.marginals_batch(tempered(parts, self.temperature), bounds, threads=threads)[1][
+                "unary"
+            ].astype(np.float32)
             for parts, bounds in self.potentials(table, threads)
         ]
         return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
+
+    def with_temperature(self, temperature: float) -> "ChainModel":
+        """The same model, surer of itself (below 1) or less sure (above)."""
+        return replace(self, temperature=temperature)
 
     def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
         """Blocks of whole sentences: their potentials and bounds."""
@@ -152,7 +161,7 @@ class ChainModel:
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
-        facts = Packed(details=self.source.details())
+        facts = Packed(details={**self.source.details(), **packed_temperature(self.temperature)})
         return self.encoder.packed() | facts | self.weights.packed()
 
     @classmethod
@@ -163,18 +172,21 @@ class ChainModel:
         """
         need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
         labels = LabelSet.loaded(need)
-        details = file.header.details
+        details, temperature = file.header.details, loaded_temperature(file)
         if Pruning.SECTION in details:
             pruning = Pruning.loaded(need)
-            return cls(encoder, Pruned(ChainWeights.loaded(need, (), sparse=True), pruning), labels)
+            weights = ChainWeights.loaded(need, (), sparse=True)
+            return cls(encoder, Pruned(weights, pruning), labels, temperature)
         if Polynomial.SECTION in details:
             products = Polynomial.loaded_products(need, encoder.n_features)
             need = Requirements(file, F=products.rows, Y=len(file.header.labels))
-            return cls(encoder, Polynomial(ChainWeights.loaded(need, (), sparse=False), products), labels)
+            weights = ChainWeights.loaded(need, (), sparse=False)
+            return cls(encoder, Polynomial(weights, products), labels, temperature)
         templates = encoder.features.label_templates if isinstance(encoder, TemplateEncoder) else ()
         observations = tuple(template.n_observations for template in templates)
         weights = ChainWeights.loaded(need, observations, sparse=False)
-        return cls(encoder, LocallyNormalised(weights) if local else Additive(weights), labels)
+        source = LocallyNormalised(weights) if local else Additive(weights)
+        return cls(encoder, source, labels, temperature)
 
     def _chain(self) -> Chain:
         return Chain(self.weights.Y, order=self.weights.order)

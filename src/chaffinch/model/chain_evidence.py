@@ -28,6 +28,7 @@ from chaffinch.model.evidence import (
     Without,
 )
 from chaffinch.model.labels import LabelSet
+from chaffinch.model.temperature import tempered
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -74,6 +75,11 @@ class ExplainedChain(Protocol):
         """The labels."""
         ...
 
+    @property
+    def temperature(self) -> float:
+        """What potentials are divided by before they become probabilities."""
+        ...
+
     def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> Labels:
         """The outer label of every token; ptr: the bounds of sentences."""
         ...
@@ -91,9 +97,10 @@ def chain_examples(
     decided = model.decode_rows(table.ptr, rows, threads)
     for found in token_features(model.encoder, rows, table, which):
         mine = decided[found.tokens]
-        made = (
-            [ChainExample(scores(found, model.labels), model.labels, found.words, mine)] if len(mine) else []
-        )
+        made = []
+        if len(mine):
+            x = scores(found, model.labels)
+            made = [ChainExample(x, model.labels, found.words, mine, model.temperature)]
         yield TaggedSentence([model.labels.outer[i] for i in mine.tolist()], made)
 
 
@@ -119,6 +126,7 @@ class ChainExample(Example[ChainPotentials, Labels]):
     labels: LabelSet
     words: Sequence[str]
     decided: Labels
+    temperature: float = 1.0
 
     @property
     def removable(self) -> bool:
@@ -244,7 +252,8 @@ class ChainExample(Example[ChainPotentials, Labels]):
 
     @cached_property
     def _p(self) -> NDArray[np.floating]:
-        return self.labels.collapsed(self.x.chain.logsum(self._potentials)[1]["unary"])
+        potentials = tempered(self._potentials, self.temperature)
+        return self.labels.collapsed(self.x.chain.logsum(potentials)[1]["unary"])
 
     @cached_property
     def _messages(self) -> ChainMessages | None:

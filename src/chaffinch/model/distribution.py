@@ -1,6 +1,6 @@
 """What a chain thinks possible: the distribution over all labellings of one sentence, to be asked."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import LatticeModel
+from chaffinch.model.temperature import tempered
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -21,11 +22,14 @@ class SentenceDistribution:
 
     A labelling of outer labels stands for all inner ones that look like it from outside; its probability is
     the sum of theirs.
+
+    to_honest: maps the chain's probability of a span to a calibrated one; None: it stays as it is
     """
 
     chain: Chain
     potentials: Parts
     labels: LabelSet
+    to_honest: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
 
     @property
     def T(self) -> int:
@@ -84,7 +88,8 @@ class SentenceDistribution:
         """The probability that tokens start .. end-1 are a span of this kind, exactly.
 
         With labels in BIO that is B, then I, and no I after it; labels without a scheme are runs of the label
-        with another label, or nothing, on either side.
+        with another label, or nothing, on either side. A calibrated tagger maps what the chain says to how often spans
+        of that probability were right on held-out data.
         """
         if not 0 <= start < end <= self.T:
             raise DataError(f"span {start}..{end} does not lie in a sentence of {self.T} tokens")
@@ -98,7 +103,8 @@ class SentenceDistribution:
         for t, bar in barred.items():
             if 0 <= t < self.T:
                 wanted[t] = [other for other in self.labels.outer if other != bar]
-        return self._mass(wanted)
+        p = self._mass(wanted)
+        return p if self.to_honest is None else float(self.to_honest(np.array([p]))[0])
 
     @cached_property
     def entropy(self) -> float:
@@ -137,10 +143,16 @@ class SentenceDistribution:
         return [self.labels.outer[i] for i in self.labels.outer_of[y].tolist()]
 
 
-def distributions(model: LatticeModel, table: TokenTable, threads: int) -> Iterator[SentenceDistribution]:
+def distributions(
+    model: LatticeModel,
+    table: TokenTable,
+    threads: int,
+    to_honest: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
+) -> Iterator[SentenceDistribution]:
     """The distribution of each sentence of a table, in order; that of a pruned chain is over the labels it tries."""
     for chain, parts in model.lattices(table, threads):
-        yield SentenceDistribution(chain, _double(parts), model.labels)
+        potentials = tempered(_double(parts), model.temperature)
+        yield SentenceDistribution(chain, potentials, model.labels, to_honest)
 
 
 def _double(parts: Parts) -> Parts:

@@ -27,6 +27,7 @@ from chaffinch.model.label_observations import (
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
+from chaffinch.model.temperature import loaded_temperature
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
 from chaffinch.modelfile.compressed import SECTION, compressed, decompressed
@@ -317,11 +318,6 @@ class IncrementalModel:
             if f"legal.{name}" in file.arrays
         }
         settings = {name: value for name, value in search.items() if name != "kind"}
-        temperature = details.get("temperature", 1.0)
-        if not isinstance(temperature, int | float) or not 0 < temperature < np.inf:
-            raise ModelFileError(
-                f"{file.source}: its temperature is {temperature!r}, expected a number above 0"
-            )
         try:
             return cls(
                 encoder,
@@ -330,7 +326,7 @@ class IncrementalModel:
                 SEARCHES[search["kind"]](**settings),
                 Legality(**masks, needs=needs_of(details.get("legality", {}))),
                 LabelDictionary.loaded(need),
-                float(temperature),
+                loaded_temperature(file),
                 details.get("bits"),
                 small,
             )

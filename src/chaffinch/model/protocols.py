@@ -69,6 +69,20 @@ class LatticeModel(Protocol):
         """The labels."""
         ...
 
+    @property
+    def temperature(self) -> float:
+        """What potentials are divided by before they become probabilities."""
+        ...
+
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """The chain over inner labels and its potentials, sentence by sentence."""
+        ...
+
+
+@runtime_checkable
+class Tempered(TaggingModel, Protocol):
+    """A trained tagger whose probabilities depend on a temperature, and its answers do not."""
+
+    def with_temperature(self, temperature: float) -> "Tempered":
+        """The same model with another temperature."""
         ...

@@ -1,7 +1,7 @@
 """A trained semi-Markov tagger: features of tokens and of spans, their weights, segments put back into tags."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.segment_evidence import SegmentExample
+from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Parts
@@ -139,6 +140,7 @@ class SegmentModel:
     types: tuple[str, ...]
     scheme: Scheme
     labels: LabelSet
+    temperature: float = 1.0
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -162,8 +164,15 @@ class SegmentModel:
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(tag) of each token: the probabilities of the segments that give it."""
-        every = [self._marginals(potentials, T) for potentials, T in self._potentials(table, threads)]
+        every = [
+            self._marginals(tempered(potentials, self.temperature), T)
+            for potentials, T in self._potentials(table, threads)
+        ]
         return np.concatenate(every) if every else np.zeros((0, len(self.labels.outer)), np.float32)
+
+    def with_temperature(self, temperature: float) -> "SegmentModel":
+        """The same model, surer of itself (below 1) or less sure (above)."""
+        return replace(self, temperature=temperature)
 
     def transitions(self) -> NDArray[np.float64]:
         """Potentials of pairs of segments [types, types]."""
@@ -220,7 +229,13 @@ class SegmentModel:
         for name, phrases in lists.items():
             strings[f"phrases.{name}"] = [" ".join(phrase) for phrase in phrases]
         return Packed(
-            {**encoder.details, "types": list(self.types), "scheme": self.scheme.name, "lists": list(lists)},
+            {
+                **encoder.details,
+                "types": list(self.types),
+                "scheme": self.scheme.name,
+                "lists": list(lists),
+                **packed_temperature(self.temperature),
+            },
             {**encoder.arrays, "keys": self.spans.keys, "longest": self.weights.longest, **arrays},
             strings,
             templates=encoder.templates,
@@ -252,7 +267,8 @@ class SegmentModel:
         phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in lists}
         outer = tuple(file.header.labels)
         gazetteers = Gazetteers.from_lists(phrases) if lists else None
-        return cls(encoder, SpanIndex(keys, gazetteers), weights, tuple(types), scheme, LabelSet.plain(outer))
+        index, labels = SpanIndex(keys, gazetteers), LabelSet.plain(outer)
+        return cls(encoder, index, weights, tuple(types), scheme, labels, loaded_temperature(file))
 
     def _problem(self, table: TokenTable, rows: FeatureRows) -> Any:
         return sentences_of(self.spans, table, rows, self.weights.F, self.weights.longest)

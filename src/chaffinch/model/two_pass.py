@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel
+from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel, Tempered
 from chaffinch.modelfile import ModelFile
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
@@ -58,6 +58,16 @@ class TwoPassModel:
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """The second's."""
         return self.second.marginals(self.read(table, threads), threads)
+
+    @property
+    def temperature(self) -> float:
+        """The second's."""
+        return self.second.temperature if isinstance(self.second, LatticeModel) else 1.0
+
+    def with_temperature(self, temperature: float) -> "TwoPassModel":
+        """The same two, the second at this temperature."""
+        assert isinstance(self.second, Tempered)
+        return replace(self, second=self.second.with_temperature(temperature))
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """The second's."""

@@ -16,15 +16,13 @@ from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
 from chaffinch.model.label_observations import native_templates, observations
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.encoding import INSIDE, InnerLabels, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.label_templates import label_templates, observed_with
 from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import seen_pairs
-from chaffinch.text.document import LABEL
-from chaffinch.trust.calibration import fitted_temperature
 
 LEGAL = ("none", "scheme", "seen")
 CONSTRAIN = ("prediction", "both")
@@ -182,8 +180,7 @@ def _train_incremental(
 
     epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
     problem = Problem(search, None, range(len(rows.sentences) - 1))
-    made = trained_tagger(task, epochs, problem, model, config.patience)
-    return Trained(_calibrated(made.model, task, config.inside), made.history)
+    return trained_tagger(task, epochs, problem, model, config.patience)
 
 
 @dataclass(frozen=True)
@@ -233,20 +230,6 @@ def _weights(trainer: Any, F: int, Y: int, config: IncrementalTagger) -> Increme
     return IncrementalWeights(
         np.ascontiguousarray(rows[:F]), template[kept], key[kept], np.ascontiguousarray(context[kept])
     )
-
-
-def _calibrated(model: TaggingModel, task: TaggingTask, inside: str) -> TaggingModel:
-    """With dev data, confidence that says how often decisions are right."""
-    if task.dev is None or not isinstance(model, IncrementalModel) or isinstance(model.search, Beam):
-        return model
-    steps = model.steps(task.dev, task.threads)
-    gold = InnerLabels.of(task.dev.columns[LABEL], task.dev.ptr, inside)
-    place = {label: i for i, label in enumerate(model.labels.inner)}
-    y = np.array([place.get(label, -1) for label in gold.labels.inner], np.int32)[gold.y]
-    known = y >= 0
-    if not known.any():
-        return model
-    return model.with_temperature(fitted_temperature(steps.scores[known], y[known]))
 
 
 GREEDY = Recipe("greedy", "online learning, left to right", Greedy, train_greedy, load)

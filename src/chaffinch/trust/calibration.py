@@ -1,5 +1,6 @@
 """Calibration: scores divided by a temperature, so that a confidence of 90 % is right nine times in ten."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,19 +38,27 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
         tau = np.exp(log_tau)
         return float(np.mean(np.log(np.exp(below / tau).sum(axis=1)) - gold / tau))
 
-    low, high = np.log(LOWEST), np.log(HIGHEST)
+    return float(np.exp(golden_minimum(surprise, np.log(LOWEST), np.log(HIGHEST), 1e-6)))
+
+
+def golden_minimum(f: Callable[[float], float], low: float, high: float, width: float) -> float:
+    """Where f, which has one valley between low and high, is least, to within ``width``: golden-section search.
+
+    >>> round(golden_minimum(lambda x: (x - 2.0) ** 2, 0.0, 10.0, 1e-6), 4)
+    2.0
+    """
     a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    at_a, at_b = surprise(a), surprise(b)
-    while high - low > 1e-6:
+    at_a, at_b = f(a), f(b)
+    while high - low > width:
         if at_a < at_b:
             high, b, at_b = b, a, at_a
             a = high - GOLDEN * (high - low)
-            at_a = surprise(a)
+            at_a = f(a)
         else:
             low, a, at_a = a, b, at_b
             b = low + GOLDEN * (high - low)
-            at_b = surprise(b)
-    return float(np.exp((low + high) / 2))
+            at_b = f(b)
+    return float((low + high) / 2)
 
 
 @dataclass(frozen=True)
@@ -85,3 +94,110 @@ def reliability(confidence: NDArray[np.floating], right: NDArray[np.bool_], bins
             np.bincount(place, np.asarray(right, np.float64), bins) / counts,
             counts,
         )
+
+
+def brier_score(confidence: NDArray[np.floating], right: NDArray[np.bool_]) -> float:
+    """The mean of (confidence - right)^2: calibration and sharpness in one number, lower is better.
+
+    >>> brier_score(np.array([0.9, 0.2]), np.array([True, False]))
+    0.025
+    """
+    return round(float(np.mean((np.asarray(confidence, np.float64) - np.asarray(right)) ** 2)), 12)
+
+
+@dataclass(frozen=True)
+class LogitMap:
+    """A monotone map of probabilities: piecewise linear in logits, constant before the first and after the last knot.
+
+        logit q = interpolation of (x, y) at logit p
+
+    x: float64 [K], rising   y: float64 [K], not falling
+
+    >>> LogitMap.line(1.0, 0.0)(np.array([0.25, 0.75])).round(6).tolist()
+    [0.25, 0.75]
+    """
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    @classmethod
+    def line(cls, a: float, b: float) -> "LogitMap":
+        """logit q = a logit p + b."""
+        ends = logits(np.array([0.0, 1.0]))
+        return cls(ends, a * ends + b)
+
+    def __call__(self, p: NDArray[np.floating]) -> NDArray[np.float64]:
+        """The calibrated probabilities."""
+        return np.asarray(1.0 / (1.0 + np.exp(-np.interp(logits(p), self.x, self.y))), np.float64)
+
+
+# Fewer decisions than this are fitted by two numbers, more by a free monotone curve.
+MANY_DECISIONS = 1000
+# Each knot of a curve rests on about this many of them.
+PER_KNOT = 100
+MOST_KNOTS = 50
+
+
+def fitted_map(p: NDArray[np.floating], right: NDArray[np.bool_]) -> LogitMap:
+    """The monotone map under which confidences agree with how often out-of-fold decisions were right.
+
+    Few decisions: Platt's line  logit q = a logit p + b  by penalised likelihood, drawn towards a = 1, b = 0.
+    Many: isotonic regression (pool adjacent violators) over bins of equal mass. Platt 1999; Zadrozny and Elkan 2002.
+
+    p: [N], the model's probabilities of its own answers   right: bool [N]
+    """
+    right = np.asarray(right, bool)
+    if len(right) == 0:
+        return LogitMap.line(1.0, 0.0)
+    if len(right) < MANY_DECISIONS:
+        return LogitMap.line(*_platt(logits(p), right))
+    return _isotonic(logits(p), right)
+
+
+def logits(p: NDArray[np.floating]) -> NDArray[np.float64]:
+    """log(p / (1 - p)), kept finite."""
+    clipped = np.clip(np.asarray(p, np.float64), 1e-9, 1 - 1e-9)
+    return np.asarray(np.log(clipped) - np.log1p(-clipped), np.float64)
+
+
+def _platt(z: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
+    """Newton's method on  sum log(1 + exp(-s (a z + b))) + ((a - 1)^2 + b^2) / 2,  s = +1 where right."""
+    X = np.stack([z, np.ones_like(z)], axis=1)
+    w = np.array([1.0, 0.0])
+
+    def loss(w: NDArray[np.float64]) -> float:
+        t = X @ w
+        return float(np.logaddexp(0, np.where(right, -t, t)).sum() + ((w - [1.0, 0.0]) ** 2).sum() / 2)
+
+    for _ in range(100):
+        q = 1.0 / (1.0 + np.exp(-X @ w))
+        gradient = X.T @ (q - right) + (w - [1.0, 0.0])
+        curvature = (X * (q * (1 - q))[:, None]).T @ X + np.eye(2)
+        step = np.linalg.solve(curvature, gradient)
+        rate, before = 1.0, loss(w)
+        while loss(w - rate * step) > before and rate > 1e-6:
+            rate /= 2
+        w = w - rate * step
+        if np.abs(rate * step).max() < 1e-9:
+            break
+    # A falling line would turn the order of answers round: then the base rate alone is told.
+    return (float(w[0]), float(w[1])) if w[0] > 0 else (0.0, float(logits(np.array([right.mean()]))[0]))
+
+
+def _isotonic(z: NDArray[np.float64], right: NDArray[np.bool_]) -> LogitMap:
+    """Bins of equal mass, neighbours pooled until their rates rise; a knot at each block's mean."""
+    order = np.argsort(z, kind="stable")
+    blocks: list[list[float]] = []  # decisions, sum of logits, number right
+    for bin in np.array_split(order, min(MOST_KNOTS, len(z) // PER_KNOT)):
+        blocks.append([len(bin), float(z[bin].sum()), float(right[bin].sum())])
+        while len(blocks) > 1 and (
+            blocks[-2][2] / blocks[-2][0] >= blocks[-1][2] / blocks[-1][0]
+            or blocks[-2][1] / blocks[-2][0] >= blocks[-1][1] / blocks[-1][0] - 1e-9
+        ):
+            n, s, r = blocks.pop()
+            blocks[-1] = [blocks[-1][0] + n, blocks[-1][1] + s, blocks[-1][2] + r]
+    n, s, r = np.array(blocks).T
+    x, y = s / n, logits((r + 0.5) / (n + 1.0))
+    if len(x) == 1:
+        return LogitMap(np.array([x[0] - 1.0, x[0] + 1.0]), np.array([y[0], y[0]]))
+    return LogitMap(x, np.maximum.accumulate(y))

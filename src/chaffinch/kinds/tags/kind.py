@@ -48,11 +48,13 @@ from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_parts import TAGS as TAG_FEATURES
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
+from chaffinch.recipes.calibration import TagOptions
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.schemes import BIO, scheme_of, spans
+from chaffinch.text.schemes import BIO, OUTSIDE, scheme_of, spans
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.confidence import DETAILS, SPANS, TOKENS
 from chaffinch.trust.explanation import Explanation
 
 # A plain likelihood, whose probabilities are honest, by the quickest optimiser.
@@ -80,11 +82,14 @@ class TagKind(Kind):
         "probabilities",
         "steps",
         "beside",
+        "precision",
         "to_format",
     )
     tells = ("label", "columns", "annotators")
     outputs = (SpanOutputs, TagOutputs)
     explains = ("token", "against")
+    knobs = (("probabilities", TagOptions),)
+    experimental = {"folds": 0}  # noqa: RUF012
 
     # -- files
 
@@ -136,7 +141,7 @@ class TagKind(Kind):
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
     ) -> Tagger:
         """A tagger."""
-        return Tagger(config, features=features, seed=seed, threads=threads)
+        return Tagger(config, features=features, seed=seed, threads=threads, **further[0])
 
     def fit(
         self,
@@ -184,6 +189,11 @@ class TagKind(Kind):
             "labels": len(estimator.classes_),
         }
 
+    def calibration(self, estimator: Tagger) -> dict[str, Any]:
+        """What calibration found, if it was done."""
+        found = estimator.confidence_
+        return {} if found is None else found.details()[DETAILS]
+
     # -- answering
 
     def predict(self, model: Tagger, asked: Prediction) -> None:
@@ -205,6 +215,8 @@ class TagKind(Kind):
                 f"--kbest gives columns, and {asked.output} has the ten of CoNLL-U; name a .conll file"
             )
         labellings = _labellings(model, table, asked)
+        if asked.precision is not None:
+            labellings = _certain(model, table, asked)
         if format is not None:
             given = documents or [Document.from_words(words) for words in table.lists(WORD)]
             best = [columns[0] for columns in labellings]
@@ -274,7 +286,7 @@ class TagKind(Kind):
         self, train: TokenTable, asked: TokenTable, seed: int, threads: int
     ) -> tuple[list[str], NDArray[np.float32]]:
         """By a plain CRF."""
-        model = Tagger(QUICK, seed=seed, threads=threads).fit(train)
+        model = Tagger(QUICK, folds=0, seed=seed, threads=threads).fit(train)
         labels = [str(c) for c in model.classes_]
         found = model.predict_marginals(asked)
         return labels, np.concatenate([*found, np.empty((0, len(labels)), np.float32)]).copy()
@@ -311,7 +323,7 @@ class TagKind(Kind):
 
         def anew() -> Tagger:
             templates = list(file.header.templates) or None
-            return Tagger(like.recipe, features=templates, seed=like.seed, threads=threads)
+            return Tagger(like.recipe, features=templates, folds=0, seed=like.seed, threads=threads)
 
         return cross_validated_tag_lists(anew, self.read(data, {}), k, folds, wrong=wrong)
 
@@ -419,6 +431,31 @@ def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[li
         labels = [labels for _, labels in labellings]
         labels += [blank] * (wanted - len(labels))
         rows.append(labels if kbest is not None else labels[-1:])
+    return rows
+
+
+def _certain(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
+    """The best labels without decisions below the threshold: spans become O, tokens the blank label."""
+    if asked.kbest is not None or asked.nth is not None or asked.posterior:
+        raise ConfigError(
+            "--precision is for the best labels; it does not go with --kbest, --nth or --posterior"
+        )
+    least = tagger.threshold(precision=asked.precision or 0.0)
+    unit = tagger.confidence_.unit if tagger.confidence_ is not None else TOKENS
+    rows, given, held_back = [], 0, 0
+    for labels, found in zip(tagger.predict(table), tagger.predict_spans(table), strict=True):
+        kept = list(labels)
+        for span in found:
+            given += 1
+            if span.probability < least:
+                held_back += 1
+                blank = OUTSIDE if unit == SPANS else NO_LABEL
+                kept[span.start : span.end] = [blank] * (span.end - span.start)
+        rows.append([kept])
+    warn_about_data(
+        f"{held_back:,} of {given:,} {unit} held back: their probability is below {least:.4f}, the least at which "
+        f"out-of-fold {unit} were shown to have a precision of {asked.precision:g}"
+    )
     return rows
 
 

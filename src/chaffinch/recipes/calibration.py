@@ -1,0 +1,202 @@
+"""Calibrate a tagger: a temperature for its chain and a map for its decisions, fitted on sentences it has not seen.
+
+A margin makes a tagger's answers better and its probabilities too sure, and a perceptron's scores are no log-odds at
+all. So the answers stay as they are, and the probabilities are fitted afterwards: models of the same recipe are trained
+without a part of the sentences and judged on it (out-of-fold), or the model itself is judged on dev data.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.knobs import knob
+from chaffinch.model import TaggingModel
+from chaffinch.model.distribution import distributions
+from chaffinch.model.protocols import LatticeModel, Tempered
+from chaffinch.progress import keep_going
+from chaffinch.recipes.recipe import Recipe, TaggingTask
+from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import scheme_of, spans
+from chaffinch.text.table import TokenTable
+from chaffinch.trust.calibration import golden_minimum
+from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
+
+# Folds by the number of tokens: small data is cheap to train on, and loses most if much of it is held out.
+FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
+PART = 5  # beyond that one model is trained, and judged on one part in five
+MOST_JUDGED = 2_000  # sentences judged, at most: more would cost time and change nothing
+FEWEST = 40  # sentences below which nothing is calibrated
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagOptions:
+    """How the probabilities of a tagger are calibrated."""
+
+    folds: int | None = knob(
+        None,
+        "models trained to calibrate probabilities on sentences they have not seen, unless there is dev data; auto: 5 "
+        "or 3 for small data, 1 for large; 0: not calibrated",
+        low=0,
+        high=20,
+    )
+
+
+Judged = list[tuple[Tempered, TokenTable]]
+
+
+def calibrate(
+    task: TaggingTask, recipe: Recipe, config: Any, model: TaggingModel, folds: int | None
+) -> tuple[TaggingModel, Confidence | None]:
+    """The model at its temperature, and the confidence of its decisions; None if there is nothing to fit them on.
+
+    folds: how many models are trained for it; None: as the size of the data suggests; 0: none
+    """
+    if not isinstance(model, Tempered) or folds == 0 or task.soft is not None or task.unknown is not None:
+        return model, None
+    if (task.table if task.dev is None else task.dev).n_sentences < FEWEST or not _has_probabilities(
+        model, task
+    ):
+        return model, None
+    if task.dev is not None:
+        judged, count = [(model, _first(task.dev, MOST_JUDGED))], 0
+    else:
+        judged = list(_out_of_fold(task, recipe, config, folds))
+        count = len(judged)
+    if sum(table.n_sentences for _, table in judged) < FEWEST:
+        return model, None
+    temperature = _temperature(judged, task.threads)
+    tempered = [(m.with_temperature(temperature), table) for m, table in judged]
+    scheme = scheme_of(model.labels.outer)
+    unit = TOKENS if scheme is None else SPANS
+    p, right = _decisions(tempered, task.threads)
+    raw, _ = _decisions(judged, task.threads)
+    return model.with_temperature(temperature), Confidence.fitted(unit, count, p, right, raw)
+
+
+def decision_probabilities(
+    model: Tempered, table: TokenTable, threads: int
+) -> list[list[tuple[int, int, str, float]]]:
+    """The decisions of each sentence with the model's probability of each: start, end, label, p.
+
+    Decisions are spans if labels spell spans, else tokens. The probability of a span is exact if the model has a
+    distribution over labellings, else the product over its tokens.
+    """
+    scheme = scheme_of(model.labels.outer)
+    labels = model.labels.outer
+    decided = model.decode(table, threads)
+    bounds = list(pairwise(table.ptr.tolist()))
+    if scheme is not None and isinstance(model, LatticeModel):
+        found = []
+        for d, (a, b) in zip(distributions(model, table, threads), bounds, strict=True):
+            tags = [labels[i] for i in decided[a:b].tolist()]
+            found.append(
+                [
+                    (s.start, s.end, s.label, d.span_probability(s.start, s.end, s.label))
+                    for s in spans(tags, scheme)
+                ]
+            )
+        return found
+    p = model.marginals(table, threads)[np.arange(len(decided)), decided].astype(np.float64)
+    found = []
+    for a, b in bounds:
+        tags = [labels[i] for i in decided[a:b].tolist()]
+        if scheme is None:
+            found.append([(t, t + 1, tag, float(p[a + t])) for t, tag in enumerate(tags)])
+        else:
+            found.append(
+                [
+                    (s.start, s.end, s.label, float(p[a + s.start : a + s.end].prod()))
+                    for s in spans(tags, scheme)
+                ]
+            )
+    return found
+
+
+def _has_probabilities(model: TaggingModel, task: TaggingTask) -> bool:
+    """Beam search decides on whole beginnings and has none."""
+    try:
+        model.marginals(_first(task.table, 1), task.threads)
+    except ConfigError:
+        return False
+    return True
+
+
+def _decisions(judged: Judged, threads: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The probability of every decision, and whether it was right."""
+    p: list[float] = []
+    right: list[bool] = []
+    for model, table in judged:
+        scheme = scheme_of(model.labels.outer)
+        for gold, made in zip(table.lists(LABEL), decision_probabilities(model, table, threads), strict=True):
+            true: Sequence[Any] = (
+                [(s.start, s.end, s.label) for s in spans(gold, scheme)]
+                if scheme is not None
+                else [(t, t + 1, tag) for t, tag in enumerate(gold)]
+            )
+            known = set(true)
+            p += [d[3] for d in made]
+            right += [d[:3] in known for d in made]
+    return np.array(p, np.float64), np.array(right, bool)
+
+
+def _temperature(judged: Judged, threads: int) -> float:
+    """The temperature under which the gold labels of judged tokens are likeliest, by golden section over log T."""
+    places = []
+    for model, table in judged:
+        column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
+        y = np.array([place.get(t, -1) for t in column.types], np.int64)[column.ids]
+        places.append((np.flatnonzero(y >= 0), y[y >= 0]))
+
+    def surprise(log_t: float) -> float:
+        total = 0.0
+        for (model, table), (tokens, y) in zip(judged, places, strict=True):
+            p = model.with_temperature(float(np.exp(log_t))).marginals(table, threads)
+            total -= float(np.log(np.maximum(p[tokens, y], 1e-12, dtype=np.float64)).sum())
+        return total
+
+    return float(np.exp(golden_minimum(surprise, np.log(0.05), np.log(200.0), 0.02)))
+
+
+def _out_of_fold(
+    task: TaggingTask, recipe: Recipe, config: Any, folds: int | None
+) -> Iterator[tuple[Tempered, TokenTable]]:
+    """Models, each with the sentences that it was not trained on."""
+    N = task.table.n_sentences
+    if folds is None:
+        folds = next((k for tokens, k in FOLDS_UP_TO if task.table.n_tokens <= tokens), 1)
+    if folds == 1:
+        held = [np.arange(N) // 50 % PART == PART - 1]
+        if not held[0].any():
+            held = [np.arange(N) % PART == PART - 1]
+    else:
+        held = [np.arange(N) * folds // max(N, 1) == k for k in range(folds)]
+    for out in held:
+        if not out.any() or out.all():
+            continue
+        part = replace(
+            task,
+            table=task.table.of_sentences(~out),
+            weight=None if task.weight is None else task.weight[~out],
+            on_epoch=keep_going,
+        )
+        try:
+            model = recipe.trained(part, config).model
+        except ChaffinchError:  # a fold may lack what the whole has, such as a second label
+            continue
+        if isinstance(model, Tempered):
+            yield model, _first(task.table.of_sentences(out), MOST_JUDGED // len(held))
+
+
+def _first(table: TokenTable, most: int) -> TokenTable:
+    """At most so many of the sentences, evenly taken."""
+    N = table.n_sentences
+    if most >= N:
+        return table
+    chosen = np.zeros(N, bool)
+    chosen[np.arange(most) * N // most] = True
+    return table.of_sentences(chosen)

@@ -1,0 +1,120 @@
+"""Confidence in a tagger's decisions: what out-of-fold data taught about its probabilities, kept beside the model."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ModelFileError
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.trust.abstention import STEPS, Certificate
+from chaffinch.trust.calibration import LogitMap, brier_score, fitted_map, reliability
+
+SPANS, TOKENS = "spans", "tokens"
+DETAILS = "confidence"
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """How a model's own probability of a decision becomes one that is as often right as it says.
+
+    unit:        what a decision is: a span if labels spell spans, else a token
+    to_honest:   maps the model's probability of a decision (at its temperature) to a calibrated one
+    certificate: how often out-of-fold decisions were right, for thresholds with a guarantee
+    folds:       models that were trained without the sentences they judged; 0: the dev data served
+    decisions:   how many were judged
+    error, brier: expected calibration error and Brier score of the calibrated probabilities, cross-fitted;
+    raw_error:   the error at temperature 1 without the map
+    """
+
+    unit: str
+    to_honest: LogitMap
+    certificate: Certificate
+    folds: int
+    decisions: int
+    raw_error: float
+    error: float
+    brier: float
+
+    @classmethod
+    def fitted(
+        cls,
+        unit: str,
+        folds: int,
+        p: NDArray[np.float64],
+        right: NDArray[np.bool_],
+        raw: NDArray[np.float64],
+    ) -> "Confidence":
+        """From decisions of models on sentences they were not trained on.
+
+        p: [N], probabilities at the model's temperature   raw: [N], at temperature 1   right: bool [N]
+        """
+        crossed = np.empty_like(p)
+        half = np.arange(len(p)) % 2 == 0
+        for part in (half, ~half):
+            crossed[part] = fitted_map(p[~part], right[~part])(p[part])
+        return cls(
+            unit,
+            fitted_map(p, right),
+            Certificate.of(p, right),
+            folds,
+            len(p),
+            reliability(raw, right).error if len(p) else 0.0,
+            reliability(crossed, right).error if len(p) else 0.0,
+            brier_score(crossed, right) if len(p) else 0.0,
+        )
+
+    def threshold(self, precision: float, risk: float) -> float:
+        """The calibrated probability from which decisions have the precision asked for; see :class:`Certificate`."""
+        return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
+
+    def details(self) -> dict[str, Any]:
+        """The facts that go into a model file's header."""
+        names = ("unit", "folds", "decisions", "raw_error", "error", "brier")
+        return {DETAILS: {name: getattr(self, name) for name in names}}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays that go into a model file."""
+        return {
+            "confidence.x": self.to_honest.x,
+            "confidence.y": self.to_honest.y,
+            "confidence.given": self.certificate.given,
+            "confidence.right": self.certificate.right,
+        }
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "Confidence | None":
+        """What a file holds, every size and order checked; None for models that were not calibrated."""
+        facts = file.header.details.get(DETAILS)
+        if facts is None:
+            return None
+        need = Requirements(file, S=STEPS + 1)
+        knots = len(file.arrays["confidence.x"]) if "confidence.x" in file.arrays else 0
+        x, y = (need.array(f"confidence.{name}", np.float64, (knots,), finite=True) for name in "xy")
+        given, right = (need.array(f"confidence.{name}", np.int64, ("S",)) for name in ("given", "right"))
+        if (
+            not isinstance(facts, Mapping)
+            or facts.get("unit") not in (SPANS, TOKENS)
+            or not all(
+                isinstance(facts.get(name), int | float)
+                for name in ("folds", "decisions", "raw_error", "error", "brier")
+            )
+            or knots < 2
+            or (np.diff(x) <= 0).any()
+            or (np.diff(y) < 0).any()
+            or (right < 0).any()
+            or (given < right).any()
+        ):
+            raise ModelFileError(f"{file.source}: its calibration is damaged")
+        return cls(
+            facts["unit"],
+            LogitMap(x, y),
+            Certificate(given, right),
+            int(facts["folds"]),
+            int(facts["decisions"]),
+            float(facts["raw_error"]),
+            float(facts["error"]),
+            float(facts["brier"]),
+        )

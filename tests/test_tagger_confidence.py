@@ -1,0 +1,115 @@
+"""Probabilities of taggers mean what they say: calibrated out of fold, for every recipe that gives any."""
+
+import numpy as np
+import pytest
+
+from chaffinch import ConfigError, Tagger, load, samples
+from chaffinch.recipes import TAGGERS
+from chaffinch.recipes.calibration import decision_probabilities
+from chaffinch.recipes.crf import Crf
+from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import spans
+from chaffinch.text.table import TokenTable
+from chaffinch.trust.calibration import reliability
+
+
+def table(name, part, n):
+    return TokenTable.from_documents(samples.load(name, part, n=n))
+
+
+@pytest.fixture(scope="module")
+def posts():
+    return table("posts", "train", 1500), table("posts", "test", 2500)
+
+
+def judged(tagger, test):
+    """Confidence of each predicted span, and whether gold has it."""
+    p, right = [], []
+    for found, gold in zip(tagger.predict_spans(test), test.lists(LABEL), strict=True):
+        true = {(s.start, s.end, s.label) for s in spans(gold, "BIO")}
+        p += [s.probability for s in found]
+        right += [(s.start, s.end, s.label) in true for s in found]
+    return np.array(p), np.array(right)
+
+
+def test_spans_of_the_default_tagger_are_as_often_right_as_it_says(posts):
+    train, test = posts
+    raw = Tagger(folds=0).fit(train)
+    honest = Tagger().fit(train)
+    assert honest.predict(test) == raw.predict(test)  # calibration changes no answer
+    before, after = (reliability(*judged(tagger, test)).error for tagger in (raw, honest))
+    assert before > 0.2
+    assert after < 0.05
+
+
+@pytest.mark.parametrize(
+    "recipe", ["crf", "hmm", "memm", "perceptron", "mira", "ssvm", "greedy", "easiest-first", "semi-crf"]
+)
+def test_every_recipe_with_probabilities_has_calibrated_ones(recipe, posts):
+    train, test = posts
+    train = train.of_sentences(np.arange(train.n_sentences) < 500)
+    tagger = Tagger(recipe).fit(train)
+    assert tagger.confidence_.decisions > 100
+    assert reliability(*judged(tagger, test)).error < 0.1
+
+
+def test_tokens_are_calibrated_where_labels_spell_no_spans():
+    train, test = table("ingredients", "train", 300), table("ingredients", "test", 500)
+    tagger = Tagger("perceptron").fit(train)
+    p = np.concatenate(tagger.predict_marginals(test))
+    labels = tagger.classes_[p.argmax(axis=1)]
+    right = labels == np.array([y for row in test.lists(LABEL) for y in row])
+    assert reliability(p.max(axis=1), right).error < 0.03
+
+
+def test_the_file_keeps_the_calibration(posts, tmp_path):
+    train, test = posts
+    tagger = Tagger().fit(train)
+    tagger.save(tmp_path / "m.chaff")
+    again = load(tmp_path / "m.chaff")
+    assert again.predict_spans(test) == tagger.predict_spans(test)
+    assert again.confidence_.details() == tagger.confidence_.details()
+    assert again.threshold(precision=0.8) == tagger.threshold(precision=0.8)
+
+
+def test_dev_data_serve_instead_of_folds(posts):
+    train, test = posts
+    tagger = Tagger(Crf(passes=3)).fit(train, dev=test)
+    assert tagger.confidence_.folds == 0
+    assert tagger.confidence_.decisions > 0
+
+
+def test_answers_above_the_threshold_have_the_precision_asked_for(posts):
+    train, test = posts
+    tagger = Tagger().fit(train)
+    p, right = judged(tagger, test)
+    given = p >= tagger.threshold(precision=0.7)
+    assert given.sum() > 20
+    assert (
+        right[given].mean() >= 0.65
+    )  # a sample of the test part may fall a little short of the certified mean
+
+
+def test_a_precision_that_cannot_be_certified_is_refused(posts):
+    with pytest.raises(ConfigError, match="cannot be certified"):
+        Tagger().fit(posts[0]).threshold(precision=0.9999)
+
+
+def test_without_folds_there_is_no_threshold(posts):
+    with pytest.raises(ConfigError, match="was not calibrated"):
+        Tagger(folds=0).fit(posts[0]).threshold(precision=0.9)
+
+
+def test_decisions_of_all_recipes_are_those_that_they_decode(posts):
+    train = posts[0].of_sentences(np.arange(posts[0].n_sentences) < 60)
+    for recipe in TAGGERS:
+        model = Tagger(recipe.name, folds=0).fit(train).model_
+        if not hasattr(model, "with_temperature"):
+            continue
+        try:
+            found = decision_probabilities(model, train, 1)
+        except ConfigError:  # beam search has no probability for a label
+            continue
+        labels = [model.labels.outer[i] for i in model.decode(train, 1).tolist()]
+        first = spans(labels[: train.ptr[1]], "BIO")
+        assert [d[:3] for d in found[0]] == [(s.start, s.end, s.label) for s in first]
