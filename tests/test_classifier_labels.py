@@ -164,7 +164,7 @@ def test_weights_and_numbers_are_columns_of_the_file(run: Runner, tmp_path):  # 
     made = run("train", tmp_path / "train.csv", "-o", model, "--numbers", "x", "--weight", "w", "--json")
     assert made.code == 0, made.err
     assert json.loads(made.out)["train"]["accuracy"] == 1.0
-    assert chaffinch.load(model).model_.encoder.names() == ["same", "x"]
+    assert chaffinch.load(model).model_.encoder.names()[-1] == "x"
     assert run("predict", model, tmp_path / "train.csv", "-o", out).code == 0
     assert {d.fields["prediction"] == d.labels[0] for d in read(out)} == {True}
     write([Document(text="same", labels=["0"])], tmp_path / "new.csv")

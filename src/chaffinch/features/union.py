@@ -10,11 +10,15 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.ngrams import Arrays, Strings, TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
+from chaffinch.features.scaling import NumberScaling
 
 
 @dataclass
 class FeatureUnion:
     """The columns of several vectorisers, one after the other, then those of a matrix given beside the text.
+
+    scaled:  numbers beside the text are brought to the scale that fitting saw; otherwise they stay as they are
+    scaling: that scale, once fitted
 
     >>> union = FeatureUnion((TextVectorizer(ngram_high=1), TextVectorizer(unit="char", ngram_low=2)))
     >>> rows = union.fit_transform(["no tea", "tea"], beside=[[0.5], [1.5]])
@@ -27,6 +31,8 @@ class FeatureUnion:
     parts: tuple[TextVectorizer, ...]
     beside_columns: int = 0
     beside_names: tuple[str, ...] = ()
+    scaled: bool = False
+    scaling: NumberScaling | None = None
 
     def fit_transform(
         self, texts: Iterable[str], labels: Sequence[Any] | None = None, beside: Any = None
@@ -47,9 +53,14 @@ class FeatureUnion:
     def first_beside(self, beside: Any) -> list[SparseRows]:
         """The block beside the text when fitting, whose width and names are kept; none if there is none."""
         self.beside_names = tuple(beside) if isinstance(beside, Mapping) else ()
-        extra = [] if beside is None else [SparseRows.of(_columns(beside, self.beside_names))]
-        self.beside_columns = sum(block.columns for block in extra)
-        return extra
+        self.beside_columns, self.scaling = 0, None
+        if beside is None:
+            return []
+        table = _columns(beside, self.beside_names)
+        self.scaling = NumberScaling.of(table) if self.scaled else None
+        block = self._block(table)
+        self.beside_columns = block.columns if self.scaling is None else self.scaling.columns
+        return [block]
 
     def more_beside(self, beside: Any) -> list[SparseRows]:
         """The block beside new texts: as wide as when fitting, its columns found by name if they have names."""
@@ -60,25 +71,34 @@ class FeatureUnion:
                     f"expected the columns {', '.join(self.beside_names) or 'of a matrix'} beside the text as when "
                     f"fitting, got {', '.join(beside)}"
                 )
-        extra = [] if beside is None else [SparseRows.of(_columns(beside, self.beside_names))]
-        columns = sum(block.columns for block in extra)
+        table = None if beside is None else _columns(beside, self.beside_names)
+        columns = 0 if table is None else _width(table)
         if columns != self.beside_columns:
             raise DataError(
                 f"expected {self.beside_columns} columns beside the text as when fitting, got {columns}"
             )
-        return extra
+        return [] if table is None else [self._block(table)]
+
+    def _block(self, table: Any) -> SparseRows:
+        return SparseRows.of(table) if self.scaling is None else self.scaling.rows(table)
+
+    @property
+    def _beside_width(self) -> int:
+        """How many columns of features the numbers beside the text make."""
+        return self.beside_columns if self.scaling is None else self.scaling.width
 
     def offsets(self) -> list[int]:
         """The first column of each block, and how many columns there are."""
         bounds = [0]
         for part in self.parts:
             bounds.append(bounds[-1] + part.feature_count)
-        return [*bounds, bounds[-1] + self.beside_columns] if self.beside_columns else bounds
+        return [*bounds, bounds[-1] + self._beside_width] if self.beside_columns else bounds
 
     def names(self) -> list[str]:
         """The name of every column; those of a matrix are ``beside[0]``, ``beside[1]`` ..., hashed ones ``#0`` ..."""
         names = [name for part in self.parts for name in part.column_names()]
-        return names + (list(self.beside_names) or [f"beside[{i}]" for i in range(self.beside_columns)])
+        beside = list(self.beside_names) or [f"beside[{i}]" for i in range(self.beside_columns)]
+        return names + (beside if self.scaling is None else self.scaling.names(beside))
 
     def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
         """What a model file keeps: the parts' states, their arrays and strings under ``0.``, ``1.`` ..."""
@@ -92,6 +112,8 @@ class FeatureUnion:
             strings |= {f"{i}.{name}": listed for name, listed in part_strings.items()}
         made = {"kind": "union", "version": 1, "parts": headers, "beside": self.beside_columns}
         named = {"beside_names": list(self.beside_names)} if self.beside_names else {}
+        if self.scaling is not None:
+            arrays |= self.scaling.arrays()
         return made | named, arrays, strings
 
     @classmethod
@@ -119,7 +141,8 @@ class FeatureUnion:
             TextVectorizer.from_state(part, _under(f"{i}.", arrays), _under(f"{i}.", strings))
             for i, part in enumerate(headers)
         )
-        return cls(tuple(parts), beside, tuple(names))
+        scaling = NumberScaling.from_arrays(arrays, beside)
+        return cls(tuple(parts), beside, tuple(names), scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
         if not self.parts:
@@ -139,6 +162,17 @@ def _columns(beside: Any, names: Sequence[str]) -> Any:
         raise DataError(
             f"the columns beside the text must be numbers, as many as there are texts: {e}"
         ) from None
+
+
+def _width(table: Any) -> int:
+    """How many columns a table has; DataError if it is no table."""
+    try:
+        shape = np.shape(table)
+    except ValueError as error:
+        raise DataError(f"a block of features must be a table of numbers: {error}") from None
+    if len(shape) != 2:
+        raise DataError(f"a block of features must be a table of numbers, got {len(shape)} dimensions")
+    return int(shape[1])
 
 
 def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:

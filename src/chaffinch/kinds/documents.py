@@ -418,6 +418,10 @@ def targets(documents: Sequence[Document], where: str) -> list[Any]:
     return [d.labels if several else d.labels[0] for d in documents]
 
 
+# Cells that stand for a number that is not known.
+MISSING = ("", None, "NA", "NaN", "null")
+
+
 def number_columns(documents: Sequence[Document], names: str | None) -> dict[str, list[float]] | None:
     """Columns of numbers by name; each must be there and hold numbers."""
     if not names:
@@ -431,7 +435,7 @@ def number_columns(documents: Sequence[Document], names: str | None) -> dict[str
                     f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
                 )
             try:
-                cells.append(float(d.fields[name]))
+                cells.append(float("nan" if d.fields[name] in MISSING else d.fields[name]))
             except (TypeError, ValueError):
                 raise DataError(
                     f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"

@@ -1,5 +1,6 @@
 """A trained document classifier: an encoder, a table of weights, labels, and how scores become probabilities."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,6 +12,7 @@ from chaffinch._core import choice_scores
 from chaffinch.errors import ModelFileError
 from chaffinch.features.rows import SparseRows
 from chaffinch.model.choice_evidence import ListExample, ScoredDocument
+from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
 from chaffinch.model.quantised import full_scales, restored, short_scales, with_lanes
@@ -35,6 +37,8 @@ def positive(number: float) -> bool:
 class ClassifierModel:
     """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each where labels stand by themselves.
 
+    calibration: how scores become probabilities
+    prior:       what is answered about texts without a known feature; None in older files: as weights have it
     w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero
     classes:     the labels as they were given: strings, whole numbers, truth values
     several:     a document may have any number of labels: those whose probability reaches the threshold
@@ -45,11 +49,12 @@ class ClassifierModel:
     w: NDArray[np.float32]
     classes: NDArray[Any]
     link: str = "softmax"
-    temperature: float = 1.0
+    calibration: Calibration = RAW
     several: bool = False
     indicator: bool = False
     threshold: float = 0.5
     eight: tuple[NDArray[np.int8], NDArray[np.float32]] | None = None
+    prior: Prior | None = None
 
     def scores(self, X: Any, beside: Any, threads: int) -> NDArray[np.float32]:
         """s [N, Y]."""
@@ -59,19 +64,23 @@ class ClassifierModel:
         """s [N, Y] of rows of features."""
         out = np.zeros((len(rows), len(self.classes)), dtype=np.float32)
         choice_scores(rows.native(1.0), self.w, threads, out)
+        if self.prior is not None:
+            self.prior.put_into(out, rows.ptr)
         return out
 
     def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """p [N, Y]; rows sum to one under the softmax."""
-        s = scores.astype(np.float64) / self.temperature
-        if self.link == "sigmoid":
-            e = np.exp(-np.abs(s))
-            return np.asarray(np.where(s < 0, e, 1.0) / (1.0 + e))
-        return softmax(s)
+        p = self.calibration.sigmoid(scores) if self.link == "sigmoid" else self.calibration.softmax(scores)
+        if self.prior is not None:
+            p[self.prior.marked(scores)] = self.prior.shares
+        return p
 
     def given(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Which labels are given, where documents may have several: bool [N, Y]."""
-        return np.asarray(self.probabilities(scores) >= self.threshold)
+        """Which labels documents get that may have several: bool [N, Y]; none if no feature of a text is known."""
+        found = np.asarray(self.probabilities(scores) >= self.threshold)
+        if self.prior is not None:
+            found[self.prior.marked(scores)] = False
+        return found
 
     def examples(self, X: Any, beside: Any, question: Question, threads: int) -> list[ListExample]:
         """Features and intercepts, of the one document in X."""
@@ -82,16 +91,14 @@ class ClassifierModel:
             self.encoder.named(rows.ids, X),
             rows.weights(),
             weights[rows.ids],
-            weights[-1],
+            weights[-1] if self.prior is None or len(rows.ids) else self.prior.scores,
             scores[0],
             self.probabilities(scores)[0],
             [str(label) for label in self.classes.tolist()],
         )
         if not self.several:
             return [x.choice(question)]
-        with np.errstate(divide="ignore"):
-            odds = np.log(self.threshold) - np.log1p(-self.threshold)
-        return x.several(question, bar=float(odds * self.temperature))
+        return x.several(question, bar=self.calibration.bar(self.threshold))
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
         """The features that weigh most for each label, with their weights, and what those are called."""
@@ -112,7 +119,8 @@ class ClassifierModel:
             scale=None if self.eight is None else short_scales(self.eight[1]),
             kind=kind_of(self.classes),
             link=self.link,
-            temperature=self.temperature,
+            **vars(self.calibration),
+            prior=None if self.prior is None else self.prior.shares,
             several=self.several,
             indicator=self.indicator,
             threshold=self.threshold,
@@ -139,11 +147,12 @@ class ClassifierModel:
             with_lanes(w),
             labels_as(found.kind, file),
             found.link,
-            found.temperature,
+            Calibration(found.temperature, found.slope, found.offset),
             found.several,
             found.indicator,
             found.threshold,
             eight,
+            None if found.prior is None else Prior(found.prior, found.link == "sigmoid"),
         )
 
 
@@ -162,6 +171,9 @@ class _Sections(Saved):
     scale: NDArray[Any] | None = array(
         AS_STORED, "F+1", stored=("uint16", "float32"), optional=True, name="weights.scale"
     )
+    slope: float = fact(float, check=positive, expected="a number above 0", default=1.0)
+    offset: float = fact(float, check=math.isfinite, expected="a finite number", default=0.0)
+    prior: NDArray[np.float32] | None = array("float32", "Y", optional=True, finite=True)
 
 
 def labels_as(kind: str, file: ModelFile) -> NDArray[Any]:
@@ -170,12 +182,6 @@ def labels_as(kind: str, file: ModelFile) -> NDArray[Any]:
         return np.array([KINDS[kind](label) for label in file.header.labels])
     except ValueError:
         raise ModelFileError(f"{file.source}: its labels are not of the kind {kind!r}") from None
-
-
-def softmax(s: NDArray[np.float64]) -> NDArray[np.float64]:
-    """exp(s_y) / sum over y' of exp(s_y'), row by row."""
-    p = np.exp(s - s.max(axis=1, keepdims=True))
-    return np.asarray(p / p.sum(axis=1, keepdims=True))
 
 
 def kind_of(classes: NDArray[Any]) -> str:

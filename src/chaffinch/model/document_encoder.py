@@ -56,7 +56,7 @@ class DocumentEncoder:
     ) -> "DocumentEncoder":
         """An encoder of text, yet to be fitted."""
         seen = (View(),) * len(parts) if views is None else tuple(views)
-        return cls(FeatureUnion(tuple(parts)), tuple(scales), 0, seen, clusters)
+        return cls(FeatureUnion(tuple(parts), scaled=True), tuple(scales), 0, seen, clusters)
 
     @property
     def reads(self) -> str:
@@ -110,6 +110,35 @@ class DocumentEncoder:
             parts.append(part if here.all() else part.restricted(here))
         keep[bounds[len(self.union.parts)] :] = True
         return replace(self, union=replace(self.union, parts=tuple(parts)))
+
+    def thinned(self, rows: SparseRows, keep: NDArray[np.bool_]) -> SparseRows:
+        """Rows without the features that ``restricted(keep)`` forgets, as its encoder gives them, columns unmoved.
+
+        A kind of features that is brought to length one is brought to it again by what is left.
+
+        keep: bool [F], made true for what cannot go
+        """
+        if self.union is None:
+            return rows
+        bounds, parts = self.union.offsets(), self.union.parts
+        keep[bounds[len(parts)] :] = True
+        values = rows.weights().astype(np.float64)
+        of_row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
+        for k, part in enumerate(parts):
+            if part.hash_bits:
+                keep[bounds[k] : bounds[k + 1]] = True
+            here = (rows.ids >= bounds[k]) & (rows.ids < bounds[k + 1])
+            if part.norm not in ("l1", "l2") or keep[bounds[k] : bounds[k + 1]].all():
+                continue
+            size = np.abs(values) if part.norm == "l1" else values**2
+            before = np.bincount(of_row[here], size[here], len(rows))
+            left = here & keep[rows.ids]
+            after = np.bincount(of_row[left], size[left], len(rows))
+            growth = before / np.where(after > 0, after, 1.0)
+            values[here] *= (growth if part.norm == "l1" else np.sqrt(growth))[of_row[here]]
+        kept = keep[rows.ids]
+        ptr = np.append(0, np.cumsum(kept))[rows.ptr]
+        return SparseRows(ptr.astype(np.int64), rows.ids[kept], values[kept].astype(np.float32), rows.columns)
 
     def names(self) -> list[str]:
         """The name of every column."""

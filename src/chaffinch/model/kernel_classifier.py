@@ -1,5 +1,6 @@
 """A trained kernel machine: an encoder or objects as they are, support examples, and how scores are read."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,8 @@ from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import DenseRows, Kernel
 from chaffinch.kernels.description import described, restored
 from chaffinch.model.choice_evidence import DOCUMENT, ListExample, rival_label, shares_example
-from chaffinch.model.classifier import KINDS, kind_of, labels_as, positive, softmax
+from chaffinch.model.classifier import KINDS, kind_of, labels_as, positive
+from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, Decision, Question
 from chaffinch.model.objects import read_back, shown, written
@@ -69,11 +71,12 @@ class KernelModel:
     support: SparseRows | list[Any]
     classes: NDArray[Any]
     link: str = "softmax"
-    temperature: float = 1.0
+    calibration: Calibration = RAW
     dense: bool = False
     several: bool = False
     indicator: bool = False
     threshold: float = 0.5
+    prior: Prior | None = None
 
     def scores(self, X: Any, beside: Any, threads: int) -> NDArray[np.float64]:
         """s [N, Y]."""
@@ -82,18 +85,27 @@ class KernelModel:
     def scores_of_rows(self, rows: Any, threads: int) -> NDArray[np.float64]:
         """s [N, Y] of rows of features, or of objects."""
         found: NDArray[np.float64] = self.scorer.scores(kernel_objects(rows, self.dense), threads)
+        if self.prior is not None:
+            self.prior.put_into(found, rows.ptr)
         return found
 
     def probabilities(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """p(y|x) [N, Y]."""
-        if self.link == "shares":
-            return np.asarray(scores, np.float64)
-        return softmax(np.asarray(scores, np.float64) / self.temperature)
+        s = np.asarray(scores, np.float64)
+        if self.link == "shares":  # of votes: their logs are what is calibrated
+            plain = self.calibration == Calibration()
+            p = s.copy() if plain else self.calibration.softmax(vote_scores(s))
+        else:
+            p = self.calibration.softmax(s)
+        if self.prior is not None:
+            p[self.prior.marked(s)] = self.prior.shares
+        return p
 
     def examples(self, X: Any, beside: Any, question: Question, threads: int) -> list[ListExample]:
         """Support examples, votes or neighbours, for the one object in X."""
-        x = kernel_objects(self.encoder.rows(X, beside, threads), self.dense)
-        scores = np.asarray(self.scorer.scores(x, threads))
+        rows = self.encoder.rows(X, beside, threads)
+        x = kernel_objects(rows, self.dense)
+        scores = np.asarray(self.scores_of_rows(rows, threads))
         labels = [str(label) for label in self.classes.tolist()]
         question.checked(labels)
         given = int(scores[0].argmax())
@@ -101,6 +113,12 @@ class KernelModel:
         if rival is None:
             raise ConfigError(f"this model knows one label, {labels[0]}: there is nothing to tell it from")
         p = dict(zip(labels, self.probabilities(scores)[0].tolist(), strict=True))
+        if self.prior is not None and self.prior.marked(scores)[0]:
+            s = scores[0].tolist()
+            known = ("prior", s[given], s[rival], 1.0, CONSTANT)
+            note = "The model knows no feature of this text."
+            pair = [labels[given], labels[rival]]
+            return [shares_example(Decision(DOCUMENT), pair, (s[given], s[rival]), [known], p, note)]
         names = self.encoder.names()
         return [
             shares_example(
@@ -143,7 +161,8 @@ class KernelModel:
             kernel=described(self.kernel),
             kind=kind_of(self.classes),
             link=self.link,
-            temperature=self.temperature,
+            **vars(self.calibration),
+            prior=None if self.prior is None else self.prior.shares,
             dense=self.dense,
             reads=self.encoder.reads,
             machine=machine_of(self.scorer),
@@ -186,7 +205,11 @@ class KernelModel:
                 raise error if said.startswith(file.source) else need.fault(said) from None
             raise need.fault(f"its kernel machine is damaged: {type(error).__name__} {error}") from None
         classes = labels_as(found.kind, file)
-        return cls(encoder, kernel, scorer, support, classes, found.link, found.temperature, found.dense)
+        calibration = Calibration(found.temperature, found.slope, found.offset)
+        prior = None if found.prior is None else Prior(found.prior)
+        return cls(
+            encoder, kernel, scorer, support, classes, found.link, calibration, found.dense, prior=prior
+        )
 
     def _shown(self, n: int, names: Sequence[str]) -> str:
         """A support example in a few words; names: of all features, where it is a row of them."""
@@ -195,6 +218,11 @@ class KernelModel:
         row = self.support.taken(np.array([n]))
         order = np.argsort(-np.abs(row.weights()), kind="stable")[:6]
         return f"#{n + 1} " + " ".join(dict.fromkeys(names[f] for f in row.ids[order].tolist()))
+
+
+def vote_scores(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Shares of votes as scores: their logs, none below that of a twentieth of a vote."""
+    return np.asarray(np.log(np.maximum(shares, 0.0) + 0.05))
 
 
 def kernel_objects(rows: Any, dense: bool) -> Any:
@@ -232,6 +260,9 @@ class _Sections(Saved):
     dense: bool = fact(bool)
     reads: str = fact(str)
     machine: str = fact(str, check=lambda name: name in MACHINES, expected="a kernel machine")
+    slope: float = fact(float, check=positive, expected="a number above 0", default=1.0)
+    offset: float = fact(float, check=math.isfinite, expected="a finite number", default=0.0)
+    prior: NDArray[np.float32] | None = array("float32", "Y", optional=True, finite=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,11 @@ class DocumentOptions:
     smallest: float | None = knob(
         None, "drop features that never weigh this share of the largest weight", low=0.0, high=1.0
     )
+    calibrate: bool | None = knob(
+        None,
+        "score texts by models of other folds, to calibrate probabilities and to drop only weights that cost nothing; "
+        "else yes",
+    )
     clusters: str | None = knob(None, "file of word clusters: path, word")
     phrases: str | None = knob(
         None, "file of phrases with labels: trees with a label at every node, or short documents"

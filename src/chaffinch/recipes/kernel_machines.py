@@ -11,10 +11,19 @@ from chaffinch.learners.choice import dealt
 from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, kernel_problem, taken
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
-from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder, better_dense, kernel_objects
+from chaffinch.model.confidence import RAW, Calibration
+from chaffinch.model.kernel_classifier import (
+    KernelModel,
+    ObjectEncoder,
+    better_dense,
+    kernel_objects,
+    vote_scores,
+)
 from chaffinch.recipes.document_task import DocumentTask
 from chaffinch.recipes.recipe import Trained
-from chaffinch.trust.calibration import fitted_temperature
+from chaffinch.trust.calibration import fitted_calibration, fitted_temperature
+
+FOLDS = 3
 
 
 def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
@@ -39,7 +48,7 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
         megabytes=learner.megabytes,
     )
 
-    def model(machine: KernelMachine, temperature: float = 1.0) -> KernelModel:
+    def model(machine: KernelMachine, calibration: Calibration = RAW) -> KernelModel:
         support = machine.support
         return KernelModel(
             encoder=encoder,
@@ -48,8 +57,9 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
             support=rows.taken(support) if kernel.of_vectors else [rows[n] for n in support.tolist()],
             classes=labels.classes,
             link="shares" if machine.link == "shares" else "softmax",
-            temperature=temperature,
+            calibration=calibration,
             dense=dense,
+            prior=task.prior(False) if task.text else None,
         )
 
     training = train_passes(
@@ -61,16 +71,21 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
         held_out_score=task.held_out_score(encoder),
     )
     machine: KernelMachine = training.made
-    temperature = _temperature(problem, learner) if machine.link == "margin" else 1.0
-    return Trained(model(machine, temperature), training.history)
+    return Trained(model(machine, _calibration(problem, learner, machine.link, task)), training.history)
 
 
-def _temperature(problem: Problem, learner: Any) -> float:
-    """What margins are divided by, from machines that had not seen the objects they scored."""
+def _calibration(problem: Problem, learner: Any, link: str, task: DocumentTask) -> Calibration:
+    """How scores become probabilities, from machines that had not seen the objects they scored.
+
+    Margins of numbers and other objects get a temperature; of texts the top label is calibrated too, and so are votes.
+    """
     data: GramExamples = problem.examples
-    folds = min(learner.folds, int(np.bincount(data.y, minlength=data.Y).max(initial=0)))
+    if not task.calibrate or (link != "margin" and not task.text):
+        return RAW
+    most = int(np.bincount(data.y, minlength=data.Y).max(initial=0))
+    folds = min(getattr(learner, "folds", FOLDS), most)
     if folds < 2 or data.Y < 2:
-        return 1.0
+        return RAW
     fold = dealt(data.y, folds)
     scores, y = [], []
     for k in range(folds):
@@ -78,15 +93,19 @@ def _temperature(problem: Problem, learner: Any) -> float:
         part = taken(problem, learnt)
         if len(held) == 0 or len(np.unique(part.examples.y)) < 2:
             continue
-        scores.append(_held_out_scores(data, learner.fit(part), learnt, held))
+        found = _held_out_scores(data, learner.fit(part), learnt, held)
+        scores.append(vote_scores(found) if link == "shares" else found)
         y.append(data.y[held])
-    return fitted_temperature(np.concatenate(scores), np.concatenate(y)) if scores else 1.0
+    if not scores:
+        return RAW
+    together = np.concatenate(scores), np.concatenate(y)
+    return fitted_calibration(*together) if task.text else Calibration(fitted_temperature(*together))
 
 
 def _held_out_scores(
     data: GramExamples, machine: KernelMachine, learnt: NDArray[np.int64], held: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    if data.rows.fits:  # the Gram matrix is there already
+    if data.rows.fits and hasattr(machine.scorer, "of_block"):  # the Gram matrix is there already
         block = data.rows.whole()[np.ix_(held, learnt[machine.support])]
         found: NDArray[np.float64] = machine.scorer.of_block(block)
         return found

@@ -22,6 +22,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
 
 COUNTED = (MultinomialNaiveBayes, ComplementNaiveBayes)
+RESUMED = 1000.0  # documents that the prior of a loaded model stands for
 
 
 class Increment:
@@ -44,6 +45,8 @@ class Increment:
         learner: Any = suited(config, model.encoder.union is not None)
         made._run = learner.started(model.encoder.n_features, len(model.classes))
         made._run.begin(model.w)
+        if model.prior is not None:
+            made._masses = RESUMED * model.prior.shares.astype(np.float64)
         return made
 
     @classmethod
@@ -64,7 +67,7 @@ class Increment:
         rows = self._rows(task)
         made = self._moved(task.problem(rows), task.text, task.threads)
         assert self._encoder is not None
-        return finished(task, self._encoder, made)
+        return finished(task, self._encoder, made, masses=self._masses)
 
     def _rows(self, task: DocumentTask) -> SparseRows:
         if self._encoder is None:
@@ -79,10 +82,10 @@ class Increment:
         return rows
 
     def _moved(self, problem: Problem, text: bool, threads: int) -> ChoiceWeights:
+        self._masses = self._masses + label_masses(problem)
         if isinstance(self.config, COUNTED):
             counts = label_counts(problem)
             self._counts = counts if self._counts is None else self._counts + counts
-            self._masses = self._masses + label_masses(problem)
             return self.config.weights(self._counts, self._masses)
         learner: Any = suited(self.config, text)
         if self._run is None:

@@ -7,15 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
+from chaffinch.model.confidence import Calibration, sigmoid, top_odds
 
 LOWEST, HIGHEST = 1e-3, 1e6
 GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
-def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer]) -> float:
+def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smoothing: float = 0.0) -> float:
     """The temperature that makes held-out labels likeliest.
 
         tau = argmin of - sum_t log softmax(scores[t] / tau)[y_t]
+
+    smoothing: the share of each decision that is spread over all labels, so that a few decisions, all of them
+               right, do not make for certainty
 
     Guo et al. 2017, "On calibration of modern neural networks". The sum is convex in 1 / tau, so a search over
     one number finds it. Decisions whose label was out of reach (-inf) say nothing and are left out.
@@ -33,6 +37,8 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
     top = scores.max(axis=1, keepdims=True)
     below = scores - top
     gold = below[np.arange(len(y)), y]
+    if smoothing > 0:
+        gold = (1 - smoothing) * gold + smoothing * below.mean(axis=1)
 
     def surprise(log_tau: float) -> float:
         tau = np.exp(log_tau)
@@ -59,6 +65,59 @@ def golden_minimum(f: Callable[[float], float], low: float, high: float, width: 
             b = low + GOLDEN * (high - low)
             at_b = f(b)
     return float((low + high) / 2)
+
+
+def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> Calibration:
+    """The calibration of decisions between labels, from held-out scores [T, Y] and labels [T].
+
+    The temperature makes the labels likeliest. Then slope and offset make it likeliest which top labels are right
+    (Platt 1999), so that the mean confidence is the accuracy.
+
+    >>> scores = np.tile([[1.0, 0.0, 0.0]], (100, 1))
+    >>> p = fitted_calibration(scores, np.array([0] * 70 + [1] * 20 + [2] * 10)).softmax(scores[:1])
+    >>> round(float(p[0, 0]), 2)
+    0.7
+    """
+    temperature = float(f"{fitted_temperature(scores, y, 1.0 / (len(y) + 2)):.6g}")
+    s = np.asarray(scores, np.float64) / temperature
+    if s.shape[1] < 2:
+        return Calibration(temperature)
+    return Calibration(temperature, *_logistic_line(top_odds(s), s.argmax(axis=1) == y))
+
+
+def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.bool_]) -> Calibration:
+    """The calibration of labels that stand by themselves, from held-out scores and truth [T, Y]."""
+    s = np.asarray(scores, np.float64).ravel()
+    spread = float(f"{np.sqrt(np.mean(s**2)):.6g}") or 1.0
+    return Calibration(spread, *_logistic_line(s / spread, given.ravel()))
+
+
+PULL = 1.0  # towards slope 1 and offset 0, in units of decisions: a handful of them moves little
+
+
+def _logistic_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
+    """(a, b) that make ``right`` likeliest under sigmoid(a x + b), by Newton's steps; a stays above zero."""
+    x = np.clip(x, -50.0, 50.0)
+    t, v, start = right.astype(np.float64), np.array([1.0, 0.0]), np.array([1.0, 0.0])
+
+    def loss(v: NDArray[np.float64]) -> float:
+        z = v[0] * x + v[1]
+        return float(np.sum(np.logaddexp(0.0, z) - t * z) + PULL / 2 * np.sum((v - start) ** 2))
+
+    here = loss(v)
+    for _ in range(50):
+        p = sigmoid(v[0] * x + v[1])
+        slack = p * (1 - p)
+        g = np.array([np.sum((p - t) * x), np.sum(p - t)]) + PULL * (v - start)
+        H = np.array([[np.sum(slack * x * x), np.sum(slack * x)], [np.sum(slack * x), np.sum(slack)]])
+        step, size = np.linalg.solve(H + PULL * np.eye(2), g), 1.0
+        while size > 1e-6 and loss(v - size * step) > here:
+            size /= 2
+        v = v - size * step
+        before, here = here, loss(v)
+        if before - here <= 1e-10 * max(1.0, abs(here)):
+            break
+    return max(round(float(v[0]), 6), 1e-3), round(float(v[1]), 6)
 
 
 @dataclass(frozen=True)

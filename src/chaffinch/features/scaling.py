@@ -1,0 +1,152 @@
+"""Numbers beside text on a scale of their own: centred, divided by their spread, large ones compressed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import DataError, ModelFileError
+from chaffinch.features.rows import SparseRows
+
+# A row of n-grams has length one; numbers as a whole get about the same say.
+SHARE = 0.5
+# The quartiles of a normal distribution are so many standard deviations apart.
+QUARTILES = 1.349
+
+
+@dataclass(frozen=True)
+class NumberScaling:
+    """What training saw of each column, and how new values are brought to that scale.
+
+        z = SHARE asinh((x - center) / spread) / sqrt(columns)
+
+    center:  the median; 0 for sparse columns, whose zeros stay zeros
+    spread:  the distance between the quartiles over 1.349, or the standard deviation if they coincide; 0 for a
+             constant column, which says nothing and gives 0
+    missing: columns with NaN in training; each has an indicator column after the numbers. NaN counts as the median.
+
+    >>> scaling = NumberScaling.of(np.array([[1.0, 7.0], [2.0, 7.0], [3.0, np.nan], [1000.0, 7.0]]))
+    >>> scaling.center.tolist(), scaling.missing.tolist(), scaling.width
+    ([2.5, 7.0], [1], 3)
+    >>> scaling.rows(np.array([[2.5, np.nan]])).dense().tolist()
+    [[0.0, 0.0, 0.5]]
+    """
+
+    center: NDArray[np.float32]
+    spread: NDArray[np.float32]
+    missing: NDArray[np.int64]
+
+    @property
+    def columns(self) -> int:
+        """How many columns of numbers are given."""
+        return len(self.center)
+
+    @property
+    def width(self) -> int:
+        """How many columns of features they become."""
+        return len(self.center) + len(self.missing)
+
+    @classmethod
+    def of(cls, matrix: Any) -> "NumberScaling":
+        """What a table of numbers, dense or sparse, shows of its columns."""
+        if hasattr(matrix, "tocsr"):
+            return cls._of_sparse(matrix.tocsc())
+        table = _table(matrix)
+        absent = np.isnan(table)
+        center = np.zeros(table.shape[1])
+        spread = np.zeros(table.shape[1])
+        for j in range(table.shape[1]):
+            seen = table[~absent[:, j], j]
+            if len(seen):
+                low, center[j], high = np.percentile(seen, (25, 50, 75))
+                spread[j] = (high - low) / QUARTILES or float(np.std(seen))
+        return cls(_narrow(center), _narrow(spread), np.flatnonzero(absent.any(axis=0)))
+
+    @classmethod
+    def _of_sparse(cls, matrix: Any) -> "NumberScaling":
+        """Of a sparse matrix: the median size of the values that are there."""
+        spread = np.zeros(matrix.shape[1])
+        for j in range(matrix.shape[1]):
+            seen = np.abs(matrix.data[matrix.indptr[j] : matrix.indptr[j + 1]].astype(np.float64))
+            spread[j] = np.median(seen[seen > 0]) if (seen > 0).any() else 0.0
+        return cls(_narrow(np.zeros(len(spread))), _narrow(spread), np.zeros(0, np.int64))
+
+    def rows(self, matrix: Any) -> SparseRows:
+        """The features of new numbers."""
+        scale = SHARE / np.sqrt(max(self.columns, 1))
+        if hasattr(matrix, "tocsr"):
+            given = SparseRows.of(matrix)
+            spread = self.spread.astype(np.float64)[given.ids]
+            known = np.where(spread > 0, given.weights() / np.where(spread > 0, spread, 1.0), 0.0)
+            values = (scale * np.arcsinh(known)).astype(np.float32)
+            return SparseRows(given.ptr, given.ids, values, given.columns + len(self.missing))
+        table = _table(matrix)
+        absent = np.isnan(table)
+        center, spread = self.center.astype(np.float64), self.spread.astype(np.float64)
+        moved = np.where(absent, 0.0, table - center) / np.where(spread > 0, spread, 1.0)
+        scaled = np.where(spread > 0, scale * np.arcsinh(moved), 0.0)
+        indicators = SHARE * absent[:, self.missing] / np.sqrt(max(len(self.missing), 1))
+        return SparseRows.of(np.hstack([scaled, indicators]))
+
+    def names(self, given: list[str]) -> list[str]:
+        """The names of the columns of features; ``given`` names those of the numbers.
+
+        >>> NumberScaling.of(np.array([[1.0], [np.nan]])).names(["year"])
+        ['year', 'year missing']
+        """
+        return given + [f"{given[j]} missing" for j in self.missing.tolist()]
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return {
+            "scaling.center": self.center,
+            "scaling.spread": self.spread,
+            "scaling.missing": self.missing.astype(np.int64),
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> "NumberScaling | None":
+        """The scaling that ``arrays`` kept, checked; None in files that have none."""
+        if "scaling.center" not in arrays:
+            return None
+        try:
+            center, spread = arrays["scaling.center"], arrays["scaling.spread"]
+            missing = arrays["scaling.missing"].astype(np.int64)
+        except KeyError as e:
+            raise ModelFileError(f"the scaling of numbers is damaged: {e} is missing") from None
+        whole = center.shape == spread.shape == (columns,) and missing.ndim == 1
+        if (
+            not whole
+            or not (np.isfinite(center).all() and np.isfinite(spread).all() and (spread >= 0).all())
+            or (len(missing) and not (missing.min() >= 0 and missing.max() < columns))
+        ):
+            raise ModelFileError("the scaling of numbers is damaged: its columns do not fit together")
+        return cls(center.astype(np.float32), spread.astype(np.float32), missing)
+
+
+def _table(matrix: Any) -> NDArray[np.float64]:
+    """A dense table of numbers in which NaN stands for a missing value."""
+    try:
+        table = np.asarray(matrix)
+    except ValueError as error:
+        raise DataError(f"a block of features must be a table of numbers: {error}") from None
+    if table.ndim != 2 or not (np.issubdtype(table.dtype, np.number) or table.dtype == np.bool_):
+        raise DataError(
+            f"a block of features must be a table of numbers, got {table.ndim} dimensions of {table.dtype}"
+        )
+    if np.iscomplexobj(table):
+        raise DataError("a block of features must be real numbers, got complex ones")
+    wide = table.astype(np.float64)
+    if np.isinf(wide).any() or (np.abs(np.nan_to_num(wide)) > np.finfo(np.float32).max).any():
+        n, j = np.argwhere(~(np.abs(np.nan_to_num(wide, posinf=np.inf)) <= np.finfo(np.float32).max))[0]
+        raise DataError(
+            f"document {n + 1}: column {j + 1} beside the text holds infinity or a number beyond float32"
+        )
+    return wide
+
+
+def _narrow(values: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Rounded to what a file keeps, so that a loaded model scales exactly as the saved one."""
+    return np.asarray(np.minimum(values, np.finfo(np.float32).max), dtype=np.float32)

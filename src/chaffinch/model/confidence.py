@@ -1,0 +1,113 @@
+"""From scores to probabilities: a temperature, a correction of the top label, and the prior for unknown texts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Scores = NDArray[np.floating]
+Probabilities = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """One label each:  p = softmax(s / temperature); then for the top label y* alone
+
+        logit p(y*) := slope logit p(y*) + offset,   the others sharing the rest as before
+
+    Each label by itself:  logit p(y) = slope s_y / temperature + offset.
+
+    The top label stays on top: its probability never falls below that of the next.
+
+    >>> Calibration().softmax(np.log(np.array([[0.5, 0.3, 0.2]]))).round(3).tolist()
+    [[0.5, 0.3, 0.2]]
+    >>> Calibration(1.0, 1.0, 1.0).softmax(np.log(np.array([[0.5, 0.3, 0.2]]))).round(3).tolist()
+    [[0.731, 0.161, 0.108]]
+    """
+
+    temperature: float = 1.0
+    slope: float = 1.0
+    offset: float = 0.0
+
+    def softmax(self, s: Scores) -> Probabilities:
+        """p [N, Y] from s [N, Y]: rows sum to one."""
+        p = softmax(s.astype(np.float64) / self.temperature)
+        if p.shape[1] < 2 or (self.slope == 1.0 and self.offset == 0.0):
+            return p
+        odds = top_odds(s.astype(np.float64) / self.temperature)
+        rows, top = np.arange(len(p)), np.asarray(s).argmax(axis=1)
+        c = sigmoid(self.slope * odds + self.offset)
+        others = p.copy()
+        others[rows, top] = 0.0
+        others /= np.maximum(others.sum(axis=1, keepdims=True), 1e-300)
+        most = others.max(axis=1)
+        c = np.maximum(c, most / (1.0 + most) + 1e-9)
+        p = others * (1.0 - c)[:, None]
+        p[rows, top] = c
+        return p
+
+    def sigmoid(self, s: Scores) -> Probabilities:
+        """p [N, Y] from s [N, Y]: each label by itself."""
+        return sigmoid(self.slope * s.astype(np.float64) / self.temperature + self.offset)
+
+    def bar(self, threshold: float) -> float:
+        """The score from which a label by itself reaches a probability."""
+        with np.errstate(divide="ignore"):
+            odds = np.log(threshold) - np.log1p(-threshold)
+        return float((odds - self.offset) / self.slope * self.temperature)
+
+
+RAW = Calibration()
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What is answered about a text of which the model knows no feature: the shares of the labels in training.
+
+    shares:   float32 [Y]; they sum to one, unless documents may have several labels
+    sigmoids: labels stand by themselves
+
+    Such a text is marked by its scores, which are exactly ``scores``.
+    """
+
+    shares: NDArray[np.float32]
+    sigmoids: bool = False
+
+    @property
+    def scores(self) -> NDArray[np.float32]:
+        """float32 [Y]: the logs of the shares, or their log-odds if labels stand by themselves."""
+        p = np.clip(self.shares.astype(np.float64), 1e-12, 1 - 1e-12)
+        return np.asarray(np.log(p) - (np.log1p(-p) if self.sigmoids else 0.0), dtype=np.float32)
+
+    def marked(self, scores: Scores) -> NDArray[np.bool_]:
+        """Which rows of scores are the prior's: bool [N]."""
+        return np.asarray((scores == self.scores).all(axis=1))
+
+    def put_into(self, scores: Any, ptr: NDArray[np.int64]) -> None:
+        """Give the prior's scores to the rows that have no feature; ``ptr`` bounds the features of each row."""
+        scores[ptr[1:] == ptr[:-1]] = self.scores
+
+
+def top_odds(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The log-odds of the top label under the softmax of s: float64 [N]; s has two columns or more."""
+    rows, top = np.arange(len(s)), s.argmax(axis=1)
+    best = s[rows, top]
+    below = s - best[:, None]
+    below[rows, top] = -np.inf
+    most = below.max(axis=1)
+    with np.errstate(invalid="ignore"):
+        rest = most + np.log(np.exp(below - most[:, None]).sum(axis=1))
+    return np.asarray(np.where(np.isfinite(most), -rest, np.inf))
+
+
+def softmax(s: NDArray[np.float64]) -> Probabilities:
+    """exp(s_y) / sum over y' of exp(s_y'), row by row."""
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    return np.asarray(p / p.sum(axis=1, keepdims=True))
+
+
+def sigmoid(s: NDArray[np.float64]) -> Probabilities:
+    """1 / (1 + exp(-s)), without overflow."""
+    e = np.exp(-np.abs(s))
+    return np.asarray(np.where(s < 0, e, 1.0) / (1.0 + e))

@@ -1,0 +1,167 @@
+"""Out-of-fold scores of documents: what models say of documents that they have not learnt from.
+
+They decide how scores become probabilities, and how many small weights a model can do without.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import choice_scores, row_strengths
+from chaffinch.errors import DataError
+from chaffinch.features.rows import SparseRows
+from chaffinch.learners.examples import DocumentExamples
+from chaffinch.learners.problem import Problem
+from chaffinch.model.document_encoder import DocumentEncoder
+
+FOLDS = 5
+FEW = 1000  # documents: with fewer, every fold is scored
+MANY = 10_000  # documents: from here on, the last fold alone is scored
+# Features whose largest weight is below this share of the largest of all may go, if that costs no accuracy.
+SHARES = (0.02, 0.01, 0.005)
+
+Which = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """Documents and their scores by models of the other folds.
+
+    held:    int64 [M], the documents
+    scores:  float32 [M, Y]
+    dropped: the same by models without features whose weights are below a share of the largest
+    """
+
+    held: Which
+    scores: NDArray[np.float32]
+    dropped: dict[float, NDArray[np.float32]] = field(default_factory=dict)
+
+
+def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
+    """The fold of each document, int64 [N]: the documents of a label, in their order, are cut into even runs.
+
+    Neighbours in a file are often alike (one author, one thread, one day). Runs keep them in one fold, so that
+    scores are not too good; a file in random order is cut at random. Labels with fewer documents than folds go
+    to the folds in turn.
+
+    >>> blocked(np.array([0, 0, 1, 0, 1, 0]), 2).tolist()
+    [0, 0, 0, 1, 1, 1]
+    """
+    fold = np.empty(len(y), np.int64)
+    counts = np.bincount(y)
+    first = 0
+    for label in np.flatnonzero(counts):
+        which = np.flatnonzero(y == label)
+        if len(which) < folds:
+            fold[which] = (first + np.arange(len(which))) % folds
+            first += len(which)
+        else:
+            fold[which] = np.arange(len(which)) * folds // len(which)
+    return fold
+
+
+def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
+    """One label of each document, int64 [N]: its first; documents without one are a kind of their own, 0."""
+    first = np.zeros(len(data), np.int64)
+    labelled = np.diff(data.label_ptr) > 0
+    first[labelled] = 1 + data.labels[data.label_ptr[:-1][labelled]]
+    return first
+
+
+def scored_folds(documents: int) -> tuple[int, ...]:
+    """The folds worth their cost: all of a few documents; else the runs at both ends; of very many the last.
+
+    The runs at the ends have neighbours on one side only, as new documents have.
+    """
+    return tuple(range(FOLDS)) if documents < FEW else (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
+
+
+def out_of_fold(
+    problem: Problem,
+    learner: Any,
+    fold: Which,
+    folds: Sequence[int],
+    threads: int,
+    encoder: DocumentEncoder | None = None,
+    shares: Sequence[float] = (),
+) -> OutOfFold | None:
+    """The scores of the documents of some folds; None if no fold leaves two labels to learn.
+
+    encoder, shares: what else to score by, see :class:`OutOfFold`
+    """
+    data: DocumentExamples = problem.examples
+    rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
+    held, scores = [], []
+    dropped: dict[float, list[NDArray[np.float32]]] = {share: [] for share in shares}
+    for k in folds:
+        learnt, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if len(left) == 0 or len(learnt) == 0:
+            continue
+        try:
+            w = learner.fit(part_of(problem, rows, learnt), threads=threads).w
+        except DataError:  # one label alone
+            continue
+        left = left[rows.ptr[left + 1] > rows.ptr[left]]  # of the others the prior speaks
+        part = rows.taken(left)
+        held.append(left)
+        scores.append(_scores(part, w, data.Y, threads))
+        if encoder is not None and shares:
+            strongest = np.empty(len(w), dtype=np.float32)
+            row_strengths(w, threads, strongest)
+            for share in shares:
+                keep = strongest[:-1] >= share * strongest.max(initial=0.0)
+                dropped[share].append(_scores(encoder.thinned(part, keep), w, data.Y, threads))
+    if not held:
+        return None
+    return OutOfFold(
+        np.concatenate(held),
+        np.concatenate(scores),
+        {share: np.concatenate(found) for share, found in dropped.items() if found},
+    )
+
+
+def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
+    """The problem of some of the documents; rows: of all of them."""
+    data, part = problem.examples, rows.taken(which)
+    sizes = np.diff(data.label_ptr)[which]
+    label_ptr = np.zeros(len(which) + 1, dtype=np.int64)
+    np.cumsum(sizes, out=label_ptr[1:])
+    at = np.repeat(data.label_ptr[which] - label_ptr[:-1], sizes) + np.arange(label_ptr[-1])
+    examples = replace(
+        data,
+        ptr=part.ptr,
+        ids=part.ids,
+        values=part.values,
+        factors=part.factors,
+        label_ptr=label_ptr,
+        labels=data.labels[at],
+        soft=None if data.soft is None else data.soft[which],
+    )
+    return replace(
+        problem, examples=examples, weight=None if problem.weight is None else problem.weight[which]
+    )
+
+
+def affordable_share(found: OutOfFold, gold: NDArray[np.float32]) -> float:
+    """The largest of the shares at which as many documents are right as without dropping; else 0.
+
+    gold: float32 [M, Y], the labels of the documents scored
+    """
+    several = not np.allclose(gold.sum(axis=1), 1.0, atol=1e-3)
+
+    def right(scores: NDArray[np.float32]) -> float:
+        if several:  # margins and log-odds both change sides at zero
+            return float(((scores > 0) == (gold > 0)).sum())
+        return float(gold[np.arange(len(gold)), scores.argmax(axis=1)].sum())
+
+    least = right(found.scores)
+    return max((share for share, scores in found.dropped.items() if right(scores) >= least), default=0.0)
+
+
+def _scores(rows: SparseRows, w: NDArray[np.float32], Y: int, threads: int) -> NDArray[np.float32]:
+    out = np.zeros((len(rows), Y), dtype=np.float32)
+    choice_scores(rows.native(1.0), w, threads, out)
+    return out

@@ -1,0 +1,183 @@
+"""What classifiers of texts answer where little is known, and how honest their probabilities are."""
+
+import numpy as np
+import pytest
+
+import chaffinch
+from chaffinch import Classifier
+from chaffinch.errors import DataError
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.scaling import NumberScaling
+from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
+from chaffinch.model.confidence import Calibration
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.recipes.out_of_fold import OutOfFold, affordable_share, blocked
+from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
+
+ALL = [recipe.name for recipe in CLASSIFIERS]
+
+
+def small_corpus(n=60):
+    """Texts of three labels, the alphabetically first of them the rarest."""
+    words = {"z": "tea cup leaf pot", "m": "rain wind snow sun", "a": "bolt nut gear axle"}
+    labels = (["z"] * 6 + ["m"] * 3 + ["a"]) * (n // 10)
+    rng = np.random.RandomState(0)
+    texts = [" ".join(rng.choice(words[y].split(), 3)) for y in labels]
+    return texts, labels
+
+
+@pytest.mark.parametrize("recipe", ALL)
+def test_a_text_of_which_nothing_is_known_gets_the_prior(recipe, tmp_path):
+    texts, y = small_corpus()
+    classifier = Classifier(recipe).fit(texts, y)
+    for model in (classifier, _reloaded(classifier, tmp_path)):
+        assert model.predict(["qqq", ""]).tolist() == ["z", "z"]
+        np.testing.assert_allclose(model.predict_proba(["qqq"])[0], [0.1, 0.3, 0.6], atol=1e-6)
+    assert classifier.predict(["bolt gear"]).tolist() == ["a"]
+    (decision,) = classifier.explain("qqq").decisions
+    assert decision.answer == "z"
+    assert decision.probability == pytest.approx(0.6)
+
+
+@pytest.mark.parametrize(
+    "recipe", ["ridge", "svm", ChoiceBatch(each=True), ChoiceSgd(loss="labels", rate=0.5)]
+)
+def test_of_several_labels_an_unknown_text_gets_none(recipe, tmp_path):
+    texts = ["tea rain", "tea", "rain", "tea rain", "tea", "tea rain"] * 5
+    y = [text.split() for text in texts]
+    classifier = Classifier(recipe).fit(texts, y)
+    for model in (classifier, _reloaded(classifier, tmp_path)):
+        assert model.predict(["qqq", "tea"]) == [[], ["tea"]]
+        np.testing.assert_allclose(model.predict_proba(["qqq"])[0], [4 / 6, 5 / 6], atol=1e-6)
+
+
+def test_the_prior_follows_the_documents_that_partial_fit_sees():
+    texts, y = small_corpus()
+    classifier = Classifier("perceptron").partial_fit(texts[:10], y[:10], classes=["a", "m", "z"])
+    classifier.partial_fit(["gear nut"] * 30, ["a"] * 30)
+    np.testing.assert_allclose(classifier.predict_proba(["qqq"])[0], [31 / 40, 3 / 40, 6 / 40], atol=1e-6)
+
+
+# -- numbers beside texts -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "svm", "logistic", "crammer-singer", "perceptron"])
+def test_a_large_number_beside_a_text_does_not_drown_it(recipe):
+    texts, y = small_corpus(200)
+    rng = np.random.RandomState(1)
+    noise = np.column_stack([rng.normal(1e6, 1e5, 200), np.exp(rng.normal(0, 5, 200))])
+    classifier = Classifier(recipe).fit(texts, y, beside=noise)
+    assert classifier.score(texts, y, beside=np.column_stack([noise[::-1, 0], noise[::-1, 1]])) > 0.95
+
+
+def test_scaled_numbers_still_tell_labels_apart(tmp_path):
+    y = [n % 2 for n in range(80)]
+    amounts = {"price": [2e6 + 1000.0 * label for label in y], "constant": [7.0] * 80}
+    classifier = Classifier("ridge").fit(["same words"] * 80, y, beside=amounts)
+    new = {"price": [2e6, 2e6 + 1000.0, 1e30], "constant": [7.0, -5.0, 7.0]}
+    for model in (classifier, _reloaded(classifier, tmp_path)):
+        assert model.predict(["same words"] * 3, beside=new).tolist() == [0, 1, 1]
+
+
+def test_missing_numbers_count_as_the_median_and_are_marked(tmp_path):
+    y = [n % 2 for n in range(80)]
+    numbers = np.array([[np.nan if label else 3.0 + n % 5] for n, label in enumerate(y)])
+    classifier = Classifier("ridge").fit(["same words"] * 80, y, beside=numbers)
+    assert classifier.model_.encoder.names()[-2:] == ["beside[0]", "beside[0] missing"]
+    for model in (classifier, _reloaded(classifier, tmp_path)):
+        assert model.predict(["same words"] * 2, beside=np.array([[np.nan], [4.0]])).tolist() == [1, 0]
+
+
+def test_sparse_and_dense_numbers_are_scaled_alike():
+    scipy_sparse = pytest.importorskip("scipy.sparse")
+    matrix = scipy_sparse.csr_matrix([[0.0, 200.0], [3.0, 0.0], [0.0, 400.0], [9.0, 0.0]])
+    scaling = NumberScaling.of(matrix)
+    np.testing.assert_allclose(scaling.rows(matrix).dense(), scaling.rows(matrix.toarray()).dense())
+    assert np.abs(scaling.rows(matrix).dense()).max() < 1.0
+
+
+def test_infinity_beside_a_text_is_refused_with_its_row():
+    with pytest.raises(DataError, match="document 2: column 1 beside the text holds infinity"):
+        Classifier("ridge").fit(["a", "b"], [0, 1], beside=np.array([[1.0], [np.inf]]))
+
+
+# -- calibration ----------------------------------------------------------------------------------------------------
+
+
+def test_calibrated_confidence_is_the_accuracy_of_what_was_held_out():
+    rng = np.random.RandomState(0)
+    y = rng.randint(0, 4, 2000)
+    scores = rng.normal(0, 1, (2000, 4)) + 1.5 * np.eye(4)[y] * rng.uniform(0, 2, (2000, 1))
+    p = fitted_calibration(3.0 * scores, y).softmax(3.0 * scores)
+    assert p.max(axis=1).mean() == pytest.approx((p.argmax(axis=1) == y).mean(), abs=0.01)
+    assert (p.argmax(axis=1) == scores.argmax(axis=1)).all()
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+
+
+def test_labels_by_themselves_are_calibrated_together():
+    rng = np.random.RandomState(0)
+    odds = rng.normal(-1, 2, (1000, 3))
+    given = rng.uniform(size=odds.shape) < 1 / (1 + np.exp(-odds))
+    p = fitted_label_calibration(0.2 * odds + 0.5, given).sigmoid(0.2 * odds + 0.5)
+    np.testing.assert_allclose(p, 1 / (1 + np.exp(-odds)), atol=0.06)
+
+
+def test_the_top_label_stays_on_top_whatever_the_offset():
+    s = np.random.RandomState(0).normal(0, 1, (200, 5))
+    for offset in (-30.0, 0.0, 30.0):
+        assert (Calibration(0.5, 0.3, offset).softmax(s).argmax(axis=1) == s.argmax(axis=1)).all()
+
+
+def test_a_few_decisions_all_of_them_right_make_nothing_certain():
+    p = fitted_calibration(np.eye(3)[[0, 1, 2] * 3], np.array([0, 1, 2] * 3)).softmax(np.eye(3))
+    assert 0.7 < p.max() < 0.99
+
+
+@pytest.mark.parametrize(
+    "recipe", ["ridge", "svm", "crammer-singer", "logistic", "maxent", "perceptron", "nb"]
+)
+def test_texts_are_scored_by_models_of_other_folds(recipe):
+    rng = np.random.RandomState(2)
+    y = rng.randint(0, 2, 600)
+    words = np.array(["tea rain cup snow pot wind".split(), "sun axle nut gear bolt leaf".split()])
+    texts = [
+        " ".join(words[rng.choice([t, 1 - t], p=[0.7, 0.3]), rng.randint(6)] for _ in range(3)) for t in y
+    ]
+    p = Classifier(recipe).fit(texts[:400], y[:400]).predict_proba(texts[400:])
+    right = (p.argmax(axis=1) == y[400:]).mean()
+    assert abs(p.max(axis=1).mean() - right) < 0.08
+    plain = Classifier(recipe, calibrate=False).fit(texts[:400], y[:400])
+    assert plain.model_.calibration.slope == 1.0
+
+
+def test_folds_are_runs_of_each_label():
+    y = np.array([0] * 10 + [1] * 10 + [2])
+    assert blocked(y, 5).tolist()[:20] == [0, 0, 1, 1, 2, 2, 3, 3, 4, 4] * 2
+
+
+def test_dropping_is_smaller_if_it_costs_accuracy():
+    gold = np.eye(2, dtype=np.float32)[[0, 1, 0]]
+    right, wrong = gold.copy(), gold[:, ::-1].copy()
+    found = OutOfFold(np.arange(3), right, {0.02: wrong, 0.01: right, 0.005: right})
+    assert affordable_share(found, gold) == 0.01
+    assert affordable_share(OutOfFold(np.arange(3), right, {0.02: wrong}), gold) == 0.0
+
+
+def test_thinned_rows_are_those_of_the_smaller_encoder():
+    texts = ["a fine film", "fine acting indeed", "a dull film", "awful acting", "a fine evening"]
+    parts = [
+        TextVectorizer(idf=True, norm="l2"),
+        TextVectorizer(unit="char", ngram_low=2, ngram_high=3, norm="l1"),
+        TextVectorizer(ngram_high=1),
+    ]
+    encoder = DocumentEncoder.of(parts, [1.0, 0.5, 2.0])
+    rows = encoder.fitted_rows(texts, None, None)
+    keep = np.random.RandomState(0).uniform(size=encoder.n_features) < 0.6
+    expected = encoder.restricted(keep.copy()).rows(texts, None, 1).dense()
+    np.testing.assert_allclose(encoder.thinned(rows, keep).dense()[:, keep], expected, atol=1e-6)
+
+
+def _reloaded(classifier, tmp_path):
+    classifier.save(tmp_path / "model.chaff")
+    return chaffinch.load(tmp_path / "model.chaff")
