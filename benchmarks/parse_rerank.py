@@ -22,13 +22,13 @@ def files(first: int, last: int) -> list[Any]:
 
 
 def words(trees: list[Any]) -> list[list[str]]:
-    from chaffinch.estimators.tree_lists import words_of
+    from chaffinch.estimators.candidate_lists import words_of
 
     return [words_of(tree) for tree in trees]
 
 
 def lists(parser: Any, trees: list[Any]) -> list[Any]:
-    from chaffinch.estimators.tree_lists import tree_lists
+    from chaffinch.estimators.candidate_lists import tree_lists
 
     return tree_lists(parser, words(trees), K, trees)
 
@@ -36,8 +36,8 @@ def lists(parser: Any, trees: list[Any]) -> list[Any]:
 def prepared(given: tuple[list[Any], list[Any], int]) -> Any:
     """A parser for each fold, the reranker, and a parser of all trees; not timed."""
     from chaffinch import Parser
+    from chaffinch.estimators.candidate_lists import cross_validated_tree_lists
     from chaffinch.estimators.reranker import Reranker
-    from chaffinch.estimators.tree_lists import cross_validated_tree_lists
     from chaffinch.model.head_grammar import HeadGrammar
     from chaffinch.model.tree_consensus import TreeConsensus
 

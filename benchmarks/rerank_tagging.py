@@ -18,7 +18,7 @@ def lists(_seed: int) -> dict[str, Any]:
 def made(tagger: Any, wrong: float | None) -> dict[str, Any]:
     """Lists for training by cross-validation, and those of the test part."""
     from chaffinch.corpus import read_table
-    from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
+    from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
 
     train, test = read_table(corpus(TRAIN)), read_table(corpus(TEST))
     gold = test.lists("y")
@@ -37,7 +37,7 @@ def reranked(given: dict[str, Any], recipe: str) -> Any:
 
 def scores(given: dict[str, Any], output: Any) -> dict[str, float]:
     from chaffinch.estimators.reranker import oracle
-    from chaffinch.evaluate.tag_gains import tag_gain
+    from chaffinch.evaluate.tag_outputs import tag_gain
 
     base = [one.candidates[0] for one in given["test"]]
     outputs = {"this": output, "base": base, "oracle": oracle(given["test"])}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch import Aligner, Classifier, ConfigError, Parser, Reranker, Tagger, samples
-from chaffinch.estimators.tag_lists import tag_lists
+from chaffinch.estimators.candidate_lists import tag_lists
 from chaffinch.kernels import SubsetTreeKernel
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.model.candidates import CandidateList

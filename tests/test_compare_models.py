@@ -25,8 +25,8 @@ from chaffinch.lab.model_difference import (
     ModelDifference,
     Side,
     compare_models,
+    verdict,
 )
-from chaffinch.lab.regression import verdict
 from chaffinch.text.document import Document
 
 

@@ -15,7 +15,7 @@ from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import Rules, blocks
 from chaffinch.doctor import CorpusFile, examine
 from chaffinch.doctor.characters import unscrambled
-from chaffinch.doctor.page import examination_page
+from chaffinch.doctor.examination import examination_page
 from chaffinch.doctor.span_bounds import span_bounds
 from chaffinch.errors import DataError
 from chaffinch.text.document import Document, Span

@@ -12,7 +12,7 @@ from scipy.stats import t as student
 
 from chaffinch.errors import ConfigError
 from chaffinch.lab import Experiment, Source, bench, presets, records, run
-from chaffinch.lab.seeds import SeedScores, student_quantile
+from chaffinch.lab.ablation import SeedScores, student_quantile
 
 WHEN = datetime(2030, 1, 2, 3, 4, 5)
 

@@ -11,8 +11,11 @@ from chaffinch.kinds import DOCUMENTS, KINDS, TAGS
 from chaffinch.kinds.documents import Texts
 from chaffinch.lab import Source, bench, dataset, run, tune
 from chaffinch.lab.datasets import Dataset
-from chaffinch.lab.spaces import Among, Between, drawn, space_of, written_space
+from chaffinch.lab.tuning import Among, Between, drawn, space_of, written_space
 from chaffinch.progress import keep_going
+
+# An HMM reads words alone, and the sample has parts of speech too.
+pytestmark = pytest.mark.filterwarnings("ignore::chaffinch.errors.DataWarning")
 
 
 def hmm(source):

@@ -8,8 +8,8 @@ import pytest
 from chaffinch import Reranker, Tagger, load, modelfile, samples
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists, worth_of_a_wrong_span
 from chaffinch.estimators.reranker import cross_validated, oracle
-from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists, worth_of_a_wrong_span
 from chaffinch.features.tag_lists import tag_list_features
 from chaffinch.kernels import GramRows, LinearKernel, Spectrum, SubsetTreeKernel
 from chaffinch.learners.examples import ListExamples

@@ -8,9 +8,12 @@ import pytest
 
 from chaffinch import Aligner, ConfigError, DataError, Parser, Reranker, Tagger, samples
 from chaffinch.corpus.brackets import bracketed, parse
+from chaffinch.estimators.candidate_lists import (
+    cross_validated_tag_lists,
+    cross_validated_tree_lists,
+    words_of,
+)
 from chaffinch.estimators.reranker import _in_words
-from chaffinch.estimators.tag_lists import cross_validated_tag_lists
-from chaffinch.estimators.tree_lists import cross_validated_tree_lists, words_of
 from chaffinch.kernels import SubsetTreeKernel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.recipes.aligners import ALIGNERS

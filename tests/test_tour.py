@@ -1,8 +1,7 @@
 """The tour: every part runs on the embedded samples, and asks first unless told not to."""
 
 from chaffinch import Parser, samples
-from chaffinch.cli.tour import PARTS
-from chaffinch.cli.tour_parsing import SENTENCES, TREES
+from chaffinch.cli.tour import PARTS, SENTENCES, TREES
 from chaffinch.corpus.brackets import bracketed
 from commandline import Runner, run  # noqa: F401
 

@@ -9,8 +9,8 @@ import pytest
 from chaffinch import Parser, modelfile, samples
 from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.errors import DataError
+from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.estimators.reranker import Reranker, oracle
-from chaffinch.estimators.tree_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.features.tree_lists import GLOBAL, tree_list_features
 from chaffinch.learners.examples import ListExamples

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch import Aligner, Classifier, Parser, Reranker, Tagger, modelfile, samples
-from chaffinch.estimators.tag_lists import tag_lists
+from chaffinch.estimators.candidate_lists import tag_lists
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.aligners import ALIGNERS
 from chaffinch.recipes.classifiers import CLASSIFIERS

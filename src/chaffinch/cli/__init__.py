@@ -166,7 +166,7 @@ def _load(name: str) -> Any:
         context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": _dashed},
         rich_markup_mode="rich",
     )
-    from chaffinch.cli.recipe_help import RecipeCommand
+    from chaffinch.cli.flags import RecipeCommand
 
     module = import_module(f"chaffinch.cli.{name.replace('-', '_')}")
     single.command(name, cls=RecipeCommand, epilog=_examples(module))(module.command)

@@ -9,14 +9,18 @@ from rich.table import Table
 
 from chaffinch.cli import console
 from chaffinch.errors import ConfigError
-from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.evaluation import Evaluation, description, title_of
 from chaffinch.evaluate.intervals import Comparison
-from chaffinch.evaluate.wording import description, title_of
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
-from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference, compare_models
-from chaffinch.lab.regression import verdict
-from chaffinch.lab.score_history import add_to_history
+from chaffinch.lab.model_difference import (
+    OUTCOMES,
+    Change,
+    ModelDifference,
+    add_to_history,
+    compare_models,
+    verdict,
+)
 
 EXAMPLES = """
 chaffinch compare old.chaff new.chaff test.conll

@@ -8,10 +8,9 @@ import typer
 from rich.table import Table
 
 from chaffinch.cli import console
-from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examine
+from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examination_page, examine
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.doctor.label_errors import ODDS
-from chaffinch.doctor.page import examination_page
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 
 EXAMPLES = """

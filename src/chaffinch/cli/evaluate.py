@@ -8,10 +8,9 @@ from rich.table import Table
 from chaffinch.cli import console
 from chaffinch.corpus import FORMATS
 from chaffinch.evaluate import CONVENTIONS, SCHEMES
-from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
+from chaffinch.evaluate.evaluation import Evaluation, description, evaluate_files, p_text, title_of, verdict
 from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
-from chaffinch.evaluate.wording import description, p_text, title_of, verdict
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.kinds import KINDS
 

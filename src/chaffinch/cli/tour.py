@@ -16,17 +16,168 @@ from rich.text import Text
 from chaffinch import samples
 from chaffinch.cli.console import out
 from chaffinch.cli.samples import picture
-from chaffinch.cli.tour_alignment import show_alignment
-from chaffinch.cli.tour_explaining import show_explaining
-from chaffinch.cli.tour_parsing import show_parsing
-from chaffinch.cli.tour_retraining import show_retraining
 from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.conversion import convert
-from chaffinch.estimators import Classifier, Tagger, load
-from chaffinch.evaluate import LabelPair, TagPair, TagScorer, intervals, score_tags
+from chaffinch.doctor.examination import examine
+from chaffinch.doctor.label_errors import CHECK
+from chaffinch.estimators import Aligner, Classifier, Parser, Tagger, load
+from chaffinch.evaluate import LabelPair, TagPair, TagScorer, intervals, score_alignments, score_tags
+from chaffinch.evaluate.evaluation import title_of
+from chaffinch.files import writing_text
 from chaffinch.lab.handwriting import LINEAR, QUADRATIC, read_by
-from chaffinch.text.document import LABEL
+from chaffinch.lab.model_difference import BOTH_WRONG, BROKEN, FIXED, compare_models, verdict
+from chaffinch.model.associations import Associations, ibm1_links
+from chaffinch.recipes.aligners import MarginAligner
+from chaffinch.recipes.span_parser import SpanParser
+from chaffinch.report import alignment_grid
+from chaffinch.report.standalone import svg_file
+from chaffinch.report.trees import tree_picture
+from chaffinch.text.document import LABEL, WORD, Document, Links
 from chaffinch.text.table import TokenTable
+from chaffinch.trust.explanation import explanation_page
+
+PAIRS, TEST_PAIRS = 150, 60
+
+
+def show_alignment(folder: Path) -> None:
+    """Error rates beside each other, a pair with its links, and the same pair drawn in a file of the folder."""
+    train = _linked(samples.load("pairs", "train")[:PAIRS])
+    test = _linked(samples.load("pairs", "test")[:TEST_PAIRS])
+    pairs = [(words, list(links.target)) for words, links in test]
+    sure, possible = [links.sure for _, links in test], [links.possible for _, links in test]
+    began = time.perf_counter()
+    X = [(words, list(links.target)) for words, links in train]
+    aligner = Aligner(MarginAligner(epochs=5)).fit(
+        X, [links.sure for _, links in train], possible=[links.possible for _, links in train], text=pairs
+    )
+    seconds = time.perf_counter() - began
+    text = Associations.learnt([*X, *pairs], str.lower)
+    both = [ibm1_links(text, pair) for pair in pairs]
+    ways = {
+        "IBM model 1": [there for there, _ in both],
+        "IBM model 1, both ways": [there & back for there, back in both],
+        f"matching, trained in {seconds:.1f} s": aligner.predict(pairs),
+    }
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("links by", "error rate", "precision", "recall"):
+        shown.add_column(heading, justify="left" if heading == "links by" else "right")
+    for name, found in ways.items():
+        scores = score_alignments(sure, possible, found)
+        values = (scores.aer, scores.precision, scores.recall)
+        shown.add_row(name, *(f"{100 * value:.2f} %" for value in values))
+    out.print(shown)
+    n = max(range(len(pairs)), key=lambda k: len(found[k]))
+    document = Document.from_words(list(pairs[n][0]))
+    document.links = Links(tuple(pairs[n][1]), found[n])
+    out.print(picture(document, out.width))
+    drawn = folder / "alignment.svg"
+    with writing_text(drawn) as stream:
+        stream.write(
+            svg_file(alignment_grid("A pair and its links", *pairs[n], found[n], sure[n], possible[n]))
+        )
+    out.print(f"The pair is drawn in {drawn.name}.")
+
+
+def _linked(documents: list[Document]) -> list[tuple[list[str], Links]]:
+    return [(d.words(), d.links) for d in documents if d.links is not None]
+
+
+REVIEW = "the museum was charming . the cafe was bland ."
+SENTENCE = "1 large can chopped tomatoes , drained".split()
+PAGE = "why.html"
+
+
+def show_explaining(folder: Path) -> None:
+    """A review and a token, each with what put its label ahead of the next; and a page of the same."""
+    reviews = samples.load("reviews", "train")
+    classifier = Classifier().fit([d.text for d in reviews], [d.labels[0] for d in reviews])
+    first = classifier.explain(REVIEW)
+    out.print(f"A review of how many stars? [italic]{REVIEW}[/italic]\n")
+    out.print(first.text(5), markup=False, soft_wrap=True)
+    table = TokenTable.from_documents(samples.load("ingredients", "train"))
+    words = TokenTable(table.ptr, {name: table.columns[name] for name in (WORD, "y")})
+    second = Tagger("crf").fit(words).explain(SENTENCE, token=2)
+    out.print(f"\nAnd why is [italic]can[/italic] what it is? [italic]{' '.join(SENTENCE)}[/italic]\n")
+    out.print(second.text(5), markup=False, soft_wrap=True)
+    with writing_text(folder / PAGE) as stream:
+        stream.write(explanation_page([first, second], "two answers of the tour", None).render())
+    out.print(f"\nThe numbers of a decision add up to how far it is ahead. {PAGE} shows them as bars.")
+
+
+SENTENCES = ("the old poet ate the pizza with a fork .", "the old poet ate the pizza with olives .")
+TREES = 600
+
+
+def show_parsing(folder: Path) -> None:
+    """Two parsers beside each other, and two trees; the second is drawn in a file of the folder."""
+    train = [d.tree for d in samples.load("trees", "train")[:TREES] if d.tree is not None]
+    test = [d.tree for d in samples.load("trees", "test") if d.tree is not None]
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for heading in ("recipe", "trained in", "bracket F1"):
+        shown.add_column(heading, justify="left" if heading == "recipe" else "right")
+    for name, recipe in (("pcfg", "pcfg"), ("parser", SpanParser(epochs=3))):
+        began = time.perf_counter()
+        parser = Parser(recipe).fit(train)
+        seconds = time.perf_counter() - began
+        shown.add_row(name, f"{seconds:.2f} s", f"{100 * parser.score(test):.2f} %")
+    out.print(shown)
+    out.print("\nWords decide where the last phrase belongs: to eating, or to the pizza.\n")
+    for sentence in SENTENCES:
+        (tree,) = parser.predict([sentence.split()])
+        document = Document.from_words(sentence.split())
+        document.tree = tree
+        out.print(picture(document, out.width))
+    drawn = folder / "parse-tree.svg"
+    with writing_text(drawn) as stream:
+        stream.write(svg_file(tree_picture(SENTENCES[1], tree)))
+    out.print(f"The second tree is drawn in {drawn.name}.")
+
+
+SHOWN = 4
+
+
+def show_retraining(folder: Path) -> None:
+    """Doubt labels, correct the slips, retrain, compare."""
+    given, mended = folder / "slips", folder / "mended"
+    for path, careful in ((given, False), (mended, True)):
+        samples.export("ingredients", path, careful=careful, force=True)
+    doubted = examine([given / "train.conll"], checks=[CHECK]).of(CHECK)
+    slips = _slips()
+    real = sum(finding.line in slips for finding in doubted)
+    out.print(
+        f"Our annotator slips now and then. chaffinch doctor doubts {len(doubted)} labels by models of the other "
+        f"lines, and {real} of them are slips, of {len(slips)} that there are:\n"
+    )
+    for finding in doubted[:SHOWN]:
+        out.print(f"  line {finding.line}: {finding.what}", markup=False, soft_wrap=True)
+    models = {}
+    for name, path in (("old", given), ("new", mended)):
+        models[name] = folder / f"{name}.chaff"
+        lines = samples.load("ingredients", careful=name == "new")
+        Tagger("hmm").fit([d.words() for d in lines], [d.columns["y"] for d in lines]).save(models[name])
+        out.print(f"\n{name}: an HMM trained on {path.name}/train.conll", end="")
+    out.print("\n\nchaffinch compare old.chaff new.chaff mended/test.conll:\n")
+    difference = compare_models(models["old"], models["new"], mended / "test.conll")
+    shown = Table("score", "old", "new", "95 % interval of the change", box=None, pad_edge=False)
+    assert difference.evaluation is not None
+    for key in difference.evaluation.headline:
+        c = (difference.evaluation.comparison or {})[key]
+        shown.add_row(title_of(key), f"{c.other:.4f}", f"{c.ours:.4f}", f"{c.low:+.4f} to {c.high:+.4f}")
+    out.print(shown)
+    counts = (f"{len(difference.of_kind(kind))} {kind}" for kind in (FIXED, BROKEN, BOTH_WRONG))
+    out.print(f"\n{difference.rows} lines: {', '.join(counts)}. {verdict(difference.evaluation).sentence}")
+
+
+def _slips() -> set[int]:
+    """The lines of the training file whose label is a slip."""
+    found, line = set[int](), 1
+    both = (samples.load("ingredients", careful=careful) for careful in (False, True))
+    for written, meant in zip(*both, strict=True):
+        pairs = zip(written.columns["y"], meant.columns["y"], strict=True)
+        found |= {line + t for t, (a, b) in enumerate(pairs) if a != b}
+        line += len(written.tokens) + 1
+    return found
+
 
 EXAMPLES = """
 chaffinch tour

@@ -21,8 +21,7 @@ from chaffinch.cli.lab_flags import (
 )
 from chaffinch.errors import ConfigError
 from chaffinch.lab import Source, Tuned, bench, presets, tune
-from chaffinch.lab.spaces import space_of, written_space
-from chaffinch.lab.tuning import Trial
+from chaffinch.lab.tuning import Trial, space_of, written_space
 
 EXAMPLES = """
 chaffinch tune -d reviews --time 60s -o best.toml

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.sklearn_params import SklearnParams
+from chaffinch.estimators.persistent import SklearnParams
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.learners.examples import ListExamples
 from chaffinch.learners.online import OnlineLearner

@@ -13,13 +13,14 @@ from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.inputs import words_of
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.estimators.sentences import (
+    UNKNOWN,
     Sentences,
     column_names,
+    given_labels,
     say_what_is_not_read,
     sentences_of,
     table_of,
 )
-from chaffinch.estimators.soft_labels import UNKNOWN, given_labels
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.evidence import Question

@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.evaluation import ERRORS, Evaluation, description, p_text, title_of, verdict
 from chaffinch.evaluate.mistakes import Example, Marked, Mistake
 from chaffinch.evaluate.outputs import Classes, Confusions
-from chaffinch.evaluate.wording import ERRORS, description, p_text, title_of, verdict
 from chaffinch.report import (
     Bar,
     Html,

@@ -1,12 +1,10 @@
 """The laboratory: experiments on datasets by name, their records and presets, ablations and tuning."""
 
 from chaffinch.lab.ablation import Ablation, Axis, ablate
-from chaffinch.lab.bench import Bench, bench, scored_part
 from chaffinch.lab.datasets import Dataset, Source, dataset
-from chaffinch.lab.experiment import Experiment, Outcome, Parts, run, run_and_watch
-from chaffinch.lab.model_difference import ModelDifference, compare_models
+from chaffinch.lab.experiment import Bench, Experiment, Outcome, Parts, bench, run, run_and_watch, scored_part
+from chaffinch.lab.model_difference import ModelDifference, Verdict, compare_models, verdict
 from chaffinch.lab.presets import Preset
-from chaffinch.lab.regression import Verdict, verdict
 from chaffinch.lab.tuning import Tuned, tune
 
 __all__ = [

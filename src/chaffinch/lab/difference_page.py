@@ -2,13 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from chaffinch.evaluate.evaluation import Evaluation
+from chaffinch.evaluate.evaluation import ERRORS, Evaluation, description, p_text, title_of
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.mistakes import Marked, Reading, marked
 from chaffinch.evaluate.page import highlighted
-from chaffinch.evaluate.wording import ERRORS, description, p_text, title_of
-from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference
-from chaffinch.lab.regression import Verdict
+from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference, Verdict
 from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600

@@ -1,19 +1,22 @@
-"""What a retraining changed: two models on one corpus, scores side by side, rows fixed and rows broken."""
+"""What a retraining changed: two models on one corpus, rows fixed and broken, the verdict, a history of scores."""
 
+import csv
+import io
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from chaffinch.corpus.registry import MODEL_START
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
-from chaffinch.evaluate.evaluation import Evaluation, evaluated
+from chaffinch.evaluate.evaluation import ERRORS, Evaluation, evaluated, title_of
 from chaffinch.evaluate.mistakes import NONE, Reading, mistake_name
 from chaffinch.evaluate.outputs import Outputs, read_outputs
-from chaffinch.files import display_name, head
+from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
 from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
 
@@ -333,3 +336,119 @@ def _speeds(test_set: TestSet, models: Sequence[Any]) -> list[float | None]:
             spent[i] += took
             best[i] = max(best[i] or 0.0, test_set.units / took)
     return best
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer, by which score, and why in one sentence."""
+
+    regression: bool
+    score: str
+    sentence: str
+
+
+def verdict(
+    evaluation: Evaluation,
+    *,
+    score: str | None = None,
+    tolerance: float = 0.0,
+    point: bool = False,
+    fail_below: float | None = None,
+) -> Verdict:
+    """Is the new model worse than the old?
+
+    It is if the whole interval of the difference lies below minus the tolerance; with ``point``, if the difference
+    itself does. It also is if its score is below ``fail_below``. Of an error rate, less is better.
+
+    score: by its key; by default the first of the task's headline
+    """
+    comparison = evaluation.comparison or {}
+    key = evaluation.headline[0] if score is None else score
+    if key not in comparison:
+        raise ConfigError(f"there is no score {key!r} to judge by; there are {', '.join(comparison)}")
+    if tolerance < 0:
+        raise ConfigError(f"a tolerance must not be negative, got {tolerance:g}")
+    c = comparison[key]
+    sign = -1.0 if key in ERRORS else 1.0
+    gain = sign * c.difference
+    best = max(sign * c.low, sign * c.high)
+    figures = (
+        f"{c.other:.4f} -> {c.ours:.4f}, {c.difference:+.4f} "
+        f"({evaluation.confidence:g}% interval {c.low:+.4f} to {c.high:+.4f})"
+    )
+    title = title_of(key)
+    if fail_below is not None and sign * (c.ours - fail_below) < 0:
+        side = "below" if sign > 0 else "above"
+        return Verdict(True, key, f"Regression: {title} is {c.ours:.4f}, {side} the limit of {fail_below:g}.")
+    allowed = f" beyond the tolerance of {tolerance:g}" if tolerance else ""
+    if (gain if point else best) < -tolerance:
+        return Verdict(True, key, f"Regression: by {title} the new model is worse{allowed}: {figures}.")
+    if min(sign * c.low, sign * c.high) > 0:
+        return Verdict(False, key, f"By {title} the new model is better: {figures}.")
+    if best < 0:
+        return Verdict(
+            False,
+            key,
+            f"By {title} the new model is worse, within the tolerance of {tolerance:g}: {figures}.",
+        )
+    return Verdict(False, key, f"By {title} the two cannot be told apart: {figures}.")
+
+
+COLUMNS = (
+    "time",
+    "data",
+    "old",
+    "new",
+    "recipe",
+    "score",
+    "old_value",
+    "new_value",
+    "low",
+    "high",
+    "fixed",
+    "broken",
+    "both_wrong",
+    "bytes",
+    "per_second",
+    "regression",
+)
+
+
+def add_to_history(path: str | Path, difference: ModelDifference, verdict: Verdict, when: datetime) -> None:
+    """Append a comparison to a history, which is begun if there is none; the file is written whole or not at all."""
+    if difference.evaluation is None or difference.evaluation.comparison is None:
+        raise DataError("a history is one of scores, and the data has no right answers")
+    c = difference.evaluation.comparison[verdict.score]
+    row = (
+        f"{when:%Y-%m-%d %H:%M:%S}",
+        difference.test_set.path,
+        difference.old.name,
+        difference.new.name,
+        difference.new.recipe or "",
+        verdict.score,
+        *(f"{value:.6f}" for value in (c.other, c.ours, c.low, c.high)),
+        *(len(difference.of_kind(kind)) for kind in (FIXED, BROKEN, BOTH_WRONG)),
+        "" if difference.new.model_bytes is None else difference.new.model_bytes,
+        "" if difference.new.speed is None else round(difference.new.speed),
+        "yes" if verdict.regression else "no",
+    )
+    before = _history(Path(path))
+    with writing_text(path) as out:
+        out.write(before + _line(row))
+
+
+def _history(path: Path) -> str:
+    """What the file holds so far, or the line of column names."""
+    head = _line(COLUMNS)
+    if not path.exists():
+        return head
+    text = path.read_text(encoding="utf-8")
+    if not text.startswith(head):
+        raise DataError(f"{path}:1: is no history of comparisons: expected the columns {', '.join(COLUMNS)}")
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _line(cells: tuple[object, ...]) -> str:
+    made = io.StringIO()
+    csv.writer(made, lineterminator="\n").writerow(cells)
+    return made.getvalue()

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from chaffinch.lab.ablation import Ablation, Row
-from chaffinch.lab.seeds import SeedScores
+from chaffinch.lab.ablation import Ablation, Row, SeedScores
 from chaffinch.report import Html, Page, cards, figure, heat_map, lines, paragraph, table, tag
 from chaffinch.report.axes import Scale, clipped, tick_text, ticks
 from chaffinch.report.charts import WIDTH, chart, series_colour

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import DataError
-from chaffinch.evaluate.wording import ERRORS, title_of
+from chaffinch.evaluate.evaluation import ERRORS, title_of
 from chaffinch.kinds import kind_of_corpus
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.progress import Listener, Progress, keep_going

@@ -17,12 +17,11 @@ from chaffinch.corpus.registry import every_document
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
+from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.estimators.sentences import input_names
-from chaffinch.estimators.tag_lists import cross_validated_tag_lists, tag_lists
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
-from chaffinch.evaluate.tag_gains import tag_gain
-from chaffinch.evaluate.tag_outputs import TagOutputs
+from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing_text
 from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.kind import (
