@@ -1,13 +1,17 @@
 """Why taggers gave their labels: contributions add up to the model's own scores, rivals are truly the best."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model import chain_evidence
+from chaffinch.model.encoders import SymbolEncoder
 from chaffinch.model.evidence import FEATURE
 from chaffinch.model.segment_evidence import place as place_column
+from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm
@@ -243,6 +247,20 @@ def test_long_sentences_are_explained_as_short_ones_are(tagger, monkeypatch):
         if one.rival == other.rival and one.whole == other.whole:
             assert one.without == other.without
             assert added_up(one) == pytest.approx(added_up(other))
+
+
+def test_a_sentence_is_encoded_once(tagger, monkeypatch):
+    times = Counter()
+    for kind in (TemplateEncoder, SymbolEncoder):
+
+        def counted(self, table, threads, rows=kind.rows):
+            times[id(self)] += 1
+            return rows(self, table, threads)
+
+        monkeypatch.setattr(kind, "rows", counted)
+    tagger.explain(WORDS)
+    assert set(times.values()) == {1}
+    assert len(times) == (2 if hasattr(tagger.model_, "second") else 1)
 
 
 def test_where_there_is_no_rival_the_token_itself_is_told_of(tagger):
