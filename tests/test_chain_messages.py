@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from chaffinch.errors import DataError
-from chaffinch.model.chain_messages import ChainMessages
+from chaffinch.model.chain_evidence import ChainMessages
 from chaffinch.structures import Chain, Parts
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.model.chain_messages import ChainMessages
 from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures, token_features
 from chaffinch.model.evidence import (
     HERE,
@@ -256,7 +255,7 @@ class ChainExample(Example[ChainPotentials, Labels]):
         return self.labels.collapsed(self.x.chain.logsum(potentials)[1]["unary"])
 
     @cached_property
-    def _messages(self) -> ChainMessages | None:
+    def _messages(self) -> "ChainMessages | None":
         """What is best around any stretch of a long sentence."""
         short = len(self.words) < LONG or self.x.chain.order > 1 or self.x.whole is not None
         return None if short else ChainMessages(self._potentials)
@@ -264,7 +263,7 @@ class ChainExample(Example[ChainPotentials, Labels]):
     def _scored(self, without: Without) -> Parts:
         return self.x.scored(without, slice(0, len(self.words)))
 
-    def _in_stretch(self, p: ChainPotentials, messages: ChainMessages) -> Labels:
+    def _in_stretch(self, p: ChainPotentials, messages: "ChainMessages") -> Labels:
         """The best labelling, given that of the sentence as it is, by searching the tokens that changed."""
         changed = [*p.removed, *([] if p.token is None else [p.token])]
         y = self.answer
@@ -278,6 +277,59 @@ class ChainExample(Example[ChainPotentials, Labels]):
             unary = unary.copy()
             unary[p.token - first, ~p.allowed] = -np.inf
         return messages.best(self.x.chain, Parts(unary=unary, pair=parts["pair"]), first, y)
+
+
+class ChainMessages:
+    """Best beginnings and ends of a long chain of order 1: what is asked about a few tokens needs not read it all.
+
+        before[t, y] = the best of all labels before t, the pair that leads to y included
+        after[t, y]  = the best of all labels after t, the pair that leaves y included
+
+    >>> messages = ChainMessages(Parts(unary=np.array([[1.0, 0.0], [0.0, 3.0], [0.0, 0.0]]), pair=np.eye(2)))
+    >>> changed = Parts(unary=np.array([[0.0, -np.inf]]), pair=np.eye(2))
+    >>> messages.best(Chain(2), changed, 1, np.array([1, 1, 1], np.int32))
+    array([0, 0, 0], dtype=int32)
+    """
+
+    def __init__(self, potentials: Parts) -> None:
+        self.unary = potentials["unary"]
+        T, Y = self.unary.shape
+        pair = potentials["pair"] if "pair" in potentials else np.zeros((Y, Y))
+        self.pair = pair if pair.ndim == 3 else np.broadcast_to(pair, (T - 1, Y, Y))
+        self.before, self.after = np.zeros((T, Y)), np.zeros((T, Y))
+        if "start" in potentials:
+            self.before[0] = potentials["start"]
+        if "end" in potentials:
+            self.after[-1] = potentials["end"]
+        for t in range(1, T):
+            ends = self.before[t - 1] + self.unary[t - 1]
+            self.before[t] = (ends[:, None] + self.pair[t - 1]).max(axis=0)
+        for t in range(T - 2, -1, -1):
+            begins = self.unary[t + 1] + self.after[t + 1]
+            self.after[t] = (self.pair[t] + begins).max(axis=1)
+
+    def best(self, chain: Chain, changed: Parts, first: int, y: NDArray[np.int32]) -> NDArray[np.int32]:
+        """The best labelling of potentials that changed on a stretch from ``first`` on and nowhere else.
+
+        changed: the potentials of the stretch   y: the best labelling before the change
+        DataError if no labelling is possible
+        """
+        last = first + len(changed["unary"]) - 1
+        blocks = {"unary": changed["unary"], "start": self.before[first], "end": self.after[last]}
+        if "pair" in changed:
+            blocks["pair"] = np.ascontiguousarray(changed["pair"])
+        found = y.copy()
+        found[first : last + 1] = chain.argmax(Parts(**blocks))
+        # Once it meets y again, it is y.
+        for u in range(first - 1, -1, -1) if found[first] != y[first] else ():
+            found[u] = (self.before[u] + self.unary[u] + self.pair[u][:, found[u + 1]]).argmax()
+            if found[u] == y[u]:
+                break
+        for u in range(last + 1, len(y)) if found[last] != y[last] else ():
+            found[u] = (self.pair[u - 1][found[u - 1]] + self.unary[u] + self.after[u]).argmax()
+            if found[u] == y[u]:
+                break
+        return found
 
 
 def summing(weights: Weights) -> Callable[[Without, slice], NDArray[np.float64]]:
