@@ -6,7 +6,7 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint sanitize docs bench lock clean
+.PHONY: help tour test lint sanitize oom docs bench lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ sanitize: $(SANITIZED)/.built ## the tests with every C++ access and every arith
 	LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	  $(SANITIZED)/venv/bin/python -m pytest -q --capture=no -p no:cacheprovider $(or $(ONLY),tests)
+
+# All places of all recipes take hours; a few hundred of each are minutes.
+oom: $(VENV)/.test $(VENV)/.built ## let allocations of the core fail one by one, in every recipe (ONLY="tagger crf" PLACES=100000)
+	$(BIN)/python tests/allocation_failures.py --places $(or $(PLACES),200) --only "$(ONLY)"
 
 docs: $(VENV)/.test $(VENV)/.built ## write docs/settings.md from the code, run the docs' examples, render to docs/_build
 	$(BIN)/python docs/build.py

@@ -1,11 +1,15 @@
-// How arrays cross the border: contiguous, never converted, owned by whoever made them.
+// How arrays cross the border: contiguous, never converted, owned by whoever made them. How a kernel is called: without the
+// interpreter's lock, and so that a signal ends it.
 #pragma once
+
+#include "stop.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,11 +34,24 @@ inline void expect(bool holds, const char* what) {
 
 template <class Array> auto span(const Array& a) { return std::span(a.data(), a.size()); }
 
+// What a signal's handler raises, as Ctrl-C does, is thrown. Only the main thread runs handlers.
+inline void run_signal_handlers() {
+    nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
+
+// Around a kernel: other Python threads run meanwhile, and whatever a signal raises ends the kernel.
+class Unlocked {
+    nb::gil_scoped_release released_;
+    machine::Watch watch_{run_signal_handlers};
+};
+
 // A vector handed to NumPy without a copy.
 template <class T> nb::ndarray<nb::numpy, T, nb::ndim<1>> given(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
+    auto kept = std::make_unique<std::vector<T>>(std::move(values));
+    nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    const std::vector<T>& held = *kept.release(); // the capsule's from here on
+    return nb::ndarray<nb::numpy, T, nb::ndim<1>>(const_cast<T*>(held.data()), {held.size()}, owner);
 }
 
 // The bytes of a Python string, valid as long as the string is.

@@ -125,7 +125,7 @@ template <class Real> class BoundBatch {
     template <class Kernel> void run(Kernel&& kernel) const {
         structures::Blocked blocked;
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             blocked = kernel();
         }
         if (blocked.sentence < 0) return;
@@ -179,7 +179,7 @@ void bind_chain(nb::module_& m) {
         "exp_rows",
         [](In<float> x, Out<float> out) {
             expect(x.size() == out.size(), "x and out must have the same length");
-            nb::gil_scoped_release released;
+            Unlocked released;
             machine::exp_rows(x.data(), static_cast<std::int64_t>(x.size()), out.data());
         },
         nb::arg("x").noconvert(), nb::arg("out").noconvert(), "out = exp(x), as the sum programme takes it.");

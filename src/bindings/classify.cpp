@@ -73,14 +73,14 @@ template <class Solver> Table alpha(const Solver& solver, std::int64_t N) {
 }
 
 template <class Run> std::tuple<double, double> objective(const Run& self, std::size_t threads) {
-    nb::gil_scoped_release released;
+    Unlocked released;
     const learners::DualObjective o = self.solver.objective(threads);
     return {o.primal, o.dual};
 }
 
 template <class Run> void weights(const Run& self, Out<float, 2> w) {
     self.rows->check_weights(w, self.Y);
-    nb::gil_scoped_release released;
+    Unlocked released;
     self.solver.weights(w.data());
 }
 
@@ -93,7 +93,7 @@ template <class Run> nb::ndarray<nb::numpy, float, nb::ndim<2>> release(Run& sel
 
 template <class Run> void forget(Run& self, In<std::int64_t> which) {
     self.rows->check_order(which);
-    nb::gil_scoped_release released;
+    Unlocked released;
     self.solver.forget(span(which));
 }
 
@@ -101,7 +101,7 @@ template <class Run> void scores(const Run& self, In<std::int64_t> which, Out<fl
     self.rows->check_order(which);
     expect(out.shape(0) == which.size() && static_cast<std::int64_t>(out.shape(1)) == machine::padded(self.Y),
            "scores must be [documents, padded labels]");
-    nb::gil_scoped_release released;
+    Unlocked released;
     self.solver.scores(span(which), out.data());
 }
 
@@ -192,7 +192,7 @@ void bind_classify(nb::module_& m) {
             [](Rest& self, In<std::int64_t> order, std::size_t threads, Out<float> violation) {
                 self.rows->check_order(order);
                 expect(static_cast<std::int64_t>(violation.size()) == self.Y, "DualRest: violation must be [labels]");
-                nb::gil_scoped_release released;
+                Unlocked released;
                 return self.solver.pass(span(order), threads, span(violation));
             },
             nb::arg("order").noconvert(), nb::arg("threads"), nb::arg("violation").noconvert(),
@@ -219,7 +219,7 @@ void bind_classify(nb::module_& m) {
             "run",
             [](CrammerSinger& self, In<std::int64_t> order) {
                 self.rows->check_order(order);
-                nb::gil_scoped_release released;
+                Unlocked released;
                 const auto found = self.solver.pass(span(order));
                 return std::make_tuple(found.violation, found.met);
             },
@@ -243,7 +243,7 @@ void bind_classify(nb::module_& m) {
             "run",
             [](Logistic& self, In<std::int64_t> order) {
                 self.rows->check_order(order);
-                nb::gil_scoped_release released;
+                Unlocked released;
                 return self.solver.pass(span(order));
             },
             nb::arg("order").noconvert(), "One pass in this order; the duality gap met.");
@@ -277,7 +277,7 @@ void bind_classify(nb::module_& m) {
                 expect(batch > 0, "ChoiceSgd: a batch has at least one document");
                 const auto steps = (static_cast<std::int64_t>(order.size()) + batch - 1) / batch;
                 expect(static_cast<std::int64_t>(rates.size()) == steps, "ChoiceSgd: there must be one rate per batch");
-                nb::gil_scoped_release released;
+                Unlocked released;
                 return self.run(rows.examples, span(q), span(c), span(order), batch, span(rates), threads, w.data());
             },
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(),
@@ -316,7 +316,7 @@ void bind_classify(nb::module_& m) {
             nb::arg("rows"), nb::arg("targets").noconvert(), nb::arg("importance").noconvert(), nb::arg("loss"),
             nb::arg("l1"), nb::arg("l2"), nb::arg("memory") = 6, nb::arg("threads") = 0, nb::keep_alive<1, 2>())
         .def(
-            "run", [](Batch& self) { return self.second->steps.iterate(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "run", [](Batch& self) { return self.second->steps.iterate(); }, nb::call_guard<Unlocked>(),
             "One step; False if none lowers the value any further.")
         .def_prop_ro("value", [](const Batch& self) { return self.second->steps.value(); })
         .def(
@@ -326,7 +326,7 @@ void bind_classify(nb::module_& m) {
                 self.first->check_weights(g, self.second->Y);
                 return self.second->objective(w.data(), g.data());
             },
-            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<Unlocked>(),
             "The value without the L1 term at w; the gradient overwrites its array.")
         .def(
             "weights",
@@ -340,7 +340,7 @@ void bind_classify(nb::module_& m) {
         "row_strengths",
         [](In<float, 2> w, std::size_t threads, Out<float> out) {
             expect(out.size() == w.shape(0), "row_strengths: one number per row");
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::row_strengths(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(w.shape(1)), w.data(), threads,
                           out.data());
         },
@@ -351,7 +351,7 @@ void bind_classify(nb::module_& m) {
         [](Out<float, 2> w, std::size_t threads, Out<std::int8_t, 2> q, Out<float> scales) {
             expect(q.shape(0) == w.shape(0) && q.shape(1) <= w.shape(1) && scales.size() == w.shape(0),
                    "round_rows: q and scales must have a row for each of w");
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::round_rows(static_cast<std::int64_t>(w.shape(0)), static_cast<std::int64_t>(q.shape(1)),
                        static_cast<std::int64_t>(w.shape(1)), threads, w.data(), q.data(), scales.data());
         },
@@ -364,7 +364,7 @@ void bind_classify(nb::module_& m) {
             const auto Y = static_cast<std::int64_t>(out.shape(1));
             expect(static_cast<std::int64_t>(out.shape(0)) == rows.N(), "choice_scores: one row of scores per document");
             rows.check_weights(w, Y);
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::choice_scores(rows.examples, Y, w.data(), threads, out.data());
         },
         nb::arg("rows"), nb::arg("w").noconvert(), nb::arg("threads"), nb::arg("out").noconvert(),

@@ -55,7 +55,7 @@ nb::list strings(const text::Interner& types) {
 
 nb::tuple taken(text::ColumnText& self) {
     text::SentenceBlock block = [&] {
-        nb::gil_scoped_release released;
+        Unlocked released;
         return self.take();
     }();
     nb::list columns;
@@ -93,7 +93,7 @@ void bind_corpus(nb::module_& m) {
             "feed",
             [](text::ColumnText& self, const nb::bytes& chunk) {
                 const std::string_view bytes = view(chunk);
-                nb::gil_scoped_release released;
+                Unlocked released;
                 return self.feed(bytes);
             },
             nb::arg("chunk"), "Read on; False once something is wrong, see fault().")

@@ -35,14 +35,14 @@ template <class Real> void bind_objective(nb::module_& m, const char* name) {
             [](Objective& self, const Out<Real>& w, const Out<Real>& gradient) {
                 return self.second(self.first->weights(w), self.first->weights(gradient));
             },
-            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::arg("gradient").noconvert(), nb::call_guard<Unlocked>(),
             "The value at w; the gradient overwrites its array.")
         .def(
             "fisher",
             [](Objective& self, const Out<Real>& w, const Out<Real>& diagonal) {
                 self.second.fisher(self.first->weights(w), self.first->weights(diagonal));
             },
-            nb::arg("w").noconvert(), nb::arg("diagonal").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::arg("diagonal").noconvert(), nb::call_guard<Unlocked>(),
             "sum of p (1 - p) for every weight; overwrites its array.");
 }
 
@@ -97,11 +97,11 @@ void bind_crf(nb::module_& m) {
             nb::arg("seed") = 1, nb::arg("factor") = 2.0, nb::keep_alive<1, 2>())
         .def(
             "run", [](Sdca& self, const Out<float>& w) { return self.second.pass(self.first->weights(w)); },
-            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "One shuffled pass; w must be what the last pass left, zeros (or weights to stay near to) before the first.")
         .def(
             "add_weights", [](Sdca& self, const Out<float>& w) { self.second.add_weights(self.first->weights(w)); },
-            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "Add to w what the marginals of all sentences make.")
         .def(
             "state",
@@ -142,7 +142,7 @@ void bind_crf(nb::module_& m) {
             [](Sgd& self, const Out<float>& w, std::size_t threads) {
                 return self.second->epoch(self.first->weights(w), threads);
             },
-            nb::arg("w").noconvert(), nb::arg("threads") = 1, nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::arg("threads") = 1, nb::call_guard<Unlocked>(),
             "One shuffled epoch; the sum of the losses met.")
         .def(
             "state", [](const Sgd& self) { return given(self.second->state()); },
@@ -165,7 +165,7 @@ void bind_crf(nb::module_& m) {
                std::size_t threads) {
                 const learners::LbfgsSettings settings{.c1 = c1, .memory = memory, .threads = threads};
                 const float* from = p.weights(w);
-                nb::gil_scoped_release unlocked;
+                Unlocked unlocked;
                 new (self) Batch(
                     &p, std::make_unique<learners::CrfBatch>(p.shape, p.data, c2, p.trainable(), from, fisher, settings));
             },
@@ -173,7 +173,7 @@ void bind_crf(nb::module_& m) {
             nb::arg("memory") = 6, nb::arg("threads") = 0, nb::keep_alive<1, 2>())
         .def(
             "run", [](Batch& self, const Out<float>& w) { return self.second->iterate(self.first->weights(w)); },
-            nb::arg("w").noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "One step, whose end overwrites w; False if none lowers the value any further.")
         .def_prop_ro("value", [](const Batch& self) { return self.second->value(); })
         .def_prop_ro("gradient_norm", [](const Batch& self) { return self.second->gradient_norm(); })

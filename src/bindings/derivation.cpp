@@ -56,7 +56,7 @@ template <class Real> class BoundDerivation {
         double score = 0;
         bool any;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             any = structures::derivation_argmax(p_, score, nodes.data());
         }
         if (!any) throw nb::value_error("no derivation is allowed");
@@ -66,7 +66,7 @@ template <class Real> class BoundDerivation {
         std::vector<structures::TreeNode> nodes;
         std::vector<double> scores;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             structures::derivation_kbest(p_, k, scores, nodes);
         }
         if (scores.empty()) throw nb::value_error("no derivation is allowed");
@@ -78,7 +78,7 @@ template <class Real> class BoundDerivation {
         std::vector<Real> span(p_.span ? cells(structures::Spans{p_.T}.count()) : 0), top(cells(1));
         double log_z;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             log_z = structures::derivation_logsum(p_, {leaf.data(), rule.data(), p_.span ? span.data() : nullptr, top.data()});
         }
         if (log_z == -std::numeric_limits<double>::infinity()) throw nb::value_error("no derivation is allowed");
@@ -94,7 +94,7 @@ template <class Real> class BoundDerivation {
         std::vector<structures::TreeNode> nodes(static_cast<std::size_t>(2 * p_.T - 1));
         double log_z;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             std::vector<Real> leaf(static_cast<std::size_t>(p_.T * Y)), span(static_cast<std::size_t>(S * Y));
             log_z = structures::derivation_logsum(p_, {leaf.data(), nullptr, span.data(), nullptr, unlikely});
             std::vector<float> marginals(span.begin(), span.end());

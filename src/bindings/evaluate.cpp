@@ -47,7 +47,7 @@ class SpanCounter {
         check(y, y_hat, ptr);
         std::vector<std::int64_t> sums;
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             sums = evaluate::tag_totals(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
         }
         return given(std::move(sums));
@@ -57,7 +57,7 @@ class SpanCounter {
         check(y, y_hat, ptr);
         evaluate::SentenceCounts counts;
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             counts = evaluate::tag_counts(span(y), span(y_hat), span(ptr), tags_, n_types_, rules_);
         }
         return std::tuple(given(std::move(counts.ptr)), given(std::move(counts.columns)),
@@ -70,7 +70,7 @@ class SpanCounter {
         check_ids(span(y), labels_);
         evaluate::SpanTable table;
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             table = evaluate::spans_of(span(y), span(ptr), tags_, rules_);
         }
         return std::tuple(given(std::move(table.sentence)), given(std::move(table.begin)),
@@ -100,7 +100,7 @@ auto resampled(In<std::int64_t> ptr, In<std::int32_t> columns, In<std::int32_t> 
     check_ids(span(columns), static_cast<std::size_t>(K));
     std::vector<std::int64_t> sums(static_cast<std::size_t>(K * resamples));
     {
-        nb::gil_scoped_release released;
+        Unlocked released;
         evaluate::resampled_sums({span(ptr), span(columns), span(values)}, K, coin ? evaluate::Draw::coin : evaluate::Draw::bootstrap, seed, threads,
                        sums);
     }

@@ -166,7 +166,7 @@ find_lists(Engine &self, const nb::list &columns, const nb::callable &external) 
         const std::size_t last = reader.stretch(first);
         reader.fill(first, last, frame);
         const auto base = static_cast<std::size_t>(reader.ptr[first]);
-        nb::gil_scoped_release unlocked;
+        Unlocked unlocked;
         written += self.core.find(frame, out.ptr.data() + base + 1, out.ids.get() + written,
                                   observations.data() + base * L);
         first = last;
@@ -238,7 +238,7 @@ void bind_features(nb::module_ &m) {
                 std::vector<std::int32_t> observations;
                 features::TokenRows rows;
                 {
-                    nb::gil_scoped_release unlocked;
+                    Unlocked unlocked;
                     rows = self.core.fit(table.tokens, min_count, threads, observations);
                 }
                 self.empty_cache();
@@ -256,7 +256,7 @@ void bind_features(nb::module_ &m) {
                 std::vector<std::int32_t> observations;
                 features::TokenRows rows;
                 {
-                    nb::gil_scoped_release unlocked;
+                    Unlocked unlocked;
                     rows = self.core.find(table.tokens, threads, observations);
                 }
                 return handed_over(std::move(rows), std::move(observations), self.core.n_labelled());

@@ -117,7 +117,7 @@ class IncrementalTrainer {
 
     auto epoch(In<std::int64_t> order, double own) {
         data_.check_order(span(order));
-        nb::gil_scoped_release released;
+        Unlocked released;
         return counted(std::visit(
             [&](auto& search) {
                 if constexpr (requires { search->own(own); }) search->own(own);
@@ -181,7 +181,7 @@ class BoundTagger {
         expect(where == search::Direction::easiest_first || tagger_.context().right() == 0,
                "search from left to right reads labels to the left only");
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             tagger_.tag(x, where, how, temperature, threads, out);
         }
         return std::tuple(given(std::move(labels)), given(std::move(order)), given(std::move(scores)), given(std::move(p)));
@@ -196,7 +196,7 @@ class BoundTagger {
         std::vector<double> scores(x.examples.size() * static_cast<std::size_t>(k));
         std::vector<std::int64_t> found(x.examples.size());
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             tagger_.beam(x, width, k, threads, labels, scores, found);
         }
         return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(found)));

@@ -96,7 +96,7 @@ void bind_sequences(nb::module_& m) {
            float decay, std::size_t threads, Out<double, 2> out) {
             expect(1 <= low && low <= high && high <= kernels::longest_subsequence, "subsequence_gram: lengths are out of range");
             const bool symmetric = check_banks(A, a, B, b, out);
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::subsequence_gram(A, span(a), B, span(b), symmetric, low, high, decay, threads, out.data());
         },
         nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(), nb::arg("low"), nb::arg("high"),
@@ -108,7 +108,7 @@ void bind_sequences(nb::module_& m) {
             expect(n >= 1 && shared.size() >= 1 && shared.size() <= static_cast<std::size_t>(n) + 1,
                    "mismatch_gram: n or the table of shared n-grams is out of range");
             const bool symmetric = check_banks(A, a, B, b, out);
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::mismatch_gram(A, span(a), B, span(b), symmetric, n, span(shared), threads, out.data());
         },
         nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(), nb::arg("n"),
@@ -120,7 +120,7 @@ void bind_sequences(nb::module_& m) {
             expect(1 <= low && low <= high, "ngram_counts: lengths are out of range");
             kernels::NgramCounts found;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 found = kernels::ngram_counts(span(ptr), span(keys), low, high);
             }
             return nb::make_tuple(given(std::move(found.ptr)), given(std::move(found.keys)), given(std::move(found.counts)));
@@ -150,7 +150,7 @@ void bind_trees(nb::module_& m) {
         [](const kernels::TreeKernel& kernel, const kernels::TreeBank& A, In<std::int64_t> a, const kernels::TreeBank& B, In<std::int64_t> b,
            std::size_t threads, Out<double, 2> out) {
             const bool symmetric = check_banks(A, a, B, b, out);
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::tree_gram(kernel, A, span(a), B, span(b), symmetric, threads, out.data());
         },
         nb::arg("kernel"), nb::arg("A"), nb::arg("a").noconvert(), nb::arg("B"), nb::arg("b").noconvert(),
@@ -160,7 +160,7 @@ void bind_trees(nb::module_& m) {
         [](const kernels::TreeKernel& kernel, const kernels::TreeBank& A, In<std::int64_t> a, std::size_t threads, Out<double> out) {
             check_which(A, span(a));
             expect(out.size() == a.size(), "tree_diagonal: out must be as long as the list of trees");
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::tree_diagonal(kernel, A, span(a), threads, out.data());
         },
         nb::arg("kernel"), nb::arg("A"), nb::arg("a").noconvert(), nb::arg("threads"), nb::arg("out").noconvert());
@@ -190,7 +190,7 @@ void bind_kernels(nb::module_& m) {
             expect(A.shape(1) == B.values.shape(1), "dense_gram: rows must be of one length");
             expect(B.rows.apart() == (kernel.kind == kernels::VectorKernelKind::rbf), "dense_gram: B is packed for another kernel");
             check_block(out, dense(A).n, B.rows.rows().n);
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::dense_gram(kernel, dense(A), B.rows, threads, out.data());
         },
         nb::arg("kernel"), nb::arg("A").noconvert(), nb::arg("B"), nb::arg("threads"), nb::arg("out").noconvert());
@@ -199,7 +199,7 @@ void bind_kernels(nb::module_& m) {
         [](const kernels::VectorKernel& kernel, const KernelRows& A, KernelRows& B, std::size_t threads, Out<float, 2> out) {
             expect(A.examples.F == B.examples.F, "sparse_gram: rows must be over the same features");
             check_block(out, A.examples.N(), B.examples.N());
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::sparse_gram(kernel, A.examples, B.indexed(), threads, out.data());
         },
         nb::arg("kernel"), nb::arg("A"), nb::arg("B"), nb::arg("threads"), nb::arg("out").noconvert());
@@ -212,7 +212,7 @@ void bind_kernels(nb::module_& m) {
             check_bounds(span(bounds), B.shape(0));
             expect(out.shape(0) == A.shape(0) && out.shape(1) == bounds.size() - 1 && out.shape(2) == w.shape(1),
                    "dense_expansion: out must be [rows of A, groups, columns of w]");
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::dense_expansion(kernel, dense(A), dense(B), span(bounds), w.data(), static_cast<std::int64_t>(w.shape(1)),
                             threads, out.data());
         },
@@ -225,7 +225,7 @@ void bind_kernels(nb::module_& m) {
             expect(A.examples.F == B.examples.F, "sparse_expansion: rows must be over the same features");
             expect(static_cast<std::int64_t>(w.shape(0)) == B.examples.N(), "sparse_expansion: w must have a row for each of B's");
             check_block(out, A.examples.N(), static_cast<std::int64_t>(w.shape(1)));
-            nb::gil_scoped_release released;
+            Unlocked released;
             kernels::sparse_expansion(kernel, A.examples, B.indexed(), w.data(), static_cast<std::int64_t>(w.shape(1)), threads,
                              out.data());
         },

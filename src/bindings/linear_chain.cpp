@@ -54,7 +54,7 @@ void bind_linear_chain(nb::module_& m) {
                 const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
                 std::vector<std::int32_t> labels(ptr.size() - 1);
                 {
-                    nb::gil_scoped_release unlocked;
+                    Unlocked unlocked;
                     self.tag(x, threads, labels);
                 }
                 return given(std::move(labels));

@@ -77,17 +77,17 @@ class Trainer {
         if (rows_) {
             expect(rows_->shape(0) == gold_.size() && rows_->shape(1) == static_cast<std::size_t>(F),
                    "rows must be [labels given, F]");
-            nb::gil_scoped_release released;
+            Unlocked released;
             made(scorers::DenseObservations(rows_->data(), F));
         } else if (map) {
             check_lists(span(*ptr_), span(*ids_), map->features());
             expect(static_cast<std::int64_t>(ptr_->size()) == T + 1, "there must be one label per position");
             expect(map->rows() == F, "F must be the number of monomials");
-            nb::gil_scoped_release released;
+            Unlocked released;
             made(scorers::MonomialObservations(span(*ptr_), span(*ids_), *map));
         } else {
             check_examples({span(sentences_), span(*ptr_), span(*ids_)}, F);
-            nb::gil_scoped_release released;
+            Unlocked released;
             made(scorers::SparseObservations(span(*ptr_), span(*ids_), F));
         }
     }
@@ -96,12 +96,12 @@ class Trainer {
         const auto N = static_cast<std::int64_t>(gaps_.size());
         expect(std::ranges::all_of(span(order), [N](std::int64_t n) { return n >= 0 && n < N; }),
                "order holds a number that is no sentence's");
-        nb::gil_scoped_release released;
+        Unlocked released;
         std::visit([&](auto& s) { s.run(span(order), gaps_); }, *solver_);
     }
 
     std::pair<double, double> measured() {
-        nb::gil_scoped_release released;
+        Unlocked released;
         const learners::MarginObjective o = std::visit([&](auto& s) { return s.measured(gaps_); }, *solver_);
         return {o.primal, o.dual};
     }
@@ -111,7 +111,7 @@ class Trainer {
     auto weights() {
         std::vector<float> out(static_cast<std::size_t>(size_));
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             std::visit([&](auto& s) { s.weights(out); }, *solver_);
         }
         return given(std::move(out));
@@ -149,7 +149,7 @@ void bind_margins(nb::module_& m) {
                 std::vector<std::int64_t> bounds{0};
                 std::vector<std::int32_t> all, rows;
                 {
-                    nb::gil_scoped_release released;
+                    Unlocked released;
                     std::array<std::int64_t, 5> sizes{};
                     for (std::size_t t = 0; t + 1 < ptr.size(); ++t) {
                         self.expand(span(ids).subspan(static_cast<std::size_t>(ptr.data()[t]),
@@ -169,7 +169,7 @@ void bind_margins(nb::module_& m) {
                 expect(static_cast<std::int64_t>(w.shape(0)) == self.rows() && w.shape(1) == out.shape(1) &&
                            out.shape(0) + 1 == ptr.size(),
                        "w must be [monomials, S] and out [positions, S]");
-                nb::gil_scoped_release released;
+                Unlocked released;
                 scorers::MonomialObservations(span(ptr), span(ids), self)
                     .score(0, static_cast<std::int64_t>(out.shape(0)), w.data(), static_cast<std::int64_t>(w.shape(1)),
                            out.data());
@@ -199,7 +199,7 @@ void bind_margins(nb::module_& m) {
             expect(x.shape(1) == w.shape(0) && out.shape(0) == x.shape(0) && out.shape(1) == w.shape(1) &&
                        w.shape(1) % static_cast<std::size_t>(machine::lanes) == 0,
                    "x [T, D], w [D, S] and out [T, S] must fit, S a whole number of vectors");
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::dense_score(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)), w.data(),
                         static_cast<std::int64_t>(w.shape(1)), out.data());
         },
@@ -209,7 +209,7 @@ void bind_margins(nb::module_& m) {
         [](In<float, 2> x, In<float, 2> delta, float step, Out<float, 2> w) {
             expect(x.shape(1) == w.shape(0) && delta.shape(0) == x.shape(0) && delta.shape(1) == w.shape(1),
                    "x [T, D], delta [T, S] and w [D, S] must fit");
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::dense_add(x.data(), static_cast<std::int64_t>(x.shape(0)), static_cast<std::int64_t>(x.shape(1)),
                       delta.data(), step, static_cast<std::int64_t>(w.shape(1)), w.data());
         },

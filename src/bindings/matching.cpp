@@ -54,7 +54,7 @@ void bind_matching(nb::module_& m) {
             std::vector<std::int32_t> links;
             std::vector<double> found;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 if (k == 1) {
                     links.resize(source.size());
                     if (!structures::best_matching(x, links)) links.clear();
@@ -80,7 +80,7 @@ void bind_matching(nb::module_& m) {
             nb::arg("e_ptr").noconvert(), nb::arg("e").noconvert(), nb::arg("E"), nb::arg("f_ptr").noconvert(),
             nb::arg("f").noconvert(), nb::arg("F"), nb::arg("threads") = 0)
         .def("train", &text::TranslationTable::train, nb::arg("rounds"), nb::arg("threads") = 0,
-             nb::call_guard<nb::gil_scoped_release>(), "Rounds of EM; the log-likelihood that the last one met.")
+             nb::call_guard<Unlocked>(), "Rounds of EM; the log-likelihood that the last one met.")
         .def("rows", [](const text::TranslationTable& x) { return given(std::vector(x.rows().begin(), x.rows().end())); })
         .def("columns", [](const text::TranslationTable& x) { return given(std::vector(x.columns().begin(), x.columns().end())); })
         .def("t", [](const text::TranslationTable& x) { return given(std::vector(x.t().begin(), x.t().end())); })
@@ -93,7 +93,7 @@ void bind_matching(nb::module_& m) {
             const auto last = static_cast<std::int64_t>(rows.size()) - 1;
             expect(std::ranges::all_of(span(e), [last](std::int32_t i) { return i < last; }), "a word id is out of range");
             expect(out.shape(0) == e.size() && out.shape(1) == f.size(), "out must be [e][f]");
-            nb::gil_scoped_release released;
+            Unlocked released;
             text::look_up(span(rows), span(columns), span(table), span(e), span(f), missing, span(out));
         },
         nb::arg("rows").noconvert(), nb::arg("columns").noconvert(), nb::arg("table").noconvert(),
@@ -104,7 +104,7 @@ void bind_matching(nb::module_& m) {
         [](nb::list a, nb::list b, Out<float, 2> out) {
             expect(out.shape(0) == a.size() && out.shape(1) == b.size(), "out must be [a][b]");
             const auto first = code_points(a), second = code_points(b);
-            nb::gil_scoped_release released;
+            Unlocked released;
             text::similarities(first, second, span(out));
         },
         nb::arg("a"), nb::arg("b"), nb::arg("out").noconvert(),

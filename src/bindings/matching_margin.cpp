@@ -31,12 +31,12 @@ class MatchingTrainer {
         const auto N = static_cast<std::int64_t>(gaps_.size());
         expect(std::ranges::all_of(span(order), [N](std::int64_t n) { return n >= 0 && n < N; }),
                "order holds a number that is no example's");
-        nb::gil_scoped_release released;
+        Unlocked released;
         solver_.run(span(order), gaps_);
     }
 
     std::pair<double, double> measured() {
-        nb::gil_scoped_release released;
+        Unlocked released;
         const learners::MarginObjective o = solver_.measured(gaps_);
         return {o.primal, o.dual};
     }
@@ -46,7 +46,7 @@ class MatchingTrainer {
     auto weights() const {
         std::vector<double> out(F_);
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             solver_.weights(out);
         }
         return given(std::move(out));
@@ -105,7 +105,7 @@ void bind_matching_margin(nb::module_& m) {
             std::vector<double> scores;
             std::vector<std::int64_t> found;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 structures::FertilePlaces places;
                 places.set(n, targets, span(parts));
                 if (k == 1) {

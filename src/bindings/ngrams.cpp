@@ -96,7 +96,7 @@ void bind_ngrams(nb::module_& m) {
                std::size_t threads) {
                 const Strings documents = views(texts);
                 const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
-                nb::gil_scoped_release released;
+                Unlocked released;
                 new (self) text::Symbols(text::symbols_of(documents, cut, rule, threads));
             },
             nb::arg("texts"), nb::arg("cut"), nb::arg("kinds").noconvert(), nb::arg("shortest"), nb::arg("marks"),
@@ -110,7 +110,7 @@ void bind_ngrams(nb::module_& m) {
                 if (nb::len(names) != static_cast<std::size_t>(self.types.size()))
                     throw nb::value_error("rename needs one name per type");
                 const Strings renamed = views(names);
-                nb::gil_scoped_release released;
+                Unlocked released;
                 text::rename_types(self, renamed, threads);
             },
             nb::arg("names"), nb::arg("threads"), "Give each type a new name; several may share one, such as a stem.");
@@ -175,7 +175,7 @@ void bind_ngrams(nb::module_& m) {
             [](const features::NGramIndex& self, const text::Symbols& symbols, bool presence, std::size_t threads) {
                 features::NGramRows rows;
                 {
-                    nb::gil_scoped_release released;
+                    Unlocked released;
                     rows = self.rows(symbols, presence, threads);
                 }
                 return arrays(std::move(rows));
@@ -190,7 +190,7 @@ void bind_ngrams(nb::module_& m) {
                 const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
                 features::NGramRows rows;
                 {
-                    nb::gil_scoped_release released;
+                    Unlocked released;
                     rows = self.rows(documents, cut, rule, presence, threads);
                 }
                 return arrays(std::move(rows));
@@ -206,7 +206,7 @@ void bind_ngrams(nb::module_& m) {
             features::CountedNGrams counted;
             std::unique_ptr<features::NGramIndex> index;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 counted = features::count_ngrams(symbols, rule, threads);
                 index = std::make_unique<features::NGramIndex>(features::index_of(std::move(counted), symbols));
             }
@@ -226,7 +226,7 @@ void bind_ngrams(nb::module_& m) {
             const features::NGramRule rule = ngram_rule(symbols, low, high, 1, INT64_MAX, stops, pads, false);
             features::NGramRows rows;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 rows = features::hashed_rows(symbols, rule, bucket_count, threads);
             }
             return arrays(std::move(rows));
@@ -241,7 +241,7 @@ void bind_ngrams(nb::module_& m) {
             const text::TokenRule rule = token_rule(documents, kinds, shortest, marks, lower);
             std::vector<std::int64_t> ptr{0}, starts, ends;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 for (const std::string_view text : documents) {
                     text::word_offsets(text, rule, starts, ends);
                     ptr.push_back(static_cast<std::int64_t>(starts.size()));
@@ -262,7 +262,7 @@ void bind_ngrams(nb::module_& m) {
             if (label_ptr.size() != ptr.size()) throw nb::value_error("labels must match the rows");
             check_ids(span(ids), static_cast<std::int64_t>(out.shape(0)));
             check_ids(span(labels), static_cast<std::int64_t>(out.shape(1)));
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::count_by_label(span(ptr), span(ids), span(values), span(label_ptr), span(labels),
                            static_cast<std::int64_t>(out.shape(1)), span(out));
         },
@@ -276,7 +276,7 @@ void bind_ngrams(nb::module_& m) {
             check_rows(In<std::int64_t>(ptr), ids.size());
             if (values.size() != ids.size()) throw nb::value_error("values must match ids");
             check_ids(span(ids), static_cast<std::int64_t>(to.size()));
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::keep_columns(span(ptr), span(ids), span(values), span(to), threads);
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -290,7 +290,7 @@ void bind_ngrams(nb::module_& m) {
             check_rows(ptr, ids.size());
             if (values.size() != ids.size()) throw nb::value_error("values must match ids");
             if (scale.size() != 0) check_ids(span(ids), static_cast<std::int64_t>(scale.size()));
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::weigh(span(ptr), span(ids), span(scale), {binary, sublinear, norm}, threads, span(values));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("binary"),
@@ -303,7 +303,7 @@ void bind_ngrams(nb::module_& m) {
             check_rows(ptr, ids.size());
             check_ids(span(ids), static_cast<std::int64_t>(scale.size()));
             if (out.size() + 1 != ptr.size()) throw nb::value_error("out must have one entry per row");
-            nb::gil_scoped_release released;
+            Unlocked released;
             features::inverse_norms(span(ptr), span(ids), span(scale), norm, threads, span(out));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("scale").noconvert(), nb::arg("norm"),

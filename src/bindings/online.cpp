@@ -43,7 +43,7 @@ class ChainTrainer {
 
     auto epoch(In<std::int64_t> order) {
         data_.check_order(span(order));
-        nb::gil_scoped_release released;
+        Unlocked released;
         return counted(online_epoch(search_, rule_, weights_, span(order)));
     }
 

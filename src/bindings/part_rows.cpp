@@ -52,7 +52,7 @@ void bind_part_rows(nb::module_& m) {
         "score_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> w, Out<double> out) {
             const scorers::PartRows x = checked_rows(ptr, ids, values, out.size(), w.size());
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::score_parts(x, span(w), span(out));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -61,7 +61,7 @@ void bind_part_rows(nb::module_& m) {
         "add_parts",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta, double step, Out<double> w) {
             const scorers::PartRows x = checked_rows(ptr, ids, values, delta.size(), w.size());
-            nb::gil_scoped_release released;
+            Unlocked released;
             add_parts(x, span(delta), step, span(w));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),
@@ -71,7 +71,7 @@ void bind_part_rows(nb::module_& m) {
         "parts_squared_length",
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float> values, In<double> delta) {
             const scorers::PartRows x = checked_rows(ptr, ids, values, delta.size(), std::numeric_limits<std::int32_t>::max());
-            nb::gil_scoped_release released;
+            Unlocked released;
             return scorers::parts_squared_length(x, span(delta));
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert(),

@@ -49,7 +49,7 @@ void bind_pruned_chain(nb::module_& m) {
             [](const scorers::PrunedChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
                std::size_t threads) {
                 const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
-                nb::gil_scoped_release unlocked;
+                Unlocked unlocked;
                 return self.states(x, threads);
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
@@ -71,16 +71,16 @@ void bind_pruned_chain(nb::module_& m) {
                                        .epochs = epochs,
                                        .pruning = {.threshold = threshold, .most = most},
                                        .seed = seed};
-                nb::gil_scoped_release unlocked;
+                Unlocked unlocked;
                 new (self) Sgd(&p, learners::PrunedSgd(p.data, p.shape.F, p.shape.Y, s));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate"), nb::arg("epochs"), nb::arg("threshold"), nb::arg("most"),
             nb::arg("seed") = 1, nb::keep_alive<1, 2>())
         .def(
-            "run", [](Sgd& self) { return self.second.epoch(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "run", [](Sgd& self) { return self.second.epoch(); }, nb::call_guard<Unlocked>(),
             "One shuffled epoch; the sum of the losses met.")
         .def(
-            "widen", [](Sgd& self) { self.second.widen(); }, nb::call_guard<nb::gil_scoped_release>(),
+            "widen", [](Sgd& self) { self.second.widen(); }, nb::call_guard<Unlocked>(),
             "Weights for the pairs of features and labels that the model finds likely, too.")
         .def(
             "weights",

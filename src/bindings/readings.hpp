@@ -40,7 +40,7 @@ template <class Chain> void bind_readings(nb::class_<Chain>& bound) {
                 std::vector<double> scores(x.size() * static_cast<std::size_t>(k));
                 std::vector<std::int64_t> found(x.size());
                 {
-                    nb::gil_scoped_release unlocked;
+                    Unlocked unlocked;
                     self.kbest(x, k, threads, labels, scores, found);
                 }
                 return std::tuple(given(std::move(labels)), given(std::move(scores)), given(std::move(found)));
@@ -56,7 +56,7 @@ template <class Chain> void bind_readings(nb::class_<Chain>& bound) {
                 std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
                 std::vector<double> log_z(x.size());
                 {
-                    nb::gil_scoped_release unlocked;
+                    Unlocked unlocked;
                     self.marginals(x, threads, out, log_z);
                 }
                 return std::tuple(given(std::move(out)), given(std::move(log_z)));

@@ -23,7 +23,7 @@ void bind_score(nb::module_& m) {
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> w, Out<float, 2> out) {
             check_rows(ptr, ids, out.shape(0), features(w));
             const std::int64_t S = stride(out, w);
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::score_rows(span(ptr), span(ids), w.data(), S, out.data());
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("w").noconvert(), nb::arg("out").noconvert(),
@@ -33,7 +33,7 @@ void bind_score(nb::module_& m) {
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> delta, float step, Out<float, 2> w) {
             check_rows(ptr, ids, delta.shape(0), features(w));
             const std::int64_t S = stride(delta, w);
-            nb::gil_scoped_release released;
+            Unlocked released;
             scorers::add_rows(span(ptr), span(ids), delta.data(), step, S, w.data());
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("delta").noconvert(), nb::arg("step"),
@@ -43,7 +43,7 @@ void bind_score(nb::module_& m) {
         [](In<std::int64_t> ptr, In<std::int32_t> ids, In<float, 2> delta) {
             check_rows(ptr, ids, delta.shape(0), std::numeric_limits<std::int32_t>::max());
             const auto S = static_cast<std::int64_t>(delta.shape(1));
-            nb::gil_scoped_release released;
+            Unlocked released;
             return scorers::squared_length(span(ptr), span(ids), delta.data(), S, S);
         },
         nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("delta").noconvert(),

@@ -5,6 +5,7 @@
 #include "score.hpp"
 #include "segment_scores.hpp"
 #include "segment_sgd.hpp"
+#include "workspace.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -56,9 +57,10 @@ class BoundSegments {
         const float* weight = weights(w);
         std::vector<std::vector<structures::Segment>> found(static_cast<std::size_t>(N()));
         {
-            nb::gil_scoped_release released;
+            Unlocked released;
             machine::parallel_blocks(found.size(), threads, [&](std::size_t n) {
-                thread_local scorers::SegmentWorkspace at;
+                machine::Workspace<scorers::SegmentWorkspace> workspace;
+                scorers::SegmentWorkspace& at = *workspace;
                 std::vector<std::int64_t> bounds;
                 std::vector<double> scores;
                 scorers::score_segments(shape, rows, static_cast<std::int64_t>(n), weight, 1, nullptr, at);
@@ -134,7 +136,7 @@ void bind_segments(nb::module_& m) {
             std::vector<std::int64_t> bounds;
             std::vector<double> found;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 std::vector<structures::Segment> segments;
                 structures::best_segments(x, k, segments, bounds, found);
                 for (const structures::Segment& s : segments) flat.insert(flat.end(), {s.start, s.length, s.label});
@@ -151,7 +153,7 @@ void bind_segments(nb::module_& m) {
             expect(segment_out.size() == segment.size() && pair_out.size() == pair.size() &&
                        start_out.size() == start.size() && end_out.size() == end.size(),
                    "marginals must have the shape of the scores");
-            nb::gil_scoped_release released;
+            Unlocked released;
             return structures::sum_segments(x, span(segment_out), span(pair_out), span(start_out), span(end_out));
         },
         nb::arg("segment").noconvert(), nb::arg("pair").noconvert(), nb::arg("start").noconvert(),
@@ -178,7 +180,7 @@ void bind_segments(nb::module_& m) {
             },
             "problem"_a, "gold"_a.noconvert(), "gold_ptr"_a.noconvert(), "c2"_a, "rate"_a, "epochs"_a, "margin"_a,
             "recall"_a, "seed"_a, nb::keep_alive<1, 2>())
-        .def("run", &BoundSegmentSgd::epoch, "w"_a.noconvert(), nb::call_guard<nb::gil_scoped_release>(),
+        .def("run", &BoundSegmentSgd::epoch, "w"_a.noconvert(), nb::call_guard<Unlocked>(),
              "One shuffled epoch; the sum of the losses met.");
 }
 

@@ -7,6 +7,7 @@
 #include "score.hpp"
 #include "span_parser.hpp"
 #include "tree_trainer.hpp"
+#include "workspace.hpp"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -53,7 +54,8 @@ features::SpanColumns columns_of(const Columns& all, std::int64_t from, std::int
 
 // The tree of the most expected brackets, and log Z.
 bool expected(const structures::TreePotentials<float>& p, const structures::BracketLabels& how, double& log_z, structures::TreeNode* nodes) {
-    thread_local std::vector<float> marginals, pairs;
+    machine::Workspace<model::SpanMarginals> workspace;
+    auto& [marginals, pairs] = *workspace;
     marginals.resize(static_cast<std::size_t>(structures::Spans{p.T}.count() * p.stride));
     pairs.resize(static_cast<std::size_t>(p.Y * p.Y));
     log_z = structures::tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});
@@ -110,7 +112,7 @@ class BoundFeatures {
             rows += structures::Spans{bounds.data()[n + 1] - bounds.data()[n]}.count();
         expect(!open || static_cast<std::int64_t>(open->size()) == rows, "open has the wrong size");
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             for (std::size_t n = 0; n + 1 < bounds.size(); ++n) {
                 const std::int64_t T = bounds.data()[n + 1] - bounds.data()[n];
                 const auto done = static_cast<std::int64_t>(ptr.size()) - 1;
@@ -173,7 +175,7 @@ class BoundTrainer {
         for (const std::int64_t n : span(order)) expect(n >= 0 && n < examples_, "an example out of range");
         learners::TreeTrainer::Pass pass;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             pass = trainer_->epoch(span(order));
         }
         return std::pair(pass.loss, pass.wrong);
@@ -181,7 +183,7 @@ class BoundTrainer {
 
     void weights(bool average, Out<float> out) const {
         expect(static_cast<std::int64_t>(out.size()) == cells_, "w has the wrong size");
-        nb::gil_scoped_release release;
+        Unlocked release;
         trainer_->weights(average, {out.data(), out.size()});
     }
 
@@ -218,7 +220,7 @@ class BoundModel {
     auto open(const Columns& columns, In<std::int64_t> bounds, float threshold, std::size_t threads) const {
         const auto rows = checked(columns, bounds);
         std::vector<std::uint8_t> out(static_cast<std::size_t>(rows.back()));
-        nb::gil_scoped_release release;
+        Unlocked release;
         each(rows.size() - 1, threads, [&](std::int64_t n) {
             const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
             if (T > 0) model::open_spans(model, columns_of(columns, from, T), threshold, out.data() + rows[n]);
@@ -237,11 +239,12 @@ class BoundModel {
         std::vector<std::vector<structures::TreeNode>> nodes(N);
         std::vector<std::vector<double>> scores(N);
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             each(N, threads, [&](std::int64_t n) {
                 const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
                 if (T == 0) return;
-                const auto p = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
+                const model::ScoredSpans scored = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
+                const structures::TreePotentials<float>& p = scored.potentials;
                 if (k > 1) return structures::tree_kbest(p, k, scores[n], nodes[n]);
                 nodes[n].resize(static_cast<std::size_t>(2 * T - 1));
                 double score = 0;
@@ -269,11 +272,12 @@ class BoundModel {
         const std::int64_t Y = model.like.Y;
         std::vector<float> out(static_cast<std::size_t>(rows.back() * Y));
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             each(rows.size() - 1, threads, [&](std::int64_t n) {
                 const std::int64_t from = bounds.data()[n], T = bounds.data()[n + 1] - from;
                 if (T == 0) return;
-                const auto p = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
+                const model::ScoredSpans scored = model.scored(columns_of(columns, from, T), open_mask ? open_mask->data() + rows[n] : nullptr);
+                const structures::TreePotentials<float>& p = scored.potentials;
                 std::vector<float> found(static_cast<std::size_t>(structures::Spans{T}.count() * p.stride)), pairs(static_cast<std::size_t>(Y * Y));
                 if (structures::tree_logsum(p, {.span = found.data(), .left = pairs.data(), .right = pairs.data()}) == -std::numeric_limits<double>::infinity())
                     return;
@@ -297,7 +301,7 @@ class BoundModel {
     template <class Work> static void each(std::size_t N, std::size_t threads, Work&& work) {
         machine::parallel_blocks((N + block_size - 1) / block_size, threads, [&](std::size_t b) {
             for (std::size_t n = b * block_size; n < std::min(N, (b + 1) * block_size); ++n)
-                work(static_cast<std::int64_t>(n));
+                machine::check_stop(), work(static_cast<std::int64_t>(n));
         });
     }
 

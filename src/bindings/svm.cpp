@@ -65,7 +65,7 @@ void bind_kernel_eg(nb::module_& m) {
             expect(scorers::all_below(span(y), Y), "eg_steps: a label is out of range");
             expect(std::ranges::all_of(span(which), [&](std::int64_t n) { return n >= 0 && static_cast<std::size_t>(n) < N; }),
                    "eg_steps: an example is out of range");
-            nb::gil_scoped_release released;
+            Unlocked released;
             learners::eg_steps({span(y), span(C), span(k), Y}, span(which), rows.data(), {mu.data(), beta.data(), eta.data()});
         },
         nb::arg("which").noconvert(), nb::arg("rows").noconvert(), nb::arg("y").noconvert(), nb::arg("C").noconvert(),
@@ -77,7 +77,7 @@ void bind_kernel_eg(nb::module_& m) {
             expect(rows.shape(1) == beta.shape(0) && F.shape(0) == rows.shape(0) && F.shape(1) == beta.shape(1) &&
                        beta.shape(1) % machine::lanes == 0,
                    "eg_scores: rows [n, examples], beta [examples, padded labels] and F [n, padded labels] must fit");
-            nb::gil_scoped_release released;
+            Unlocked released;
             learners::eg_scores(static_cast<std::int64_t>(rows.shape(0)), rows.data(), static_cast<std::int64_t>(rows.shape(1)),
                       static_cast<std::int64_t>(beta.shape(1)), beta.data(), F.data());
         },
@@ -106,7 +106,7 @@ void bind_svm(nb::module_& m) {
             nb::arg("row"), nb::arg("diagonal").noconvert(), nb::arg("signs").noconvert(), nb::arg("C").noconvert(),
             nb::arg("shrinking") = true)
         .def("run", [](SmoRun& self, std::int64_t steps, double tolerance) { return self.smo.run(steps, tolerance); },
-             nb::arg("steps"), nb::arg("tolerance"), nb::call_guard<nb::gil_scoped_release>())
+             nb::arg("steps"), nb::arg("tolerance"), nb::call_guard<Unlocked>())
         .def("objective",
              [](SmoRun& self) {
                  const learners::SvmObjective o = self.smo.objective();
@@ -135,7 +135,7 @@ void bind_svm(nb::module_& m) {
                    "solve_svms: a member is out of range");
             check_penalties(span(C));
             check_signs(span(t));
-            nb::gil_scoped_release released;
+            Unlocked released;
             std::vector<learners::SvmObjective> found(bounds.size() - 1);
             learners::solve_svms(K.data(), N, {bounds, span(members), span(t), span(C)}, tolerance, gap, most_steps, threads,
                        alpha.data(), found.data());

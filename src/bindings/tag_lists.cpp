@@ -46,7 +46,7 @@ void bind_tag_lists(nb::module_& m) {
             expect(scorers::all_below(span(tags), static_cast<std::int64_t>(Y)), "a label is out of range");
             features::KeyedRows rows;
             {
-                nb::gil_scoped_release released;
+                Unlocked released;
                 std::vector<features::TagLabel> labels(Y);
                 for (std::size_t y = 0; y < Y; ++y)
                     labels[y] = {label_keys.data()[y], label_spans.data()[y], opens.data()[y] != 0, closes.data()[y] != 0};

@@ -54,7 +54,7 @@ template <class Real> class BoundTree {
         double score = 0;
         bool any;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             any = structures::tree_argmax(p_, score, nodes.data());
         }
         if (!any) throw nb::value_error("no tree is allowed");
@@ -65,7 +65,7 @@ template <class Real> class BoundTree {
         std::vector<structures::TreeNode> nodes;
         std::vector<double> scores;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             structures::tree_kbest(p_, k, scores, nodes);
         }
         if (scores.empty()) throw nb::value_error("no tree is allowed");
@@ -77,7 +77,7 @@ template <class Real> class BoundTree {
         std::vector<Real> span(static_cast<std::size_t>(structures::Spans{p_.T}.count() * p_.stride)), left(Y * Y), right(Y * Y);
         double log_z;
         {
-            nb::gil_scoped_release release;
+            Unlocked release;
             log_z = structures::tree_logsum(p_, {.span = span.data(), .left = left.data(), .right = right.data()});
         }
         if (log_z == -std::numeric_limits<double>::infinity()) throw nb::value_error("no tree is allowed");

@@ -27,8 +27,8 @@ void bind_word_classes(nb::module_ &m) {
                 new (self) text::WordClasses(span(ptr), span(ids), types, classes);
             },
             nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("types"), nb::arg("classes"),
-            nb::call_guard<nb::gil_scoped_release>())
-        .def("improve", &text::WordClasses::improve, nb::call_guard<nb::gil_scoped_release>(),
+            nb::call_guard<Unlocked>())
+        .def("improve", &text::WordClasses::improve, nb::call_guard<Unlocked>(),
              "One round over all words: how many changed class.")
         .def(
             "shrink",
@@ -36,14 +36,14 @@ void bind_word_classes(nb::module_ &m) {
                 if (classes < 1) throw nb::value_error("classes must be >= 1");
                 self.shrink(classes);
             },
-            nb::arg("classes"), nb::call_guard<nb::gil_scoped_release>(),
+            nb::arg("classes"), nb::call_guard<Unlocked>(),
             "Joins classes until so many are left.")
         .def("score", &text::WordClasses::score, "Log likelihood of the text's classes, up to a constant.")
         .def("classes",
              [](const text::WordClasses &self) {
                  return given(std::vector<std::int32_t>(self.classes().begin(), self.classes().end()));
              })
-        .def("paths", &text::WordClasses::paths, nb::call_guard<nb::gil_scoped_release>(),
+        .def("paths", &text::WordClasses::paths, nb::call_guard<Unlocked>(),
              "The bit path of every class.");
 }
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from chaffinch.errors import ConfigError
+from chaffinch.text.linear_patterns import LinearPattern
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
 from chaffinch.text.stems import stems
 
@@ -130,17 +131,18 @@ def known_columns() -> list[str]:
 def pattern_column(regex: str, what: str, lower: bool, name: str) -> WordsFunction:
     """A regular expression as a column: "hit" (yes or none), "test" (true or false), "match" (the text)."""
     try:
-        compiled = re.compile(regex)
-    except re.error as e:
+        compiled = LinearPattern(regex)
+    except (re.error, OverflowError, RecursionError) as e:
         raise ConfigError(f"pattern {name}: {regex!r} is not a regular expression: {e}") from None
+    except ValueError as e:
+        raise ConfigError(f"pattern {name}: {regex!r} is refused: {e}") from None
 
     def value(word: str) -> str | None:
-        found = compiled.search(word)
         if what == "hit":
-            return "yes" if found else None
+            return "yes" if compiled.test(word) else None
         if what == "test":
-            return "true" if found else "false"
-        text = found.group() if found else ""
+            return "true" if compiled.test(word) else "false"
+        text = compiled.search(word) or ""
         return text.lower() if lower else text
 
     return lambda words: [value(word) for word in words]

@@ -3,6 +3,8 @@
 #include "aligned.hpp"
 #include "clones.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
+#include "workspace.hpp"
 
 #include <array>
 #include <cmath>
@@ -35,6 +37,11 @@ struct Group {
 struct Reduced {
     std::vector<std::int32_t> symbol;
     std::vector<std::int32_t> gap;
+};
+
+struct SubsequenceRoom {
+    Reduced s;
+    machine::AlignedVector<float> held;
 };
 
 // Zero in the lanes where the mask is.
@@ -166,6 +173,7 @@ void over_groups(const SequenceBank& A, std::span<const std::int64_t> a, const S
         // Of a symmetric block the rows up to this group's own are enough.
         const std::int64_t rows = symmetric ? std::min(m, first + wide) : n;
         for (std::int64_t r = 0; r < rows; ++r) {
+            machine::check_stop();
             const std::int64_t i = symmetric ? order[r] : r;
             symbols.clear();
             for (std::int64_t k = A.ptr[a[i]]; k < A.ptr[a[i] + 1]; ++k)
@@ -187,8 +195,8 @@ void subsequence_gram(const SequenceBank& A, std::span<const std::int64_t> a, co
                       std::span<const std::int64_t> b, bool symmetric, int low, int high, float lambda,
                       std::size_t threads, double* out) {
     over_groups(A, a, B, b, symmetric, threads, out, [&](const auto& symbols, const Group& group, const auto& present, double* sum) {
-        thread_local Reduced s;
-        thread_local machine::AlignedVector<float> held;
+        machine::Workspace<SubsequenceRoom> workspace;
+        auto& [s, held] = *workspace;
         s.symbol.clear(), s.gap.clear();
         std::int32_t last = -1;
         for (std::size_t i = 0; i < symbols.size(); ++i) {

@@ -1,6 +1,7 @@
 #include "kernel_trees.hpp"
 
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 
@@ -198,6 +199,7 @@ void tree_gram(const TreeKernel& kernel, const TreeBank& A, std::span<const std:
         for (std::size_t i = block * rows_at_once; i < std::min(a.size(), (block + 1) * rows_at_once); ++i)
             with_listed(A, a[i], numbers, work, [&](const Seen& x) {
                 for (std::size_t j = symmetric ? i : 0; j < m; ++j) {
+                    machine::check_stop();
                     const double k = tree_pair(kernel, x, seen(B, b[j], numbers.of_B), work);
                     out[i * m + j] = k;
                     if (symmetric) out[j * m + i] = k;
@@ -211,9 +213,11 @@ void tree_diagonal(const TreeKernel& kernel, const TreeBank& A, std::span<const 
     const Numbers numbers(kernel, A, A);
     machine::parallel_blocks((a.size() + 63) / 64, threads, [&](std::size_t block) {
         Workspace work;
-        for (std::size_t i = block * 64; i < std::min(a.size(), (block + 1) * 64); ++i)
+        for (std::size_t i = block * 64; i < std::min(a.size(), (block + 1) * 64); ++i) {
+            machine::check_stop();
             with_listed(A, a[i], numbers, work,
                         [&](const Seen& x) { out[i] = tree_pair(kernel, x, seen(A, a[i], numbers.of_B), work); });
+        }
     });
 }
 

@@ -3,6 +3,7 @@
 #include "clones.hpp"
 #include "exp.hpp"
 #include "parallel.hpp"
+#include "transpose.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -180,15 +181,10 @@ PackedRows::PackedRows(const DenseRows& rows, bool apart, std::vector<std::int64
 }
 
 IndexedRows::IndexedRows(const features::Examples& rows)
-    : ptr(static_cast<std::size_t>(rows.F) + 2), row(rows.ids.size()), value(rows.ids.size()), norms(squared_norms(rows)) {
-    for (const std::int32_t f : rows.ids) ++ptr[static_cast<std::size_t>(f) + 2];
-    for (std::size_t f = 2; f < ptr.size(); ++f) ptr[f] += ptr[f - 1];
-    for (std::int64_t j = 0; j < rows.N(); ++j)
-        for (std::int64_t k = rows.ptr[j]; k < rows.ptr[j + 1]; ++k) {
-            const auto to = static_cast<std::size_t>(ptr[static_cast<std::size_t>(rows.ids[k]) + 1]++);
-            row[to] = static_cast<std::int32_t>(j), value[to] = rows.value(j, k);
-        }
-    ptr.pop_back();
+    : row(rows.ids.size()), value(rows.ids.size()), norms(squared_norms(rows)) {
+    ptr = machine::transpose(rows.ptr, rows.ids, rows.F, [&](std::int64_t at, std::int64_t j, std::int64_t k) {
+        row[at] = static_cast<std::int32_t>(j), value[at] = rows.value(j, k);
+    });
 }
 
 void dense_gram(const VectorKernel& kernel, const DenseRows& A, const PackedRows& B, std::size_t threads, float* out) {

@@ -1,6 +1,7 @@
 #include "chain_frank_wolfe.hpp"
 
 #include "clones.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -47,6 +48,7 @@ ChainFrankWolfe<Observations>::ChainFrankWolfe(Observations observations, std::s
         since_.resize(losses_.size());
     }
     for (std::size_t n = 0; n + 1 < sentences.size(); ++n) {
+        machine::check_stop();
         const std::int64_t from = sentences[n], T = sentences[n + 1] - from;
         gram_at_[n] = T <= longest_kept ? static_cast<std::int64_t>(grams_.size()) : -1;
         if (T > longest_kept) continue;
@@ -57,7 +59,7 @@ ChainFrankWolfe<Observations>::ChainFrankWolfe(Observations observations, std::s
 
 template <class Observations>
 void ChainFrankWolfe<Observations>::run(std::span<const std::int64_t> order, std::span<double> gaps) {
-    for (const std::int64_t n : order) visit(n, gaps[n]);
+    for (const std::int64_t n : order) machine::check_stop(), visit(n, gaps[n]);
 }
 
 template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int64_t n, double& gap) {
@@ -104,6 +106,7 @@ template <class Observations> MarginObjective ChainFrankWolfe<Observations>::mea
     for (std::size_t n = 0; n + 1 < sentences_.size(); ++n) {
         const Block here = block(static_cast<std::int64_t>(n), nodes_, pairs_, losses_);
         if (here.T == 0) continue;
+        machine::check_stop();
         double cost = 0;
         const double top = hinge(w.data(), here.from, here.T, cost);
         hinges += top;

@@ -1,7 +1,9 @@
 #include "choice_objective.hpp"
 
 #include "clones.hpp"
+#include "may_throw.hpp"
 #include "parallel.hpp"
+#include "transpose.hpp"
 
 #include <algorithm>
 
@@ -18,23 +20,16 @@ std::size_t blocks_of(std::int64_t n, std::int64_t size) { return static_cast<st
 ChoiceObjective::ChoiceObjective(const features::Examples& x, std::span<const float> q, std::span<const float> c, std::int64_t Y,
                                  ChoiceLoss loss, double l2, std::size_t threads)
     : x_(x), q_(q), c_(c), Y_(Y), S_(machine::padded(Y)), loss_(loss), l2_(l2), threads_(threads),
-      column_ptr_(static_cast<std::size_t>(x.F + 2)), directions_(static_cast<std::size_t>(x.N() * machine::padded(Y))) {
-    const std::int64_t N = x.N();
-    for (const std::int32_t f : x.ids) ++column_ptr_[f + 1];
-    if (x.bias != 0) column_ptr_[x.F + 1] = N;
-    for (std::size_t f = 1; f < column_ptr_.size(); ++f) column_ptr_[f] += column_ptr_[f - 1];
-    documents_.resize(static_cast<std::size_t>(column_ptr_.back()));
-    column_values_.resize(documents_.size());
-    std::vector<std::int64_t> free(column_ptr_.begin(), column_ptr_.end() - 1);
-    for (std::int64_t n = 0; n < N; ++n) {
-        const auto place = [&](std::int64_t f, float v) {
-            const std::int64_t at = free[f]++;
-            documents_[at] = static_cast<std::int32_t>(n);
-            column_values_[at] = v;
-        };
-        for (std::int64_t k = x.ptr[n]; k < x.ptr[n + 1]; ++k) place(x.ids[k], x.value(n, k));
-        if (x.bias != 0) place(x.F, x.bias);
+      documents_(x.ids.size()), column_values_(x.ids.size()), directions_(static_cast<std::size_t>(x.N() * machine::padded(Y))) {
+    column_ptr_ = machine::transpose(x.ptr, x.ids, x.F, [&](std::int64_t at, std::int64_t n, std::int64_t k) {
+        documents_[at] = static_cast<std::int32_t>(n);
+        column_values_[at] = x.value(n, k);
+    });
+    for (std::int64_t n = 0; x.bias != 0 && n < x.N(); ++n) {
+        documents_.push_back(static_cast<std::int32_t>(n));
+        column_values_.push_back(x.bias);
     }
+    column_ptr_.push_back(static_cast<std::int64_t>(documents_.size()));
 }
 
 CHAFFINCH_HOT static double directions(const features::Examples& x, std::int64_t begin, std::int64_t end, ChoiceLoss loss,
@@ -74,8 +69,10 @@ double ChoiceObjective::operator()(const float* w, float* g) {
     std::vector<double> losses(blocks_of(N, rows_block)), squares(blocks_of(columns, columns_block));
     machine::parallel_blocks(losses.size(), threads_, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * rows_block;
-        losses[b] = directions(x_, begin, std::min(N, begin + rows_block), loss_, Y_, q_.data(), c_.data(), w,
-                               directions_.data());
+        losses[b] = machine::may_throw([&] {
+            return directions(x_, begin, std::min(N, begin + rows_block), loss_, Y_, q_.data(), c_.data(), w,
+                              directions_.data());
+        });
     });
     machine::parallel_blocks(squares.size(), threads_, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * columns_block;

@@ -1,7 +1,9 @@
 #include "choice_sgd.hpp"
 
 #include "clones.hpp"
+#include "may_throw.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -101,6 +103,7 @@ CHAFFINCH_HOT static double sgd_by_sample(const SgdStep& step, const ChoiceSgdSe
     const features::Examples& x = step.x;
     double loss = 0;
     for (std::size_t i = 0; i < order.size(); ++i) {
+        if (i % 64 == 0) machine::check_stop();
         const std::int64_t n = order[i];
         const float e = rates[i];
         if (step.lazy) step.settle_features(n);
@@ -140,7 +143,8 @@ double ChoiceSgd::run(const features::Examples& x, std::span<const float> q, std
                       std::span<const std::int64_t> order, std::int64_t batch, std::span<const float> rates,
                       std::size_t threads, float* w) {
     const SgdStep step{*this, x, w, !rate_at_.empty() || settings_.average};
-    if (batch <= 1) return sgd_by_sample(step, settings_, Y_, q, c, order, rates);
+    if (batch <= 1)
+        return machine::may_throw([&] { return sgd_by_sample(step, settings_, Y_, q, c, order, rates); });
 
     const auto cells = static_cast<std::size_t>((F_ + 1) * S_);
     if (gradient_.empty()) gradient_.assign(cells, 0.0f), in_use_.assign(static_cast<std::size_t>(F_ + 1), 0);
@@ -149,13 +153,16 @@ double ChoiceSgd::run(const features::Examples& x, std::span<const float> q, std
     constexpr std::size_t share = 64; // examples a thread takes at a time
     double loss = 0;
     for (std::size_t begin = 0, b = 0; begin < order.size(); begin += static_cast<std::size_t>(batch), ++b) {
+        machine::check_stop();
         const auto here = order.subspan(begin, std::min(static_cast<std::size_t>(batch), order.size() - begin));
         if (step.lazy)
             for (const std::int64_t n : here) step.settle_features(n);
         machine::parallel_blocks((here.size() + share - 1) / share, threads, [&](std::size_t k) {
             const auto part = here.subspan(k * share, std::min(share, here.size() - k * share));
-            sgd_directions(x, settings_.loss, Y_, q, c, part, w, d.data() + static_cast<std::int64_t>(k * share) * S_,
-                           met.data() + k * share);
+            machine::may_throw([&] {
+                sgd_directions(x, settings_.loss, Y_, q, c, part, w, d.data() + static_cast<std::int64_t>(k * share) * S_,
+                               met.data() + k * share);
+            });
         });
         touched_.clear();
         const auto use = [&](std::int64_t f) {

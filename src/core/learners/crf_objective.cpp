@@ -3,6 +3,8 @@
 #include "clones.hpp"
 #include "exp.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
+#include "transpose.hpp"
 
 #include <algorithm>
 
@@ -72,14 +74,10 @@ void gather_block(const FeatureTokens& index, std::int64_t from, std::int64_t to
 
 FeatureTokens transposed(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t F) {
     FeatureTokens made;
-    made.ptr.assign(static_cast<std::size_t>(F + 1), 0);
     made.tokens.resize(ids.size());
-    for (const std::int32_t f : ids) ++made.ptr[f + 1];
-    for (std::int64_t f = 0; f < F; ++f) made.ptr[f + 1] += made.ptr[f];
-    std::vector<std::int64_t> next(made.ptr.begin(), made.ptr.end() - 1);
-    for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
-        for (std::int64_t k = ptr[t]; k < ptr[t + 1]; ++k)
-            made.tokens[next[ids[k]]++] = static_cast<std::int32_t>(t);
+    made.ptr = machine::transpose(ptr, ids, F, [&](std::int64_t at, std::int64_t t, std::int64_t) {
+        made.tokens[at] = static_cast<std::int32_t>(t);
+    });
     return made;
 }
 
@@ -122,6 +120,7 @@ template <class Real> double CrfObjective<Real>::sweep(const Real* w, Real* out,
         std::vector<double>& behind = tails[b];
         behind.assign(static_cast<std::size_t>(tail), 0.0);
         for (std::int64_t n = blocks_[b]; n < blocks_[b + 1]; ++n) {
+            machine::check_stop();
             const std::int64_t T = data_.length(n), begin = data_.begin(n);
             if (T == 0) continue;
             const auto k_n = static_cast<Real>(data_.importance(n));

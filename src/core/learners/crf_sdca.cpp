@@ -3,6 +3,7 @@
 #include "clones.hpp"
 #include "crf_update.hpp"
 #include "log.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -216,6 +217,7 @@ SdcaPass CrfSdca::pass(float* w) {
     SdcaPass record;
     const auto visit_chosen = [&] {
         for (const std::int64_t n : chosen) {
+            machine::check_stop();
             prefetch(node_marginals(n), data_.length(n) * shape_.S());
             prefetch(pair_marginals(n), shape_.Y * shape_.S());
             oracle_.weigh(w);

@@ -2,6 +2,8 @@
 
 #include "clones.hpp"
 #include "crf_update.hpp"
+#include "decaying_steps.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +14,6 @@ namespace chaffinch::learners {
 namespace {
 
 constexpr std::int64_t blocks_in_a_run = 64;
-constexpr double least_scale = 1e-4; // w is made whole before its scale is smaller
 
 } // namespace
 
@@ -53,6 +54,7 @@ void CrfSgd::restore(std::span<const std::int64_t> s) {
 
 double CrfSgd::epoch(float* w, std::size_t threads) {
     machine::shuffle(std::span(order_), random_);
+    next_ = 0;
     losses_.assign(order_.size(), 0.0);
     for (std::int64_t from = 0; from < data_.N();) {
         const std::int64_t planned = plan(from);
@@ -71,21 +73,17 @@ double CrfSgd::epoch(float* w, std::size_t threads) {
 
 // Steps and scales of the sentences from `from` on, to the epoch's end or to where w has to be made whole in between.
 std::int64_t CrfSgd::plan(std::int64_t from) {
-    const auto N = static_cast<double>(data_.N());
-    const double lambda = 2 * settings_.c2 / N, sum = N * static_cast<double>(settings_.epochs);
-    double scale = 1;
+    DecayingSteps steps(settings_.rate, settings_.c2, data_.N(), settings_.epochs);
     steps_.resize(order_.size());
     scales_.resize(order_.size());
     std::int64_t i = from;
     for (; i < data_.N(); ++i, ++met_) {
-        if ((i - from) % settings_.block == 0 && scale < least_scale) break;
-        const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_) / sum);
-        scales_[i] = static_cast<float>(scale);
+        if ((i - from) % settings_.block == 0 && steps.worn()) break;
+        scales_[i] = static_cast<float>(steps.scale());
         if (data_.length(order_[i]) == 0) continue;
-        scale *= 1 - eta * lambda;
-        steps_[i] = static_cast<float>(-eta * static_cast<double>(data_.importance(order_[i])) / scale);
+        steps_[i] = steps.step(met_, static_cast<double>(data_.importance(order_[i])));
     }
-    scale_ = static_cast<float>(scale);
+    scale_ = static_cast<float>(steps.scale());
     return i;
 }
 
@@ -96,6 +94,7 @@ std::int64_t CrfSgd::descend(std::int64_t from, std::int64_t to, int first, int 
     Worker& mine = workers_[first];
     bool together = shared;
     for (; from < to && together == shared; from = std::min(to, from + settings_.block)) {
+        machine::check_stop();
         const auto size = static_cast<std::size_t>(std::min(to - from, settings_.block));
         const auto block = std::span(order_).subspan(static_cast<std::size_t>(from), size);
         for (int h = first; h < last; ++h) {

@@ -3,6 +3,8 @@
 #include "choice_loss.hpp"
 #include "clones.hpp"
 #include "log.hpp"
+#include "may_throw.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +15,8 @@ namespace {
 
 constexpr float minus_infinity = -3e38f;
 constexpr float least = 1e-9f; // probabilities are not read below this
+
+constexpr std::uint32_t examples_between_checks = 64; // whether to stop
 
 using Reals = machine::Pack<float>;
 using Mask = machine::Pack<std::int32_t>;
@@ -85,8 +89,10 @@ template <int Packs, bool Squared> CHAFFINCH_INLINE DualCrammerSinger::Pass desc
     const std::int64_t S = Packs ? Packs * machine::lanes : machine::padded(Y);
     machine::AlignedVector<float> G(static_cast<std::size_t>(S)), D(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     DualCrammerSinger::Pass found;
+    std::uint32_t met = 0;
     for (const std::int64_t n : order) {
         if (resting[n]) continue;
+        if (++met % examples_between_checks == 0) machine::check_stop();
         float* held = alpha + n * S;
         const std::int32_t y_n = gold[n];
         const float own = x.own()[n], A = norm[n], C_n = C[n];
@@ -152,9 +158,9 @@ DualCrammerSinger::Pass DualCrammerSinger::pass(std::span<const std::int64_t> or
     constexpr decltype(&descend_one) by_packs[] = {descend_many, descend_one, descend_two, descend_three};
     const std::int64_t packs = S() / machine::lanes;
     const auto descended = squared_ ? descend_squared : by_packs[packs < 4 ? packs : 0];
-    const Pass found = descended({x_, order, y_.data(), C_.data(), norm_.data(), Y_,
-                                                       shrinking_ ? bound_ : 0.0f, resting_.data(), alpha_.data(),
-                                                       w_.data()});
+    const CrammerSingerPass pass{x_, order, y_.data(), C_.data(), norm_.data(), Y_, shrinking_ ? bound_ : 0.0f,
+                                 resting_.data(), alpha_.data(), w_.data()};
+    const Pass found = machine::may_throw([&] { return descended(pass); });
     bound_ = found.violation;
     return found;
 }
@@ -218,7 +224,9 @@ CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const s
     const std::int64_t S = machine::padded(Y);
     machine::AlignedVector<float> score(static_cast<std::size_t>(S)), d(static_cast<std::size_t>(S));
     double gap = 0;
+    std::uint32_t met = 0;
     for (const std::int64_t n : order) {
+        if (++met % examples_between_checks == 0) machine::check_stop();
         float* held = m + n * S;
         features::gather(x.rows(), n, w, S, score.data());
         const float own = x.own()[n] * C[n];
@@ -272,7 +280,8 @@ CHAFFINCH_HOT static double logistic_pass(const SharedRows& x, std::span<const s
 }
 
 double DualLogistic::pass(std::span<const std::int64_t> order) {
-    return logistic_pass(x_, order, C_.data(), norm_.data(), Y_, q_.data(), m_.data(), w_.data());
+    return machine::may_throw(
+        [&] { return logistic_pass(x_, order, C_.data(), norm_.data(), Y_, q_.data(), m_.data(), w_.data()); });
 }
 
 } // namespace chaffinch::learners

@@ -1,7 +1,9 @@
 #include "dual_rest.hpp"
 
 #include "clones.hpp"
+#include "may_throw.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -16,6 +18,8 @@ constexpr float infinite = std::numeric_limits<float>::infinity();
 
 using Reals = machine::Pack<float>;
 using Mask = machine::Pack<std::int32_t>;
+
+constexpr std::uint32_t examples_between_checks = 64; // whether to stop
 
 // What one stripe of lanes of one pass works on; pointers are at the stripe's first column.
 struct Stripe {
@@ -71,7 +75,9 @@ template <int P> CHAFFINCH_INLINE void descend(const Stripe& s) {
     }
     const Mask clipped = Mask{} - static_cast<std::int32_t>(s.clipped), linear = Mask{} - static_cast<std::int32_t>(s.linear),
                shrinking = Mask{} - static_cast<std::int32_t>(s.shrinking);
+    std::uint32_t looked_at = 0;
     for (const std::int64_t n : s.order) {
+        if (++looked_at % examples_between_checks == 0) machine::check_stop();
         if (s.asleep[n]) continue;
         features::rows::gather_packs<P>(*s.x, n, s.w, s.S, score);
         const float D = s.D[n], E = s.E[n], C = s.C[n], U = s.linear ? C : infinite, inverse = s.inverse[n];
@@ -164,9 +170,9 @@ double DualRest::pass(std::span<const std::int64_t> order, std::size_t threads, 
                  loss_ == MarginLoss::hinge,
                  shrinking_};
         switch (std::min(width, S() / machine::lanes - y / machine::lanes)) {
-        case 1: descend_one(s); break;
-        case 2: descend_two(s); break;
-        default: descend_three(s); break;
+        case 1: machine::may_throw([&] { descend_one(s); }); break;
+        case 2: machine::may_throw([&] { descend_two(s); }); break;
+        default: machine::may_throw([&] { descend_three(s); }); break;
         }
     });
     std::copy_n(found.begin(), Y_, violation.begin());

@@ -2,6 +2,7 @@
 
 #include "clones.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -54,6 +55,7 @@ DualObjective DualSolver::objective(std::size_t threads) const {
         const std::int64_t begin = static_cast<std::int64_t>(b) * block, end = std::min(N, begin + block);
         machine::AlignedVector<float> scores(static_cast<std::size_t>((end - begin) * S())), d(static_cast<std::size_t>(S()));
         for (std::int64_t n = begin; n < end; ++n) {
+            if (n % 64 == 0) machine::check_stop();
             coefficients(n, d.data());
             sums[b].length += score(x_, n, w_.data(), S(), d.data(), scores.data() + (n - begin) * S());
         }

@@ -1,6 +1,7 @@
 #include "kernel_eg.hpp"
 
 #include "clones.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -53,6 +54,7 @@ void eg_steps(const EgProblem& problem, std::span<const std::int64_t> which, con
     const std::int64_t N = static_cast<std::int64_t>(problem.y.size()), Y = problem.Y, S = machine::padded(Y);
     machine::AlignedVector<double> g(static_cast<std::size_t>(S)), to(static_cast<std::size_t>(S));
     for (std::size_t i = 0; i < which.size(); ++i) {
+        machine::check_stop();
         const std::int64_t n = which[i], gold = problem.y[n];
         const double C = problem.C[n], k = problem.k[n];
         double* mu = state.mu + n * S;
@@ -76,7 +78,7 @@ void eg_steps(const EgProblem& problem, std::span<const std::int64_t> which, con
 }
 
 void eg_scores(std::int64_t count, const float* rows, std::int64_t N, std::int64_t S, const double* beta, double* F) {
-    for (std::int64_t i = 0; i < count; ++i) expanded(rows + i * N, N, S, beta, F + i * S);
+    for (std::int64_t i = 0; i < count; ++i) machine::check_stop(), expanded(rows + i * N, N, S, beta, F + i * S);
 }
 
 } // namespace chaffinch::learners

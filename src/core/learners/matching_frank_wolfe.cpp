@@ -1,6 +1,7 @@
 #include "matching_frank_wolfe.hpp"
 
 #include "assignment.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -37,7 +38,7 @@ MatchingFrankWolfe::MatchingFrankWolfe(std::vector<MatchingExample> examples, st
 }
 
 void MatchingFrankWolfe::run(std::span<const std::int64_t> order, std::span<double> gaps) {
-    for (const std::int64_t n : order) visit(static_cast<std::size_t>(n), gaps[n]);
+    for (const std::int64_t n : order) machine::check_stop(), visit(static_cast<std::size_t>(n), gaps[n]);
 }
 
 void MatchingFrankWolfe::visit(std::size_t n, double& gap) {
@@ -123,6 +124,7 @@ MarginObjective MatchingFrankWolfe::measured(std::span<double> gaps) {
     const double losses = mean(w);
     double hinges = 0;
     for (std::size_t n = 0; n < size(); ++n) {
+        machine::check_stop();
         double cost = 0;
         const double top = hinge(examples_[n], w, cost);
         hinges += top;

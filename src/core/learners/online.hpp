@@ -8,6 +8,7 @@
 
 #include "linear_chain.hpp"
 #include "online_rules.hpp"
+#include "stop.hpp"
 
 #include <cstdint>
 #include <span>
@@ -43,6 +44,7 @@ template <class Search, class Rule>
 Tally online_epoch(Search& search, Rule& rule, OnlineWeights& weights, std::span<const std::int64_t> order) {
     Tally tally;
     for (std::size_t i = 0; i < order.size(); ++i) {
+        machine::check_stop();
         prefetch_ahead(search.examples(), order, i);
         tally += search.learn(order[i], weights, rule);
     }

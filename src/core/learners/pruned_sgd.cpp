@@ -2,6 +2,8 @@
 
 #include "clones.hpp"
 #include "crf_objective.hpp"
+#include "decaying_steps.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -46,27 +48,26 @@ void PrunedSgd::restore(std::span<const std::int64_t> s) {
 
 double PrunedSgd::epoch() {
     machine::shuffle(std::span(order_), random_);
-    const auto N = static_cast<double>(data_.N());
-    const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
+    DecayingSteps steps(settings_.rate, settings_.c2, data_.N(), settings_.epochs);
     const auto rescale = [&](double s) {
         scale_all(static_cast<std::int64_t>(w_.unary.size()), static_cast<float>(s), w_.unary.data());
         scale_all(static_cast<std::int64_t>(w_.chain.size()), static_cast<float>(s), w_.chain.data());
     };
-    double scale = 1, loss = 0;
+    double loss = 0;
     for (const std::int64_t n : order_) {
-        const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_++) / steps);
+        const std::int64_t met = met_++;
         const std::int64_t T = data_.length(n), begin = data_.begin(n);
         if (T == 0) continue;
-        build(n, scale);
+        machine::check_stop();
+        build(n, steps.scale());
         bool survive = true;
         for (std::int64_t t = 0; t < T && survive; ++t) survive = lattice_.find(t, data_.y[begin + t]) >= 0;
-        scale *= 1 - eta * lambda;
         const double k_n = static_cast<double>(data_.importance(n));
-        const auto step = static_cast<float>(-eta * k_n / scale);
+        const float step = steps.step(met, k_n);
         loss += k_n * (survive ? whole(n, step) : apart(n, step));
-        if (scale < 1e-4) rescale(scale), scale = 1;
+        if (steps.worn()) rescale(steps.scale()), steps.renew();
     }
-    rescale(scale);
+    rescale(steps.scale());
     return loss;
 }
 
@@ -74,6 +75,7 @@ void PrunedSgd::widen() {
     std::vector<std::int64_t> at(static_cast<std::size_t>(data_.T() + 1), 0);
     std::vector<std::uint16_t> likely;
     for (std::int64_t n = 0; n < data_.N(); ++n) {
+        machine::check_stop();
         build(n, 1);
         for (std::int64_t t = 0; t < data_.length(n); ++t) {
             const auto states = lattice_.states(t);

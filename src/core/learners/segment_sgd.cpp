@@ -1,7 +1,9 @@
 #include "segment_sgd.hpp"
 
 #include "clones.hpp"
+#include "decaying_steps.hpp"
 #include "score.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -28,18 +30,16 @@ SegmentSgd::SegmentSgd(const scorers::SegmentShape& shape, const scorers::Segmen
 
 double SegmentSgd::epoch(float* w) {
     machine::shuffle(std::span(order_), random_);
-    const auto N = static_cast<double>(order_.size());
-    const double lambda = 2 * settings_.c2 / N, steps = N * static_cast<double>(settings_.epochs);
-    double scale = 1, loss = 0;
+    DecayingSteps steps(settings_.rate, settings_.c2, static_cast<std::int64_t>(order_.size()), settings_.epochs);
+    double loss = 0;
     for (const std::int64_t n : order_) {
-        const double eta = settings_.rate * std::max(0.0, 1 - static_cast<double>(met_++) / steps);
-        const double before = scale;
-        scale *= 1 - eta * lambda;
-        if (rows_.sentences[n] < rows_.sentences[n + 1])
-            loss += sentence(n, static_cast<float>(before), static_cast<float>(-eta / scale), w);
-        if (scale < 1e-4) shrink(shape_.size(), static_cast<float>(scale), w), scale = 1;
+        machine::check_stop();
+        const auto before = static_cast<float>(steps.scale());
+        const float step = steps.step(met_++);
+        if (rows_.sentences[n] < rows_.sentences[n + 1]) loss += sentence(n, before, step, w);
+        if (steps.worn()) shrink(shape_.size(), static_cast<float>(steps.scale()), w), steps.renew();
     }
-    shrink(shape_.size(), static_cast<float>(scale), w);
+    shrink(shape_.size(), static_cast<float>(steps.scale()), w);
     return loss;
 }
 

@@ -2,6 +2,7 @@
 
 #include "clones.hpp"
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -131,6 +132,7 @@ void Smo::place(std::int64_t at) {
 
 double Smo::run(std::int64_t steps, double tolerance) {
     for (;;) {
+        machine::check_stop();
         const std::int64_t width = machine::padded(active_);
         const bool straight = active_ == N_;
         Best most{};
@@ -231,6 +233,7 @@ void solve_svms(const float* K, std::int64_t N, const SvmProblems& problems, dou
         machine::AlignedVector<float> rows(static_cast<std::size_t>(n * stride));
         std::vector<double> diagonal(static_cast<std::size_t>(n));
         for (std::int64_t i = 0; i < n; ++i) {
+            machine::check_stop();
             const float* from = K + members[i] * N;
             for (std::int64_t j = 0; j < n; ++j) rows[i * stride + j] = from[members[j]];
             diagonal[i] = rows[i * stride + i];

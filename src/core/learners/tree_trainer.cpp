@@ -3,6 +3,7 @@
 #include "clones.hpp"
 #include "random.hpp"
 #include "score.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -67,6 +68,7 @@ TreeTrainer::TreeTrainer(TreeExamples examples, TreeLayout layout, structures::T
 TreeTrainer::Pass TreeTrainer::epoch(std::span<const std::int64_t> order) {
     Pass pass{0, 0};
     for (const std::int64_t n : order) {
+        machine::check_stop();
         const double loss = examples_.bounds[n + 1] > examples_.bounds[n] ? move(n) : 0;
         pass.loss += loss;
         pass.wrong += loss > (rule_.loss == TreeLoss::likelihood ? std::log(2.0) : 0.0);

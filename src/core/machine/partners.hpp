@@ -1,10 +1,15 @@
 // Two threads that go through the same steps and wait for each other between them, many times in a millisecond.
 #pragma once
 
+#include "stop.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <exception>
+#include <new>
+#include <system_error>
 #include <thread>
 
 namespace chaffinch::machine {
@@ -13,14 +18,37 @@ class Partners {
   public:
     // both(0) and both(1) side by side. Or alone(): if `threads` is 1 (0: all cores), if there is one core, and for a
     // while after one had to wait long for the other, as where other programs keep the cores busy.
+    // What either throws ends both, and is thrown here.
     template <class Both, class Alone> void run(std::size_t threads, Both&& both, Alone&& alone) {
         if (threads == 1 || std::thread::hardware_concurrency() < 2) return alone();
         if (alone_ > 0) return --alone_, alone();
-        late_ = part_ = false;
-        {
-            std::jthread other([&] { both(1); });
-            both(0);
-        }
+        late_ = part_ = failed_ = false;
+        there_ = 0;
+        std::exception_ptr failures[2], hearsay;
+        const auto guarded = [&](int k) noexcept {
+            try {
+                both(k);
+            } catch (const Stopped&) {
+                failed_ = true;
+                if (k == 0) hearsay = std::current_exception();
+            } catch (...) {
+                failed_ = true;
+                failures[k] = std::current_exception();
+            }
+        };
+        std::jthread other;
+        try {
+            other = std::jthread([&, call = Watch::here]() noexcept {
+                const Joined joined(call);
+                guarded(1);
+            });
+        } catch (const std::system_error&) { // no second thread is to be had
+        } catch (const std::bad_alloc&) {}
+        if (!other.joinable()) return alone();
+        guarded(0);
+        other.join();
+        for (const std::exception_ptr& failure : {failures[0], failures[1], hearsay})
+            if (failure) std::rethrow_exception(failure);
         busy_ = late_ ? std::min(2 * busy_ + 4, 64) : 0;
         alone_ = busy_;
     }
@@ -39,6 +67,8 @@ class Partners {
         const auto since = std::chrono::steady_clock::now();
         bool long_since = false;
         for (int turns = 1; round_.load(std::memory_order_acquire) == round; ++turns) {
+            if (failed_) throw Stopped{};
+            if (turns % 256 == 0) check_stop();
             if (long_since)
                 std::this_thread::yield(); // the other may need this core to get on
             else if (turns % 256 != 0)
@@ -63,6 +93,7 @@ class Partners {
     alignas(64) std::atomic<unsigned> there_{0};
     alignas(64) std::atomic<unsigned> round_{0};
     std::atomic<bool> late_{false}; // a wait took long, in this run
+    std::atomic<bool> failed_{false}; // one of the two has thrown
     bool part_ = false;             // late_ as of the last meeting, the same for both
     int busy_ = 0, alone_ = 0;      // how many runs are left to one thread: of the last time, still to come
 };

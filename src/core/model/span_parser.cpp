@@ -9,14 +9,13 @@
 
 namespace chaffinch::model {
 
-structures::TreePotentials<float> SpanModel::scored(const features::SpanColumns& x, const std::uint8_t* open) const {
-    thread_local std::vector<std::int64_t> ptr;
-    thread_local std::vector<std::int32_t> ids;
-    thread_local machine::AlignedVector<float> rows;
+ScoredSpans SpanModel::scored(const features::SpanColumns& x, const std::uint8_t* open) const {
+    ScoredSpans out{{}, like};
+    auto& [ptr, ids, rows] = *out.room;
     ptr.assign(1, 0);
     ids.clear();
     features->extract(x, open, ptr, ids);
-    structures::TreePotentials<float> p = like;
+    structures::TreePotentials<float>& p = out.potentials;
     p.T = x.T;
     float* to = machine::room(rows, structures::Spans{x.T}.count() * stride);
     scorers::score_rows(ptr, ids, span.data(), stride, to);
@@ -26,13 +25,15 @@ structures::TreePotentials<float> SpanModel::scored(const features::SpanColumns&
     p.left = left.data();
     p.right = right.data();
     p.open = open;
-    return p;
+    return out;
 }
 
 void open_spans(const SpanModel& coarse, const features::SpanColumns& x, float threshold, std::uint8_t* open) {
     const structures::Spans spans{x.T};
-    const structures::TreePotentials<float> p = coarse.scored(x, nullptr);
-    thread_local std::vector<float> marginals, pairs;
+    const ScoredSpans scored = coarse.scored(x, nullptr);
+    const structures::TreePotentials<float>& p = scored.potentials;
+    machine::Workspace<SpanMarginals> workspace;
+    auto& [marginals, pairs] = *workspace;
     marginals.resize(static_cast<std::size_t>(spans.count() * p.stride));
     pairs.resize(static_cast<std::size_t>(p.Y * p.Y));
     const double log_z = structures::tree_logsum(p, {.span = marginals.data(), .left = pairs.data(), .right = pairs.data()});

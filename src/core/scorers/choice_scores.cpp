@@ -1,6 +1,7 @@
 #include "choice_scores.hpp"
 
 #include "clones.hpp"
+#include "may_throw.hpp"
 #include "parallel.hpp"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ void choice_scores(const features::Examples& x, std::int64_t Y, const float* w, 
     const std::int64_t N = x.N();
     machine::parallel_blocks(static_cast<std::size_t>((N + block - 1) / block), threads, [&](std::size_t b) {
         const std::int64_t begin = static_cast<std::int64_t>(b) * block;
-        score_block(x, begin, std::min(N, begin + block), Y, w, out);
+        machine::may_throw([&] { score_block(x, begin, std::min(N, begin + block), Y, w, out); });
     });
 }
 

@@ -2,6 +2,7 @@
 
 #include "parallel.hpp"
 #include "score.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -32,6 +33,7 @@ void for_each_sentence(const SentenceRows& x, const machine::AlignedVector<float
         machine::AlignedVector<float> scores;
         const std::size_t last = std::min(x.size(), (b + 1) * sentences_per_block);
         for (std::size_t n = b * sentences_per_block; n < last; ++n) {
+            machine::check_stop();
             const std::int64_t from = x.sentences[n];
             const std::int64_t T = x.sentences[n + 1] - from;
             if (T == 0) continue;

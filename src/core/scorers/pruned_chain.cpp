@@ -1,6 +1,7 @@
 #include "pruned_chain.hpp"
 
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -21,6 +22,7 @@ void for_each_lattice(const SentenceRows& x, const structures::LatticeWeights& w
         structures::Lattice lattice;
         const std::size_t last = std::min(x.size(), (b + 1) * sentences_per_block);
         for (std::size_t n = b * sentences_per_block; n < last; ++n) {
+            machine::check_stop();
             const auto from = static_cast<std::size_t>(x.sentences[n]);
             const auto T = static_cast<std::size_t>(x.sentences[n + 1]) - from;
             if (T == 0) continue;

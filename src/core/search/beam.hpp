@@ -118,6 +118,7 @@ class BeamSearch {
         double gold = 0, worst = 0;
         std::int64_t end = -1;
         for (std::int64_t t = 0; t < T; ++t) {
+            machine::check_stop();
             beam_.extend(t, y, augmented);
             const auto layer = beam_.layer(t);
             beam_.scores(t, here + t, gold_row_.data());

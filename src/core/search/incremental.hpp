@@ -5,6 +5,7 @@
 #include "label_state.hpp"
 #include "online.hpp"
 #include "random.hpp"
+#include "stop.hpp"
 
 #include <cstdint>
 #include <span>
@@ -21,6 +22,7 @@ enum class Ease { score, margin };
 template <class Decided> void left_to_right(LabelState& state, const float* w, Decided&& decided) {
     state.gather(0, state.length() - 1, w);
     for (std::int64_t t = 0; t < state.length(); ++t) {
+        machine::check_stop();
         Choice choice{.label = state.known(t)};
         if (choice.label >= 0) {
             state.settle(t, choice.label);
@@ -33,21 +35,29 @@ template <class Decided> void left_to_right(LabelState& state, const float* w, D
     }
 }
 
-// The best choice of every undecided position, and which of them is easiest.
+// The best choice of every undecided position in [first, last), and which of them is easiest.
 class Frontier {
   public:
     Frontier(LabelState& state, Ease ease) : state_(state), ease_(ease) {}
 
-    void open(const float* w) {
-        agenda_.open(state_.length());
+    // The whole sentence.
+    void open(const float* w) { open(0, state_.length(), w); }
+
+    // A stretch of it, once all before it is decided.
+    void open(std::int64_t first, std::int64_t last, const float* w) {
+        if (first == 0) agenda_.open(state_.length());
+        first_ = first, last_ = last;
         rescore(w);
     }
 
     // Every undecided position is scored afresh: w has moved, or more than one label was decided.
     void rescore(const float* w) {
-        state_.look_everywhere(w, [&](std::int64_t t) { choose(t); });
-        agenda_.refresh(0, state_.length() - 1);
+        state_.look_everywhere(first_, last_, w, [&](std::int64_t t) { choose(t); });
+        agenda_.refresh(first_, last_ - 1);
     }
+
+    std::int64_t first() const { return first_; }
+    std::int64_t last() const { return last_; }
 
     std::int64_t easiest() const { return agenda_.best(); } // -1: all is decided
     Choice choice(std::int64_t t) const { return state_.best(t); }
@@ -77,6 +87,7 @@ class Frontier {
 
     LabelState& state_;
     Ease ease_;
+    std::int64_t first_ = 0, last_ = 0;
     Agenda agenda_;
 };
 
@@ -90,6 +101,7 @@ void easiest_first(LabelState& state, Frontier& frontier, const float* w, Decide
     state.decide_known();
     frontier.open(w);
     for (std::int64_t t = frontier.easiest(); t >= 0; t = frontier.easiest()) {
+        machine::check_stop();
         const Choice choice = frontier.choice(t);
         decided(t, choice);
         frontier.decide(t, choice.label);
@@ -107,7 +119,9 @@ struct IncrementalSettings {
     double own = 1.0; // how often a wrong choice stays as context; else the gold label takes its place
 };
 
-// Learning from the choices of an incremental search, one update for each wrong one, at once.
+// Learning from the choices of an incremental search, one update for each wrong one, at once. An update changes the scores
+// of every position that is still to be decided. Left to right, they are scored a few positions ahead; easiest first
+// learns from stretches of a long sentence one after the other. So time grows with the length, not with its square.
 class IncrementalSearch {
   public:
     IncrementalSearch(const Observed& x, std::span<const std::int32_t> gold, LabelContext& context,
@@ -133,10 +147,16 @@ class IncrementalSearch {
     }
 
   private:
+    static constexpr std::int64_t positions_ahead = 64, longest_stretch = 512;
+
     template <class Rule> void learn_forward(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         const std::int64_t T = state_.length();
-        state_.gather(0, T - 1, weights.w());
-        for (std::int64_t t = 0; t < T; ++t) {
+        for (std::int64_t t = 0, scored = 0; t < T; ++t) { // scored: how far the features are, under the w of now
+            if (t == scored) {
+                machine::check_stop();
+                scored = std::min(T, t + positions_ahead);
+                state_.gather(t, scored - 1, weights.w());
+            }
             if (const std::int32_t known = state_.known(t); known >= 0) {
                 state_.decide_forward(t, known);
                 continue;
@@ -146,7 +166,7 @@ class IncrementalSearch {
             const std::int32_t rival = Rule::augmented ? state_.rival(t, choice, y[t]) : choice.label;
             if (rival != y[t]) {
                 correct(t, y[t], t, rival, weights, rule, tally);
-                state_.gather(t + 1, T - 1, weights.w());
+                scored = t + 1;
             }
             state_.decide_forward(t, kept(choice.label, y[t], tally));
             weights.tick();
@@ -155,9 +175,17 @@ class IncrementalSearch {
 
     template <class Rule> void learn_easiest(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         state_.decide_known();
-        frontier_.open(weights.w());
+        for (std::int64_t first = 0; first < state_.length(); first += longest_stretch) {
+            frontier_.open(first, std::min(state_.length(), first + longest_stretch), weights.w());
+            learn_stretch(y, weights, rule, tally);
+        }
+    }
+
+    template <class Rule>
+    void learn_stretch(const std::int32_t* y, learners::OnlineWeights& weights, Rule& rule, learners::Tally& tally) {
         int tries = 0;
         for (std::int64_t t = frontier_.easiest(); t >= 0; t = frontier_.easiest()) {
+            machine::check_stop();
             const Choice choice = frontier_.choice(t);
             const std::int32_t rival = Rule::augmented ? state_.rival(t, choice, y[t]) : choice.label;
             std::int64_t right = t; // where the correct label is rewarded, and fixed if need be
@@ -207,7 +235,7 @@ class IncrementalSearch {
     // The undecided position whose correct label scores highest, of the legal ones; t itself if there is none.
     std::int64_t best_correct(const std::int32_t* y, std::int64_t t) const {
         std::int64_t best = -1;
-        for (std::int64_t p = 0; p < state_.length(); ++p)
+        for (std::int64_t p = frontier_.first(); p < frontier_.last(); ++p)
             if (state_.undecided(p) && state_.legal(p, y[p]) &&
                 (best < 0 || state_.scores(p)[y[p]] > state_.scores(best)[y[best]]))
                 best = p;

@@ -1,6 +1,7 @@
 #include "incremental_tagger.hpp"
 
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 
@@ -71,7 +72,7 @@ void IncrementalTagger::beam(const Observed& x, std::int64_t width, std::int64_t
             const std::int64_t T = beam.length();
             found[n] = 0;
             if (T == 0) continue;
-            for (std::int64_t t = 0; t < T; ++t) beam.extend(t, nullptr, false);
+            for (std::int64_t t = 0; t < T; ++t) machine::check_stop(), beam.extend(t, nullptr, false);
             const auto layer = beam.layer(T - 1);
             found[n] = std::min(k, static_cast<std::int64_t>(layer.size()));
             for (std::int64_t i = 0; i < found[n]; ++i) {

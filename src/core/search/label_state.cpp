@@ -87,6 +87,7 @@ void LabelState::open(const Observed& x, std::int64_t n) {
     from_ = x.examples.sentences[n];
     T_ = x.examples.sentences[n + 1] - from_;
     first_look_ = true;
+    in_view_first_ = in_view_last_ = 0;
     const std::int64_t left = context_.left(), right = context_.right();
     codes_.resize(static_cast<std::size_t>(left + T_ + right));
     std::fill_n(codes_.begin(), left, context_.start());
@@ -115,9 +116,9 @@ void LabelState::gather(std::int64_t first, std::int64_t last, const float* w) {
 
 void LabelState::gather_undecided(const float* w) {
     w_ = w;
-    for (std::int64_t t = 0; t < T_;) {
+    for (std::int64_t t = in_view_first_; t < in_view_last_;) {
         std::int64_t end = t;
-        while (end < T_ && undecided(end)) ++end;
+        while (end < in_view_last_ && undecided(end)) ++end;
         gather(t, end - 1, w);
         t = end + 1;
     }
@@ -177,7 +178,7 @@ void LabelState::find_again(std::int64_t t, std::int32_t y) {
     const auto more = static_cast<std::uint64_t>(y - context_.undecided());
     for (const auto& [offset, readers] : context_.by_offset()) {
         const std::int64_t p = t - offset;
-        if (p < 0 || p >= T_ || !undecided(p)) continue;
+        if (!in_view(p) || !undecided(p)) continue;
         std::uint64_t* keys = keys_.data() + p * L;
         std::int32_t* rows = rows_.data() + p * L;
         std::int32_t moved = 0; // contexts that training never had share one row

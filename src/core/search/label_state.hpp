@@ -61,11 +61,12 @@ class LabelState {
     // All context rows of t and what is legal there, then its scores.
     void look(std::int64_t t);
 
-    // Every undecided position from its features on, as by `gather` and `look`. Contexts are met in any order and lie far
-    // apart: each step asks for what the next will read.
-    template <class Looked> void look_everywhere(const float* w, Looked&& looked) {
+    // Every undecided position in [first, last) from its features on, as by `gather` and `look`; decisions score no others
+    // until the next call. Contexts are met in any order and lie far apart: each step asks for what the next will read.
+    template <class Looked> void look_everywhere(std::int64_t first, std::int64_t last, const float* w, Looked&& looked) {
+        in_view_first_ = first, in_view_last_ = last;
         scored_.clear();
-        for (std::int64_t t = 0; t < T_; ++t)
+        for (std::int64_t t = first; t < last; ++t)
             if (undecided(t)) see(t), scored_.push_back(t);
         gather_undecided(w);
         for (const std::int64_t t : scored_) find(t);
@@ -110,7 +111,7 @@ class LabelState {
             std::erase_if(scored_, [&](std::int64_t p) { return p >= range.first && p <= range.last; });
             for (const std::int64_t p : scored_) choices_[p] = best_with_cost(p, -1);
             for (std::int64_t p = range.first; p <= range.last; ++p)
-                if (undecided(p)) restrict(p), scored_.push_back(p);
+                if (in_view(p) && undecided(p)) restrict(p), scored_.push_back(p);
         }
         for (const std::int64_t p : scored_) changed(p);
     }
@@ -122,6 +123,7 @@ class LabelState {
         std::vector<std::int32_t> found; // [L]
     };
 
+    bool in_view(std::int64_t t) const { return t >= in_view_first_ && t < in_view_last_; }
     const Opening& opening(std::int64_t t);
     void gather_undecided(const float* w);
     void see(std::int64_t t);
@@ -136,7 +138,7 @@ class LabelState {
         const auto more = static_cast<std::uint64_t>(y - context_.undecided());
         for (const auto& [offset, l, stride] : context_.observing_readers()) {
             const std::int64_t p = t - offset;
-            if (p < 0 || p >= T_ || !undecided(p)) continue;
+            if (!in_view(p) || !undecided(p)) continue;
             const std::uint64_t k = keys_[p * context_.size() + l];
             if (k != LabelContext::blind) context_.prefetch(l, k + more * stride);
         }
@@ -148,6 +150,7 @@ class LabelState {
     Observed x_;
     const float* w_ = nullptr;
     std::int64_t from_ = 0, T_ = 0;
+    std::int64_t in_view_first_ = 0, in_view_last_ = 0; // where look_everywhere looked last
     std::vector<std::int32_t> codes_;  // [left + T + right]
     // While nothing is decided, what templates of labels alone see depends only on how near the sentence's ends are.
     bool first_look_ = true;

@@ -1,6 +1,7 @@
 #include "chain_batch.hpp"
 
 #include "parallel.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -41,6 +42,7 @@ Blocked each_sentence(const ChainBatch<Real>& batch, std::size_t threads, Work&&
         const std::int64_t from = N * static_cast<std::int64_t>(block) / static_cast<std::int64_t>(count);
         const std::int64_t to = N * static_cast<std::int64_t>(block + 1) / static_cast<std::int64_t>(count);
         for (std::int64_t n = from; n < to; ++n) {
+            machine::check_stop();
             const std::int64_t at = batch.bounds[n];
             ChainSentence<Real> x{.unary = batch.unary + at * batch.stride,
                                   .T = batch.bounds[n + 1] - at,

@@ -2,6 +2,7 @@
 #include "chain.hpp"
 #include "chain_programme.hpp"
 #include "clones.hpp"
+#include "may_throw.hpp"
 
 #include <optional>
 
@@ -222,25 +223,26 @@ template <class Real> ChainMarginals<Real>& ChainMarginals<Real>::operator=(Chai
 
 template <class Real> void ChainMarginals<Real>::prepare(const ChainPotentials<Real>& potentials) {
     state_->potentials = potentials;
-    sum_prepare(state_->narrow, potentials);
+    machine::may_throw([&] { sum_prepare(state_->narrow, potentials); });
     state_->wide_ready = state_->log_ready = false;
 }
 
 template <class Real>
 Found ChainMarginals<Real>::operator()(const ChainSentence<Real>& x, const ChainExpectations<Real>& out) {
     return state_->run(
-        x, [&](auto& p, auto& gathered) { return sum_both(p, x, gathered, out); },
+        x, [&](auto& p, auto& gathered) { return machine::may_throw([&] { return sum_both(p, x, gathered, out); }); },
         [&](auto& p, auto& gathered) { hand_over(p, gathered, out); });
 }
 
 template <class Real> Found ChainMarginals<Real>::log_z(const ChainSentence<Real>& x) {
-    return state_->run(x, [&](auto& p, auto&) { return sum_forward(p, x); }, [](auto&, auto&) {});
+    return state_->run(x, [&](auto& p, auto&) { return machine::may_throw([&] { return sum_forward(p, x); }); },
+                       [](auto&, auto&) {});
 }
 
 template <class Real>
 Found ChainMarginals<Real>::sample(const ChainSentence<Real>& x, std::int64_t n, machine::Random& random, std::int32_t* labels) {
     return state_->run(
-        x, [&](auto& p, auto&) { return sum_forward(p, x); },
+        x, [&](auto& p, auto&) { return machine::may_throw([&] { return sum_forward(p, x); }); },
         [&](auto& p, auto&) {
             for (std::int64_t k = 0; k < n; ++k) draw(p, x, random, state_->mass, labels + k * x.T);
         });

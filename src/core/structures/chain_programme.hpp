@@ -14,11 +14,14 @@
 
 #include "chain.hpp"
 #include "semiring.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <vector>
 
 namespace chaffinch::structures {
+
+inline constexpr std::int64_t positions_between_checks = 64; // whether to stop
 
 template <class Ring> class ChainProgramme {
   public:
@@ -180,6 +183,7 @@ CHAFFINCH_INLINE std::int64_t ChainProgramme<Ring>::forward(const ChainSentence<
     Real* divisors = machine::room(divisors_, T);
     log_scale_ = unary_shift_;
     for (std::int64_t t = 0; t < T; ++t) {
+        if (t % positions_between_checks == 0) machine::check_stop();
         Real* here = alpha(t);
         if (t > 0) {
             const Real* w = weights(x, t);
@@ -212,6 +216,7 @@ CHAFFINCH_INLINE void ChainProgramme<Ring>::backward(const ChainSentence<In>& x,
     for (std::int64_t k = 0; k < width(T - 1); ++k) g[k] = k % S < Y ? Ring::one : Ring::zero;
     visit(T - 1, static_cast<const Real*>(g));
     for (std::int64_t t = T - 1; t >= 1; --t) {
+        if (t % positions_between_checks == 0) machine::check_stop();
         for (std::int64_t b = 0; b < blocks; ++b) {
             ring.times(g + b * S, unary(t), S);
             if (has_last_ && t == T - 1) ring.times(g + b * S, last_.data() + b * S, S);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "chain_programme.hpp"
+#include "may_throw.hpp"
 
 namespace chaffinch::structures {
 
@@ -22,7 +23,7 @@ template <class Real> struct ChainViterbi<Real>::State {
 
     // Runs the forward pass. Found.blocked of it.
     std::int64_t climbed(const ChainSentence<Real>& x) {
-        const std::int64_t blocked = max_forward(programme, x);
+        const std::int64_t blocked = machine::may_throw([&] { return max_forward(programme, x); });
         if (blocked != x.T - 1) return blocked;
         programme.lift(x, false);
         return programme.forward(x) < 0 ? x.T : blocked;

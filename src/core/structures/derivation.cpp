@@ -2,6 +2,8 @@
 #include "clones.hpp"
 #include "derivation_chart.hpp"
 #include "lazy_kbest.hpp"
+#include "may_throw.hpp"
+#include "workspace.hpp"
 
 #include <numeric>
 
@@ -112,8 +114,9 @@ template <class Real> class DerivationGraph {
 
 template <class Real>
 bool argmax(const DerivationPotentials<Real>& p, double& score, TreeNode* nodes) {
-    thread_local DerivationChart<MaxPlus<Real>> chart;
-    fill_hot(p, chart);
+    machine::Workspace<DerivationChart<MaxPlus<Real>>> workspace;
+    DerivationChart<MaxPlus<Real>>& chart = *workspace;
+    machine::may_throw([&] { fill_hot(p, chart); });
     const Grammar& g = *p.grammar;
     constexpr Real none = MaxPlus<Real>::zero;
     Real best = none;
@@ -148,8 +151,9 @@ bool argmax(const DerivationPotentials<Real>& p, double& score, TreeNode* nodes)
 
 template <class Real>
 void kbest(const DerivationPotentials<Real>& p, std::int64_t k, std::vector<double>& scores, std::vector<TreeNode>& nodes) {
-    thread_local DerivationChart<MaxPlus<Real>> chart;
-    fill_hot(p, chart);
+    machine::Workspace<DerivationChart<MaxPlus<Real>>> workspace;
+    DerivationChart<MaxPlus<Real>>& chart = *workspace;
+    machine::may_throw([&] { fill_hot(p, chart); });
     const DerivationGraph<Real> graph(p, chart);
     LazyKBest<DerivationGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {
         nodes.push_back(graph.place(node));
@@ -159,7 +163,7 @@ void kbest(const DerivationPotentials<Real>& p, std::int64_t k, std::vector<doub
 } // namespace
 
 template <class Real> void fill_best(const DerivationPotentials<Real>& p, DerivationChart<MaxPlus<Real>>& chart) {
-    fill_hot(p, chart);
+    machine::may_throw([&] { fill_hot(p, chart); });
 }
 template void fill_best(const DerivationPotentials<float>&, DerivationChart<MaxPlus<float>>&);
 template void fill_best(const DerivationPotentials<double>&, DerivationChart<MaxPlus<double>>&);

@@ -10,6 +10,7 @@
 
 #include "derivation.hpp"
 #include "semiring.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -148,6 +149,7 @@ void DerivationChart<Ring>::fill(const Grammar& grammar, std::int64_t words, Lea
 
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             if (length > 1 && closed(s)) continue;
             std::fill_n(row, Y + machine::lanes, Ring::zero);

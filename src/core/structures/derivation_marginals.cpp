@@ -2,6 +2,9 @@
 // log Z by the inside. With v[ij] the best score over [i, j), a split k weighs f_k = exp(v[ik] + v[kj] - v[ij]).
 #include "clones.hpp"
 #include "derivation_chart.hpp"
+#include "may_throw.hpp"
+#include "stop.hpp"
+#include "workspace.hpp"
 
 #include <cmath>
 
@@ -118,6 +121,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     const double* weight = in.rule_weights();
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             if (at.scale[in.spans.at(i, j)] == nothing) continue;
             const std::int64_t s = in.spans.at(i, j);
             bool likely = false;
@@ -183,6 +187,7 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
     const auto own = [&](std::int64_t s, std::int64_t A) { return p.span ? static_cast<double>(p.span[s * Y + A]) : 0.0; };
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             double* row = &in[spans.at(i, j) * Y];
             if (length == 1) {
                 for (std::int64_t A = 0; A < Y; ++A) row[A] = static_cast<double>(p.leaf[i * Y + A]);
@@ -205,6 +210,7 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
     if (log_z == nothing) return log_z;
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             for (std::int64_t A = 0; A < Y; ++A) {
                 const auto p_here = static_cast<Real>(std::exp(in[s * Y + A] + up[s * Y + A] - log_z));
@@ -229,13 +235,14 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
 }
 
 template <class Real> double logsum(const DerivationPotentials<Real>& p, const DerivationExpectations<Real>& out) {
-    thread_local Sums<Real> at;
+    machine::Workspace<Sums<Real>> workspace;
+    Sums<Real>& at = *workspace;
     fill_best(p, at.best);
     double best = nothing, log_z = nothing;
     for (std::int64_t A = 0; A < p.grammar->Y; ++A)
         if (p.above(A) > MaxPlus<Real>::zero) best = std::max(best, static_cast<double>(at.best.at(0, p.T, A)));
     if (best == nothing) return nothing;
-    return hot(p, out, at, log_z) ? log_z : in_logarithms(p, out);
+    return machine::may_throw([&] { return hot(p, out, at, log_z); }) ? log_z : in_logarithms(p, out);
 }
 
 } // namespace

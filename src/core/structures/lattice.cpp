@@ -2,6 +2,7 @@
 
 #include "clones.hpp"
 #include "exp.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -55,6 +56,7 @@ void Lattice::build(const LatticeWeights& w, std::span<const std::int64_t> ptr, 
     ptr_.assign(1, 0);
     states_.clear(), scores_.clear();
     for (std::int64_t t = 0; t < T_; ++t) {
+        if (t % 64 == 0) machine::check_stop();
         float* row = own_.data() + t * S_;
         gather_labels(w.rows, ids.data() + ptr[t], ptr[t + 1] - ptr[t], S_, row);
         const double log_z = static_cast<double>(softmax_row(w.Y, w.scale, row));

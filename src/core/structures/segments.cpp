@@ -2,6 +2,7 @@
 
 #include "aligned.hpp"
 #include "semiring.hpp"
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -32,6 +33,7 @@ template <class Ring> class SegmentProgramme {
     void forward() {
         std::copy(x_.start.begin(), x_.start.end(), in.begin());
         for (std::int64_t e = 1; e <= x_.T; ++e) {
+            machine::check_stop();
             double* here = &alpha[e * S_];
             for (std::int64_t l = 1; l <= std::min(x_.L, e); ++l)
                 for (std::int64_t y = 0; y < x_.Y; ++y)
@@ -43,6 +45,7 @@ template <class Ring> class SegmentProgramme {
     void backward() {
         std::copy(x_.end.begin(), x_.end.end(), beta.begin() + x_.T * S_);
         for (std::int64_t s = x_.T - 1; s >= 0; --s) {
+            machine::check_stop();
             double* here = &out[s * S_];
             for (std::int64_t l = 1; l <= std::min(x_.L, x_.T - s); ++l)
                 for (std::int64_t y = 0; y < x_.Y; ++y)
@@ -85,6 +88,7 @@ std::int64_t best_segments(const SegmentScores& x, std::int64_t k, std::vector<S
     };
     for (std::int64_t e = 1; e <= x.T; ++e)
         for (std::int64_t y = 0; y < x.Y; ++y) {
+            machine::check_stop();
             offers.clear();
             for (std::int64_t l = 1; l <= std::min(x.L, e); ++l) {
                 const double segment = x.segment[((e - l) * x.L + l - 1) * x.Y + y];

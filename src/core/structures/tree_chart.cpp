@@ -1,6 +1,9 @@
 #include "tree_chart.hpp"
 
 #include "clones.hpp"
+#include "may_throw.hpp"
+#include "stop.hpp"
+#include "workspace.hpp"
 
 namespace chaffinch::structures {
 
@@ -25,6 +28,7 @@ template <class Real> void TreeChart<Real>::fill_inline() {
     }
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             Real *row = c + s * P, *lrow = l + s * P, *rrow = r + s * P;
             const Real* potential = p->span + s * p->stride;
@@ -81,7 +85,7 @@ template <class Real> void TreeChart<Real>::fill(const TreePotentials<Real>& pot
     p = &potentials;
     spans = {potentials.T};
     P = machine::padded(potentials.Y);
-    fill_chart(*this);
+    machine::may_throw([&] { fill_chart(*this); });
 }
 
 template class TreeChart<float>;
@@ -90,7 +94,8 @@ template class TreeChart<double>;
 namespace {
 
 template <class Real> bool argmax(const TreePotentials<Real>& p, double& score, TreeNode* nodes) {
-    thread_local TreeChart<Real> chart;
+    machine::Workspace<TreeChart<Real>> workspace;
+    TreeChart<Real>& chart = *workspace;
     chart.fill(p);
     const Real* top = chart.cell + chart.spans.at(0, p.T) * chart.P;
     const std::int64_t A = std::max_element(top, top + p.Y) - top;

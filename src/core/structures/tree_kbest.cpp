@@ -1,6 +1,7 @@
 // The k best trees: derivations of the graph that the chart of the best tree spans.
 #include "lazy_kbest.hpp"
 #include "tree_chart.hpp"
+#include "workspace.hpp"
 
 namespace chaffinch::structures {
 
@@ -66,7 +67,8 @@ template <class Real> class TreeGraph {
 
 template <class Real>
 void kbest(const TreePotentials<Real>& p, std::int64_t k, std::vector<double>& scores, std::vector<TreeNode>& nodes) {
-    thread_local TreeChart<Real> chart;
+    machine::Workspace<TreeChart<Real>> workspace;
+    TreeChart<Real>& chart = *workspace;
     chart.fill(p);
     const TreeGraph<Real> graph(chart);
     LazyKBest<TreeGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {

@@ -5,7 +5,10 @@
 // u, v, e: exponentials of potentials. The outside rows are derivatives of log Z by c, l and r, so that c c', l l' and
 // r r' are probabilities and no scale is needed on the way down.
 #include "clones.hpp"
+#include "may_throw.hpp"
+#include "stop.hpp"
 #include "tree_chart.hpp"
+#include "workspace.hpp"
 
 #include <cmath>
 
@@ -118,6 +121,7 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
 
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             double* row = c + s * P;
             live[s] = 0;
@@ -181,6 +185,7 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
 
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             Real* gradient = out.span + s * p.stride;
             std::fill(gradient, gradient + (p.roles ? 3 : 1) * Y, Real(0));
@@ -268,6 +273,7 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
     const auto add = [](double& to, double x) { to = x == nothing ? to : to == nothing ? x : Ring::plus(to, x); };
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             if (p.closed(s, length)) continue;
             for (std::int64_t A = 0; A < Y; ++A) {
@@ -290,6 +296,7 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
     for (std::int64_t A = 0; A < Y; ++A) up[0][whole * Y + A] = 0;
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
+            machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             Real* gradient = out.span + s * p.stride;
             if (p.closed(s, length)) {
@@ -326,9 +333,10 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
 }
 
 template <class Real> double logsum(const TreePotentials<Real>& p, const TreeExpectations<Real>& out) {
-    thread_local SumChart chart;
+    machine::Workspace<SumChart> workspace;
+    SumChart& chart = *workspace;
     double log_z = 0;
-    return run(chart, p, out, log_z) ? log_z : in_logarithms(p, out);
+    return machine::may_throw([&] { return run(chart, p, out, log_z); }) ? log_z : in_logarithms(p, out);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "translation.hpp"
 
 #include "parallel.hpp"
+#include "transpose.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,13 +60,10 @@ TranslationTable::TranslationTable(const SentencePairs& x, std::size_t threads) 
             token_cells_[at] = cell(x.E, x.f[j]);
         }
     });
-    cell_ptr_.assign(columns_.size() + 1, 0);
-    for (const std::int64_t c : token_cells_) ++cell_ptr_[c + 1];
-    for (std::size_t c = 1; c < cell_ptr_.size(); ++c) cell_ptr_[c] += cell_ptr_[c - 1];
     cell_tokens_.resize(token_cells_.size());
-    std::vector<std::int64_t> next(cell_ptr_.begin(), cell_ptr_.end() - 1);
-    for (std::int64_t j = 0; j < tokens; ++j)
-        for (std::int64_t k = token_ptr_[j]; k < token_ptr_[j + 1]; ++k) cell_tokens_[next[token_cells_[k]]++] = j;
+    cell_ptr_ = machine::transpose(std::span<const std::int64_t>(token_ptr_), std::span<const std::int64_t>(token_cells_),
+                                   static_cast<std::int64_t>(columns_.size()),
+                                   [&](std::int64_t at, std::int64_t j, std::int64_t) { cell_tokens_[at] = j; });
     t_.assign(columns_.size(), 1.0);
 }
 

@@ -1,5 +1,7 @@
 #include "word_classes.hpp"
 
+#include "stop.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -68,6 +70,7 @@ double WordClasses::f(std::int64_t n) const {
 std::int64_t WordClasses::improve() {
     std::int64_t moved = 0;
     for (std::int32_t word = 0; word < types_; ++word) {
+        machine::check_stop();
         const std::int32_t before = class_[word];
         gather(word);
         if (before >= 0) change(before, -1);
@@ -160,12 +163,15 @@ class WordClasses::Joiner {
     explicit Joiner(const WordClasses &from)
         : from_(from), C_(static_cast<std::size_t>(from.classes_n_)), wide_(from.wide_), N_(from.rows_),
           left_(from.left_), right_(from.right_), alive_(wide_, true), cost_(C_ * C_, 0.0) {
-        for (std::size_t i = 0; i < C_; ++i)
+        for (std::size_t i = 0; i < C_; ++i) {
+            machine::check_stop();
             for (std::size_t j = i + 1; j < C_; ++j) cost_[i * C_ + j] = whole(i, j);
+        }
     }
 
     // The two classes a < b that were joined: a now stands for both.
     std::pair<std::size_t, std::size_t> join() {
+        machine::check_stop();
         std::size_t a = C_, b = C_;
         each_pair(C_, C_, [&](std::size_t i, std::size_t j) {
             if (a == C_ || cost_[i * C_ + j] > cost_[a * C_ + b]) a = i, b = j;
