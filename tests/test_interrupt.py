@@ -119,7 +119,7 @@ def incremental(search: str) -> Long:
         SENTENCES,
         PTR,
         IDS,
-        np.zeros((N * T, 1), np.int32),
+        np.zeros((N * T, 0), np.int32),
         GOLD,
         F=F,
         Y=Y,
@@ -161,7 +161,7 @@ def logistic() -> Long:
 def choice_sgd(batch: int) -> Long:
     rows, _, q, order = documents()
     learner = _core.ChoiceSgd(5000, 20, _core.ChoiceLoss.softmax, False, False, 0.0, 0.0)
-    rates = np.full(len(order), 0.01, np.float32)
+    rates = np.full(-(-len(order) // batch), 0.01, np.float32)
     w = np.zeros((5001, _core.padded(20)), np.float32)
     return lambda: learner.run(rows, q, np.ones(2000, np.float32), order, batch, rates, 2, w)
 
@@ -178,10 +178,10 @@ def svm() -> Long:
 
 
 def exponentiated_gradient() -> Long:
-    y, which = rng.integers(0, 20, 4000).astype(np.int32), np.arange(4000, dtype=np.int64)
+    y, which = rng.integers(0, 200, 4000).astype(np.int32), np.arange(4000, dtype=np.int64)
     rows = rng.standard_normal((4000, 4000)).astype(np.float32)
-    mu, beta = np.full((4000, 24), 0.05), np.zeros((4000, 24))
-    return lambda: _core.eg_steps(which, rows, y, np.ones(4000), np.ones(4000), 20, mu, beta, np.ones(4000))
+    mu, beta = np.full((4000, 200), 0.005), np.zeros((4000, 200))
+    return lambda: _core.eg_steps(which, rows, y, np.ones(4000), np.ones(4000), 200, mu, beta, np.ones(4000))
 
 
 def gram() -> Long:
