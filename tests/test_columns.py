@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from chaffinch.errors import ConfigError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
+from chaffinch.modelfile import Packed
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import column, register_column, register_sentence_column
 from chaffinch.text.gazetteers import Gazetteers
@@ -146,7 +147,7 @@ def test_gazetteers_and_clusters_travel_in_the_state():
     )
     words = [["New", "York", "York"]]
     rows = encoder.fit(TokenTable.from_lists({"w": words}))
-    again = FeatureEncoder.from_state(*encoder.state())
+    again = FeatureEncoder.loaded(encoder.packed().file())
     assert again.transform(words).ids.tolist() == rows.ids.tolist()
 
 
@@ -281,7 +282,7 @@ def test_the_stretch_is_kept_and_used_on_new_text():
     running = [["saw", f"Name{i // 5}"] for i in range(200)]
     encoder = FeatureEncoder(["elsewhere[0]"])
     encoder.fit(TokenTable.from_lists({"w": running}))
-    assert FeatureEncoder.from_state(*encoder.state()).stretch == encoder.stretch == STRETCH
+    assert FeatureEncoder.loaded(encoder.packed().file()).stretch == encoder.stretch == STRETCH
     mixed = FeatureEncoder(["elsewhere[0]"], stretch=1)
     assert mixed.fit(TokenTable.from_lists({"w": running})).ids.size == 0
     assert mixed.transform(running).ids.size == 0
@@ -307,10 +308,11 @@ def test_a_model_that_needs_an_unregistered_column_says_so():
     register_column("ephemeral", str.upper)
     encoder = FeatureEncoder(["ephemeral[0]"])
     encoder.fit(TokenTable.from_lists({"w": [["a"]]}))
-    header, arrays, strings = encoder.state()
+    packed = encoder.packed()
+    header, arrays, strings = packed.details, packed.arrays, packed.strings
     header["registered"] = ["ephemeral2"]
     with pytest.raises(ConfigError, match="reads the column 'ephemeral2', which is not registered"):
-        FeatureEncoder.from_state(header, arrays, strings)
+        FeatureEncoder.loaded(Packed(header, arrays, strings).file())
     with pytest.raises(ConfigError, match="'lower' is the name of a built-in column"):
         register_column("lower", str.upper)
 
@@ -324,6 +326,7 @@ def test_a_registered_function_of_the_sentence_is_a_column():
     assert encoder.names(rows.ids) == ["mirror[0]=b|w[0]=a", "mirror[0]=a|w[0]=b"]
     assert encoder.transform([["a", "b"], ["c"]]).ids.tolist() == rows.ids.tolist()
     assert (
-        FeatureEncoder.from_state(*encoder.state()).transform([["a", "b"]]).ids.tolist() == rows.ids.tolist()
+        FeatureEncoder.loaded(encoder.packed().file()).transform([["a", "b"]]).ids.tolist()
+        == rows.ids.tolist()
     )
     assert encoder.sources == ("w",)

@@ -13,6 +13,7 @@ from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.templates import FeatureSet, parse_all
 from chaffinch.features.token_rows import FeatureRows
+from chaffinch.modelfile import Packed
 from chaffinch.text.table import Column, TokenTable
 from naive_features import extract, observations
 
@@ -137,7 +138,7 @@ def test_many_atoms_of_many_values_keep_exact_keys_and_names():
     )
     encoder = FeatureEncoder(features, threads=1)
     rows = encoder.fit(TokenTable.from_lists({"w": words}))
-    again = FeatureEncoder.from_state(*encoder.state())
+    again = FeatureEncoder.loaded(encoder.packed().file())
     for s in (0, 17, 999):
         expected = [sorted(f) for f in extract(features, {"w": list(words[s])})]
         bounds = rows.ptr[s * 30 : (s + 1) * 30 + 1].tolist()
@@ -214,8 +215,11 @@ def test_state_survives_json_and_gives_equal_rows(data):
     words = [["New", "York", ",", "isn't", "far", "from", "É", "1990s"], ["(", "to", "the", "dog", ")"]]
     encoder = FeatureEncoder("ner", min_count=1)
     rows = encoder.fit(TokenTable.from_lists({"w": words}))
-    header, arrays, strings = encoder.state()
-    again = FeatureEncoder.from_state(json.loads(json.dumps(header)), arrays, json.loads(json.dumps(strings)))
+    packed = encoder.packed()
+    header, arrays, strings = packed.details, packed.arrays, packed.strings
+    again = FeatureEncoder.loaded(
+        Packed(json.loads(json.dumps(header)), arrays, json.loads(json.dumps(strings))).file()
+    )
     assert again.transform(words).ids.tolist() == rows.ids.tolist()
     assert again.names(rows.ids) == encoder.names(rows.ids)
     assert again.label_templates == encoder.label_templates
@@ -240,11 +244,12 @@ def test_a_damaged_index_is_refused(name, damage):
     words = [[f"w{i}" for i in range(300)]]
     encoder = FeatureEncoder(["w[0]|w[1]|w[2]|w[3]|w[4]|w[5]|w[6]|w[7]|w[8]", "y[-1]|w[0]", "y[-1]|w[-1]"])
     encoder.fit(TokenTable.from_lists({"w": words}))
-    header, arrays, strings = encoder.state()
+    packed = encoder.packed()
+    header, arrays, strings = packed.details, packed.arrays, packed.strings
     assert len(arrays["join_ptr"]) > 1
     arrays[name] = np.ascontiguousarray(damage(arrays[name]).astype(arrays[name].dtype))
     with pytest.raises(ModelFileError):
-        FeatureEncoder.from_state(header, arrays, strings)
+        FeatureEncoder.loaded(Packed(header, arrays, strings).file())
 
 
 def test_bad_input_is_refused_in_one_sentence():

@@ -25,6 +25,7 @@ from chaffinch.features.selection import (
 )
 from chaffinch.features.union import FeatureUnion
 from chaffinch.features.weighting import log_count_ratios, strongest_ratio
+from chaffinch.modelfile import Packed
 
 WORDS = ["tea", "cake", "cup", "rain", "sun", "not"]
 documents = st.lists(
@@ -219,7 +220,7 @@ SETTINGS = [
 def test_a_vectoriser_made_from_its_state_gives_the_same_rows(texts, chosen):
     vectorizer = TextVectorizer(**chosen)
     vectorizer.fit_transform(texts)
-    again = TextVectorizer.from_state(*vectorizer.state())
+    again = TextVectorizer.loaded(vectorizer.packed().file())
     assert again == vectorizer
     a, b = vectorizer.transform(texts), again.transform(texts)
     assert a.ids.tobytes() == b.ids.tobytes()
@@ -229,7 +230,8 @@ def test_a_vectoriser_made_from_its_state_gives_the_same_rows(texts, chosen):
 def spoil(change):
     vectorizer = TextVectorizer(idf=True)
     vectorizer.fit_transform(["tea cake tea", "cake sun"])
-    header, arrays, strings = copy.deepcopy(vectorizer.state())
+    packed = copy.deepcopy(vectorizer.packed())
+    header, arrays, strings = packed.details, packed.arrays, packed.strings
     change(header, arrays, strings)
     return header, arrays, strings
 
@@ -266,7 +268,7 @@ def spoil(change):
 )
 def test_a_damaged_state_is_refused(change):
     with pytest.raises(ModelFileError):
-        TextVectorizer.from_state(*spoil(change))
+        TextVectorizer.loaded(Packed(*spoil(change)).file())
 
 
 def test_a_union_made_from_its_state_gives_the_same_rows():
@@ -277,7 +279,7 @@ def test_a_union_made_from_its_state_gives_the_same_rows():
     beside = scipy.sparse.csr_matrix([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
     rows = union.fit_transform(texts, beside=beside)
     assert rows.columns == len(union.names()) == union.offsets()[-1]
-    again = FeatureUnion.from_state(*union.state())
+    again = FeatureUnion.loaded(union.packed().file())
     assert np.array_equal(again.transform(texts, beside.toarray()).dense(), rows.dense())
     assert np.array_equal(rows.dense()[:, -2:], beside.toarray())
 
@@ -295,9 +297,10 @@ def test_a_union_refuses_other_columns_than_it_was_fitted_with():
 def test_a_damaged_union_is_refused(damage):
     union = FeatureUnion((TextVectorizer(),))
     union.fit_transform(["tea"])
-    header, arrays, strings = union.state()
+    packed = union.packed()
+    header, arrays, strings = packed.details, packed.arrays, packed.strings
     with pytest.raises(ModelFileError):
-        FeatureUnion.from_state(header | damage, arrays, strings)
+        FeatureUnion.loaded(Packed(header | damage, arrays, strings).file())
 
 
 @given(documents, st.sampled_from(["none", "l1", "l2"]), st.data())

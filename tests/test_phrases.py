@@ -12,7 +12,7 @@ from chaffinch import Classifier, load
 from chaffinch.corpus.phrases import LabelledPhrases
 from chaffinch.errors import DataError, ModelFileError
 from chaffinch.model.valences import Valences
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile import Packed
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.valences import PhraseValences
 from commandline import Runner, run  # noqa: F401
@@ -131,4 +131,4 @@ def test_damaged_valences_are_refused():
     for wrong in (w[1:], w[:, 1:], np.full_like(w, np.nan)):
         arrays = {**packed.arrays, "w": wrong}
         with pytest.raises(ModelFileError, match=r"phrases do not fit|holds nan"):
-            Valences.loaded(ModelFile.of((), packed.details, arrays, packed.strings, "a file"))
+            Valences.loaded(Packed(packed.details, arrays, packed.strings).file())

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.files import feature_set
 from chaffinch.features.plan import Plan
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
 from chaffinch.features.token_rows import FeatureRows, LabelTemplate
+from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import SentenceFunction, is_registered
 from chaffinch.text.document import WORD
@@ -202,7 +203,7 @@ class FeatureEncoder:
         return self._with_index(values, engine.runs(), index)
 
     def value_columns(self) -> dict[str, list[str]]:
-        """Which columns show the strings of each section ``values.N`` of the state in the names of features.
+        """Which columns show the strings of each section ``values.N`` of a file in the names of features.
 
         Sections whose strings are also compared with one another, not only shown, are left out.
         """
@@ -216,8 +217,8 @@ class FeatureEncoder:
             for c, w in enumerate(plan.words)
         }
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, list[str]]]:
-        """All that :meth:`from_state` needs: a header that JSON can hold, arrays, and lists of strings."""
+    def packed(self) -> Packed:
+        """What a model file keeps."""
         engine, plan = self._fitted()
         header = {**plan.header(), "min_count": self.min_count, "stretch": self.stretch}
         arrays: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
@@ -230,13 +231,13 @@ class FeatureEncoder:
         if plan.gazetteers is not None:
             for name, phrases in plan.gazetteers.lists.items():
                 strings[f"gazetteer.{name}"] = [" ".join(p) for p in phrases]
-        return header, arrays, strings
+        return Packed(header, arrays, strings)
 
     @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
-    ) -> "FeatureEncoder":
-        """The encoder whose :meth:`state` this is; every index in it is checked."""
+    def loaded(cls, file: ModelFile) -> "FeatureEncoder":
+        """The encoder of a file whose details are the encoder's; every index is checked."""
+        header, arrays = file.header.details, file.arrays
+        strings = {name: list(listed) for name, listed in file.strings.items()}
         for name in header.get("registered", []):
             if not is_registered(name):
                 raise ConfigError(
@@ -271,13 +272,13 @@ class FeatureEncoder:
             made._open(plan)
             engine, plan = made._fitted()
             values = [strings[f"values.{c}"] for c in range(len(plan.words))]
-            engine.restore(values, strings["runs"], *(arrays[name] for name in _INDEX))
+            engine.restore(values, strings["runs"], *(np.ascontiguousarray(arrays[n]) for n in _INDEX))
         except (KeyError, TypeError, IndexError) as e:
-            raise ModelFileError(f"the feature encoder in the file is incomplete: {e}") from None
+            raise file.fault(f"the feature encoder in the file is incomplete: {e}") from None
         except ConfigError:
             raise
         except ValueError as e:
-            raise ModelFileError(f"the feature encoder in the file is damaged: {e}") from None
+            raise file.fault(f"the feature encoder in the file is damaged: {e}") from None
         return made
 
     def _with_index(

@@ -26,7 +26,7 @@ def feature_set(
     clusters: Clusters | None = None,
     gazetteers: Gazetteers | None = None,
 ) -> FeatureSet:
-    """The set that a preset's name, a file, templates or a ready set stand for, given what there is to read.
+    """The feature set of a preset's name, a file, a list of templates or a feature set, given the available columns.
 
     >>> len(feature_set("chunking", ["w", "pos"]).templates)
     37

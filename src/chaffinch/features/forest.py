@@ -1,4 +1,4 @@
-"""The subtrees of a list of trees, each once: what k-best trees of a sentence have in common is looked at once."""
+"""The distinct subtrees of a list of trees: subtrees that k-best trees share are processed once."""
 
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ class Forest:
         return node.label, node.start, node.end
 
     def right_branching(self, n: int) -> int:
-        """How many nodes the path from the whole down the right side has, closing punctuation aside."""
+        """The number of nodes on the right branch of the tree, final punctuation excluded."""
         length = 0
         while True:
             length += 1
@@ -92,5 +92,5 @@ class Forest:
 
 
 def size_level(n: int) -> int:
-    """The length of a phrase, long ones taken together."""
+    """The length of a phrase in buckets."""
     return n if n <= 5 else 6 + (n > 8) + (n > 12) + (n > 20)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Cut, NGramIndex, Symbols, count_ngrams, hashed_ngrams, keep_columns
-from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.features.selection import (
     LABELLED_PICKS,
@@ -30,6 +30,7 @@ from chaffinch.features.weighting import (
     weighted,
 )
 from chaffinch.knobs import check, configured, knob, knobs
+from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.text.cleaning import CLEANINGS, cleaned
 from chaffinch.text.stems import STEMMERS, stems
 from chaffinch.text.stopwords import STOPWORDS, stopwords
@@ -49,8 +50,8 @@ class TextVectorizer:
     """Documents to rows of n-gram features: fitted once, then frozen.
 
     Features are numbered by falling frequency, then by n, then by first sight, the same for any number of
-    threads. Stop words never leave the text, so that no two words meet that were apart; what goes is the
-    n-gram that consists of nothing else: "I am" goes, "not happy" stays.
+    threads. Stop words are kept in the text, so removing them never creates new bigrams; n-grams of stop words
+    alone are dropped: "I am" goes, "not happy" stays.
 
     >>> vectorizer = TextVectorizer(stopwords="english", norm="none")
     >>> rows = vectorizer.fit_transform(["I am not happy", "happy tea"])
@@ -185,8 +186,8 @@ class TextVectorizer:
             found.setdefault(bucket, []).append(name)
         return found
 
-    def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
-        """What a model file keeps: a header of plain values, arrays, and lists of strings."""
+    def packed(self) -> Packed:
+        """What a model file keeps."""
         fitted = self._ready()
         # Threads change nothing, so that a file does not depend on them.
         settings = {k.name: getattr(self, k.name) for k in knobs(self)} | {"threads": 0}
@@ -198,15 +199,15 @@ class TextVectorizer:
         if fitted.index is not None:
             arrays["parents"], arrays["lasts"], arrays["features"] = fitted.index.arrays()
             strings["symbols"] = fitted.index.symbols()
-        return header, arrays, strings
+        return Packed(header, arrays, strings)
 
     @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
-    ) -> "TextVectorizer":
-        """The vectoriser that ``state`` described; every number is checked."""
+    def loaded(cls, file: ModelFile) -> "TextVectorizer":
+        """The vectoriser of a file whose details are the vectoriser's; every number is checked."""
+        header, arrays = file.header.details, file.arrays
+        strings = {name: list(listed) for name, listed in file.strings.items()}
         if header.get("kind") != "ngrams" or header.get("version") != 1:
-            raise ModelFileError("expected the state of n-gram features, version 1")
+            raise file.fault("expected the state of n-gram features, version 1")
         try:
             made: TextVectorizer = configured(cls, header["settings"], "model file")
             made.stop_list = tuple(strings["stop_list"])
@@ -214,15 +215,15 @@ class TextVectorizer:
             index = None if made.hash_bits else _index(arrays, strings, columns)
             scale = arrays.get("scale")
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"the state of n-gram features is damaged: {error}") from None
+            raise file.fault(f"the state of n-gram features is damaged: {error}") from None
         if made.hash_bits and columns != 1 << made.hash_bits:
-            raise ModelFileError("the state of n-gram features is damaged: columns and hash_bits disagree")
+            raise file.fault("the state of n-gram features is damaged: columns and hash_bits disagree")
         if (scale is not None) != (made.idf or made.ratios):
-            raise ModelFileError("the state of n-gram features is damaged: scale and settings disagree")
+            raise file.fault("the state of n-gram features is damaged: scale and settings disagree")
         if scale is not None and not (
             scale.dtype == np.float64 and scale.shape == (columns,) and np.isfinite(scale).all()
         ):
-            raise ModelFileError("the state of n-gram features is damaged: scale is not float64 [columns]")
+            raise file.fault("the state of n-gram features is damaged: scale is not float64 [columns]")
         made._fitted = _Fitted(index, scale, columns)
         return made
 

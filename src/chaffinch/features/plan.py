@@ -29,7 +29,7 @@ from chaffinch.text.sentence_structure import SENTENCE_COLUMNS, TRIGGERS, prepos
 
 @dataclass(frozen=True)
 class WordColumn:
-    """A function of the strings of one source; ``python`` is set where the core cannot compute it."""
+    """A function of the strings of one source; ``python`` is set if the core cannot compute it."""
 
     name: str
     source: int

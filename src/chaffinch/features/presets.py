@@ -17,7 +17,7 @@ def preset(
     clusters: Clusters | None = None,
     gazetteers: Gazetteers | None = None,
 ) -> FeatureSet:
-    """A preset by name, with templates over clusters and gazetteers where these are given."""
+    """A preset by name, with templates over clusters and gazetteers if these are given."""
     if name not in PRESETS:
         raise ConfigError(f"no feature preset and no file {name!r}; presets are {', '.join(PRESETS)}")
     texts = PRESETS[name](columns)

@@ -1,4 +1,4 @@
-"""A smaller encoder: only the features that a model still weighs, and only the strings that they are made of."""
+"""A smaller encoder: only the features that have weights, and only the strings that they contain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.templates import Template, parse
+from chaffinch.modelfile import Packed
 
-# A value that no kept feature has. Text never holds the character, so no word can stand for it by accident.
+# Prefix of values that no kept feature has. Text never holds the character, so no word equals such a value.
 GONE = "\x00"
 
 
@@ -24,7 +25,7 @@ class Reduction:
 def reduced(
     encoder: FeatureEncoder, features: NDArray[np.bool_], observations: Sequence[NDArray[np.bool_]]
 ) -> Reduction:
-    """Keep these features [F] and, for each label template, these observations; the rest becomes unknown.
+    """Keep these features [F] and, for each label template, these observations; the rest become unknown.
 
     >>> from chaffinch.text.table import TokenTable
     >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])
@@ -34,7 +35,8 @@ def reduced(
     >>> small.n_features, small.names(small.transform([["a", "b"]]).ids)
     (2, ['w[0]=a', 'w[0]=b'])
     """
-    header, arrays, strings = encoder.state()
+    packed = encoder.packed()
+    arrays = packed.arrays
     template, key = arrays["feature_template"], arrays["feature_key"]
     kept = np.flatnonzero(features)
     order = kept[np.lexsort((key[kept], template[kept]))]
@@ -48,8 +50,9 @@ def reduced(
         "observation_ptr": np.cumsum([0, *map(len, seen)]).astype(bounds.dtype),
         "observation_key": np.ascontiguousarray(np.concatenate([*seen, arrays["observation_key"][:0]])),
     }
-    blanked = {name: _blanked(values, used.get(name)) for name, values in strings.items()}
-    return Reduction(FeatureEncoder.from_state(header, smaller, blanked), order)
+    blanked = {name: _blanked(values, used.get(name)) for name, values in packed.strings.items()}
+    file = Packed(packed.details, smaller, blanked).file()
+    return Reduction(FeatureEncoder.loaded(file), order)
 
 
 def _used_values(
@@ -89,7 +92,7 @@ def _by_first_mark(templates: Sequence[Template]) -> Marks:
 
 
 def _note(name: str, templates: Marks, by_column: dict[str, set[str]]) -> None:
-    """Take a feature's name apart by the template that made it; a doubtful name counts under all that fit."""
+    """Parse a feature's name by the template that made it; an ambiguous name counts under all that match."""
     first, _, _ = name.partition("=")
     for template, marks in templates.get(first + "=", ()):
         rest, values = name, []

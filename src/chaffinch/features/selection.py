@@ -83,7 +83,7 @@ def picked(
 
 
 def undropped(share: float, rows: SparseRows, labels: LabelRows | None, seed: int = 0) -> NDArray[np.bool_]:
-    """Which features survive when a share of each label's features is dropped by chance: bool [F].
+    """Which features remain if a share of each label's features is dropped at random: bool [F].
 
     A feature that several labels' documents hold survives if any of them keeps it. Without labels all
     documents count as one.
@@ -115,7 +115,7 @@ def chi_squared(sums: NDArray[np.float64], labels: NDArray[np.float64], N: int) 
 
 
 def information_gain(present: NDArray[np.float64], labels: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many nats knowing whether a document holds the feature tells about its label: float64 [F].
+    """The information gain of each feature about the label, in nats: float64 [F].
 
         gain(f) = H(y) - P(f) H(y | f) - P(not f) H(y | not f)
 
@@ -131,7 +131,7 @@ def information_gain(present: NDArray[np.float64], labels: NDArray[np.float64]) 
 
 
 def label_frequency(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The share of a label's n-grams that a feature is, under the label where it is largest: float64 [F]."""
+    """The largest relative frequency of each feature over the labels: float64 [F]."""
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = sums / sums.sum(axis=0)
     return np.asarray(np.nan_to_num(shares, nan=0.0).max(axis=1, initial=0.0))

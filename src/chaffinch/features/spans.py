@@ -123,7 +123,7 @@ def mixed(number: int, *seen: Keys) -> Keys:
 
 
 def _by_type(tokens: Sequence[str], function: Callable[[str], str]) -> Keys:
-    """A key for each token, the function called once for each type."""
+    """A key for each token; the function is called once per type."""
     place: dict[str, int] = {}
     ids = np.fromiter((place.setdefault(w, len(place)) for w in tokens), np.int64, len(tokens))
     return np.asarray(_core.string_keys([function(w) for w in place]))[ids]

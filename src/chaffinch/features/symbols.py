@@ -1,4 +1,4 @@
-"""Emission symbols: which row of an emission table a word reads, its own or that of a rung of its ladder.
+"""Emission symbols: the row of the emission table for a word, its own or a back-off class (a rung of its ladder).
 
 A ladder lists the ever narrower classes that an unseen word is taken for, from "*", any word, to the narrowest;
 a model that has never seen the word reads the narrowest rung that it knows. The ladders are ``one``,
@@ -19,7 +19,7 @@ LADDERS = ("one", "classes", "suffix")
 
 @dataclass(frozen=True)
 class Symbols:
-    """Words seen often enough are symbols of their own; all others are read through their ladder.
+    """Frequent words are symbols of their own; all others back off along their ladder.
 
     words: symbol v is words[v]; rungs: symbol V + r is rungs[r], rung 0 being "*"
 
@@ -101,7 +101,7 @@ def counted(
     folded = totals[teachers] < rare
     np.add.at(rung_direct, narrowest[folded], by_type[teachers[folded]])
 
-    # Words with no ladder of their own stand on whichever rung they would if they were unseen.
+    # Words without a row of their own use the rung that they would have if unseen.
     unseen = Symbols([], rungs, ladder)
     return SymbolTable(
         symbols,

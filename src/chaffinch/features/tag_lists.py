@@ -31,7 +31,7 @@ def tag_list_features(
     extra: Sequence[Sequence[str]] | None = None,
     threads: int = 0,
 ) -> KeyedRows:
-    """The features of every candidate of every list, but for what all candidates of a list have alike.
+    """The features of every candidate of every list, without those that all candidates of a list share.
 
     words:      of each sentence   candidates: of each sentence, labellings   extra: a further column, such as tags
 
@@ -64,7 +64,7 @@ def tag_list_features(
 
 
 def span_of(tag: str) -> str:
-    """What tells the span of a tag from others: its type with a mark before it; nothing where there is no span."""
+    """The type of a tag's span with a mark before it; empty if the tag is outside."""
     letter, dash, kind = tag.partition("-")
     if tag == OUTSIDE or letter not in LETTERS or (dash and not kind):
         return ""
@@ -72,7 +72,7 @@ def span_of(tag: str) -> str:
 
 
 def _keys(sentences: Sequence[Sequence[str]], function: Callable[[str], str]) -> NDArray[np.uint64]:
-    """A key for each token, the function called once for each type."""
+    """A key for each token; the function is called once per type."""
     place: dict[str, int] = {}
     ids = np.fromiter((place.setdefault(w, len(place)) for w in chain.from_iterable(sentences)), np.int64)
     keys = _core.string_keys([function(w) for w in place])
@@ -80,13 +80,13 @@ def _keys(sentences: Sequence[Sequence[str]], function: Callable[[str], str]) ->
 
 
 def word_shape(word: str) -> str:
-    """Capitals, small letters, digits and marks, each run once: ``McDonald's`` is ``XxXx'x``."""
+    """The word shape: runs of capitals, small letters and digits shortened, ``McDonald's`` to ``XxXx'x``."""
     kinds = ("X" if c.isupper() else "x" if c.isalpha() else "0" if c.isdigit() else c for c in word)
     return "".join(kind for kind, _ in groupby(kinds))
 
 
 LONGEST = 6  # lengths and counts above are taken together
-NEAR = 12  # words apart within which a word that comes twice is noticed
+NEAR = 12  # largest distance at which a repeated word counts
 
 _WORD = (1 << 64) - 1
 _STEP = 0x9E3779B97F4A7C15
@@ -100,7 +100,7 @@ _TEMPLATES = (
 
 
 class Seen(NamedTuple):
-    """A thing that a template saw, and its key."""
+    """A value that a template observed, and its key."""
 
     key: int
     text: str

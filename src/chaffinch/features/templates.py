@@ -72,7 +72,7 @@ class Pattern:
 
 @dataclass(frozen=True)
 class FeatureSet:
-    """Templates, what lies beyond a sentence's end, and the regular expressions that are columns.
+    """Templates, whether positions beyond the sentence are marked, and columns defined by regular expressions.
 
     boundary: positions outside the sentence have values of their own, one per distance; else no feature
     """

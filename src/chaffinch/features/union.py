@@ -1,16 +1,16 @@
-"""Several kinds of features side by side: words and characters, text and numbers."""
+"""Unions of features: words and characters, text and numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, DataError, ModelFileError
-from chaffinch.features.ngrams import Arrays, Strings, TextVectorizer
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.features.scaling import NumberScaling
+from chaffinch.modelfile import ModelFile, Packed
 
 
 @dataclass
@@ -51,7 +51,7 @@ class FeatureUnion:
         return joined([part.transform(documents) for part in self.parts] + self.more_beside(beside))
 
     def first_beside(self, beside: Any) -> list[SparseRows]:
-        """The block beside the text when fitting, whose width and names are kept; none if there is none."""
+        """The numeric block beside the text when fitting; its width and names are kept."""
         self.beside_names = tuple(beside) if isinstance(beside, Mapping) else ()
         self.beside_columns, self.scaling = 0, None
         if beside is None:
@@ -100,48 +100,39 @@ class FeatureUnion:
         beside = list(self.beside_names) or [f"beside[{i}]" for i in range(self.beside_columns)]
         return names + (beside if self.scaling is None else self.scaling.names(beside))
 
-    def state(self) -> tuple[dict[str, Any], Arrays, Strings]:
-        """What a model file keeps: the parts' states, their arrays and strings under ``0.``, ``1.`` ..."""
-        headers: list[dict[str, Any]] = []
-        arrays: Arrays = {}
-        strings: Strings = {}
-        for i, part in enumerate(self.parts):
-            header, part_arrays, part_strings = part.state()
-            headers.append(header)
-            arrays |= {f"{i}.{name}": array for name, array in part_arrays.items()}
-            strings |= {f"{i}.{name}": listed for name, listed in part_strings.items()}
-        made = {"kind": "union", "version": 1, "parts": headers, "beside": self.beside_columns}
-        named = {"beside_names": list(self.beside_names)} if self.beside_names else {}
+    def packed(self) -> Packed:
+        """What a model file keeps: the vectorisers' sections under ``0.``, ``1.`` ..."""
+        parts = [part.packed() for part in self.parts]
+        facts: dict[str, Any] = {"kind": "union", "version": 1, "beside": self.beside_columns}
+        facts["parts"] = [dict(part.details) for part in parts]
+        if self.beside_names:
+            facts["beside_names"] = list(self.beside_names)
+        made = Packed(details=facts)
+        for i, part in enumerate(parts):
+            made |= replace(part, details={}).under(f"{i}.")
         if self.scaling is not None:
-            arrays |= self.scaling.arrays()
-        return made | named, arrays, strings
+            made |= Packed(arrays=self.scaling.arrays())
+        return made
 
     @classmethod
-    def from_state(
-        cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]]
-    ) -> "FeatureUnion":
-        """The union that ``state`` described; every number is checked."""
+    def loaded(cls, file: ModelFile) -> "FeatureUnion":
+        """The union of a file whose details are the union's; every number is checked."""
+        header = file.header.details
         if header.get("kind") != "union" or header.get("version") != 1:
-            raise ModelFileError("expected the state of a union of features, version 1")
-        headers, beside = header.get("parts"), header.get("beside")
-        if not isinstance(headers, list) or not all(isinstance(h, dict) for h in headers):
-            raise ModelFileError(
-                "the state of a union of features is damaged: parts must be a list of headers"
-            )
+            raise file.fault("expected the state of a union of features, version 1")
+        headers, beside, names = header.get("parts"), header.get("beside"), header.get("beside_names", [])
+        if not isinstance(headers, list):
+            raise file.fault("the state of a union of features is damaged: parts must be a list of headers")
         if type(beside) is not int or beside < 0:
-            raise ModelFileError("the state of a union of features is damaged: beside must be a count")
-        names = header.get("beside_names", [])
+            raise file.fault("the state of a union of features is damaged: beside must be a count")
         if (
             not isinstance(names, list)
             or not all(isinstance(n, str) for n in names)
             or len(names) not in (0, beside)
         ):
-            raise ModelFileError("the state of a union of features is damaged: every column needs a name")
-        parts = (
-            TextVectorizer.from_state(part, _under(f"{i}.", arrays), _under(f"{i}.", strings))
-            for i, part in enumerate(headers)
-        )
-        scaling = NumberScaling.from_arrays(arrays, beside)
+            raise file.fault("the state of a union of features is damaged: every column needs a name")
+        parts = [TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(headers)]
+        scaling = NumberScaling.from_arrays(file.arrays, beside)
         return cls(tuple(parts), beside, tuple(names), scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
@@ -173,7 +164,3 @@ def _width(table: Any) -> int:
     if len(shape) != 2:
         raise DataError(f"a block of features must be a table of numbers, got {len(shape)} dimensions")
     return int(shape[1])
-
-
-def _under(prefix: str, named: Mapping[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}

@@ -1,4 +1,4 @@
-"""Views of a text that n-grams may be taken of: all of it, its opening words, what it asks about, clusters."""
+"""Views of a text from which n-grams are taken: the whole, its first words, its question head, its clusters."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from chaffinch.text.question_head import question_head
 
 @dataclass(frozen=True)
 class View:
-    """What of a text is seen.
+    """Which view of a text a vectoriser reads.
 
     opening: the first so many words alone, between white space; 0: all
     head:    of an English question, the question word and the noun it asks about
@@ -25,12 +25,12 @@ class View:
 
     @property
     def whole(self) -> bool:
-        """It is the text itself."""
+        """Whether the view is the text itself."""
         return self.opening == 0 and self.bits == 0 and not self.head
 
     @property
     def title(self) -> str:
-        """What stands before the names of its n-grams.
+        """The prefix of the names of its n-grams.
 
         >>> View().title, View(opening=2).title
         ('', 'opening ')
@@ -39,7 +39,7 @@ class View:
         return "".join(name for name, used in kinds.items() if used)
 
     def of(self, texts: list[str], clusters: Clusters | None) -> list[str]:
-        """The texts as seen."""
+        """The texts under this view."""
         if self.whole:
             return texts
         cut = [(question_head(text) if self.head else text).split() for text in texts]

@@ -22,7 +22,7 @@ def inverse_document_frequency(documents: NDArray[Any], N: int) -> NDArray[np.fl
 
 
 def log_count_ratios(by_label: NDArray[np.float64], alpha: float = 1.0) -> NDArray[np.float64]:
-    """How much likelier each feature is under a label than under all others: float64 [F][Y].
+    """The log-count ratio of each feature under a label against all others: float64 [F][Y].
 
         p(f, y) = alpha + sum of f over documents labelled y,   q(f, y) = alpha + sum over the others
         r(f, y) = ln (p(f, y) / |p(., y)|) - ln (q(f, y) / |q(., y)|)

@@ -18,6 +18,7 @@ DEEPEST = 20
 def described(kernel: Kernel) -> dict[str, Any]:
     """A kernel as names and numbers; ConfigError for a Python function, which no file can hold.
 
+    >>> from chaffinch.kernels import Rbf
     >>> described(Rbf(gamma=0.5).normalised())
     {'kernel': 'normalised', 'of': {'kernel': 'rbf', 'gamma': 0.5}}
     """

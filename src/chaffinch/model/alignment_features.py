@@ -1,4 +1,4 @@
-"""Features of links and of lone words: associations, spelling, places, neighbours, frequencies, frequent words."""
+"""Features of links and of unaligned words: associations, spelling, positions, neighbours, frequencies, words."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

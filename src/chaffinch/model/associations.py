@@ -1,4 +1,4 @@
-"""Word associations learnt from sentence pairs alone: IBM model 1 in both directions, and Dice."""
+"""Word associations from sentence pairs: IBM model 1 in both directions, and Dice coefficients."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ Words = Sequence[str]
 Pair = tuple[Words, Words]
 Matrix = NDArray[np.float32]
 
-LEAST = 1e-4  # cells of t below this are forgotten
+LEAST = 1e-4  # cells of t below this are dropped
 FAINT = 0.02  # and those of Dice
-STEM = 4  # letters that stand for a word where forms are many and texts few
+STEM = 4  # letters of a stem
 
 TABLES = ("forward", "backward", "dice")
 
@@ -43,9 +43,9 @@ class WordTable(Saved):
 
 
 class Associations:
-    """What words of two languages have to do with each other.
+    """Associations between words of two languages.
 
-    view:     the function that words are seen through, such as ``str.lower``
+    view:     the normalisation of words, such as ``str.lower``
     forward:  t(f|e), null word included   backward: t(e|f)   dice: 2 c(e, f) / (c(e) + c(f)) over sentence pairs
 
     >>> lines = [("the house", "la maison"), ("the book", "le livre"), ("a book", "un livre")]

@@ -21,7 +21,7 @@ FeatureFunction = Callable[[Any, Any], "Mapping[str, float] | Iterable[str]"]
 
 @dataclass(frozen=True, eq=False)
 class CandidateList:
-    """The answers that a base model offers for one input, best first.
+    """The candidates of a base model for one input, best first.
 
     x:          the input, whatever the features read
     candidates: the answers
@@ -52,7 +52,7 @@ class CandidateList:
 
 
 class CandidateFeatures(Protocol):
-    """Features of candidates: fitted once, the same columns ever after."""
+    """Features of candidates: fitted once, then frozen."""
 
     @property
     def F(self) -> int:
@@ -60,25 +60,25 @@ class CandidateFeatures(Protocol):
         ...
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
-        """Take up the features of these lists; one row per candidate."""
+        """Learn the features of these lists; one row per candidate."""
         ...
 
     def rows(self, lists: Sequence[CandidateList]) -> Rows:
-        """One row per candidate; features never taken up are left out."""
+        """One row per candidate; unknown features are left out."""
         ...
 
 
 @runtime_checkable
 class NamingFeatures(Protocol):
-    """Features of candidates that can say what they stand for."""
+    """Features of candidates that have names."""
 
     def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
-        """What the columns that candidates of this list have are called."""
+        """The names of columns that candidates of this list have."""
         ...
 
 
 class NamedCandidates:
-    """Features named by a function of the input and one candidate; strings count how often they come.
+    """Features named by a function of the input and one candidate; strings count their occurrences.
 
     What all candidates of a list have alike makes no difference and is left out.
 
@@ -103,7 +103,7 @@ class NamedCandidates:
         return len(self._ids)
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
-        """Names that come in at least ``min_count`` lists become columns."""
+        """Names that occur in at least ``min_count`` lists become columns."""
         found = [self._named(one) for one in lists]
         counts: dict[str, int] = {}
         for candidates in found:
@@ -123,7 +123,7 @@ class NamedCandidates:
         return [names[i] for i in ids.tolist()]
 
     def _named(self, one: CandidateList) -> list[dict[str, float]]:
-        """Names and values of each candidate that differ somewhere in the list."""
+        """Names and values of each candidate, without those that all candidates share."""
         every: list[dict[str, float]] = []
         for y in one.candidates:
             found = self.function(one.x, y)
@@ -184,7 +184,7 @@ class TagCandidates:
         return self._kept(self._found(lists))
 
     def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
-        """What was seen, found again in the candidates."""
+        """Names of keys, recomputed from the candidates."""
         known = self._names(one)
         return [known.get(int(self.keys[i]), f"#{i}") for i in ids.tolist()]
 

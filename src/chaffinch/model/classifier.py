@@ -35,7 +35,7 @@ def positive(number: float) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class ClassifierModel:
-    """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each where labels stand by themselves.
+    """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each if labels are independent.
 
     calibration: how scores become probabilities
     prior:       what is answered about texts without a known feature; None in older files: as weights have it
@@ -101,7 +101,7 @@ class ClassifierModel:
         return x.several(question, bar=self.calibration.bar(self.threshold))
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
-        """The features that weigh most for each label, with their weights, and what those are called."""
+        """The features with the greatest weights for each label, and a title for the table."""
         names = self.encoder.names()
         rows = {}
         for y, name in enumerate(self.classes.tolist()):

@@ -1,4 +1,4 @@
-"""The label dictionary: words so frequent and so unambiguous that their label needs no search."""
+"""The label dictionary: frequent, unambiguous words get their label without search."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,7 +20,7 @@ class LabelDictionary:
 
     @classmethod
     def counted(cls, table: TokenTable, y: NDArray[np.int32], least: int) -> "LabelDictionary":
-        """Words seen at least so often, and always with one label.
+        """Words seen at least ``least`` times, always with the same label.
 
         >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b", "c"]]})
         >>> LabelDictionary.counted(table, np.array([1, 0, 1, 1, 0], np.int32), least=2)
@@ -40,7 +40,7 @@ class LabelDictionary:
         return dict(zip(self.words, self.labels, strict=True))
 
     def known(self, table: TokenTable) -> NDArray[np.int32] | None:
-        """The label of each token whose word is listed, -1 elsewhere; None if no word is listed at all."""
+        """The label of each token whose word is listed, -1 for the others; None if the dictionary is empty."""
         if not self.words:
             return None
         column = table.columns[WORD]

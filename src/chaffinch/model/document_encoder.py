@@ -29,10 +29,10 @@ class DocumentEncoder:
     """Documents to rows of features.
 
     union:   the vectorisers, each one's columns after the other's; None: documents are rows of numbers
-    scales:  what each vectoriser's values are multiplied by, so that none drowns the others
-    views:   what of the text each vectoriser sees
-    columns: how many numbers come with each document, beside the text or instead of it
-    valences: what phrases with labels say of the text, as further columns; or None
+    scales:  factor of each vectoriser's values, so that none dominates
+    views:   the view of the text that each vectoriser reads
+    columns: number of numeric columns of each document, beside the text or instead of it
+    valences: features learnt from labelled phrases, as further columns; or None
 
     >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1)], [2.0])
     >>> encoder.fitted_rows(["tea", "no tea"], None, None).dense().tolist()
@@ -148,7 +148,7 @@ class DocumentEncoder:
         return self.union.names() + [f"valence[{i}]" for i in range(valences)]
 
     def names_of(self, ids: NDArray[np.int32], texts: list[str]) -> list[str]:
-        """The names of some columns, each with what it was taken of; hashed ones are found in the texts themselves.
+        """The names of some columns, with the view they belong to; hashed ones are looked up in the texts.
 
         >>> encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1, hash_bits=4)], [1.0])
         >>> rows = encoder.fitted_rows(["no tea"], None, None)
@@ -186,7 +186,7 @@ class DocumentEncoder:
         return [found[i] if i in found else (behind[i - first], Seen("numbers")) for i in ids.tolist()]
 
     def forms(self, text: str) -> dict[str, set[str]]:
-        """What words of a text are called in names: their stems or lemmas, where n-grams are taken of those.
+        """The forms of a text's words in feature names: their stems, if n-grams are of stems.
 
         >>> DocumentEncoder.of([TextVectorizer(stemming="stem")], [1.0]).forms("Happily so")["happily"]
         {'happili'}
@@ -206,7 +206,7 @@ class DocumentEncoder:
         return [[] if part.hash_bits else part.names() for part in parts]
 
     def learn_hashed_names(self, texts: list[str]) -> None:
-        """Look in texts for what hashed features stand for, each kind in its view of them."""
+        """Find the n-grams behind hashed features in texts, for each vectoriser in its view."""
         if self.union is not None:
             for part, view in zip(self.union.parts, self.views, strict=True):
                 if part.hash_bits:
@@ -216,13 +216,13 @@ class DocumentEncoder:
         """What a model file keeps."""
         if self.union is None:
             return Packed(details={"columns": self.columns})
-        union, arrays, lists = self.union.state()
+        union = self.union.packed()
         facts: dict[str, Any] = {
-            "union": union,
+            "union": dict(union.details),
             "scales": list(self.scales),
             "views": [[view.opening, view.bits, int(view.head)] for view in self.views],
         }
-        packed = _narrowed(Packed(arrays=arrays, strings=lists)).under(SECTION)
+        packed = _narrowed(replace(union, details={})).under(SECTION)
         if self.clusters is not None:
             c = self.clusters
             packed |= _Clusters(tuple(c.words), tuple(c.paths), c.path).packed("clusters.")
@@ -242,9 +242,8 @@ class DocumentEncoder:
                 raise need.fault("its encoder of documents needs a number of columns")
             return cls(None, (), columns)
         inside = _widened(file.under(SECTION, details=details["union"]))
-        lists = {name: list(listed) for name, listed in inside.strings.items()}
         try:
-            union = FeatureUnion.from_state(inside.header.details, inside.arrays, lists)
+            union = FeatureUnion.loaded(inside)
             scales = tuple(float(scale) for scale in details["scales"])
             views = tuple(
                 View(int(v[0]), int(v[1]), bool(v[2]) if len(v) > 2 else False) for v in details["views"]
@@ -281,7 +280,7 @@ def _widened(file: ModelFile) -> ModelFile:
 
 
 def narrow(array: NDArray[Any]) -> NDArray[Any]:
-    """Factors in 32 bits, and numbers of 32 bits that fit into fewer."""
+    """Floats in 32 bits, and whole numbers in 16 bits if they fit."""
     if array.dtype == np.float64:
         return array.astype(np.float32)
     if array.dtype == np.int32 and len(array) and array.min() >= -1 and array.max() < 2**16 - 1:
@@ -290,7 +289,7 @@ def narrow(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def widened(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """What ``narrow`` was given."""
+    """The inverse of ``narrow``."""
     if array.dtype == np.uint16:
         return array.astype(np.int32) - 1
     return array.astype(np.float64) if name.endswith(".scale") and array.dtype == np.float32 else array

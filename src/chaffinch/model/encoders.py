@@ -168,7 +168,7 @@ class SymbolEncoder:
         return OnePerToken(self.symbols.of(words.types)[words.ids])
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
-        """Words as they are, rungs in angle brackets."""
+        """Words unchanged, rungs in angle brackets."""
         words, rungs = self.symbols.words, self.symbols.rungs
         V = len(words)
         return [words[i] if i < V else f"<{rungs[i - V]}>" for i in ids.tolist()]

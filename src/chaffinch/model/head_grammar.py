@@ -1,4 +1,4 @@
-"""A lexicalised grammar counted off a treebank, to ask how likely what a whole tree shows is.
+"""A lexicalised grammar estimated from a treebank, whose log-probabilities are features of whole trees.
 
     child         p(child | phrase, sibling before, head, parent, head's tag ...), the end of the phrase included
     subcategory   the same given the head's word
@@ -103,7 +103,7 @@ class HeadGrammar:
         )
 
     def scores(self, trees: Sequence[Tree]) -> NDArray[np.float64]:
-        """The logarithm of the probability of each tree of a list, kind by kind [n, kinds]."""
+        """The log-probability of each tree of a list, by kind of event [n, kinds]."""
         forest = Forest()
         places: dict[_Place, int] = {}
         members = [
@@ -122,7 +122,7 @@ class HeadGrammar:
         return np.stack([cells[one].sum(axis=0) for one in members])
 
     def probabilities(self, wanted: Sequence[Event]) -> NDArray[np.float64]:
-        """That of each outcome after its contexts."""
+        """The probability of each outcome given its contexts."""
         keys, counts = _Encoded.of(wanted), self.counts
         p = 1.0 / counts.outcomes[[KINDS.index(kind) for kind, _, _ in wanted]]
         start = np.cumsum(keys.sizes) - keys.sizes

@@ -1,4 +1,4 @@
-"""Greedy, easiest-first and beam taggers: one choice after the other, with the labels decided so far as context."""
+"""Greedy, easiest-first and beam taggers: one decision after the other, with earlier labels as context."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -73,7 +73,7 @@ class Steps:
 class IncrementalModel:
     """score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y].
 
-    dictionary:  words whose label needs no search
+    dictionary:  words that get their label without search
     temperature: scores are divided by it before the softmax that gives a decision's confidence; 1 is raw
     bits:        how weights are stored; None: as float32
     small:       the file is compressed
@@ -262,7 +262,7 @@ class IncrementalModel:
         return compressed(whole) if self.small else whole
 
     def reduced(self) -> "IncrementalModel":
-        """The same model without the features, contexts and strings that no weight needs any more."""
+        """The same model without the features, contexts and strings that have no weights."""
         w = self.weights
         base = len(self.labels.inner) + 3
         templates = self.encoder.features.label_templates

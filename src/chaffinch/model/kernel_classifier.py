@@ -32,7 +32,7 @@ WIDEST = 4096
 
 @dataclass(frozen=True)
 class ObjectEncoder:
-    """Objects that go to the kernel as they are; the members are those of an encoder without features."""
+    """Objects that the kernel reads unchanged; an encoder without features."""
 
     reads = "objects"
     union = None
@@ -48,7 +48,7 @@ class ObjectEncoder:
         return list(X)
 
     def forms(self, text: str) -> dict[str, set[str]]:
-        """None: a kernel that compares texts as they are names no words."""
+        """Empty: a kernel of raw texts has no names of words."""
         return {}
 
     def names(self) -> list[str]:
@@ -58,11 +58,11 @@ class ObjectEncoder:
 
 @dataclass(frozen=True, eq=False)
 class KernelModel:
-    """s_y from support examples;  p = softmax(s / temperature), or s itself where scores are shares of votes.
+    """s_y from support examples;  p = softmax(s / temperature), or s itself if scores are shares of votes.
 
     scorer:  what learning left (:class:`Pairwise`, :class:`Dual`, :class:`Voted`, :class:`Neighbours`)
     support: the support examples as they were given: rows of features, or a list of objects
-    dense:   whether rows are spelt out for the kernel
+    dense:   whether rows are dense for the kernel
     """
 
     encoder: DocumentEncoder | ObjectEncoder
@@ -156,7 +156,7 @@ class KernelModel:
         return f"support vectors ({len(coefficients)})", rows
 
     def packed(self) -> Packed:
-        """What a model file keeps; ConfigError where the kernel or the objects are beyond it."""
+        """What a model file keeps; ConfigError if the kernel or the objects cannot be saved."""
         own = _Sections(
             kernel=described(self.kernel),
             kind=kind_of(self.classes),
@@ -212,7 +212,7 @@ class KernelModel:
         )
 
     def _shown(self, n: int, names: Sequence[str]) -> str:
-        """A support example in a few words; names: of all features, where it is a row of them."""
+        """A short description of a support example; names: of all features, if it is a row of features."""
         if not isinstance(self.support, SparseRows):
             return f"#{n + 1} {shown(self.support[n])}"
         row = self.support.taken(np.array([n]))
@@ -231,12 +231,12 @@ def kernel_objects(rows: Any, dense: bool) -> Any:
 
 
 def better_dense(rows: SparseRows) -> bool:
-    """Whether rows are faster when they are spelt out."""
+    """Whether the kernel is faster on dense rows."""
     return rows.columns <= WIDEST and len(rows.ids) >= DENSE_FROM * len(rows) * rows.columns
 
 
 def coefficients_of(scorer: Any) -> NDArray[np.float64]:
-    """How much each support example speaks for each label: float64 [support, Y]."""
+    """The coefficient of each support example for each label: float64 [support, Y]."""
     if isinstance(scorer, Dual):
         return np.asarray(scorer.alpha, np.float64)
     if isinstance(scorer, Voted):

@@ -1,4 +1,4 @@
-"""Labels as users see them and as a model learns them: a tag scheme may be richer inside."""
+"""Labels as users see them (outer) and as a model scores them (inner), such as BIO outside and BIOES inside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class LabelSet:
 
     @classmethod
     def recoded(cls, outer: Sequence[str], inner_to_outer: dict[str, str]) -> "LabelSet":
-        """Labels that are richer inside, given what each inner label is called outside."""
+        """Labels with a richer inner set, given the outer label of each inner one."""
         shown = tuple(sorted({*outer, *inner_to_outer.values()}))
         inner = tuple(sorted(inner_to_outer))
         place = {label: i for i, label in enumerate(shown)}

@@ -1,4 +1,4 @@
-"""Objects that kernels compare, as strings that a model file can hold: texts, words, trees, numbers, and parts."""
+"""Objects that kernels compare, as strings in a model file: texts, lists of words, trees, numbers, and tuples."""
 
 import json
 from typing import Any
@@ -20,7 +20,7 @@ def written(thing: Any) -> str:
 
 
 def read_back(text: str) -> Any:
-    """The object that was written."""
+    """The object that a string of :func:`written` stands for."""
     try:
         return _thing(json.loads(text))
     except (ValueError, RecursionError, DataError) as error:
@@ -28,7 +28,7 @@ def read_back(text: str) -> Any:
 
 
 def shown(thing: Any, width: int = 60) -> str:
-    """An object in a few words, for people."""
+    """A short description of an object for people."""
     plain = _plain(thing)
     text = plain if isinstance(plain, str) else " ".join(str(v) for v in _leaves(plain))
     text = " ".join(text.split())

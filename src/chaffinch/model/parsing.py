@@ -1,4 +1,4 @@
-"""What a parser asks of the model that it holds."""
+"""The protocol of trained parsers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from chaffinch.text.document import Tree
 
 @dataclass(frozen=True)
 class Sentence:
-    """Words, and their parts of speech where these are given."""
+    """Words, and their parts of speech if given."""
 
     words: list[str]
     tags: list[str] | None = None
@@ -55,7 +55,7 @@ class ParsingModel(Protocol):
         ...
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
-        """The phrases of each sentence that are at least so likely, in order, the longer first."""
+        """The phrases of each sentence with probability at least ``least``, in order, the longer first."""
         ...
 
     def examples(self, sentence: Sentence, threads: int) -> Sequence[Example[Any, Any]]:
@@ -68,7 +68,7 @@ class ParsingModel(Protocol):
 
 
 def distinct(k: int, search: Callable[[int], list[Parse]]) -> list[Parse]:
-    """The k best trees that differ: several binary trees may stand for the same tree, the best of them counts.
+    """The k best distinct trees: several binary trees may stand for the same tree, and the best of them counts.
 
     search(n) gives the n best, fewer if there are fewer.
     """
@@ -87,5 +87,5 @@ MOST = 32  # times k: beyond, a short list is returned
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str]) -> Tree:
-    """What is said of a sentence that no tree was found for."""
+    """The tree of a sentence for which no tree was found."""
     return Tree("FRAG", tuple(Tree(tag, (), word) for tag, word in zip(tags, words, strict=True)))

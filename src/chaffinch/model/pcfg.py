@@ -141,7 +141,7 @@ class PcfgModel:
             return list(pool.map(lambda one: self._parses(one, k), sentences))
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
-        """The phrases of each sentence that are at least so likely; none where the grammar has no derivation."""
+        """The phrases of each sentence with probability at least ``least``; none if there is no derivation."""
         with ThreadPoolExecutor(threads or None) as pool:
             return list(pool.map(lambda one: self._chances(one, least), sentences))
 

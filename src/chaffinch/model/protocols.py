@@ -1,4 +1,4 @@
-"""What an estimator asks of the model that it holds."""
+"""The protocols of trained taggers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class TaggingModel(Protocol):
         ...
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
-        """The k best labellings of each sentence, best first; fewer where there are fewer."""
+        """The k best labellings of each sentence, best first; fewer if there are fewer."""
         ...
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:

@@ -1,4 +1,4 @@
-"""A trained semi-Markov tagger: features of tokens and of spans, their weights, segments put back into tags."""
+"""A trained semi-Markov tagger: features of tokens and of spans, their weights, and tags from segments."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.errors import ModelFileError
 from chaffinch.features.spans import names_of_span, span_features
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.encoders import TokenFeatures, token_features
@@ -19,7 +18,7 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.segment_evidence import SegmentExample
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments
 from chaffinch.text.document import WORD
@@ -50,7 +49,7 @@ class SpanIndex:
         least: int,
         gazetteers: Gazetteers | None,
     ) -> "SpanIndex":
-        """Those that at least so many of the spans in rows ``gold`` have."""
+        """The features that occur in at least ``least`` of the spans in rows ``gold``."""
         rows = span_features(table.lists(WORD), L, gazetteers)
         sizes = rows.ptr[gold + 1] - rows.ptr[gold]
         within = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -122,7 +121,7 @@ class SegmentWeights:
         return found
 
     def places(self, y: int) -> dict[str, NDArray[np.float32]]:
-        """What tokens count for in segments of label y, by their place, which is written behind a feature's name."""
+        """The weights of token features in segments of label y, by the token's place in the segment."""
         token = self.blocks()["token"]
         if y == 0:
             return {"": token[:, 0]}
@@ -132,7 +131,7 @@ class SegmentWeights:
 
 @dataclass(frozen=True)
 class SegmentModel:
-    """types: the label of each segment, the first for what is outside   scheme: how segments are spelled as tags."""
+    """types: the labels of segments, the first for tokens outside any span   scheme: the tag scheme of the output."""
 
     encoder: TemplateEncoder
     spans: SpanIndex
@@ -222,53 +221,51 @@ class SegmentModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        encoder = self.encoder.packed()
-        arrays = {name: np.ascontiguousarray(block) for name, block in self.weights.blocks().items()}
-        strings = dict(encoder.strings)
         lists = {} if self.spans.gazetteers is None else self.spans.gazetteers.lists
-        for name, phrases in lists.items():
-            strings[f"phrases.{name}"] = [" ".join(phrase) for phrase in phrases]
-        return Packed(
-            {
-                **encoder.details,
-                "types": list(self.types),
-                "scheme": self.scheme.name,
-                "lists": list(lists),
-                **packed_temperature(self.temperature),
-            },
-            {**encoder.arrays, "keys": self.spans.keys, "longest": self.weights.longest, **arrays},
-            strings,
-            templates=encoder.templates,
-            droppable=encoder.droppable,
+        own = _Sections(
+            keys=self.spans.keys,
+            longest=self.weights.longest,
+            types=list(self.types),
+            scheme=self.scheme.name,
+            lists=list(lists),
         )
+        rest = Packed(
+            details=packed_temperature(self.temperature),
+            arrays={name: np.ascontiguousarray(block) for name, block in self.weights.blocks().items()},
+            strings={f"phrases.{name}": [" ".join(p) for p in phrases] for name, phrases in lists.items()},
+        )
+        return self.encoder.packed() | own.packed() | rest
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "SegmentModel":
         """The model of a file, every index checked."""
-        details = file.header.details
         encoder = TemplateEncoder.loaded(file)
-        scheme = SCHEMES.get(str(details.get("scheme")))
-        types, lists = (_texts(details.get(key)) for key in ("types", "lists"))
-        if scheme is None or types[:1] != [OUTSIDE] or len(set(types)) != len(types):
-            raise ModelFileError(f"{file.source}: its header does not describe segments")
-        F, Y = encoder.n_features, len(types)
-        need = Requirements(file, F=F, Y=Y)
-        keys = need.array("keys", np.uint64, ("G",), ascending=True)
-        longest = need.array("longest", np.int32, ("Y",), below=1001)
-        if longest[0] != 1 or longest.min() < 1:
-            raise ModelFileError(f"{file.source}: array 'longest' does not say how long segments are")
+        need = Requirements(file)
+        found = _Sections.loaded(need)
+        F, Y = encoder.n_features, need.size("Y")
+        if found.types[:1] != [OUTSIDE] or len(set(found.types)) != len(found.types) or len(found.types) != Y:
+            raise need.fault("its header does not list the types of its segments")
+        if found.longest[0] != 1:
+            raise need.fault("array 'longest' does not say how long segments are")
         size = sum(
             count * int(_core.padded(width))
-            for count, width in ((F, 1 + len(PLACES) * (Y - 1)), (len(keys), Y), (Y + 2, Y))
+            for count, width in ((F, 1 + len(PLACES) * (Y - 1)), (len(found.keys), Y), (Y + 2, Y))
         )
-        weights = SegmentWeights(np.zeros(size, np.float32), F, len(keys), longest)
+        weights = SegmentWeights(np.zeros(size, np.float32), F, len(found.keys), found.longest)
         for name, block in weights.blocks().items():
             block[...] = need.array(name, np.float32, block.shape, finite=True)
-        phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in lists}
-        outer = tuple(file.header.labels)
-        gazetteers = Gazetteers.from_lists(phrases) if lists else None
-        index, labels = SpanIndex(keys, gazetteers), LabelSet.plain(outer)
-        return cls(encoder, index, weights, tuple(types), scheme, labels, loaded_temperature(file))
+        phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in found.lists}
+        spans = SpanIndex(found.keys, Gazetteers.from_lists(phrases) if phrases else None)
+        labels = LabelSet.plain(file.header.labels)
+        return cls(
+            encoder,
+            spans,
+            weights,
+            tuple(found.types),
+            SCHEMES[found.scheme],
+            labels,
+            loaded_temperature(file),
+        )
 
     def _problem(self, table: TokenTable, rows: FeatureRows) -> Any:
         return sentences_of(self.spans, table, rows, self.weights.F, self.weights.longest)
@@ -322,6 +319,21 @@ class SegmentModel:
         return p
 
 
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(value, str) for value in values)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of a semi-Markov tagger besides its encoder's and its weights."""
+
+    keys: NDArray[np.uint64] = array("uint64", "G", ascending=True)
+    longest: NDArray[np.int32] = array("int32", "Y", low=1, below=1001)
+    types: list[str] = fact(list, check=_are_texts, expected="a list of labels")
+    scheme: str = fact(str, check=SCHEMES.__contains__, expected="a tag scheme")
+    lists: list[str] = fact(list, check=_are_texts, expected="names of lists")
+
+
 def sentences_of(
     spans: SpanIndex, table: TokenTable, rows: FeatureRows, F: int, longest: NDArray[np.int32]
 ) -> Any:
@@ -333,9 +345,5 @@ def sentences_of(
 
 
 def labels_of(types: Sequence[str], scheme: Scheme, seen: Sequence[str]) -> LabelSet:
-    """Every tag that segments of these types may be spelled with."""
+    """Every tag that segments of these types can produce."""
     return LabelSet.plain([*tag_set(list(types[1:]), scheme), *seen])
-
-
-def _texts(value: object) -> list[str]:
-    return list(value) if isinstance(value, list) and all(isinstance(v, str) for v in value) else []

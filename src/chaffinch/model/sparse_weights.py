@@ -1,4 +1,4 @@
-"""Weights as a file keeps them: only those that are not zero, as floats or as small whole numbers with a scale."""
+"""Sparse weights as a file keeps them: floats, or small whole numbers with a scale."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +45,7 @@ class SparseWeights:
 
     @property
     def bits(self) -> int | None:
-        """How many bits the whole numbers need; None where the weights are floats.
+        """How many bits the whole numbers need; None if the weights are floats.
 
         >>> SparseWeights.of(np.array([[0.5, -3.0]], np.float32), bits=6).bits
         6

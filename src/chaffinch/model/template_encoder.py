@@ -1,12 +1,10 @@
 """The encoder of discriminative taggers: templates over columns, as the feature engine fitted them."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.evidence import Seen
@@ -62,31 +60,11 @@ class TemplateEncoder:
 
     def packed(self) -> Packed:
         """The feature index, the strings it stands for, and the templates."""
-        header, arrays, strings = self.features.state()
-        return Packed(
-            details={"features": header},
-            arrays={SECTION + name: array for name, array in arrays.items()},
-            strings={SECTION + name: listed for name, listed in strings.items()},
-            templates=self.features.templates,
-        )
+        own = self.features.packed()
+        sections = replace(own, details={"features": own.details}, templates=self.features.templates)
+        return sections.under(SECTION)
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "TemplateEncoder":
         """The encoder of a model file; the feature engine checks every index."""
-        header = file.header.details.get("features")
-        if not isinstance(header, dict):
-            raise ModelFileError(f"{file.source}: its header lacks the features")
-        arrays: dict[str, NDArray[Any]] = {
-            name.removeprefix(SECTION): np.ascontiguousarray(a)
-            for name, a in file.arrays.items()
-            if name.startswith(SECTION)
-        }
-        strings = {
-            name.removeprefix(SECTION): list(s)
-            for name, s in file.strings.items()
-            if name.startswith(SECTION)
-        }
-        try:
-            return cls(FeatureEncoder.from_state(header, arrays, strings))
-        except ModelFileError as e:
-            raise ModelFileError(f"{file.source}: {e}") from None
+        return cls(FeatureEncoder.loaded(file.under(SECTION, details=file.header.details.get("features"))))

@@ -1,4 +1,4 @@
-"""What a list of trees says of its own members, and other models of the list: few features, each a number.
+"""Features of k-best trees from the list itself and from other models: few, dense features.
 
 p(c) = exp(t score(c)) / Z,   p(b) = sum of p(c) over the trees c that have bracket b
 brackets expected right of c = sum of p(b) over c's brackets;   expected F1 of c = sum over d of p(d) F1(c, d)
@@ -22,7 +22,7 @@ TEMPERATURES = (0.5, 1.0)  # of the scores: below 1, trees further down the list
 
 
 class TreeConsensus:
-    """Dense features of trees: agreement with the rest of the list, size, and what other models give.
+    """Dense features of trees: agreement with the rest of the list, size, and scores of other models.
 
     For each temperature the brackets expected right and the expected F1; the number of brackets; then the columns of
     the lists' ``others``. All are distances from the first tree of the list, in units of their root mean square
@@ -44,7 +44,7 @@ class TreeConsensus:
         return len(self.scale)
 
     def fit(self, lists: Sequence[CandidateList]) -> Rows:
-        """Take the scales from these lists; one row per candidate."""
+        """Estimate the scales on these lists; one row per candidate."""
         found = self._found(lists)
         self.scale = np.sqrt((found**2).mean(axis=0)) / TRUST + LEAST
         return self._scaled(found)
@@ -60,7 +60,7 @@ class TreeConsensus:
         return self._scaled(found)
 
     def named(self, ids: NDArray[np.int32], one: CandidateList) -> list[str]:
-        """What they measure."""
+        """The names of the features."""
         own = [
             f"{what} at temperature {temperature:g}"
             for temperature in TEMPERATURES
@@ -95,7 +95,7 @@ class TreeConsensus:
         )
 
 
-TRUST = 17.0  # few features that are each to be trusted are large, so that their weights may be small
+TRUST = 17.0  # scale of the features, so that small weights suffice
 LEAST = 1e-9  # of a scale: a feature that never differs
 
 

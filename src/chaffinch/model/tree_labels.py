@@ -1,4 +1,4 @@
-"""Numbered symbols of binary trees: nodes as arrays for the programmes, and trees from nodes."""
+"""Numbered symbols of binary trees: nodes as arrays for the dynamic programmes, and trees from nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

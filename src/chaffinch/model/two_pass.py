@@ -1,4 +1,4 @@
-"""Two taggers in a row: the second reads what the first said of the same word elsewhere in the document."""
+"""Two taggers in sequence: the second reads the labels that the first gave to the same word in the document."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,9 +23,9 @@ SECTION = "first."
 
 @dataclass(frozen=True)
 class TwoPassModel:
-    """``second`` decides; its features may read the columns ``first`` and ``majority``, made of what ``first`` said.
+    """``second`` decides; its features may read the columns ``first`` and ``majority``, made from the first's labels.
 
-    stretch: sentences in a row that count as one document where the input marks none
+    stretch: consecutive sentences that count as one document if the input marks no documents
     """
 
     first: TaggingModel
@@ -39,7 +39,7 @@ class TwoPassModel:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """What either reads of the input."""
+        """The input columns that either model reads."""
         both = dict.fromkeys([*self.first.columns, *self.second.columns])
         return tuple(name for name in both if name not in (FIRST, MAJORITY))
 
@@ -78,7 +78,7 @@ class TwoPassModel:
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterable[TaggedSentence]:
-        """The second's, whose features name what the first said."""
+        """The second model's; its features name the labels of the first."""
         return self.second.examples(self.read(table, threads), which, question, threads)
 
     def packed(self) -> Packed:
@@ -91,14 +91,14 @@ class TwoPassModel:
 def after_first_pass(
     table: TokenTable, found: NDArray[np.int32], labels: LabelSet, stretch: int
 ) -> TokenTable:
-    """The table with the columns ``first`` and ``majority``; a label counts as its type, where it has one."""
+    """The table with the columns ``first`` and ``majority``; a label with a type counts as its type."""
     spans = "O" in labels.outer and all(tag_parts(label, BIO) for label in labels.outer)
     kinds = [(label.partition("-")[2] or label) if spans else label for label in labels.outer]
     return with_first_pass(table, found, kinds, document_groups(table, stretch))
 
 
 def stretch_of(file: ModelFile) -> int:
-    """The stretch that a file of two models was trained with."""
+    """How many consecutive sentences count as one document, as recorded in a file of two models."""
     stretch = file.header.details.get("stretch", STRETCH)
     if not isinstance(stretch, int) or stretch < 1:
         raise ModelFileError(f"{file.source}: its stretch is {stretch!r}, expected a whole number above 0")
@@ -106,7 +106,7 @@ def stretch_of(file: ModelFile) -> int:
 
 
 def two_files(file: ModelFile) -> tuple[ModelFile, ModelFile] | None:
-    """The files of the first and of the second model that a file holds; None if it holds one model alone."""
+    """The first and the second model of a file, each as a file of its own; None if it holds one model."""
     details = file.header.details
     inner = details.get("first")
     if not isinstance(inner, dict):

@@ -1,7 +1,7 @@
-"""What phrases with labels say of the texts they are in: the opinion of each n-gram, summed, pooled, and by windows."""
+"""Features of texts learnt from labelled phrases: a score of each n-gram, summed, pooled, and by windows."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ UNKNOWN = "?"
 
 @dataclass(frozen=True)
 class WordKinds:
-    """Words by the label that they have alone: common ones as themselves with the label, others as the label.
+    """Words replaced by the label that they have alone; frequent words keep their form beside the label.
 
     "not charming", never seen, is then "not/1 /4", which was seen often.
 
@@ -41,7 +41,7 @@ class WordKinds:
 
 @dataclass(frozen=True, eq=False)
 class Valences:
-    """Texts to dense features by what their n-grams are worth for each of Y labels.
+    """Dense features of texts: scores of their n-grams for each of Y labels.
 
     Over the n-grams f of a text, for each label and for the number that labels on a scale stand for, twice (by
     regression and by log-odds):
@@ -78,7 +78,7 @@ class Valences:
         return joined(blocks)
 
     def views(self, texts: list[str]) -> tuple[list[str], ...]:
-        """What each of the parts sees."""
+        """The texts as each vectoriser reads them."""
         return texts, texts, self.kinds.of(texts)
 
     def features(self, texts: list[str], threads: int) -> NDArray[np.float32]:
@@ -116,18 +116,17 @@ class Valences:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        union, arrays, listed = FeatureUnion(self.parts).state()
+        union = FeatureUnion(self.parts).packed()
         words, kinds = tuple(self.kinds.kinds), tuple(self.kinds.kinds.values())
-        own = _Sections(union, list(self.scales), self.scale, self.w, words, kinds)
-        return Packed(arrays=arrays, strings=listed) | own.packed()
+        own = _Sections(dict(union.details), list(self.scales), self.scale, self.w, words, kinds)
+        return replace(union, details={}) | own.packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "Valences":
         """The valences of a file, checked."""
         need = Requirements(file)
         found = _Sections.loaded(need)
-        lists = {name: list(listed) for name, listed in file.strings.items()}
-        union = FeatureUnion.from_state(found.union, file.arrays, lists)
+        union = FeatureUnion.loaded(file.under("", details=found.union))
         rows, columns = found.w.shape
         if rows != union.offsets()[-1] + 1 or columns % 2 or not columns:
             raise need.fault("the weights of its phrases do not fit their features")
@@ -168,7 +167,7 @@ def _pooled(rows: SparseRows, worth: NDArray[np.float32]) -> NDArray[np.float32]
 
 
 def _with_numbers(w: NDArray[np.float32], Y: int) -> NDArray[np.float32]:
-    """The worth of n-grams for each label, and for the number that labels on a scale stand for.
+    """The scores of n-grams for each label, and for the number that an ordinal label stands for.
 
     Ridge is linear in what it is to predict, so that sum_y (y - middle) w_fy is the regression of that number.
     """
@@ -183,7 +182,7 @@ def _scale_of_labels(Y: int) -> NDArray[np.float32]:
 
 
 def _windows(text: str, length: int) -> list[str]:
-    """Runs of so many words that overlap by half; a short text is one.
+    """Windows of ``length`` words that overlap by half; a short text is one window.
 
     >>> _windows("a b c d e", 3)
     ['a b c', 'b c d', 'c d e']

@@ -69,18 +69,9 @@ class ModelFile:
             strings={name: s for name, s in self.strings.items() if not name.startswith(prefix)},
         )
 
-    @classmethod
-    def of(
-        cls,
-        labels: tuple[str, ...],
-        details: Mapping[str, Any],
-        arrays: Mapping[str, NDArray[Any]],
-        strings: Mapping[str, Sequence[str]],
-        source: str,
-    ) -> "ModelFile":
-        """Sections that were never in a file, to be loaded like one."""
-        lists = {n: s if isinstance(s, StringList) else StringList.of(s) for n, s in strings.items()}
-        return cls(Header(recipe="", labels=labels, details=dict(details)), arrays, lists, source, "")
+    def fault(self, sentence: str) -> ModelFileError:
+        """What is wrong with the file, to be raised."""
+        return ModelFileError(f"{self.source}: {sentence}")
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.modelfile.file import ModelFile
+from chaffinch.modelfile.header import Header
 from chaffinch.modelfile.requirements import Requirements
+from chaffinch.modelfile.strings import StringList
 
 _KEY = "section"
 
@@ -45,6 +48,12 @@ class Packed:
             self.templates or other.templates,
             (*self.droppable, *other.droppable),
         )
+
+    def file(self, source: str = "the model", labels: tuple[str, ...] = ()) -> ModelFile:
+        """A file that would hold this, never written; source: what messages call it."""
+        lists = {n: s if isinstance(s, StringList) else StringList.of(s) for n, s in self.strings.items()}
+        header = Header(recipe="", labels=labels, templates=self.templates, details=dict(self.details))
+        return ModelFile(header, self.arrays, lists, source, "")
 
     def under(self, prefix: str) -> "Packed":
         """The same arrays and string lists with a prefix before their names; the facts as they are."""

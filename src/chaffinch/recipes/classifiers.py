@@ -1,6 +1,6 @@
 """The recipes of document classifiers: each is a learner under a name."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from chaffinch.learners.kernel_svm import KernelSvm
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel
-from chaffinch.modelfile import ModelFile
+from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.recipes.document_task import train_classifier
 from chaffinch.recipes.kernel_machines import train_kernel_machine
 from chaffinch.recipes.recipe import Recipe, Recipes
@@ -29,10 +29,10 @@ def unpacked(
     labels: tuple[str, ...],
     details: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
-    strings: Mapping[str, Sequence[str]],
+    strings: Mapping[str, list[str]],
 ) -> Any:
     """The model of what a file would keep."""
-    return load(ModelFile.of(labels, details, arrays, strings, "the classifier is damaged"))
+    return load(Packed(details, arrays, strings).file("the classifier is damaged", labels))
 
 
 def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
