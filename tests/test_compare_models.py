@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chaffinch import Aligner, Classifier, Parser, Tagger, load, samples
 from chaffinch.corpus import write
 from chaffinch.corpus.conversion import convert
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, DataWarning
 from chaffinch.evaluate.evaluation import Evaluation, evaluate_files
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.mistakes import NONE
@@ -197,7 +197,8 @@ def test_models_with_other_labels_and_recipes_are_compared_and_the_difference_is
 
 def test_columns_that_a_model_does_not_read_may_be_there(tmp_path: Path) -> None:
     X = [[("two", "CD"), ("eggs", "NNS")], [("one", "CD"), ("lemon", "NN")]]
-    Tagger("perceptron").fit(X, [["Q", "N"]] * 2).save(tmp_path / "two.chaff")
+    with pytest.warns(DataWarning, match="parts of speech"):
+        Tagger("perceptron").fit(X, [["Q", "N"]] * 2).save(tmp_path / "two.chaff")
     Tagger("hmm").fit([[w for w, _ in s] for s in X], [["Q", "N"]] * 2).save(tmp_path / "one.chaff")
     (tmp_path / "test.conll").write_text("two\tCD\tQ\neggs\tNNS\tN\n\n")
     assert compare_models(tmp_path / "one.chaff", tmp_path / "two.chaff", tmp_path / "test.conll").rows == 1

@@ -25,7 +25,7 @@ PREDICTION, CONFIDENCE = "prediction", "confidence"
 def document(
     record: Record, losses: Losses | None = None, *, text: str | None = None, label: str | None = None
 ) -> Document:
-    """The document a record describes; ``text`` and ``label`` name its keys where they are unusual.
+    """The document a record describes; ``text`` and ``label`` name its keys if they are unusual.
 
     >>> d = document(Record("x:1", {"text": "Ann left", "label": [[0, 3, "PER"]], "source": "chat"}))
     >>> d.spans, d.labels, d.fields
@@ -86,7 +86,7 @@ def with_fields(head: dict[str, Any], d: Document) -> dict[str, Any]:
 
 
 def span_object(s: Span) -> dict[str, Any]:
-    """A span as an object; the score only where there is one."""
+    """A span as an object; the score only if it has one."""
     made: dict[str, Any] = {"start": s.start, "end": s.end, "label": s.label}
     if s.score is not None:
         made["score"] = s.score
@@ -94,7 +94,7 @@ def span_object(s: Span) -> dict[str, Any]:
 
 
 def is_predicted(d: Document) -> bool:
-    """Whether a model said what the document holds: it has a score, or a span has one."""
+    """Whether the annotations are predictions of a model: the document or one of its spans has a score."""
     return d.score is not None or any(s.score is not None for s in d.spans)
 
 

@@ -63,17 +63,17 @@ class Agreement:
 
     @property
     def span_f1(self) -> float | None:
-        """The share of exact spans that two annotators have in common; None where nobody marked one."""
+        """The share of exact spans that two annotators have in common; None if nobody marked one."""
         return self.shared / self.spans if self.spans else None
 
     @property
     def token_kappa(self) -> float | None:
-        """Cohen's kappa of the labels of tokens; None where nobody marked a span."""
+        """Cohen's kappa of the labels of tokens; None if nobody marked a span."""
         return mean_kappa(self._tokens.values()) if self.spans else None
 
     @property
     def label_kappa(self) -> float | None:
-        """Cohen's kappa of the labels of texts; None where nobody gave one."""
+        """Cohen's kappa of the labels of texts; None if nobody gave one."""
         return mean_kappa(self._labels.values()) if self.labelled else None
 
     def __str__(self) -> str:
@@ -104,7 +104,7 @@ def kappa(pairs: Pairs) -> float:
 
 
 def mean_kappa(tables: Iterable[Pairs]) -> float | None:
-    """The mean over pairs of annotators, weighted by what both labelled; None where that is nothing."""
+    """The mean over pairs of annotators, weighted by what both labelled; None if that is nothing."""
     known = [(table.total(), kappa(table)) for table in tables if table]
     total = sum(n for n, _ in known)
     return sum(n * value for n, value in known) / total if total else None

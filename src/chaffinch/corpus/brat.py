@@ -18,9 +18,8 @@ from pathlib import Path
 
 from chaffinch.corpus.annotations import check_offsets
 from chaffinch.corpus.format import Format
-from chaffinch.corpus.lines import fault, shown
+from chaffinch.corpus.lines import fault, shown, whole_text
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.whole import whole_text
 from chaffinch.errors import DataError
 from chaffinch.files import STDIO
 from chaffinch.text.document import Document, Span
@@ -50,7 +49,7 @@ def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document
 
 
 def write(documents: Iterable[Document], path: str | Path, *, force: bool = False) -> None:
-    """A new folder of pairs, named by the documents' ids, or numbered where they have none.
+    """A new folder of pairs, named by the documents' ids, or numbered if they have none.
 
     force: replace a folder that is there, as long as it holds nothing but such pairs
     """

@@ -57,7 +57,7 @@ def picked(
 
 
 def default_names(count: int, word: int = 0, label: int | None = None) -> tuple[str, ...]:
-    """``w`` and ``y`` where they are; one column between them is ``pos``; else xN is the Nth beside the word.
+    """The given columns are ``w`` and ``y``; one column between them is ``pos``; else xN is the Nth beside the word.
 
     >>> default_names(3, 0, 2), default_names(2, 0, None), default_names(3, 0, 1)
     (('w', 'pos', 'y'), ('w', 'pos'), ('w', 'y', 'x2'))

@@ -28,7 +28,7 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "s
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """How a column file is laid out, where it is not the usual way."""
+    """The layout of a column file, if it is not the usual one."""
 
     separator: str | None = knob(None, "between columns: tab, space, spaces (any run) or a string; else seen")
     columns: str | None = knob(None, "names (w,pos,y), numbers to pick (1,4) or both (w=2,y=4)")
@@ -109,7 +109,7 @@ def layout(head: bytes) -> Layout:
     of one word if several stand together. Rows of words between spaces are columns if a cell after the first looks
     like a tag: all of them by their signs (``B-PER``, ``NN``), or by how few there are among many rows.
 
-    >>> layout(b"Ann NNP\nleft VBD\n\nshe PRP\n"), layout(b"Ann left\n\nshe stayed\n").columns
+    >>> layout(b"Ann NNP\\nleft VBD\\n\\nshe PRP\\n"), layout(b"Ann left\\n\\nshe stayed\\n").columns
     (Layout(columns=True, sure=True), False)
     """
     found = _runs(head)
@@ -150,7 +150,7 @@ def _has_blank_line(head: bytes) -> bool:
 
 
 def _options(settings: dict[str, Any]) -> ColumnOptions:
-    """Numbers and lists are welcome where the command line has strings."""
+    """The options, with numbers and lists accepted as well as the command line's strings."""
     plain = dict(settings)
     for name in ("word", "label"):
         if isinstance(plain.get(name), int):
@@ -201,7 +201,7 @@ def _rules(options: ColumnOptions, separator: str, count: int, expected: str, co
 def _model_line(ahead: Lookahead, comment: str | None) -> tuple[str, int]:
     """The first line that is surely a row, and its number.
 
-    That is the first line that is no ``#`` line, or the first of those where there is nothing else.
+    That is the first line that is no ``#`` line, or the first of those if there is no other line.
     """
     skipped = (DOCSTART.encode(), comment.encode()) if comment else (DOCSTART.encode(),)
     doubtful = None

@@ -1,4 +1,4 @@
-"""Where the words of a CoNLL-U sentence stand in its text."""
+"""The character offsets of the words of a CoNLL-U sentence in its text."""
 
 import re
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def text_of(units: Sequence[Unit]) -> str:
 
 
 def placed(units: Sequence[Unit], text: str) -> list[Token] | str:
-    """The words as tokens of the text, or the form that is not where it should be.
+    """The words as tokens of the text, or the first form that the text does not have at its place.
 
     Only white space may stand between units. The words of a multi-word token share it out if they spell it
     (do + n't), and else each has all of it (de + le, written du).

@@ -53,7 +53,7 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
 
 
 def misc(document: Document) -> list[str]:
-    """The last column: the document's own, else SpaceAfter=No where the next token follows at once.
+    """The last column: the document's own, else SpaceAfter=No if the next token follows without a space.
 
     >>> from chaffinch.text.document import Token
     >>> misc(Document("no.", [Token("no", 0, 2), Token(".", 2, 3)]))

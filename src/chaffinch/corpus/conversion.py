@@ -1,4 +1,4 @@
-"""Conversion between formats: what can go along goes, what cannot is counted, and nothing else is written.
+"""Conversion between formats: what the target can carry is written, what it cannot is counted.
 
 The source is read twice, first to see what it holds; standard input is held in memory for that.
 """
@@ -70,7 +70,7 @@ def convert(
 
     scheme:     the tag scheme to write tags in; by default that of the source, or BIO for spans
     misaligned: spans that do not fit token boundaries: "error", "drop" or "widen"
-    tokeniser:  how text without tokens is cut: "words", or "spaces" where it was tokenised before
+    tokeniser:  how text without tokens is cut: "words", or "spaces" if it was tokenised before
     force:      replace a target that is there
     reading:    options of the source's reader, such as ``text="body"``
 
@@ -135,7 +135,7 @@ Pass = Callable[[Losses], Iterable[Document]]
 
 
 def _passes(source: str | Path, read: Pass) -> tuple[Pass, Pass]:
-    """Two readings of the source; standard input or a pipe, which comes once, is kept."""
+    """Two passes over the source; standard input or a pipe is held in memory for the second."""
     if not is_stream(source):
         return read, read
     kept: list[Document] = []
@@ -160,7 +160,7 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 
 
 def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fitting: Fitting) -> None:
-    """Raise where none of the annotations can go along, or where the target needs one that is not there."""
+    """Raise if the target can carry none of the annotations, or needs one that the source lacks."""
     name = display_name(source)
     for part in ("tree", "links"):
         if part in target.carries and part not in found.parts:
@@ -175,7 +175,7 @@ def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fi
 
 
 def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losses) -> None:
-    """Everything that the survey saw and the target has no place for."""
+    """Count what the survey found and the target cannot carry."""
     for part in ANNOTATIONS:
         if part != "columns" and part in found.parts and not fitting.carries({part}):
             count = found.totals[part] or found.counts[part]
@@ -210,7 +210,7 @@ def _writer_options(
     force: bool,
     losses: Losses,
 ) -> dict[str, Any]:
-    """What the survey tells the writer before it starts."""
+    """Options of the writer that follow from the survey."""
     labels = sorted(found.labels) if 0 < len(found.labels) <= MOST_OPTIONS else None
     known = {
         "fields": (["id"] if found.counts["id"] else []) + list(found.fields),
@@ -228,7 +228,7 @@ def _writer_options(
 def _write_whole(
     format: Format, documents: Iterable[Document], target: str | Path, options: dict[str, Any]
 ) -> None:
-    """Write, to standard output only once all is well."""
+    """Write the documents; standard output gets them only after all were written without an error."""
     if str(target) != STDIO:
         format.write(documents, target, **options)
         return

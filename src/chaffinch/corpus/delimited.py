@@ -41,7 +41,7 @@ _EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
 @dataclass(frozen=True, kw_only=True)
 class DelimitedOptions:
-    """Which columns hold what, where their names do not say so."""
+    """Which columns hold what, if their names do not say so."""
 
     text: str | None = knob(None, "column of the text")
     label: str | None = knob(None, "column of the label")
@@ -67,7 +67,7 @@ def read_csv(
     """The rows of a comma-separated file as documents.
 
     text, label: names of columns; by default the first that has a usual name
-    label_separator: what separates the labels in one cell, where a document may have several
+    label_separator: what separates the labels in one cell, if a document may have several
     delimiter: what separates cells; by default what splits the header best
     """
     if delimiter is not None and len(delimiter) != 1:
@@ -201,7 +201,7 @@ def _delimiter(line: str, text: str | None) -> str:
 
 
 def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str], kind: str) -> int | None:
-    """Where the wanted column stands, or the first with a usual name, or None.
+    """The index of the wanted column, or of the first with a usual name, or None.
 
     >>> column("x.csv", ["Label", "body"], None, TEXT_NAMES, "text")
     1
@@ -221,7 +221,7 @@ def column(name: str, header: list[str], wanted: str | None, usual: Sequence[str
 def text_and_label(
     name: str, header: list[str], text: str | None, label: str | None
 ) -> tuple[int, int | None]:
-    """Where the columns of the text and of the label stand; a table without a text is refused."""
+    """The indices of the columns of the text and of the label; a table without a text is refused."""
     at_text = column(name, header, text, TEXT_NAMES, "text")
     if at_text is None:
         has = listed(header)
@@ -330,7 +330,7 @@ def _rows(
 
 
 def _quoted(cell: str) -> str:
-    """A cell of CSV, quoted where it must be and where a reader might trip (an empty or padded cell)."""
+    """A cell of CSV, quoted if it must be, or if it is empty or padded."""
     if any(c in cell for c in ',"\n\r') or cell != cell.strip() or not cell:
         return '"' + cell.replace('"', '""') + '"'
     return cell

@@ -26,7 +26,7 @@ def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document
 
 
 def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | None = None) -> None:
-    """What doccano imports: ``label`` holds the spans, or the categories where there are none.
+    """What doccano imports: ``label`` holds the spans, or the categories if there are no spans.
 
     JSON lines, or one array if the file's name ends in .json.
     """
@@ -46,7 +46,7 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
 
 
 def _looks_like(name: str, head: bytes) -> bool:
-    """An array of objects with a text, or lines whose labels are triples or have doccano's offsets.
+    """An array of objects with a text, or lines with labels that are triples or have doccano's offsets.
 
     A file called .json that is no other tool's is taken for one, and the reader says what is wrong with it.
     """

@@ -1,4 +1,4 @@
-"""Documents fitted to a format: tags become spans and spans tags where only the other can be carried."""
+"""Documents fitted to a format: tags become spans, or spans tags, if the format carries only the other."""
 
 import re
 from collections.abc import Collection
@@ -23,7 +23,7 @@ Tokeniser = Literal["words", "spaces"]
 
 
 def _pieces(text: str) -> list[Token]:
-    """What stands between spaces."""
+    """The pieces between spaces."""
     return [Token(m[0], m.start(), m.end()) for m in re.finditer(r"\S+", text)]
 
 
@@ -97,7 +97,7 @@ class Fitting:
                 )
 
     def fitted(self, d: Document, number: int) -> Document | None:
-        """Document ``number`` (from 1) as the target takes it, or None where nothing of it is left."""
+        """Document ``number`` (from 1) as the target takes it, or None if nothing of it is left."""
         if "columns" in self.target.carries:
             return self._as_columns(d, number)
         if not self.target.blank and not d.text.strip() and not d.labels:

@@ -23,7 +23,7 @@ TOKENS_ONLY = ".in"
 
 @dataclass(frozen=True, kw_only=True)
 class HmmLayoutOptions:
-    """Whether the lines have tags, where the file's name does not say."""
+    """Whether the lines have tags, if the file's name does not say."""
 
     tags: bool | None = knob(None, "lines end in a tag; by default all but those of .in files do")
 

@@ -1,4 +1,4 @@
-"""JSON records: one object per line or an array of them, every value checked where it is taken.
+"""JSON records: one object per line or an array of them, every value checked when it is taken.
 
 A line file is streamed; an array is a single JSON value and is loaded whole.
 """
@@ -11,9 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NoReturn
 
-from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed
+from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed, whole_decoded
 from chaffinch.corpus.losses import Losses, accepted
-from chaffinch.corpus.whole import whole_decoded
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
 
@@ -23,7 +22,7 @@ SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A JSON object and where it stands (``posts.jsonl:12`` or ``tasks.json: item 3``); its line if it has its own.
+    """A JSON object and its place (``posts.jsonl:12`` or ``tasks.json: item 3``); its line if it has its own.
 
     >>> r = Record("posts.jsonl:12", {"text": "ok", "start": "4"})
     >>> r.string("text")
@@ -55,7 +54,7 @@ class Record:
         raise self._refusal(key, "a whole number", found)
 
     def number(self, key: str) -> float | None:
-        """A number, or None where there is none."""
+        """A number, or None if there is none."""
         found = self.value.get(key)
         if found is None:
             return None
@@ -88,12 +87,12 @@ class Record:
             yield Record(place, item)
 
     def identifier(self, key: str) -> str | int | None:
-        """A string or a whole number as it is, another number as a string, or None where there is none."""
+        """A string or a whole number as it is, another number as a string, or None if there is none."""
         found = self.value.get(key)
         return found if isinstance(found, int) and not isinstance(found, bool) else self.scalar(key)
 
     def scalar(self, key: str) -> str | None:
-        """A string or number as a string, or None where there is none: labels."""
+        """A string or number as a string, or None if there is none: labels."""
         found = self.value.get(key)
         if found is None:
             return None
@@ -136,7 +135,7 @@ def records(path: str | Path, losses: Losses | None = None) -> Iterator[Record]:
 
 
 def first_object(head: bytes) -> dict[str, Any]:
-    """The object on the first line of a file that starts so; empty if there is none, or not all of it."""
+    """The object on the first line of a file with this start; empty if the line holds none, or is cut off."""
     try:
         value = json.loads(head.removeprefix(BOM).lstrip().partition(b"\n")[0])
     except (ValueError, RecursionError):
@@ -214,7 +213,7 @@ def _record(where: str, value: Any, line: int | None = None) -> Record:
 
 
 def _parsed(where: str, text: str, first_line: int | None = None) -> Any:
-    """A JSON value; ``first_line`` is given where the text runs over lines of its own."""
+    """A JSON value; ``first_line`` is given if the text has several lines."""
     try:
         value = json.loads(text, parse_constant=_refused_constant)
     except RecursionError:

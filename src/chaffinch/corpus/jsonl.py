@@ -23,7 +23,7 @@ from chaffinch.text.document import Document
 
 @dataclass(frozen=True, kw_only=True)
 class JsonOptions:
-    """Which keys of an object hold what, where they are not the usual ones."""
+    """Which keys of an object hold what, if they are not the usual ones."""
 
     text: str | None = knob(None, "key of the text")
     label: str | None = knob(None, "key of the label or labels")
@@ -37,7 +37,7 @@ def read(
 
 
 def write(documents: Iterable[Document], path: str | Path) -> None:
-    """Text and labels: ``label`` where there is one, ``labels`` where there are several."""
+    """Text and labels: ``label`` for one label, ``labels`` for several."""
     with writing_text(path) as out:
         for d in documents:
             out.write(compact(with_fields(_head(d), d)) + "\n")

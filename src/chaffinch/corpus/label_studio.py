@@ -114,7 +114,7 @@ def _text(task: Record, text: str) -> Document:
 
 
 def _annotated(d: Document, given: list[Record], offsets: str, tally: Losses) -> Document:
-    """The document with the annotation that speaks for it, and all of them if there are several."""
+    """The document with the final annotation, else the first, and with all of them if there are several."""
     final = next((n for n, a in enumerate(given) if a.value.get("ground_truth")), None)
     chosen = final or 0
     for result in given[chosen].records("result"):
@@ -140,7 +140,7 @@ def _predicted(d: Document, guess: Record, offsets: str, tally: Losses) -> Docum
 
 
 def _task(d: Document, model: str | None, annotated: bool) -> dict[str, Any]:
-    """A task; ``model``: whose predictions the annotations are."""
+    """A task; ``model``: the model that predicted the annotations, None for people's."""
     if TEXT in d.fields:
         raise DataError(f"a field is called {TEXT!r}, which this format uses itself; rename the column")
     task: dict[str, Any] = {} if d.id is None else {"id": int(d.id) if _is_whole(str(d.id)) else d.id}

@@ -1,4 +1,4 @@
-"""Lines of text from bytes: what is wrong with a file is said here, once, with its line."""
+"""Text from bytes, line by line or whole: faults of encoding are reported here, with their line."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -85,7 +85,7 @@ class Lookahead:
 
 
 def decoded(path: str | Path, number: int, line: bytes) -> str:
-    """One line as text, without its end; DataError if it is none."""
+    """One line as text, without its end; DataError if it is not text."""
     content = line.removesuffix(b"\n").removesuffix(b"\r")
     if len(content) > LONGEST_LINE:
         raise long_line(path, number, content)
@@ -95,6 +95,24 @@ def decoded(path: str | Path, number: int, line: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError:
         raise broken_utf8(path, number, content) from None
+
+
+def whole_text(path: str | Path) -> str:
+    """The content of a UTF-8 file, line ends as they are; a byte order mark at the start is dropped."""
+    with reading(path) as stream:
+        return whole_decoded(path, stream.read())
+
+
+def whole_decoded(path: str | Path, content: bytes) -> str:
+    """Bytes as text; what is wrong is said with its line."""
+    content = content.removeprefix(BOM)
+    at = content.find(b"\0")
+    if at >= 0:
+        raise nul_byte(path, *_line_at(content, at))
+    try:
+        return content.decode()
+    except UnicodeDecodeError as e:
+        raise broken_utf8(path, *_line_at(content, e.start)) from None
 
 
 def fault(path: str | Path, number: int, what: str) -> DataError:
@@ -163,3 +181,10 @@ def listed(names: Iterable[str]) -> str:
     every = list(names)
     some = ", ".join(map(shown, every[:_LISTED]))
     return some if len(every) <= _LISTED else f"{some} and {len(every) - _LISTED} others"
+
+
+def _line_at(content: bytes, at: int) -> tuple[int, bytes]:
+    """Number and content of the line that holds byte ``at``."""
+    first = content.rfind(b"\n", 0, at) + 1
+    end = content.find(b"\n", at)
+    return content.count(b"\n", 0, at) + 1, content[first : end if end >= 0 else len(content)]

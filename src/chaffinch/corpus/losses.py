@@ -1,4 +1,4 @@
-"""What a reader or a writer could not carry: counted by kind, with the first place where it was met."""
+"""What a reader or a writer could not carry: counted by kind, with the place of the first."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Made = TypeVar("Made")
 
 @dataclass(slots=True)
 class Loss:
-    """One kind of thing that was left behind; ``rows``: whole documents, which nobody will miss by looking."""
+    """One kind of loss; ``rows``: whole documents were left out, which the result does not show."""
 
     what: str
     count: int
@@ -47,7 +47,7 @@ class Losses:
             self._kinds[what] = Loss(what, count, first, rows)
 
     def refuse(self, fault: DataError) -> None:
-        """A record that cannot be read ends the reading; whoever can do without it goes on from here."""
+        """End the reading with the fault; a subclass that can do without the record may go on."""
         raise fault
 
     def __iter__(self) -> Iterator[Loss]:
@@ -60,7 +60,7 @@ class Losses:
 def accepted(
     found: Iterable[Given], made: Callable[[Given], Made | None], losses: Losses | None
 ) -> Iterator[Made]:
-    """What is made of each; None is none. What cannot be read is refused through the losses."""
+    """What ``made`` returns for each item, without None; a DataError goes to ``losses.refuse``."""
     tally = losses if losses is not None else Losses()
     for each in found:
         try:

@@ -29,7 +29,7 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
 
 
 def may_be_text(name: str, _head: bytes = b"") -> bool:
-    """What comes through a pipe or is called .txt, once every other format has said no."""
+    """Whether a file of this name, or standard input, is plain text if no other format claims it."""
     return name == STDIO or name.endswith(EXTENSIONS)
 
 

@@ -190,7 +190,7 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
 
 
 def _told_apart(path: str | Path, chosen: Format, start: bytes, texts: bool) -> Format:
-    """The format of what may be plain text; a doubt is said."""
+    """The format of a file that may be plain text; an uncertain choice is a warning."""
     if chosen not in (columns.FORMAT, plain_text.FORMAT):
         return chosen
     layout = columns.layout(start)
@@ -207,7 +207,7 @@ def _told_apart(path: str | Path, chosen: Format, start: bytes, texts: bool) -> 
 def _telling(
     found: Iterable[Document], path: str | Path, annotators: str, losses: Losses | None
 ) -> Iterator[Document]:
-    """The documents, decided where several people annotated them; then what there is to say of them."""
+    """The documents, one set of annotations each; after the last, warnings of what was left out and of agreement."""
     agreement = Agreement()
     for d in found:
         agreement.add(d)

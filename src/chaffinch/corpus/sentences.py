@@ -12,9 +12,9 @@ from chaffinch.text.tokens import tokenised
 
 
 def as_sentences(documents: Iterable[Document], path: str | Path) -> list[Document]:
-    """The documents of a file, each with tokens, and with BIO tags in ``y`` where any of them has spans.
+    """The documents of a file, each with tokens, and with BIO tags in ``y`` if any of them has spans.
 
-    A span that no run of tokens is would be lost: it is refused, and the way to choose what becomes of it named.
+    A span that does not begin and end with tokens, or overlaps another, is refused; the message names the remedy.
     """
     cut = [tokenised(d) for d in documents]
     if not cut:

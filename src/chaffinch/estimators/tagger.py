@@ -143,7 +143,8 @@ class Tagger(Persistent[TaggingModel]):
         self.model_, self.confidence_ = calibrate(
             task, TAGGERS.by_config(config), config, trained.model, self.folds if start is None else 0
         )
-        say_what_is_not_read(columns, trained.model.columns)
+        if not isinstance(X, TokenTable | Mapping):
+            say_what_is_not_read(columns, trained.model.columns)
         self.columns_ = tuple(columns)
         self.config_ = config
         self.history_ = trained.history

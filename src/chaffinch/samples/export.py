@@ -28,7 +28,7 @@ def export(
     careful: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
-    """Write a sample to a folder, made if there is none; the files written and how many documents each holds.
+    """Write a sample to a folder, created if needed; returns the files written and their numbers of documents.
 
     size:  documents of the training part; dev and test keep their proportion to it
     careful: every label as it should be, without the annotator's slips

@@ -1,4 +1,4 @@
-"""Short posts: who is spoken of, and whether well, badly or neither, often told at the far end of it."""
+"""Short posts: the entity that each is about, and its sentiment, with the clue often far from the name."""
 
 from functools import partial
 

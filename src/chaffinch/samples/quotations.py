@@ -1,4 +1,4 @@
-"""Words in and out of quotation marks, whose mark is the same on both sides: what a label cannot tell is remembered."""
+"""Words inside and outside quotation marks that look the same on both sides: a model must remember the last one."""
 
 from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.text.document import Document

@@ -61,7 +61,7 @@ class Document:
 
     columns: strings per token by column name, each as long as ``tokens``; ``y`` is the tag to learn
     labels:  labels of the whole document (more than one: multi-label)
-    shares:  how much of each label it has, adding up to one, where that is not all or nothing; ``labels`` is the most
+    shares:  how much of each label it has, adding up to one, for soft labels; ``labels`` holds the largest
     group:   what larger document this one belongs to, for features that look beyond the sentence
     fields:  whatever else its row held: strings, or any JSON value from files that have types
     score:   how sure a model is of the spans and labels, if they are its predictions; None: people's annotations

@@ -21,7 +21,7 @@ def with_first_pass(
     """The table with two more columns.
 
     first:    the kind of label that the token was given
-    majority: the kind that most other uses of the same word in its document were given, case aside; none where the
+    majority: the kind that most other uses of the same word in its document were given, case aside; none if the
               word stands nowhere else. Of kinds as frequent the first in alphabetical order counts.
 
     labels: int32 [tokens]   kinds: what each label counts as   groups: int32 [sentences], which document

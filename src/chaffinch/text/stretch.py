@@ -1,4 +1,4 @@
-"""Stretches of sentences that stand for documents where a corpus does not mark any."""
+"""Stretches of sentences that serve as documents if a corpus does not mark any."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 
-# Sentences of a stretch, where sentences that follow each other belong together.
+# Sentences of a stretch, if neighbouring sentences belong together.
 STRETCH = 50
 
 # Sentences within which a word may recur, and how much oftener than by chance it has to.
@@ -16,14 +16,14 @@ _LEAST = 0.05
 
 
 def document_groups(table: TokenTable, stretch: int) -> NDArray[np.int32]:
-    """The documents that sentences belong to, int32 [sentences]; stretches where nobody said."""
+    """The documents that sentences belong to, int32 [sentences]; stretches if the corpus marks none."""
     if table.groups is not None:
         return table.groups
     return np.arange(table.n_sentences, dtype=np.int32) // stretch
 
 
 def natural_stretch(table: TokenTable) -> int:
-    """How many sentences in a row seem to belong together: ``STRETCH``, or 1 where the order of sentences says nothing.
+    """How many sentences in a row seem to belong together: ``STRETCH``, or 1 if the order of sentences says nothing.
 
     In running text a capitalised word that stands within one sentence often comes again within the next ten, in
     posts and in shuffled sentences no oftener than within ten sentences from another place of the corpus. Where there

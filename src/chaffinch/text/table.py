@@ -17,7 +17,7 @@ class Column:
     """One string per token, held as an id into the distinct ones.
 
     types: the distinct strings, in order of first sight
-    ids:   int32 [tokens], -1 where the string is none of the types
+    ids:   int32 [tokens], -1 if the string is none of the types
     """
 
     types: list[str]
@@ -67,7 +67,7 @@ class TokenTable:
     """Sentences of tokens with named columns, all of one length.
 
     ptr:    int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
-    groups: int32 [N], which larger document a sentence belongs to; None where nobody said
+    groups: int32 [N], which larger document a sentence belongs to; None if unknown
     images: tokens are images, as the letters format has them
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
@@ -102,8 +102,7 @@ class TokenTable:
 
     @classmethod
     def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
-        """The same table, but a column is read only when it is asked for: whoever knows what to do with strings need
-        not wait for ids.
+        """The same table, but a column becomes ids only when it is asked for.
 
         >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
         ['a', 'b']
@@ -184,7 +183,7 @@ class TokenTable:
 
 
 def _group_ids(groups: list[str | None]) -> NDArray[np.int32] | None:
-    """Numbers that grow by one where the group changes; 0 before the first."""
+    """Numbers that grow by one at every change of group; 0 before the first."""
     if all(group is None for group in groups):
         return None
     changed = [group != before for before, group in pairwise([None, *groups])]

@@ -1,4 +1,4 @@
-"""What can be told of a word by its form alone: for words seen rarely or never."""
+"""Classes of words by their form alone, for words seen rarely or never."""
 
 import re
 

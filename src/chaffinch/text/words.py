@@ -31,7 +31,7 @@ class WordRule:
     joined: bool = False
 
     def kinds(self, texts: Sequence[str]) -> NDArray[np.uint8]:
-        """The kind of each code point: uint8 [0x110000], or [128] where ``texts`` are ASCII."""
+        """The kind of each code point: uint8 [0x110000], or [128] if ``texts`` are ASCII."""
         return _kinds(self.joined, ASCII if all(map(str.isascii, texts)) else sys.maxunicode + 1)
 
 
@@ -76,7 +76,7 @@ def word_tokens(text: str, rule: str = "words", *, lower: bool = False) -> list[
 
 
 def surrogate_error(texts: Sequence[str]) -> DataError:
-    """The error for the first text that is no Unicode text because half of a surrogate pair stands alone."""
+    """The error for the first text with half of a surrogate pair, which is no Unicode text."""
     for n, text in enumerate(texts):
         try:
             text.encode()

@@ -1,4 +1,4 @@
-"""Which tags may stand side by side: the mask of a decoder, the faults of a corpus, the guess of a scheme."""
+"""Which tags may follow each other: the mask of a decoder, the faults of a corpus, the guess of a scheme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ LETTERS = "OBIES"
 
 @dataclass(frozen=True)
 class TagFault:
-    """A tag that the scheme does not allow where it stands; numbers count from 0."""
+    """A tag that the scheme does not allow at its place; numbers count from 0."""
 
     sentence: int
     token: int
@@ -81,7 +81,7 @@ def detect_column(column: Column, ptr: NDArray[np.int64]) -> Scheme | None:
 
 
 def validate(tags: Tags, scheme: str | Scheme) -> list[TagFault]:
-    """Every tag that the scheme does not allow where it stands.
+    """Every tag that the scheme does not allow at its place.
 
     >>> for fault in validate([["O", "I-PER"], ["B-PER", "E-PER"]], "BIO"):
     ...     print(fault)

@@ -1,6 +1,6 @@
 """Tag schemes: how spans of tokens are spelled as one tag per token. The only folder where a scheme is known.
 
-A tag is ``O``, or a letter with a type (``B-PER``), or a letter alone where there is but one type. The letters
+A tag is ``O``, or a letter with a type (``B-PER``), or a letter alone if there is one type only. The letters
 are B (begins a span), I (inside), E (ends it) and S (a span of one token); BILOU writes L and U for E and S.
 A scheme says which letters can be joined to the token before or after into one span, and which must be; all
 else here is derived from that table, with the sentence's ends counted as ``O``.
@@ -22,7 +22,7 @@ class Scheme:
                                the next one's in the second
     must_after, must_before:   letters that are wrong unless so joined
     touch_after, touch_before: letters that are wrong unless the neighbour has the same type
-    spelling:                  how letters are written, where it is not as here
+    spelling:                  how letters are written, if not as here
     """
 
     name: str
@@ -67,7 +67,7 @@ def scheme_named(name: str | Scheme) -> Scheme:
 
 
 def scheme_of(labels: Sequence[str]) -> Scheme | None:
-    """The scheme in which labels spell spans, whatever their order; None where they spell none.
+    """The scheme in which labels spell spans, whatever their order; None if they spell none.
 
     >>> scheme_of(["O", "B-PER", "I-PER"]) is BIO, scheme_of(["NN", "VB"]), scheme_of(["O"])
     (True, None, None)
@@ -107,7 +107,7 @@ def parts(tag: str, scheme: Scheme) -> tuple[str, str] | None:
 
 
 def known_parts(tag: str, scheme: Scheme) -> tuple[str, str]:
-    """As :func:`parts`; a tag that is none is an error."""
+    """As :func:`parts`; a string that is no tag is an error."""
     found = parts(tag, scheme)
     if found is None:
         raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
