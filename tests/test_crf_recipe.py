@@ -6,12 +6,16 @@ import numpy as np
 import pytest
 
 import chaffinch
-from chaffinch import _core, samples
+from chaffinch import _core, modelfile, samples
 from chaffinch.corpus import read_table
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
+from chaffinch.knobs import check, knobs, settings_of
+from chaffinch.learners.likelihood import Lbfgs, Sdca, Sgd
 from chaffinch.progress import Progress
+from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.crf_config import Auto
 from chaffinch.recipes.memm import Memm
 from chaffinch.text.table import TokenTable
 from test_crf_objective import problem, used, weights
@@ -353,13 +357,53 @@ def test_a_question_about_an_unknown_label_or_place_is_refused():
         d.span_probability(1, 3, "NN")
 
 
+# -- composition ----------------------------------------------------------------------------------------------------
+
+FLAT = {
+    "auto": ({}, Auto()),
+    "few passes": ({"passes": 7, "rate": 0.1}, Auto(epochs=7, rate=0.1)),
+    "precise": ({"optimiser": "precise", "tolerance": 0.01}, Auto(precise=True, tolerance=0.01)),
+    "fast": ({"optimiser": "fast", "passes": 3, "calibrate": True}, Sgd(epochs=3, calibrate=True)),
+    "sdca": ({"optimiser": "sdca"}, Sdca(finish=Lbfgs())),
+    "sdca, few passes": ({"optimiser": "sdca", "passes": 4, "tolerance": 0.5}, Sdca(epochs=4, tolerance=0.5)),
+    "lbfgs": ({"optimiser": "lbfgs", "passes": 9, "rate": 0.3}, Lbfgs(steps=9, start=Sgd(rate=0.3))),
+}
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_flat_settings_and_a_composed_learner_are_one_config(name):
+    flat, learner = FLAT[name]
+    recipe = TAGGERS.by_name("crf")
+    config = recipe.configured({"c2": 0.3, **flat})
+    assert config == Crf(c2=0.3, learner=learner) == Crf(c2=0.3, **flat)
+    kept = settings_of(config)
+    assert set(kept) == {k.name for k in knobs(Crf)}
+    assert "learner" not in kept
+    assert recipe.configured(kept) == config
+    check(config)
+
+
+def test_a_learner_out_of_range_is_refused_by_its_flat_name():
+    with pytest.raises(ConfigError, match=r"Crf\.passes must be >= 1, got 0"):
+        check(Crf(learner=Sgd(epochs=0)))
+    with pytest.raises(ConfigError, match=r"Crf\.optimiser must be one of auto"):
+        Crf(optimiser="adam")
+
+
+def test_a_header_keeps_the_flat_settings_and_loads_as_the_composed_config(tmp_path):
+    config = Crf(learner=Sgd(epochs=2, rate=0.1), margin=0.0)
+    Tagger(config).fit([["a", "b"]] * 4, [["A", "B"]] * 4).save(tmp_path / "m.chaff")
+    header = modelfile.read(str(tmp_path / "m.chaff")).header.settings
+    assert (header["optimiser"], header["passes"], header["rate"]) == ("fast", 2, 0.1)
+    assert chaffinch.load(tmp_path / "m.chaff").config_ == config
+
+
 # -- real corpora ---------------------------------------------------------------------------------------------------
 
 
 def test_conll2000_reaches_the_f1_and_the_optimum_that_crfsuite_reaches(data):
     from chaffinch.evaluate import score_tags
     from chaffinch.features.encoder import FeatureEncoder
-    from chaffinch.learners.likelihood import Sdca
     from chaffinch.learners.native_chain import crf_problem as native_problem
     from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
     from chaffinch.recipes.encoding import InnerLabels

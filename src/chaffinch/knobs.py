@@ -37,6 +37,14 @@ def knob(
     return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
 
 
+def composed(default: Any, flags: type) -> Any:
+    """A dataclass field that holds a config of its own, such as a learner; flat knobs stand for it in flags and files.
+
+    flags: a class of knobs. ``flags.of(config)`` are their values, the config's ``__init__`` takes them by name
+    """
+    return field(default=default, metadata={"flags": flags})
+
+
 @dataclass(frozen=True)
 class Knob:
     """One declared setting, as flags and documentation need it."""
@@ -84,8 +92,9 @@ def knobs(config: Any) -> list[Knob]:
 @cache
 def _declared(config: type) -> tuple[Knob, ...]:
     hints = get_type_hints(config)
-    declared = []
+    declared: list[Knob] = []
     for f in dataclasses.fields(config):
+        declared += _declared(f.metadata["flags"]) if "flags" in f.metadata else ()
         if "help" not in f.metadata:
             continue
         kind, optional = _unwrapped(hints[f.name])
@@ -96,8 +105,18 @@ def _declared(config: type) -> tuple[Knob, ...]:
 
 def check(config: Any) -> None:
     """Raise ConfigError if any knob of ``config`` is out of its declared range or of another type."""
+    values = settings_of(config)
     for k in knobs(config):
-        check_value(f"{type(config).__name__}.{k.name}", k, getattr(config, k.name))
+        check_value(f"{type(config).__name__}.{k.name}", k, values[k.name])
+
+
+def settings_of(config: Any) -> dict[str, Any]:
+    """The settings of a config as plain values by name, as file headers keep them; a config within it as flat ones."""
+    found: dict[str, Any] = {}
+    for f in dataclasses.fields(config):
+        value = getattr(config, f.name)
+        found |= f.metadata["flags"].of(value) if "flags" in f.metadata else {f.name: value}
+    return found
 
 
 def check_value(where: str, k: Knob, value: Any) -> None:

@@ -1,6 +1,5 @@
 """What every estimator has: scikit-learn's parameters, and a model file that it is written to and read from."""
 
-import dataclasses
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
@@ -8,6 +7,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
+from chaffinch.knobs import settings_of
 from chaffinch.model.protocols import Packed
 from chaffinch.recipes import Recipes
 
@@ -32,7 +32,7 @@ class SklearnParams:
         own = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
         if deep:
             config = self._config()
-            own |= {f"{INNER}{f.name}": getattr(config, f.name) for f in dataclasses.fields(config)}
+            own |= {f"{INNER}{name}": value for name, value in settings_of(config).items()}
         return own
 
     def set_params(self, **params: Any) -> Self:
@@ -47,7 +47,7 @@ class SklearnParams:
         inner = {n.removeprefix(INNER): v for n, v in params.items() if n.startswith(INNER)}
         if inner:
             config = self._config()
-            self.recipe = self.recipes.by_config(config).configured({**dataclasses.asdict(config), **inner})
+            self.recipe = self.recipes.by_config(config).configured({**settings_of(config), **inner})
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -85,7 +85,7 @@ class Persistent(SklearnParams, Generic[Model]):
         named = {} if self.task is None else {"task": self.task}
         header = modelfile.Header(
             recipe=self.recipes.by_config(self.config_).name,
-            settings=_without_folders(dataclasses.asdict(self.config_)),
+            settings=_without_folders(settings_of(self.config_)),
             labels=self._header_labels(),
             templates=packed.templates,
             seed=self.seed,

@@ -1,6 +1,5 @@
 """The reranker: chooses among the candidates of a k-best list by features that may look at the whole answer."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.persistent import SklearnParams
 from chaffinch.kernels import GramRows, Kernel
+from chaffinch.knobs import settings_of
 from chaffinch.learners.examples import ListExamples
 from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Problem
@@ -200,7 +200,7 @@ class Reranker(SklearnParams):
             packed, weights = packed_features(self.features_), {"w": self.scorer_.w}
         header = modelfile.Header(
             recipe=RERANKERS.by_config(self.config_).name,
-            settings=dataclasses.asdict(self.config_),
+            settings=settings_of(self.config_),
             seed=self.seed,
             scores=dict(scores or {}),
             details={"task": TASK, **packed.details},

@@ -7,7 +7,7 @@ name; each kind is one object in ``KINDS`` and the only place that knows the kin
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +22,7 @@ from chaffinch.evaluate.mistakes import NONE, Reading
 from chaffinch.evaluate.outputs import Outputs
 from chaffinch.files import display_name
 from chaffinch.kinds.corpora import Corpus, size
-from chaffinch.knobs import Knob, Panel, configured, knobs
+from chaffinch.knobs import Knob, Panel, configured, knobs, settings_of
 from chaffinch.model.candidates import CandidateList
 from chaffinch.progress import Listener
 from chaffinch.recipes import Recipes
@@ -319,7 +319,7 @@ class Kind(ABC):
     def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings checked, with every default of the recipe."""
         config, further = self.split(recipe, settings)
-        found = asdict(config)
+        found = settings_of(config)
         for given in further:
             found |= given
         return found

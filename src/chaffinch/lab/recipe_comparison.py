@@ -3,7 +3,7 @@
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from chaffinch.errors import DataError
 from chaffinch.evaluate.evaluation import ERRORS, title_of
 from chaffinch.kinds import kind_of_corpus
 from chaffinch.kinds.corpora import Corpus
+from chaffinch.knobs import settings_of
 from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.report import Bar, Page, bars, figure, lines, table
 
@@ -135,7 +136,7 @@ def compare_recipes(
     for config in configs:
         name = kind.recipes.by_config(config).name
         on_recipe(name)
-        estimator = kind.made(name, {**asdict(config), **(settings or {})}, features, seed, threads)
+        estimator = kind.made(name, {**settings_of(config), **(settings or {})}, features, seed, threads)
         watch = _Watch(on_epoch, kind.watcher(held_out, threads))
         before = time.process_time()
         kind.fit(estimator, train, held_out if stop_on_held_out else None, watch)

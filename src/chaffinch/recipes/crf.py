@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.learners.likelihood import LikelihoodLearner, PrunedSgd
+from chaffinch.learners.likelihood import LikelihoodLearner, PrunedSgd, Sgd
 from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
@@ -19,7 +19,7 @@ from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
-from chaffinch.recipes.crf_config import SGD_PASSES, Crf, chosen_learner, suited_objective
+from chaffinch.recipes.crf_config import SGD_PASSES, Auto, Crf, chosen_learner, learner_rate, suited_objective
 from chaffinch.recipes.crf_problem import (
     CrfLayout,
     FixedWeights,
@@ -67,6 +67,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     inner, encoder, rows = _read(task, config)
     chosen = suited_objective(
         config,
+        rate=learner_rate(config.learner),
         names=inner.names,
         certain=task.soft is None and inner.allowed is None,
         features_per_token=len(rows.ids) / max(len(inner.y), 1),
@@ -103,7 +104,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         learner = PrunedSgd(
             c2=chosen.c2,
             rate=chosen.rate,
-            epochs=config.passes or SGD_PASSES,
+            epochs=(isinstance(config.learner, Auto | Sgd) and config.learner.epochs) or SGD_PASSES,
             threshold=pruning.threshold,
             most=pruning.most,
             all_pairs=config.states == "all",
@@ -214,7 +215,7 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
         and task.start is None
         and config.fixed is None
         and config.c1 == 0
-        and config.optimiser in ("auto", "fast", "sgd")
+        and _is_quick(config.learner)
     )
     if asked and not plain:
         raise ConfigError(
@@ -224,6 +225,11 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
     if asked is None:
         asked = PRUNED_BELOW if plain and shape.Y >= MANY_LABELS else 0.0
     return Pruning(asked, MOST_STATES) if asked > 0 else None
+
+
+def _is_quick(learner: Any) -> bool:
+    """SGD, or whatever suits."""
+    return isinstance(learner, Sgd) or (isinstance(learner, Auto) and not learner.precise)
 
 
 def load(file: ModelFile) -> TaggingModel:

@@ -1,9 +1,10 @@
 """What can be set of a CRF, and what is chosen if nothing is set."""
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, replace
+from typing import Any
 
 from chaffinch.errors import ConfigError
-from chaffinch.knobs import knob
+from chaffinch.knobs import check_value, composed, knob, knobs
 from chaffinch.learners.likelihood import (
     MOST_DUAL_BYTES,
     Lbfgs,
@@ -44,18 +45,27 @@ class Likelihood(TemplateFeatures):
         "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
         low=0.0,
     )
-    rate: float | None = knob(
-        None,
-        "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features",
-        low=0.0,
-    )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crf(Likelihood):
-    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off."""
+class Auto:
+    """A learner of the CRF that suits the data: dual ascent, or else SGD, or else L-BFGS.
 
-    c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
+    precise: dual ascent or L-BFGS, run to the optimum
+    The rest is what the learner that is chosen has set; None: its own.
+    """
+
+    precise: bool = False
+    epochs: int | None = None
+    tolerance: float | None = None
+    rate: float | None = None
+    calibrate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnerFlags:
+    """The learner of a CRF as flat settings: the flags of the command line, and the headers of files."""
+
     optimiser: str = knob(
         "auto",
         "auto: dual coordinate ascent where it can, SGD where it cannot or there is a margin and much data, L-BFGS "
@@ -64,7 +74,72 @@ class Crf(Likelihood):
     )
     passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
     tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
+    rate: float | None = knob(
+        None, "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
+    )
     calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
+
+    def learner(self) -> "CrfLearner":
+        """The learner that these name."""
+        check_value("Crf.optimiser", knobs(LearnerFlags)[0], self.optimiser)
+        stop: dict[str, Any] = {} if self.tolerance is None else {"tolerance": self.tolerance}
+        most: dict[str, Any] = {} if self.passes is None else {"epochs": self.passes}
+        if self.optimiser in ("auto", "precise"):
+            precise = self.optimiser == "precise"
+            return Auto(precise=precise, **most, **stop, rate=self.rate, calibrate=self.calibrate)
+        if self.optimiser == "sdca":
+            return Sdca(**most, **stop, finish=Lbfgs() if self.passes is None else None)
+        if self.optimiser == "lbfgs":
+            steps: dict[str, Any] = {} if self.passes is None else {"steps": self.passes}
+            return Lbfgs(**steps, **stop, start=Sgd(rate=self.rate))
+        return Sgd(**most, rate=self.rate, calibrate=self.calibrate)
+
+    @staticmethod
+    def of(learner: "CrfLearner") -> dict[str, Any]:
+        """The settings that name a learner."""
+        found: dict[str, Any] = {"passes": None, "tolerance": None, "rate": None, "calibrate": False}
+        if isinstance(learner, Auto):
+            own = {"passes": learner.epochs, "tolerance": learner.tolerance, "rate": learner.rate}
+            name = "precise" if learner.precise else "auto"
+            return {**found, **own, "optimiser": name, "calibrate": learner.calibrate}
+        if isinstance(learner, Sdca):
+            most = learner.epochs if learner.finish is None else None
+            return {
+                **found,
+                "optimiser": "sdca",
+                "passes": most,
+                "tolerance": _unless(learner.tolerance, Sdca()),
+            }
+        if isinstance(learner, Lbfgs):
+            steps = None if learner.steps == Lbfgs().steps else learner.steps
+            rate = None if learner.start is None else learner.start.rate
+            stop = _unless(learner.tolerance, Lbfgs())
+            return {**found, "optimiser": "lbfgs", "passes": steps, "tolerance": stop, "rate": rate}
+        epochs = None if learner.epochs == SGD_PASSES else learner.epochs
+        own = {"passes": epochs, "rate": learner.rate, "calibrate": learner.calibrate}
+        return {**found, **own, "optimiser": "fast"}
+
+
+def _unless(tolerance: float, usual: Sdca | Lbfgs) -> float | None:
+    return None if tolerance == usual.tolerance else tolerance
+
+
+CrfLearner = Auto | Sdca | Sgd | Lbfgs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Crf(Likelihood):
+    """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off.
+
+    learner: how the weights are found; its penalties are those set here. Flags and files name it by flat settings
+             (optimiser, passes, tolerance, rate, calibrate), which may be given instead.
+
+    >>> Crf(learner=Sgd(epochs=3)) == Crf(optimiser="fast", passes=3)
+    True
+    """
+
+    c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
+    learner: CrfLearner = composed(Auto(), LearnerFlags)
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     order: int = knob(1, "labels of history", low=1, high=2)
     states: str = knob(
@@ -108,6 +183,31 @@ class Crf(Likelihood):
     bits: int | None = knob(
         None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
     )
+    optimiser: InitVar[str | None] = None
+    passes: InitVar[int | None] = None
+    tolerance: InitVar[float | None] = None
+    rate: InitVar[float | None] = None
+    calibrate: InitVar[bool | None] = None
+
+    def __post_init__(
+        self,
+        optimiser: str | None,
+        passes: int | None,
+        tolerance: float | None,
+        rate: float | None,
+        calibrate: bool | None,
+    ) -> None:
+        flat = {
+            "optimiser": optimiser,
+            "passes": passes,
+            "tolerance": tolerance,
+            "rate": rate,
+            "calibrate": calibrate,
+        }
+        given = {name: value for name, value in flat.items() if value is not None}
+        if given:
+            learner = LearnerFlags(**{**LearnerFlags.of(self.learner), **given}).learner()
+            object.__setattr__(self, "learner", learner)
 
 
 @dataclass(frozen=True)
@@ -121,10 +221,11 @@ class Objective:
 
 
 def suited_objective(
-    config: Likelihood, *, names: bool, certain: bool, features_per_token: float
+    config: Likelihood, *, rate: float | None, names: bool, certain: bool, features_per_token: float
 ) -> Objective:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
+    rate:    the step size that is set, if one is
     names:   labels are those of names
     certain: labels are neither soft nor partly unknown; else there is no margin
     """
@@ -136,7 +237,7 @@ def suited_objective(
         c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
         margin=margin,
         recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
-        rate=suited_rate(features_per_token) if config.rate is None else config.rate,
+        rate=suited_rate(features_per_token) if rate is None else rate,
     )
 
 
@@ -149,39 +250,52 @@ def chosen_learner(
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
     goes_on:    training starts from weights that are not zero
     """
-    name, c2 = config.optimiser, chosen.c2
+    asked, c2, rate = config.learner, chosen.c2, chosen.rate
     dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
-    if name == "sdca" and not dual:
-        raise ConfigError(
-            "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
-            "to go on from; use 'auto', 'sgd' or 'lbfgs'"
-        )
-    if name in ("fast", "sgd") and config.c1 > 0:
-        raise ConfigError(f"Crf.optimiser {name!r} needs c1 = 0; use 'auto' or 'lbfgs'")
-    precise = name == "precise"
-    if name in ("auto", "precise"):
-        # With a margin dual ascent takes many more passes than the five of SGD, which do as well on many sentences.
-        quick = precise or not chosen.margin or sentences < MANY_SENTENCES
-        fits = dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES
-        name = (
-            "sdca" if dual and fits and quick else "lbfgs" if precise or config.c1 > 0 or c2 == 0 else "sgd"
-        )
-    if name == "sdca":
+    if isinstance(asked, Auto):
+        return _suited_learner(asked, config, chosen, sentences, dual_bytes if dual else None, goes_on)
+    if isinstance(asked, Sdca):
+        if not dual:
+            raise ConfigError(
+                "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
+                "to go on from; use 'auto', 'sgd' or 'lbfgs'"
+            )
+        return replace(asked, c2=c2)
+    if isinstance(asked, Lbfgs):
+        start = None if goes_on or asked.start is None else replace(asked.start, c2=c2, rate=rate)
+        return replace(asked, c1=config.c1, c2=c2, start=start)
+    if config.c1 > 0:
+        raise ConfigError("Crf.optimiser 'sgd' needs c1 = 0; use 'auto' or 'lbfgs'")
+    return replace(asked, c2=c2, rate=rate)
+
+
+def _suited_learner(
+    asked: Auto, config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None, goes_on: bool
+) -> LikelihoodLearner:
+    """Dual ascent if its duals fit in memory, unless SGD is quicker and as good."""
+    c2, precise, tolerance = chosen.c2, asked.precise, asked.tolerance
+    # With a margin dual ascent takes many more passes than the five of SGD, which do as well on many sentences.
+    quick = precise or not chosen.margin or sentences < MANY_SENTENCES
+    if dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES and quick:
         return Sdca(
             c2=c2,
-            epochs=config.passes or (40 if precise else 20),
-            tolerance=config.tolerance if config.tolerance is not None else 0.001 if precise else 0.02,
+            epochs=asked.epochs or (40 if precise else 20),
+            tolerance=tolerance if tolerance is not None else 0.001 if precise else 0.02,
             still=0.0 if precise else 0.001,
-            finish=Lbfgs(c2=c2, tolerance=1e-6 if precise else 1e-4, fisher=True)
-            if not config.passes
-            else None,
+            finish=None if asked.epochs else Lbfgs(c2=c2, tolerance=1e-6 if precise else 1e-4),
         )
-    if name == "lbfgs":
+    if precise or config.c1 > 0 or c2 == 0:
         return Lbfgs(
             c1=config.c1,
             c2=c2,
-            steps=config.passes or 500,
-            tolerance=config.tolerance if config.tolerance is not None else 1e-6 if precise else 1e-4,
+            steps=asked.epochs or 500,
+            tolerance=tolerance if tolerance is not None else 1e-6 if precise else 1e-4,
             start=None if goes_on else Sgd(c2=c2, rate=chosen.rate),
         )
-    return Sgd(c2=c2, epochs=config.passes or SGD_PASSES, rate=chosen.rate, calibrate=config.calibrate)
+    return Sgd(c2=c2, epochs=asked.epochs or SGD_PASSES, rate=chosen.rate, calibrate=asked.calibrate)
+
+
+def learner_rate(learner: CrfLearner) -> float | None:
+    """The first step size of SGD that is set; None: it is chosen."""
+    rate: float | None = LearnerFlags.of(learner)["rate"]
+    return rate

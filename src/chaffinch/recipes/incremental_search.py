@@ -32,7 +32,7 @@ CONSTRAIN = ("prediction", "both")
 class IncrementalTagger(OnlineTagger):
     """Knobs of the taggers that decide label by label."""
 
-    rule: str = knob("mira", "how weights move on a mistake, or on a win by too little", choices=RULES)
+    rule: str = knob("mira", "how weights move on a mistake, or on a win by too little", choices=tuple(RULES))
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
     window: int = knob(
@@ -90,7 +90,7 @@ class EasiestFirstTagger(IncrementalTagger):
 class BeamTagger(IncrementalTagger):
     """From left to right with several beginnings kept."""
 
-    rule: str = knob("perceptron", "how weights move on a mistake", choices=RULES)
+    rule: str = knob("perceptron", "how weights move on a mistake", choices=tuple(RULES))
     width: int = knob(8, "beginnings kept", low=1, high=10_000)
     violation: str = knob(
         "max", "learn from the worst beginning, or from where gold falls out", choices=("max", "early")

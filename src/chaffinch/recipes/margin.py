@@ -1,7 +1,6 @@
 """Taggers by the structured margin: the structured SVM, and the max-margin Markov network with its kernels."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
@@ -28,6 +27,14 @@ from chaffinch.structures import Chain
 
 KERNELS = {"linear": 1, "quadratic": 2, "cubic": 3}
 GAMMAS = {"linear": 1.0, "quadratic": 0.1, "cubic": 0.05}
+LEARNERS: dict[str, type[MarginLearner]] = {
+    "frank-wolfe": FrankWolfe,
+    "subgradient": Subgradient,
+    "n-slack": NSlack,
+    "one-slack": OneSlack,
+    "exponentiated-gradient": ExponentiatedGradient,
+    "smo": ChainSmo,
+}
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
 MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
@@ -122,20 +129,14 @@ def _train(
 
 
 def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:
-    usual: dict[str, Any] = {
-        "C": config.C,
-        "epochs": config.passes,
-        "tolerance": config.tolerance,
-        "seed": seed,
-    }
-    rescale: dict[str, Any] = {"rescale": config.rescale} if isinstance(config, StructuredSvm) else {}
-    if config.learner == "frank-wolfe":
-        return FrankWolfe(**usual, **rescale, average=config.average, measure=config.measure)
-    if config.learner == "subgradient":
-        return Subgradient(**usual, **rescale, average=config.average, measure=config.measure)
-    if config.learner in ("n-slack", "one-slack"):
-        return (NSlack if config.learner == "n-slack" else OneSlack)(**usual, **rescale)
-    return (ChainSmo if config.learner == "smo" else ExponentiatedGradient)(**usual)
+    """The learner that is named, with those of the knobs that it has."""
+    kind = LEARNERS[config.learner]
+    given = {"epochs": config.passes, "seed": seed}
+    for name in ("C", "tolerance", "average", "measure", "rescale"):
+        if hasattr(config, name):
+            given[name] = getattr(config, name)
+    own = {f.name for f in fields(kind)}
+    return kind(**{name: value for name, value in given.items() if name in own})
 
 
 def _checked(map: Monomials, Y: int) -> Monomials:

@@ -1,6 +1,6 @@
 """Online learning with exact search: the structured perceptron and MIRA on the linear chain."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from chaffinch.knobs import knob
@@ -26,7 +26,12 @@ from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain
 
-RULES = ("perceptron", "pa", "mira", "arow")
+RULES: dict[str, type[OnlineLearner]] = {
+    "perceptron": Perceptron,
+    "pa": PassiveAggressive,
+    "mira": Mira,
+    "arow": Arow,
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +61,7 @@ class MiraTagger(OnlineTagger):
     """Margin-infused learning with Viterbi: the smallest change that puts y above its rivals by their cost."""
 
     rule: str = knob(
-        "mira", "mira, passive-aggressive, or with a variance for each weight", choices=RULES[1:]
+        "mira", "mira, passive-aggressive, or with a variance for each weight", choices=tuple(RULES)[1:]
     )
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     k: int = knob(1, "mira: best labellings considered at a time", low=1, high=1000)
@@ -73,7 +78,7 @@ def train_perceptron(task: TaggingTask, config: StructuredPerceptron) -> Trained
 
 def train_mira(task: TaggingTask, config: MiraTagger) -> Trained:
     """MIRA, passive-aggressive or AROW on the chain."""
-    return _train_chain(task, config, named_learner(config, task.seed, config.k), config.constraints)
+    return _train_chain(task, config, named_learner(config, task.seed), config.constraints)
 
 
 def load(file: ModelFile) -> TaggingModel:
@@ -100,18 +105,11 @@ def _train_chain(
     return trained_tagger(task, learner, problem, model, config.patience)
 
 
-def named_learner(config: Any, seed: int, k: int = 1) -> OnlineLearner:
-    """The learner that a config's rule names."""
-    shared: dict[str, Any] = {"epochs": config.epochs, "seed": seed, "average": config.average}
-    match config.rule:
-        case "perceptron":
-            return Perceptron(**shared)
-        case "pa":
-            return PassiveAggressive(C=config.C, **shared)
-        case "mira":
-            return Mira(C=config.C, k=k, **shared)
-        case _:
-            return Arow(r=config.r, **shared)
+def named_learner(config: Any, seed: int) -> OnlineLearner:
+    """The learner that a config's rule names, with those of the knobs that it has."""
+    kind = RULES[config.rule]
+    own = {f.name for f in fields(kind)} - {"seed"}
+    return kind(seed=seed, **{name: getattr(config, name) for name in own if hasattr(config, name)})
 
 
 PERCEPTRON = Recipe(

@@ -36,6 +36,9 @@ class SemiCrf(Likelihood):
     """
 
     passes: int = knob(5, "passes over the training data", low=1)
+    rate: float | None = knob(
+        None, "the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
+    )
     longest: int = knob(8, "longest span in tokens; longer ones are learnt in pieces", low=1)
     span_count: int = knob(2, "features of whole spans seen on fewer are left out", low=1)
 
@@ -62,7 +65,9 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     index = SpanIndex.fitted(task.table, L, named, config.span_count, gazetteers)
     problem = sentences_of(index, task.table, rows, encoder.n_features, longest)
     density = len(rows.ids) / max(rows.n_tokens, 1)
-    chosen = suited_objective(config, names=inner.names, certain=True, features_per_token=density)
+    chosen = suited_objective(
+        config, rate=config.rate, names=inner.names, certain=True, features_per_token=density
+    )
     native = _core.SegmentSgd(
         problem,
         gold,

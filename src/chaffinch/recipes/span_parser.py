@@ -16,6 +16,7 @@ from chaffinch.errors import ModelFileError
 from chaffinch.knobs import knob
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.examples import TreeExamples
+from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
 from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
@@ -124,7 +125,7 @@ def load(file: ModelFile) -> SpanParserModel:
 # The coarse model knows only whether a span is a node. It has few features and learns them at once.
 COARSE_LEARNER = AdaGrad(epochs=2, rate=0.2)
 # Only the best tags are used, so that honest probabilities are no concern; chosen by the tags of held-out sentences.
-TAGGER_CONFIG = crf.Crf(optimiser="sdca", c2=0.3, margin=3.0)
+TAGGER_CONFIG = crf.Crf(learner=Sdca(finish=Lbfgs()), c2=0.3, margin=3.0)
 
 
 @dataclass(frozen=True)
