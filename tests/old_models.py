@@ -173,6 +173,19 @@ def plain(thing: Any) -> Any:
     return thing
 
 
+def differences(now: Any, then: Any, at: str = "") -> list[str]:
+    """What differs: strings and lengths at all, numbers by more than a millionth."""
+    if isinstance(then, dict) and isinstance(now, dict) and now.keys() == then.keys():
+        return [d for key in then for d in differences(now[key], then[key], f"{at}/{key}")]
+    if isinstance(then, list) and isinstance(now, list) and len(now) == len(then):
+        return [
+            d for i, (a, b) in enumerate(zip(now, then, strict=True)) for d in differences(a, b, f"{at}/{i}")
+        ]
+    if isinstance(then, float) and isinstance(now, float):
+        return [] if abs(now - then) <= 1e-6 * max(1.0, abs(then)) else [f"{at}: {now!r} was {then!r}"]
+    return [] if now == then else [f"{at}: {now!r} was {then!r}"]
+
+
 def main(names: list[str]) -> None:
     """Write what is not there yet."""
     FOLDER.mkdir(parents=True, exist_ok=True)

@@ -4,6 +4,7 @@ import copy
 import hashlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from threading import Barrier
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 
 import old_models
 import recipe_models
-from chaffinch import Classifier, ConfigError, Tagger, samples
+from chaffinch import Classifier, ConfigError, Tagger, load, samples
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.text.table import TokenTable
 
@@ -57,6 +58,14 @@ def test_eight_threads_that_predict_at_once_get_the_serial_answers(name: str) ->
 
     with ThreadPoolExecutor(8) as pool:
         assert all(found == [serial] * 3 for found in pool.map(asked, range(8)))
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_a_model_that_is_saved_and_loaded_answers_as_before(name: str, tmp_path: Path) -> None:
+    one = MODELS[name]()
+    one.save(tmp_path / "one.chaff")
+    now = old_models.answers(load(tmp_path / "one.chaff"), name)
+    assert old_models.differences(now, old_models.answers(one, name)) == []
 
 
 def test_a_model_from_a_pass_scores_the_same_after_fit() -> None:

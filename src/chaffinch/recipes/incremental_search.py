@@ -174,9 +174,9 @@ def _train_incremental(
     )
 
     def model(weights: IncrementalWeights) -> IncrementalModel:
-        return IncrementalModel(
-            encoder, weights, inner.labels, search, legality, dictionary, bits=config.bits
-        )
+        made = IncrementalModel(encoder, weights, inner.labels, search, legality, dictionary)
+        # Rounded now, so that the model answers as its file will.
+        return made if config.bits is None else made.pruned(0.0, config.bits)
 
     epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
     problem = Problem(search, None, range(len(rows.sentences) - 1))

@@ -1,0 +1,93 @@
+"""Schemas of model files: what a dataclass declares is packed, loaded and checked."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from chaffinch.errors import ModelFileError
+from chaffinch.modelfile import Packed, Requirements, Saved, array, fact, given, nested, strings
+
+
+@dataclass(frozen=True, eq=False)
+class Table(Saved):
+    rows: Any = array("int64", "rows", bounds="cells")
+    cells: Any = array("int32", "cells", below="Y", stored=("uint8", "int32"))
+
+
+@dataclass(frozen=True, eq=False)
+class Example(Saved):
+    names: tuple[str, ...] = strings("Y", distinct=True)
+    weights: Any = array("float32", "2*Y+1", "Y", potential=True)
+    native: Any = given()
+    left: Table = nested(Table, "left.")
+    right: Table = nested(Table, "right.")
+    scale: float = fact(float, check=lambda x: x > 0, expected="a number above 0", default=1.0)
+    extra: Any = array("float32", "Y", optional=True, finite=True)
+
+
+def example(**changes: Any) -> Example:
+    left = Table(np.array([0, 2]), np.array([0, 1], np.int32))
+    right = Table(np.array([0, 1, 1]), np.array([1], np.int32))
+    weights = np.full((5, 2), -np.inf, np.float32)
+    return replace(Example(("a", "b"), weights, "native", left, right), **changes)
+
+
+def loaded(packed: Packed, **arrays: Any) -> Example:
+    there = {name: a for name, a in {**packed.arrays, **arrays}.items() if a is not None}
+    return Example.loaded(Requirements(replace(packed, arrays=there).file("x.chaff")), native="native")
+
+
+def test_what_is_packed_is_loaded():
+    one = example(extra=np.ones(2, np.float32), scale=2.0)
+    again = loaded(one.packed())
+    assert (again.names, again.native, again.scale) == (one.names, "native", 2.0)
+    for name in ("weights", "extra"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(one, name))
+    for side in ("left", "right"):
+        np.testing.assert_array_equal(getattr(again, side).rows, getattr(one, side).rows)
+        np.testing.assert_array_equal(getattr(again, side).cells, getattr(one, side).cells)
+        assert getattr(again, side).cells.dtype == np.int32
+
+
+def test_whole_numbers_are_stored_in_the_narrowest_type_that_holds_them():
+    many = Table(np.array([0, 1]), np.array([300], np.int32))
+    assert example().packed().arrays["left.cells"].dtype == np.uint8
+    assert example(left=many).packed().arrays["left.cells"].dtype == np.int32
+
+
+def test_optional_arrays_and_facts_may_be_missing():
+    packed = replace(example().packed(), details={})
+    assert "extra" not in packed.arrays
+    assert (loaded(packed).extra, loaded(packed).scale) == (None, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"weights": None}, "has no array 'weights'"),
+        ({"weights": np.zeros((5, 2))}, "array 'weights' is float64, expected float32"),
+        ({"weights": np.zeros((4, 2), np.float32)}, "array 'weights' has the size 4 where 5 is expected"),
+        ({"weights": np.full((5, 2), np.inf, np.float32)}, r"array 'weights' holds NaN or \+infinity"),
+        ({"extra": np.array([1, np.nan], np.float32)}, "array 'extra' holds nan, expected finite numbers"),
+        ({"left.cells": np.array([0, 2], np.int32)}, "array 'left.cells' holds 2, expected numbers from 0"),
+        ({"left.rows": np.array([0, 1])}, "array 'left.rows' does not rise from 0 to left.cells = 2"),
+        ({"right.cells": np.array([1], np.int16)}, "array 'right.cells' is int16, expected int32"),
+    ],
+)
+def test_damaged_sections_are_refused(change, said):
+    with pytest.raises(ModelFileError, match=f"^x.chaff: {said}"):
+        loaded(example().packed(), **change)
+
+
+@pytest.mark.parametrize("value", [0.0, -1, "1", None, True])
+def test_facts_are_checked(value):
+    packed = replace(example().packed(), details={"scale": value})
+    with pytest.raises(ModelFileError, match=r"its header gives 'scale' as .*, expected a number above 0"):
+        loaded(packed)
+
+
+def test_strings_are_checked():
+    with pytest.raises(ModelFileError, match="string list 'names' holds a string twice"):
+        loaded(example(names=("a", "a")).packed())
