@@ -19,6 +19,9 @@ _HOME = {
     "Reranker": "estimators",
     "Tagger": "estimators",
     "load": "estimators",
+    "sentence_accuracy_scorer": "estimators.scorers",
+    "span_f1_scorer": "estimators.scorers",
+    "token_accuracy_scorer": "estimators.scorers",
 }
 
 __all__ = [
@@ -33,6 +36,9 @@ __all__ = [
     "Tagger",
     "__version__",
     "load",
+    "sentence_accuracy_scorer",
+    "span_f1_scorer",
+    "token_accuracy_scorer",
 ]
 
 

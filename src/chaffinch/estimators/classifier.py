@@ -149,9 +149,31 @@ class Classifier(Persistent[Any]):
             raise AttributeError(f"a classifier of {model.encoder.reads} has no n_features_in_")
         return model.encoder.columns
 
-    def predict(self, X: Any, beside: Any = None) -> Any:
-        """The best label of each document; lists of labels (or a 0/1 table) where documents may have several."""
-        return self._decided(self._scores(X, beside))
+    def predict(self, X: Any, beside: Any = None, *, k: int | None = None) -> Any:
+        """The best label of each document; lists of labels (or a 0/1 table) if documents may have several.
+
+        k: give each document its k likeliest labels instead, best first: [N, k], or fewer if there are fewer labels
+        """
+        scores = self._scores(X, beside)
+        if k is None:
+            return self._decided(scores)
+        if k < 1:
+            raise ConfigError(f"k must be >= 1, got {k}")
+        return self.model_.classes[np.argsort(-scores, axis=1, kind="stable")[:, :k]]
+
+    @property
+    def coef_(self) -> NDArray[np.float32]:
+        """The weights of a linear classifier as scikit-learn has them: [labels, features]; two labels have one row."""
+        return self._linear("coef_")[:-1].T
+
+    @property
+    def intercept_(self) -> NDArray[np.float32]:
+        """The intercepts of a linear classifier: [labels], [1] for two labels."""
+        return self._linear("intercept_")[-1]
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the features, in the order of ``coef_``'s columns."""
+        return np.array(self._fitted("get_feature_names_out").encoder.names(), dtype=object)
 
     def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
         """The probabilities [N, labels] and the predictions as a list, from one reading of the documents."""
@@ -257,6 +279,14 @@ class Classifier(Persistent[Any]):
                 raise AttributeError(f"{attribute} is there only after fit")
             raise _not_fitted()
         return self.model_
+
+    def _linear(self, attribute: str) -> NDArray[np.float32]:
+        """Weights [F+1, labels], the intercepts last; of two labels the second less the first."""
+        model = self._fitted(attribute)
+        if not hasattr(model, "w"):
+            raise AttributeError(f"{attribute}: the recipe {self.config_!r} has no weights for features")
+        w = np.asarray(model.w[:, : len(model.classes)])
+        return w[:, 1:] - w[:, :1] if w.shape[1] == 2 and not model.several else w
 
     def _keep(self, model: Any, config: Any, history: list[Any]) -> None:
         self.model_ = model

@@ -1,6 +1,8 @@
 """What every estimator has: scikit-learn's parameters, and a model file that it is written to and read from."""
 
+import dataclasses
 import inspect
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -54,11 +56,49 @@ class SklearnParams:
         return hasattr(self, "model_")
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.recipe!r})"
+        """The parameters that differ from their defaults."""
+        shown = []
+        for name, parameter in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            if value is parameter.default or (
+                isinstance(value, str | int | float) and value == parameter.default
+            ):
+                continue
+            shown.append(_brief(value) if name == "recipe" else f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
 
     def _config(self) -> Any:
         """The recipe's config: its default one where the recipe was named."""
         return self.recipes.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
+
+
+class FilePickle:
+    """Pickled, copied and sent to other processes as parameters and the bytes of the model file: no code travels."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.get_params(deep=False)  # type: ignore[attr-defined]
+        if self.__sklearn_is_fitted__():  # type: ignore[attr-defined]
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.chaff"
+                self.save(path)  # type: ignore[attr-defined]
+                state["_file"] = path.read_bytes()
+            records = vars(self).get("history_", [])
+            state["history_"] = [dataclasses.replace(record, model=None) for record in records]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        content = state.pop("_file", None)
+        if content is not None:
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / "model.chaff"
+                path.write_bytes(content)
+                vars(self).update(vars(self._of_file(modelfile.read(path), state)))
+        vars(self).update(state)
+
+    @classmethod
+    def _of_file(cls, file: modelfile.ModelFile, params: Mapping[str, Any]) -> Any:
+        """The estimator that a file holds; params: its constructor's arguments."""
+        return cls.loaded(file)  # type: ignore[attr-defined]
 
 
 # Settings that name files of words, whose content is in the model file: the folder they lay in is not.
@@ -67,7 +107,7 @@ WORD_FILES = ("gazetteers", "clusters")
 Model = TypeVar("Model", bound=Any)
 
 
-class Persistent(SklearnParams, Generic[Model]):
+class Persistent(FilePickle, SklearnParams, Generic[Model]):
     """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
 
     task: what the file's header calls it; None for taggers, whose files name no task
@@ -119,6 +159,19 @@ class Persistent(SklearnParams, Generic[Model]):
             name = type(self).__name__.lower()
             raise ConfigError(f"this {name} is not trained: call fit, or load a model")
         return self.model_
+
+
+def _brief(recipe: Any) -> str:
+    """A recipe's name, or its config with the knobs that differ from their defaults.
+
+    >>> from chaffinch.recipes.hmm import Hmm
+    >>> _brief("hmm"), _brief(Hmm(order=1))
+    ("'hmm'", 'Hmm(order=1)')
+    """
+    if not dataclasses.is_dataclass(recipe):
+        return repr(recipe)
+    fields = [f for f in dataclasses.fields(recipe) if f.init and getattr(recipe, f.name) != f.default]
+    return f"{type(recipe).__name__}({', '.join(f'{f.name}={getattr(recipe, f.name)!r}' for f in fields)})"
 
 
 def _without_folders(settings: dict[str, Any]) -> dict[str, Any]:

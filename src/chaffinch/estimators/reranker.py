@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.persistent import SklearnParams
+from chaffinch.estimators.persistent import FilePickle, SklearnParams
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.knobs import settings_of
 from chaffinch.learners.examples import ListExamples
@@ -55,7 +55,7 @@ BASE_NAMES = ("distance from the base model's best", "first choice of the base m
 BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
 
 
-class Reranker(SklearnParams):
+class Reranker(FilePickle, SklearnParams):
     """Chooses among candidates.
 
     recipe:    ``likelihood``, ``risk``, ``perceptron``, ``mira`` or ``hinge``, or a learner's config with knobs set
@@ -227,6 +227,11 @@ class Reranker(SklearnParams):
         reranker.config_ = reranker.recipe
         reranker.history_ = []
         return reranker
+
+    @classmethod
+    def _of_file(cls, file: modelfile.ModelFile, params: Mapping[str, Any]) -> "Reranker":
+        features = params["features"]
+        return cls.loaded(file, features if callable(features) else None)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "scorer_") or hasattr(self, "dual_")

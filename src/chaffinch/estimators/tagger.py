@@ -30,6 +30,7 @@ from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate, decision_probabilities
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
+from chaffinch.text.tokens import tokens
 from chaffinch.trust.confidence import SPANS, Confidence
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
@@ -42,6 +43,26 @@ class FoundSpan(NamedTuple):
     end: int
     label: str
     probability: float
+
+
+class TextSpan(NamedTuple):
+    """Characters start to end - 1 of a text, their label, the text itself, and the probability that this is right."""
+
+    start: int
+    end: int
+    label: str
+    text: str
+    probability: float
+
+
+class SentenceList(list[Any]):
+    """A list with an entry per sentence that scikit-learn can join: as an array it has one object per sentence."""
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[np.object_]:
+        found = np.empty(len(self), dtype=object)
+        for n, entry in enumerate(self):
+            found[n] = entry
+        return found
 
 
 class Tagger(Persistent[TaggingModel]):
@@ -158,10 +179,37 @@ class Tagger(Persistent[TaggingModel]):
         """The labels, in the order of ``predict_marginals``'s columns."""
         return np.array(self._fitted().labels.outer)
 
-    def predict(self, X: "Sentences | str") -> list[list[str]]:
-        """The best labels of each sentence; one text is cut into words and is one sentence."""
+    def predict(self, X: "Sentences | str", *, k: int | None = None) -> list[list[Any]]:
+        """The best labels of each sentence; one text is cut into words and is one sentence.
+
+        k: give each sentence its k best labellings instead, best first; ``predict_kbest`` has their scores
+        """
+        if k is not None:
+            return SentenceList([labels for _, labels in found] for found in self.predict_kbest(X, k))
         model, table = self._fitted(), self._table(X)
-        return _labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr)
+        return SentenceList(_labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr))
+
+    def spans(self, text: str) -> list[TextSpan]:
+        """The spans in plain text, which is cut into words as texts are in training, with their character offsets.
+
+        >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
+        >>> [(s.start, s.end, s.label, s.text) for s in Tagger(folds=0).fit(X, y).spans("Ann left")]
+        [(0, 3, 'PER', 'Ann')]
+        """
+        read = self._fitted().columns
+        if read != (WORD,):
+            raise DataError(
+                f"this tagger reads the columns {', '.join(read)}, and plain text has words alone: tag the text first, "
+                f"and give predict_spans sentences of tuples ({', '.join(self.columns_)})"
+            )
+        cut = tokens(text)
+        if not cut:
+            return []
+        made = []
+        for found in self.predict_spans([[token.text for token in cut]])[0]:
+            start, end = cut[found.start].start, cut[found.end - 1].end
+            made.append(TextSpan(start, end, found.label, text[start:end], found.probability))
+        return made
 
     def predict_kbest(self, X: Sentences, k: int) -> list[list[tuple[float, list[str]]]]:
         """The k best labellings of each sentence with their scores, best first."""
