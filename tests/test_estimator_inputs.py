@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from chaffinch.errors import DataError, DataWarning
 from chaffinch.estimators import Classifier, Tagger
+from commandline import Runner, run  # noqa: F401
 
 TEXTS = ["good tea", "fine tea", "bad tea", "awful tea"]
 LABELS = ["+", "+", "-", "-"]
@@ -157,3 +159,15 @@ def test_columns_that_no_feature_reads_are_said() -> None:
         Tagger("crf", features=["w[0]", "x1[0]", "x2[0]"]).fit(tokens, [["D", "N"]])
         named = {"w": [["the", "dog"]], "mine": [["a", "b"]]}
         Tagger("hmm").fit(named, [["D", "N"]])
+
+
+def test_columns_of_a_file_that_no_feature_reads_are_a_line_on_stderr(run: Runner, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "a.conll").write_text("the a b D\ndog c d N\n\n")
+    outcome = run("train", tmp_path / "a.conll", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
+    assert outcome.code == 0
+    assert "chaffinch: no feature reads the columns x1, x2" in outcome.err
+    (tmp_path / "b.conll").write_text("the DT D\ndog NN N\n\n")
+    outcome = run("train", tmp_path / "b.conll", "-o", tmp_path / "m.chaff")
+    assert "the second of three columns is read as parts of speech (pos)" in outcome.err
+    outcome = run("train", tmp_path / "b.conll", "-o", tmp_path / "m.chaff", "--columns", "w,pos,y")
+    assert "parts of speech" not in outcome.err

@@ -70,13 +70,21 @@ def column_names(X: Sentences) -> list[str]:
     return made
 
 
-def say_what_is_not_read(columns: Sequence[str], read: Sequence[str]) -> None:
-    """Warn of columns without a name of their own that no feature reads: they were given in vain."""
-    left = [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
+def unread_columns(columns: Sequence[str], read: Sequence[str]) -> list[str]:
+    """Columns that have their names by their place and that no feature reads.
+
+    >>> unread_columns(["w", "x1", "x2", "mine"], ["w", "x2"])
+    ['x1']
+    """
+    return [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
+
+
+def warn_of_unread(left: Sequence[str]) -> None:
+    """Warn of columns that were given in vain."""
     if left:
         warn_about_data(
-            f"no feature reads the column{'s' * (len(left) > 1)} {', '.join(left)}: name templates that do with "
-            f"features=, such as {left[0]}[0], or leave {'them' if len(left) > 1 else 'it'} out"
+            f"no feature reads the column{'s' * (len(left) > 1)} {', '.join(left)}: name templates that do (features), "
+            f"such as {left[0]}[0], or leave {'them' if len(left) > 1 else 'it'} out"
         )
 
 

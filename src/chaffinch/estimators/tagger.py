@@ -17,9 +17,10 @@ from chaffinch.estimators.sentences import (
     Sentences,
     column_names,
     given_labels,
-    say_what_is_not_read,
     sentences_of,
     table_of,
+    unread_columns,
+    warn_of_unread,
 )
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
@@ -165,7 +166,7 @@ class Tagger(Persistent[TaggingModel]):
             task, TAGGERS.by_config(config), config, trained.model, self.folds if start is None else 0
         )
         if not isinstance(X, TokenTable | Mapping):
-            say_what_is_not_read(columns, trained.model.columns)
+            warn_of_unread(unread_columns(columns, trained.model.columns))
         self.columns_ = tuple(columns)
         self.config_ = config
         self.history_ = trained.history

@@ -364,6 +364,10 @@ class Kind(ABC):
     def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
         """What a model was trained on, in numbers, such as {"sentences": 8936}."""
 
+    def unread(self, estimator: Any) -> list[str]:
+        """Columns of the training data that the trained model does not read, of those without a name of their own."""
+        return []
+
     def calibration(self, estimator: Any) -> dict[str, Any]:
         """How honest the probabilities of a trained model are, by name; empty if it was not calibrated."""
         return {}

@@ -18,7 +18,7 @@ from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
-from chaffinch.estimators.sentences import input_names
+from chaffinch.estimators.sentences import input_names, unread_columns
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
@@ -179,6 +179,10 @@ class TagKind(Kind):
     def units(self, corpus: TokenTable) -> int:
         """Tokens."""
         return corpus.n_tokens
+
+    def unread(self, estimator: Tagger) -> list[str]:
+        """Columns of a file that no feature reads."""
+        return unread_columns(estimator.columns_, estimator.model_.columns)
 
     def facts(self, estimator: Tagger, corpus: TokenTable) -> dict[str, int]:
         """Sentences, tokens, labels."""
