@@ -305,10 +305,10 @@ def test_parts_of_speech_are_not_taken_for_constituents_over_the_same_word(tmp_p
     path = tmp_path / "x.mrg"
     path.write_text("(S (NP (PRP they)) (VP (VBD saw) (S (NP (PRP her)) (VP (VB fly)))))\n")
     test_set = TreeTestSet(path)
-    [[right]] = test_set.readings([test_set.gold], [0])
+    [[right]] = test_set.pieces([test_set.gold], [0])
     other = tmp_path / "y.mrg"
     other.write_text("(S (NP (PRP they)) (VP (VBD saw) (NP (PRP$ her) (NN fly))))\n")
-    [[answer]] = test_set.readings([TreeTestSet(other).gold], [0])
+    [[answer]] = test_set.pieces([TreeTestSet(other).gold], [0])
     found = test_set.mistakes(0, right, answer)
     assert found["PRP", "PRP$"] == found["VB", "NN"] == 1
     assert found["NP", NONE] == found["VP", NONE] == 1

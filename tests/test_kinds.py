@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaffinch import load, samples
+from chaffinch import kinds, load, samples
 from chaffinch.corpus import write
 from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
+from chaffinch.kinds.links import LinkKind
 from chaffinch.kinds.lists import choice_tally
 from chaffinch.model.candidates import CandidateList
 from commandline import Runner, run  # noqa: F401
@@ -157,3 +158,24 @@ def test_two_rerankers_are_compared_and_their_choices_evaluated(files, tmp_path:
     assert "expected the place of a candidate" in run("evaluate", lists).err
     worse = run("compare", new, old, lists)
     assert (worse.code, "Regression" in worse.out) == (1, True)
+
+
+class Shouting(LinkKind):
+    """A kind of one's own: pairs in files that end in .shout."""
+
+    plural = "shouted pairs"
+
+    def holds(self, path: Path, format: str | None = None) -> bool:
+        return path.suffix == ".shout"
+
+
+def test_a_new_kind_is_one_class_and_one_entry_of_the_table(files, tmp_path: Path, run: Runner, monkeypatch):  # noqa: F811
+    mine = Shouting()
+    monkeypatch.setattr(kinds, "KINDS", (*KINDS, mine))
+    path = tmp_path / "pairs.shout"
+    path.write_bytes(files["sentence pairs"].read_bytes())
+    assert kind_of_file(path) is mine
+    made = run(
+        "train", path, "-o", tmp_path / "m.chaff", "--recipe", "aligner-perceptron", "--from", "alignment"
+    )
+    assert made.code == 0, made.err

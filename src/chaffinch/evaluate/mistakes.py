@@ -54,10 +54,10 @@ def mistake_name(gold: str, predicted: str) -> str:
     return f"{gold} with other bounds" if gold == predicted else f"{gold} taken for {predicted}"
 
 
-Reading = list[tuple[str, int, int]]
+Pieces = list[tuple[str, int, int]]
 
 
-def paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]:
+def paired(gold: Pieces, predicted: Pieces) -> Iterator[tuple[str, str, bool]]:
     """Each gold span with the predicted one that shares most words, and whether that is the same span.
 
     Predicted spans that share no word with a gold one follow, paired with none.
@@ -79,7 +79,7 @@ def paired(gold: Reading, predicted: Reading) -> Iterator[tuple[str, str, bool]]
             yield NONE, kind, False
 
 
-def marked(reading: Reading, other: Reading) -> list[Marked]:
+def marked(reading: Pieces, other: Pieces) -> list[Marked]:
     """The spans of one reading, judged by the other."""
     known = set(other)
     bounds = {(b, e) for _, b, e in other}

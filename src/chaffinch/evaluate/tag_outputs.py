@@ -13,7 +13,7 @@ from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import DataError
 from chaffinch.evaluate.intervals import Comparison, compare
-from chaffinch.evaluate.mistakes import NONE, Example, Mistake, Reading, marked, paired
+from chaffinch.evaluate.mistakes import NONE, Example, Mistake, Pieces, marked, paired
 from chaffinch.evaluate.outputs import Classes, Confusions, Outputs, Rules, has_tags
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.tags import TagPair, TagScorer, TagScores
@@ -139,7 +139,7 @@ def mistakes(
     source: TagOutputs, scorer: TagScorer, kinds: int = 12, examples: int = 2
 ) -> tuple[list[Mistake], list[str], NDArray[np.int64]]:
     """The most frequent kinds of error with examples; and the confusions [types, types] with their names."""
-    readings = list(_readings(source, scorer))
+    readings = list(_pieces(source, scorer))
     pairs: Counter[tuple[str, str]] = Counter()
     shown: dict[tuple[str, str], list[tuple[int, int]]] = defaultdict(list)
     for i, (n, gold, predicted) in enumerate(readings):
@@ -163,14 +163,14 @@ def mistakes(
     return found, names, confusion
 
 
-def _readings(source: TagOutputs, scorer: TagScorer) -> Iterator[tuple[int, Reading, Reading]]:
+def _pieces(source: TagOutputs, scorer: TagScorer) -> Iterator[tuple[int, Pieces, Pieces]]:
     """Sentence, gold spans and predicted spans (type, begin, end), for sentences that have any."""
     if scorer.rules is None:
-        yield from _token_readings(source)
+        yield from _token_pieces(source)
         return
     sides = []
     for ids in (source.y, source.outputs[0]):
-        by_sentence: dict[int, Reading] = defaultdict(list)
+        by_sentence: dict[int, Pieces] = defaultdict(list)
         for n, begin, end, kind in zip(*(x.tolist() for x in scorer.spans(ids, source.ptr)), strict=True):
             start = int(source.ptr[n])
             by_sentence[n].append((scorer.types[kind], begin - start, end - start))
@@ -179,11 +179,11 @@ def _readings(source: TagOutputs, scorer: TagScorer) -> Iterator[tuple[int, Read
         yield n, sides[0].get(n, []), sides[1].get(n, [])
 
 
-def _token_readings(source: TagOutputs) -> Iterator[tuple[int, Reading, Reading]]:
+def _token_pieces(source: TagOutputs) -> Iterator[tuple[int, Pieces, Pieces]]:
     """Where tags mark no spans, the tokens that differ stand for them."""
     wrong = np.flatnonzero(source.y != source.outputs[0])
     sentences = np.searchsorted(source.ptr, wrong, side="right") - 1
-    by_sentence: dict[int, tuple[Reading, Reading]] = defaultdict(lambda: ([], []))
+    by_sentence: dict[int, tuple[Pieces, Pieces]] = defaultdict(lambda: ([], []))
     for t, n in zip(wrong.tolist(), sentences.tolist(), strict=True):
         at = t - int(source.ptr[n])
         for side, ids in zip(by_sentence[n], (source.y, source.outputs[0]), strict=True):
@@ -192,7 +192,7 @@ def _token_readings(source: TagOutputs) -> Iterator[tuple[int, Reading, Reading]
         yield n, gold, predicted
 
 
-def _example(source: TagOutputs, n: int, gold: Reading, predicted: Reading) -> Example:
+def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> Example:
     return Example(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
 
 

@@ -21,7 +21,7 @@ from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
-from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
@@ -384,11 +384,11 @@ class LabelTestSet(TestSet):
         task = LabelSetOutputs if self.several else LabelOutputs
         return task(names, self.documents, made)
 
-    def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Pieces]]:
         """The labels in order."""
         return [[[(label, 0, 1) for label in sorted(answers[n])] for n in rows] for answers in outputs]
 
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """One label taken for another; of several, those missed and those invented."""
         if self.several:
             return missed_and_invented(right, given)

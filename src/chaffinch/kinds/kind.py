@@ -18,7 +18,7 @@ from chaffinch.corpus import detect, read
 from chaffinch.corpus.registry import with_extension
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import Tally
-from chaffinch.evaluate.mistakes import NONE, Reading
+from chaffinch.evaluate.mistakes import NONE, Pieces
 from chaffinch.evaluate.outputs import Outputs
 from chaffinch.files import display_name
 from chaffinch.kinds.corpora import Corpus, size
@@ -190,11 +190,11 @@ class TestSet(ABC):
         """Right answers and outputs as an evaluation takes them."""
 
     @abstractmethod
-    def readings(self, outputs: Sequence[Sequence[Any]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[Any]], rows: Sequence[int]) -> list[list[Pieces]]:
         """The pieces of each output's answers to some rows: label, begin, end."""
 
     @abstractmethod
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """What is wrong with an answer to a row, and how often."""
 
     @abstractmethod
@@ -512,7 +512,7 @@ def place(path: str | Path, n: int, d: Document) -> str:
     return f"{display_name(path)}, item {n + 1}" if d.line is None else f"{display_name(path)}:{d.line}"
 
 
-def missed_and_invented(right: Reading, given: Reading) -> Counter[Confusion]:
+def missed_and_invented(right: Pieces, given: Pieces) -> Counter[Confusion]:
     """Pieces on one side only; two over the same stretch were taken for each other."""
     missed, invented = Counter(right) - Counter(given), Counter(given) - Counter(right)
     found: Counter[Confusion] = Counter()

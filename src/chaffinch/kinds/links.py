@@ -2,7 +2,7 @@
 
 import json as json_text
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from chaffinch.corpus import detect, write
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.aligner import Aligner
-from chaffinch.evaluate import Tally, link_tally
+from chaffinch.evaluate import Tally, link_tally, score_alignments
 from chaffinch.evaluate.alignments import LinkOutputs
-from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
@@ -31,6 +31,7 @@ from chaffinch.kinds.kind import (
     refuse_other_format,
     rows_of,
 )
+from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
 from chaffinch.progress import Listener
 from chaffinch.recipes.aligners import DEFAULT_ALIGNER
@@ -96,6 +97,10 @@ class LinkKind(Kind):
     def tally(self, estimator: Aligner, corpus: Bitext) -> Tally:
         """Counts by pair."""
         return link_tally(corpus.sure, corpus.possible, estimator.predict(corpus.pairs))
+
+    def watcher(self, corpus: Bitext, threads: int) -> Callable[[AlignerModel], float]:
+        """The F1 of links."""
+        return lambda model: score_alignments(corpus.sure, corpus.possible, model.align(corpus.pairs)).f1
 
     def facts(self, estimator: Aligner, corpus: Bitext) -> dict[str, int]:
         """Pairs, links, features."""
@@ -181,11 +186,11 @@ class LinkTestSet(TestSet):
         )
         return LinkOutputs(names, self.documents, made)
 
-    def readings(self, outputs: Sequence[Sequence[Answer]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[Answer]], rows: Sequence[int]) -> list[list[Pieces]]:
         """Each link."""
         return [[[("link", i, j) for i, j in sorted(answers[n])] for n in rows] for answers in outputs]
 
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """Links missed, links invented; those that are possible are neither."""
         possible = self.links[row].possible if self.labelled else frozenset()
         return missed_and_invented(right, [p for p in given if p[1:] not in possible or p in right])

@@ -15,7 +15,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Reranker, load
 from chaffinch.estimators.reranker import BASE_NAMES, given_features
 from chaffinch.evaluate import Tally
-from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.evaluate.outputs import Outputs, Rules
 from chaffinch.evaluate.rates import Floats
 from chaffinch.evaluate.tally import Sums
@@ -243,11 +243,11 @@ class ListTestSet(TestSet):
         """The choices beside the lists."""
         return ListOutputs(names, self.lists, tuple(answers))
 
-    def readings(self, outputs: Sequence[Sequence[int]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[int]], rows: Sequence[int]) -> list[list[Pieces]]:
         """The candidate by its number."""
         return [[[(f"candidate {one[n] + 1}", one[n], one[n] + 1)] for n in rows] for one in outputs]
 
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """Another candidate with a greater loss."""
         losses = self.lists[row].losses
         if right == given or (losses is not None and losses[right[0][1]] == losses[given[0][1]]):

@@ -16,7 +16,7 @@ from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tre
 from chaffinch.estimators.parser import Parser, trees_of
 from chaffinch.evaluate import Tally
 from chaffinch.evaluate.intervals import compare
-from chaffinch.evaluate.mistakes import Reading
+from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.evaluate.trees import TreeOutputs, brackets, score_trees, tree_tally
 from chaffinch.files import display_name, writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
@@ -267,11 +267,11 @@ class TreeTestSet(TestSet):
         made = tuple([replace(d, tree=t) for d, t in zip(gold, trees, strict=True)] for trees in answers)
         return TreeOutputs(names, gold, made)
 
-    def readings(self, outputs: Sequence[Sequence[Tree]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[Tree]], rows: Sequence[int]) -> list[list[Pieces]]:
         """Constituents, then parts of speech."""
         return [[_constituents(trees[n]) for n in rows] for trees in outputs]
 
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """Constituents and parts of speech; two over the same words were taken for each other."""
         words = len(self.sentences[row])
         above = missed_and_invented(right[:-words], given[:-words])
@@ -317,7 +317,7 @@ def _as_in_trees(word: str) -> str:
     return word.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def _constituents(tree: Tree) -> Reading:
+def _constituents(tree: Tree) -> Pieces:
     leaves = [node for node in nodes(tree) if node.word is not None]
     tags = [(leaf.label, t, t + 1) for t, leaf in enumerate(leaves)]
     return [*sorted(brackets(tree, [False] * len(leaves))), *tags]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from chaffinch.evaluate.evaluation import ERRORS, Evaluation, description, p_text, title_of
 from chaffinch.evaluate.intervals import Comparison
-from chaffinch.evaluate.mistakes import Marked, Reading, marked
+from chaffinch.evaluate.mistakes import Marked, Pieces, marked
 from chaffinch.evaluate.page import highlighted
 from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference, Verdict
 from chaffinch.report import Html, Page, cards, paragraph, table, tag
@@ -67,7 +67,7 @@ def class_rows(evaluation: Evaluation) -> Iterator[tuple[str, Comparison]]:
     yield from sorted(rows, key=lambda row: row[1].difference)
 
 
-def differing(reading: Reading, others: Iterable[Reading]) -> Reading:
+def differing(reading: Pieces, others: Iterable[Pieces]) -> Pieces:
     """The pieces of an answer that not all others have."""
     known = [set(other) for other in others]
     return [piece for piece in reading if not all(piece in other for other in known)]
@@ -139,7 +139,7 @@ def _reading(difference: ModelDifference, change: Change) -> Iterator[Html]:
     yield tag("div", *lines, class_="reading")
 
 
-def _marks(name: str, known: dict[str, Reading]) -> list[Marked]:
+def _marks(name: str, known: dict[str, Pieces]) -> list[Marked]:
     """Spans judged by gold, or by the other answer where there is none; of tags of tokens only those that differ."""
     judge = known.get("gold", known["new" if name == "old" else "old"])
     if name == "gold":

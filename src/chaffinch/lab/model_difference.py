@@ -14,7 +14,7 @@ from chaffinch.corpus.registry import MODEL_START
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.evaluate.evaluation import ERRORS, Evaluation, evaluated, title_of
-from chaffinch.evaluate.mistakes import NONE, Reading, mistake_name
+from chaffinch.evaluate.mistakes import NONE, Pieces, mistake_name
 from chaffinch.evaluate.outputs import Outputs, read_outputs
 from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
@@ -57,9 +57,9 @@ class Change:
     where: str
     kind: str
     text: str
-    gold: Reading | None
-    old: Reading
-    new: Reading
+    gold: Pieces | None
+    old: Pieces
+    new: Pieces
     gone: Counter[str]
     come: Counter[str]
     answers: dict[str, Any] = field(repr=False)
@@ -249,7 +249,7 @@ def compare_models(
 def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[Change]:
     rows = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
     outputs = [old, new, test_set.gold] if test_set.labelled else [old, new]
-    readings = test_set.readings(outputs, rows)
+    readings = test_set.pieces(outputs, rows)
     found = []
     for i, n in enumerate(rows):
         before, after = readings[0][i], readings[1][i]

@@ -13,7 +13,7 @@ from chaffinch.corpus.sentences import as_sentences
 from chaffinch.estimators import Tagger
 from chaffinch.estimators.sentences import input_names
 from chaffinch.evaluate import TagScorer
-from chaffinch.evaluate.mistakes import Reading, paired
+from chaffinch.evaluate.mistakes import Pieces, paired
 from chaffinch.evaluate.tag_outputs import TagOutputs
 from chaffinch.kinds.kind import Confusion, TestSet, rows_of
 from chaffinch.text.document import LABEL, Document
@@ -49,12 +49,12 @@ class TagTestSet(TestSet):
         columns = [TokenTable.from_lists({LABEL: tags}).columns[LABEL] for tags in (self.gold, *answers)]
         return TagOutputs.of_columns(names, self.table, columns)
 
-    def readings(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Reading]]:
+    def pieces(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Pieces]]:
         """Spans, if all tags that any side uses mark spans; else the tags of all tokens."""
         scorer = TagScorer(sorted({tag for answers in outputs for tags in answers for tag in tags}))
         return [_spans_or_tags(scorer, [answers[n] for n in rows]) for answers in outputs]
 
-    def mistakes(self, row: int, right: Reading, given: Reading) -> Counter[Confusion]:
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
         """Each right span with the one that shares most words with it."""
         if [p[1:] for p in right] == [p[1:] for p in given]:
             return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
@@ -74,13 +74,13 @@ class TagTestSet(TestSet):
         return answer
 
 
-def _spans_or_tags(scorer: TagScorer, sentences: Sequence[list[str]]) -> list[Reading]:
+def _spans_or_tags(scorer: TagScorer, sentences: Sequence[list[str]]) -> list[Pieces]:
     if scorer.rules is None:
         return [[(tag, t, t + 1) for t, tag in enumerate(tags)] for tags in sentences]
     index = {tag: i for i, tag in enumerate(scorer.labels)}
     ids = np.array([index[tag] for tags in sentences for tag in tags], dtype=np.int32)
     ptr = np.cumsum([0, *map(len, sentences)], dtype=np.int64)
-    found: list[Reading] = [[] for _ in sentences]
+    found: list[Pieces] = [[] for _ in sentences]
     for n, begin, end, kind in zip(*(x.tolist() for x in scorer.spans(ids, ptr)), strict=True):
         start = int(ptr[n])
         found[n].append((scorer.types[kind], begin - start, end - start))
