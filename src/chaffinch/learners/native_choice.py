@@ -29,8 +29,8 @@ LONGEST_REST = 16  # passes: what rests wrongly is found out by then
 Order = NDArray[np.int64]
 
 
-class Met(NamedTuple):
-    """The largest miss of an optimality condition in a pass, and the gap as the examples found it."""
+class Violation(NamedTuple):
+    """What a pass found: the largest miss of an optimality condition, and the gap as the examples met it."""
 
     missed: float
     gap: float
@@ -48,9 +48,9 @@ def rest_passes(learner: Any, problem: Problem, threads: int, _state: State | No
     solver = _core.DualRest(data.rows(), data.label_ptr, data.labels, C, data.Y, LOSSES[loss], not squared)
     violation = np.zeros(data.Y, dtype=np.float32)
 
-    def run(order: Order) -> Met:
+    def run(order: Order) -> Violation:
         gap = solver.run(order, threads, violation)
-        return Met(float(violation.max()), gap)
+        return Violation(float(violation.max()), gap)
 
     return _descend(learner, problem, threads, solver, run, resting=True)
 
@@ -62,7 +62,9 @@ def crammer_singer_passes(
     data = with_bias(problem, learner.bias)
     C = penalties(problem, learner.C)
     solver = _core.DualCrammerSinger(data.rows(), data.labels, C, data.Y, LOSSES[learner.loss], True)
-    return _descend(learner, problem, threads, solver, lambda order: Met(*solver.run(order)), resting=True)
+    return _descend(
+        learner, problem, threads, solver, lambda order: Violation(*solver.run(order)), resting=True
+    )
 
 
 def logistic_passes(
@@ -74,9 +76,9 @@ def logistic_passes(
     solver = _core.DualLogistic(data.rows(), data.targets(), C)
     worst = float(C.sum()) * math.log(max(data.Y, 2))
 
-    def run(order: Order) -> Met:
+    def run(order: Order) -> Violation:
         gap = solver.run(order)
-        return Met(gap / worst, gap)
+        return Violation(gap / worst, gap)
 
     return _descend(learner, problem, threads, solver, run, resting=False)
 
@@ -86,7 +88,7 @@ def _descend(
     problem: Problem,
     threads: int,
     solver: Any,
-    run: Callable[[Order], Met],
+    run: Callable[[Order], Violation],
     *,
     resting: bool,
 ) -> Iterator[Pass]:
