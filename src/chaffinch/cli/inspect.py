@@ -59,6 +59,8 @@ def command(
         }
         moves = held.transitions
         record["transitions"] = None if moves is None else moves.round(6).tolist()
+        if held.edges is not None:
+            record["start"], record["stop"] = (edge.round(6).tolist() for edge in held.edges)
         print_json(record)
     else:
         _show(facts, by_hand, held)
@@ -109,17 +111,17 @@ def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> Non
         out.print(shown)
     if held.transitions is not None and len(held.labels) <= 40:
         out.print("[bold]transitions[/bold] (row: before, column: after; darker is likelier)")
-        out.print(_terminal_heat_map(held.labels, held.transitions))
+        out.print(_terminal_heat_map(*held.moves()))
 
 
-def _terminal_heat_map(labels: tuple[str, ...], moves: NDArray[np.float64]) -> Table:
+def _terminal_heat_map(before: tuple[str, ...], after: tuple[str, ...], moves: NDArray[np.float64]) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 0), header_style="dim")
     grid.add_column("")
-    width = max(2, min(6, max(map(len, labels))))
-    for name in labels:
+    width = max(2, min(6, max(map(len, after))))
+    for name in after:
         grid.add_column(Text(name[:width]), justify="center", min_width=width)
     shares = _shares(moves)
-    for y, name in enumerate(labels):
+    for y, name in enumerate(before):
         cells = []
         for p in shares[y]:
             shade = int(255 - 200 * p)
@@ -152,11 +154,12 @@ def _page(name: str, facts: dict[str, Any], by_hand: dict[str, Any], held: Conte
         rows = [[y, ", ".join(f"{f} {w:+.2f}" for f, w in found)] for y, found in held.rows.items()]
         page.add(held.title.capitalize(), table(["label", "with their weights"], rows))
     if held.transitions is not None:
+        before, after, moves = held.moves()
         chart = heat_map(
             "Transitions",
-            held.labels,
-            held.labels,
-            _shares(held.transitions),
+            before,
+            after,
+            _shares(moves),
             x_label="after",
             y_label="before",
             digits=2,

@@ -130,6 +130,8 @@ def evaluated(
 
 TITLES = {
     "span.micro.f1": "span F1",
+    "span.micro.precision": "span precision",
+    "span.micro.recall": "span recall",
     "span.macro.f1": "span F1, macro",
     "untyped.f1": "untyped span F1",
     "token_accuracy": "token accuracy",

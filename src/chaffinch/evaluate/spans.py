@@ -76,7 +76,14 @@ class SpanOutputs(DocumentOutputs):
     """Texts with spans."""
 
     task = "spans"
-    headline = ("span.micro.f1", "span.macro.f1", "untyped.f1", "exact_match")
+    headline = (
+        "span.micro.f1",
+        "span.micro.precision",
+        "span.micro.recall",
+        "span.macro.f1",
+        "untyped.f1",
+        "exact_match",
+    )
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:

@@ -34,7 +34,15 @@ class TagOutputs(Outputs):
     """Tokens with gold tags and one or two columns of predicted ones, as ids into one label list."""
 
     task = "tags"
-    headline = ("span.micro.f1", "span.macro.f1", "untyped.f1", "token_accuracy", "sentence_accuracy")
+    headline = (
+        "span.micro.f1",
+        "span.micro.precision",
+        "span.micro.recall",
+        "span.macro.f1",
+        "untyped.f1",
+        "token_accuracy",
+        "sentence_accuracy",
+    )
 
     names: tuple[str, ...]
     words: Column

@@ -138,12 +138,24 @@ class Contents:
     title:       what the rows are: strongest features, support vectors
     rows:        label -> names with their weights, the greatest first
     transitions: [labels, labels], log-potentials from the row's label to the column's; None if there are none
+    edges:       [labels] each, log-potentials of the first label and of the last; None if there are none
     """
 
     labels: tuple[str, ...]
     title: str = "strongest features"
     rows: Mapping[str, list[tuple[str, float]]] = field(default_factory=dict)
     transitions: NDArray[np.float64] | None = None
+    edges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def moves(self) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
+        """Transitions with START as a last row and STOP as a last column, if there are such: names and values."""
+        assert self.transitions is not None
+        if self.edges is None:
+            return self.labels, self.labels, self.transitions
+        start, stop = self.edges
+        inner = np.concatenate([self.transitions, start[None]])
+        outer = np.concatenate([inner, np.append(stop, -np.inf)[:, None]], axis=1)
+        return (*self.labels, "START"), (*self.labels, "STOP"), outer
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,10 @@ def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
     chosen = [y for y, name in enumerate(labels) if label is None or name == label]
     rows = {} if found is None else {labels[y]: found(y, top) for y in chosen}
     transitions = model.transitions() if hasattr(model, "transitions") else None
-    return Contents(labels, rows=rows, transitions=transitions)
+    edges = None
+    if isinstance(model, ChainModel):
+        edges = (model.weights.start.astype(np.float64), model.weights.end.astype(np.float64))
+    return Contents(labels, rows=rows, transitions=transitions, edges=edges)
 
 
 def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:

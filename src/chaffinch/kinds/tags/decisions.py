@@ -16,7 +16,7 @@ from chaffinch.text.table import TokenTable
 LINE_BREAK = Html("<br>")
 LEGEND = (
     "On each card: when its label was decided, the word, the label, its score then and how sure the tagger was "
-    "(calibrated where held-out data was given in training). The darker, the earlier."
+    "(calibrated, unless training was told not to). The darker, the earlier."
 )
 
 
@@ -25,8 +25,8 @@ class Decision:
     """One token's: the step at which it was labelled (from 1), its score, and how sure the tagger was.
 
     confidence: the softmax of the scores when it was decided, at this label
-    calibrated: the same as fitted on held-out data, so that of the labels given with 0.9 nine in ten are right;
-                equal to the confidence where there was no such data
+    calibrated: the same as fitted on held-out data, so that of the labels given with 0.9 nine in ten are right; None
+                if the tagger was not calibrated
     rival:      the next best label
     """
 
@@ -35,8 +35,13 @@ class Decision:
     label: str
     score: float
     confidence: float
-    calibrated: float
+    calibrated: float | None
     rival: str
+
+    @property
+    def honesty(self) -> str:
+        """The calibrated confidence in words; nothing if there is none."""
+        return "" if self.calibrated is None else f"calibrated {self.calibrated:.4f}  "
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,7 @@ class SentenceDecisions:
         broad = max((len(d.label) for d in self.tokens), default=0)
         rows = [
             f"{d.step:>4}  {d.word:<{width}}  {d.label:<{broad}}  score {d.score:>9.2f}  "
-            f"confidence {d.confidence:.4f}  calibrated {d.calibrated:.4f}  ahead of {d.rival}"
+            f"confidence {d.confidence:.4f}  {d.honesty}ahead of {d.rival}"
             for d in self.in_order()
         ]
         return "\n".join([f"{self.search}:", *rows])
@@ -83,10 +88,10 @@ class SentenceDecisions:
                     LINE_BREAK,
                     tag("code", d.label),
                     LINE_BREAK,
-                    tag("small", f"{d.score:.1f}, {100 * d.calibrated:.1f}%"),
+                    tag("small", f"{d.score:.1f}, {100 * (d.calibrated or d.confidence):.1f}%"),
                     style=style,
                     title=f"step {d.step}: {d.label} ahead of {d.rival}; score {d.score:.3f}, confidence "
-                    f"{d.confidence:.4f}, calibrated {d.calibrated:.4f}",
+                    f"{d.confidence:.4f} {d.honesty}".rstrip(),
                 )
             )
         return tag("div", tag("small", self.search), tag("div", *cards))
@@ -109,6 +114,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
     outer, outer_of = model.labels.outer, model.labels.outer_of
     rows = np.arange(len(steps.labels))
     best, calibrated = steps.scores[rows, steps.labels], steps.p[rows, steps.labels]
+    fitted = tagger.confidence_ is not None or model.temperature != 1.0
     sure = 1 / np.exp(steps.scores - best[:, None]).sum(axis=1)
     others = steps.scores.copy()
     others[rows, steps.labels] = -np.inf
@@ -119,7 +125,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
         [outer[i] for i in outer_of[steps.labels].tolist()],
         best.tolist(),
         sure.tolist(),
-        calibrated.tolist(),
+        calibrated.tolist() if fitted else [None] * len(rows),
         [outer[i] for i in outer_of[rivals].tolist()],
     )
     all_tokens = [Decision(*row) for row in zip(*columns, strict=True)]

@@ -206,7 +206,7 @@ class TagKind(Kind):
         table, documents = _input(asked, model, whole=as_conllu)
         if asked.steps:
             others = [load(path) for path in asked.beside or []]
-            show_steps([model, *others], table, asked.output, display_name(asked.data))
+            show_steps([model, *others], table, asked.output, display_name(asked.data), json=asked.json)
             return
         if asked.beside:
             raise ConfigError("--beside goes with --steps")
@@ -429,11 +429,18 @@ def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[li
     wanted = kbest or asked.nth or 1
     found = tagger.predict_kbest(table, wanted)
     missing = [[NO_LABEL] * (b - a) for a, b in pairwise(table.ptr.tolist())]
-    rows = []
+    rows, few = [], 0
     for labellings, blank in zip(found, missing, strict=True):
         labels = [labels for _, labels in labellings]
-        labels += [blank] * (wanted - len(labels))
-        rows.append(labels if kbest is not None else labels[-1:])
+        if kbest is not None:
+            rows.append(labels + [blank] * (wanted - len(labels)))
+        else:
+            few += len(labels) < wanted
+            rows.append(labels[-1:] or [blank])
+    if few:
+        warn_about_data(
+            f"{few:,} of {len(rows):,} sentences have fewer than {wanted} labellings: the last of theirs is written"
+        )
     return rows
 
 

@@ -1,8 +1,9 @@
 """How tagged sentences are written: as spans of characters, as CoNLL-U, or decision by decision."""
 
 import inspect
+import json as json_text
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from chaffinch.corpus import Format, conllu, write
@@ -115,10 +116,19 @@ def write_conllu(
     write(made, output, format=conllu.FORMAT.name)
 
 
-def show_steps(taggers: Sequence[Tagger], table: TokenTable, output: Path, source: str) -> None:
-    """The decisions of each tagger, sentence by sentence: as text, or as a page if the output ends in .html."""
+def show_steps(
+    taggers: Sequence[Tagger], table: TokenTable, output: Path, source: str, *, json: bool
+) -> None:
+    """The decisions of each tagger, sentence by sentence: as text, as JSON lines, or as a page if it ends in .html."""
     made = [decisions(tagger, table) for tagger in taggers]
     with writing_text(output) as stream:
+        if json:
+            for views in beside(made):
+                row = [
+                    {"search": view.search, "steps": [asdict(d) for d in view.in_order()]} for view in views
+                ]
+                stream.write(json_text.dumps(row[0] if len(row) == 1 else row, ensure_ascii=False) + "\n")
+            return
         if output.suffix == ".html":
             stream.write(page(made, source).render())
             return
