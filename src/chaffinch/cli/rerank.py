@@ -20,7 +20,7 @@ from chaffinch.kinds.kind import Prediction
 from chaffinch.kinds.lists import KBEST, base_model, choice_tally
 from chaffinch.knobs import Panel
 from chaffinch.model.candidates import CandidateList
-from chaffinch.model.reranker_parts import CONSENSUS, KERNEL, NAMED, TAGS, TREES
+from chaffinch.model.reranker_file import CONSENSUS, KERNEL, NAMED, TAGS, TREES
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
 
 KERNELS = {"subtree": SubtreeKernel, "subset-tree": SubsetTreeKernel, "partial-tree": PartialTreeKernel}

@@ -29,7 +29,7 @@ from chaffinch.model.candidates import (
 from chaffinch.model.choice_evidence import candidate_example
 from chaffinch.model.evidence import CONSTANT, EXAMPLE, FEATURE, Question
 from chaffinch.model.objects import shown
-from chaffinch.model.reranker_parts import (
+from chaffinch.model.reranker_file import (
     CONSENSUS,
     TAGS,
     TREES,

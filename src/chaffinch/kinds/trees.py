@@ -36,8 +36,8 @@ from chaffinch.model.candidates import CandidateList
 from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.model.parsing import ParsingModel, Sentence, SpanChance
 from chaffinch.model.pcfg import PcfgModel
-from chaffinch.model.reranker_parts import CONSENSUS
-from chaffinch.model.reranker_parts import TREES as TREE_FEATURES
+from chaffinch.model.reranker_file import CONSENSUS
+from chaffinch.model.reranker_file import TREES as TREE_FEATURES
 from chaffinch.model.span_parser import SpanParserModel
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.progress import Listener

@@ -44,7 +44,7 @@ from chaffinch.kinds.tags.output import (
 from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
-from chaffinch.model.reranker_parts import TAGS as TAG_FEATURES
+from chaffinch.model.reranker_file import TAGS as TAG_FEATURES
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
