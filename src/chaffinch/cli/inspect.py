@@ -79,6 +79,7 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
         "templates": len(header.templates),
         "seed": header.seed,
         "data": header.data,
+        "choice": header.details.get("choice"),
         "scores": dict(header.scores),
         "bytes": path.stat().st_size,
         "sections": {s.name: s.bytes for s in modelfile.sections(file)},
@@ -100,6 +101,8 @@ def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> Non
     changed = ", ".join(f"{k}={v}" for k, v in by_hand.items())
     others = f"{changed}; all others as by default" if changed else "all as by default"
     out.print(f"settings: {others} (--json lists them)", markup=False)
+    if facts["choice"]:
+        out.print(str(facts["choice"].get("told")), markup=False)
     for name, value in facts["scores"].items():
         out.print(f"{name}: {100 * value:.2f} %")
     if held.rows:

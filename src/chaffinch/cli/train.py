@@ -142,12 +142,12 @@ def _train(kind: Kind, asked: Training) -> None:
     if asked.compare is not None:
         compare_and_keep(kind, asked, settings, corpora)
         return
-    recipe = asked.recipe or kind.default
-    kind.refuse_settings_of_others(recipe, settings)
     if asked.max_size is not None:
+        recipe = asked.recipe or kind.default
+        kind.refuse_settings_of_others(recipe, settings)
         keep_smallest(kind, asked, recipe, settings, corpora)
         return
-    estimator = kind.made(recipe, settings, asked.features, asked.seed, asked.threads)
+    estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     dev = corpora.get("dev")
     with progress_bar() as listener, clock() as took:
         kind.fit(estimator, corpora["train"], dev, listener, **beside)

@@ -77,6 +77,7 @@ def keep_trained(
             **({"objective": objective} if (objective := _objective(estimator.history_)) else {}),
             **scores,
             **({"calibration": calibration} if calibration else {}),
+            **({"choice": estimator.choice_} if estimator.choice_ else {}),
             "model": str(asked.model),
             "model_bytes": size,
             "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
@@ -84,6 +85,8 @@ def keep_trained(
         }
         print_json(record)
         return
+    if estimator.choice_:
+        out.print(estimator.choice_["told"], markup=False, highlight=False)
     out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
     out.print(

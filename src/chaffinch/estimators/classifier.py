@@ -2,11 +2,13 @@
 
 import dataclasses
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.defaults.documents import Choice, choose
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,
@@ -29,7 +31,7 @@ from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentTask
+from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.explain import explain
@@ -43,7 +45,11 @@ class Classifier(Persistent[Any]):
     """Labels for documents.
 
     recipe:       a recipe's name, or its config with knobs set: ``Classifier("nb")``, ``Classifier(DualRest(C=2.0))``
+                  None: chosen by cross-validation within the training texts, as are the penalty and, unless they
+                  are given, the features; for numbers ``ridge``
     features:     of text: a preset's name, a :class:`TextVectorizer`, or a list of them
+    settings:     knobs of the recipe that are given if the recipe itself is chosen: ``{"C": 0.5}``
+    choose:       whether to choose what is not given; None: if no recipe is named
     kernel:       of a kernel machine (``kernel-svm``, ``kernel-perceptron``, ``kernel-eg``, ``knn``), instead of the
                   one that its settings name: ``Classifier("kernel-svm", kernel=SubsetTreeKernel().normalised())``
     class_weight: how much the documents of each class count: ``"balanced"``, or a dict
@@ -70,9 +76,11 @@ class Classifier(Persistent[Any]):
 
     def __init__(
         self,
-        recipe: Any = DEFAULT_CLASSIFIER,
+        recipe: Any = None,
         *,
         features: Any = None,
+        settings: Mapping[str, Any] | None = None,
+        choose: bool | None = None,
         kernel: Kernel | None = None,
         class_weight: Any = None,
         threshold: float = 0.5,
@@ -84,6 +92,8 @@ class Classifier(Persistent[Any]):
     ) -> None:
         super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
+        self.settings = settings
+        self.choose = choose
         self.kernel = kernel
         self.class_weight = class_weight
         self.threshold = threshold
@@ -109,10 +119,11 @@ class Classifier(Persistent[Any]):
         dev:    held-out documents and targets (and what is beside them): the pass that does best on them is kept,
                 and learning stops when three passes running bring nothing better
         """
-        config = self._config()
         task = self._task(X, y, sample_weight, beside, on_epoch)
         if dev is not None:
             task = dataclasses.replace(task, dev=self._dev(task, *dev))
+        task, config, chosen = self._chosen(task)
+        self.choice_ = None if chosen is None else chosen.as_dict()
         recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
         trained = recipe.train(task, config)
@@ -343,6 +354,23 @@ class Classifier(Persistent[Any]):
             )
         check(config)
         return self.kernel or config.chosen_kernel()
+
+    def _chosen(self, task: DocumentTask) -> tuple[DocumentTask, Any, Choice | None]:
+        """The task with its features, the recipe's config, and what was chosen of them."""
+        config, given = self._config(), dict(self.settings or {})
+        wanted = self.recipe is None if self.choose is None else self.choose
+        recipe = CLASSIFIERS.by_config(config)
+        if not task.text or not wanted or recipe.train is not train_classifier:
+            return task, recipe.configured({**dataclasses.asdict(config), **given}), None
+        if self.recipe is None:
+            return choose(task, None, given, self.features is not None)
+        plain = recipe.config()
+        own = {name: v for name, v in dataclasses.asdict(config).items() if v != getattr(plain, name)}
+        return choose(task, recipe.name, {**own, **given}, self.features is not None)
+
+    def _config(self) -> Any:
+        """The recipe's config: the default one if the recipe is named, that of ridge if it is to be chosen."""
+        return CLASSIFIERS.by_name(DEFAULT_CLASSIFIER).config() if self.recipe is None else super()._config()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
         kernel = self._chosen_kernel()

@@ -110,7 +110,8 @@ Model = TypeVar("Model", bound=Any)
 class Persistent(FilePickle, SklearnParams, Generic[Model]):
     """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
 
-    task: what the file's header calls it; None for taggers, whose files name no task
+    task:    what the file's header calls it; None for taggers, whose files name no task
+    choice_: which settings were chosen by cross-validation, and how well they did; None if none were
     """
 
     task: ClassVar[str | None]
@@ -118,6 +119,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
+    choice_: dict[str, Any] | None = None
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
@@ -131,7 +133,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             seed=self.seed,
             data=self.fingerprint_,
             scores=dict(scores or {}),
-            details={**named, **packed.details},
+            details={**named, **packed.details, **({"choice": self.choice_} if self.choice_ else {})},
             droppable=packed.droppable,
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
@@ -145,6 +147,8 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         made.model_ = recipe.load(file)
         made.fingerprint_ = file.header.data or ""
         made.history_ = []
+        choice = file.header.details.get("choice")
+        made.choice_ = choice if isinstance(choice, dict) else None
         return made
 
     def _packed(self) -> Packed:

@@ -15,6 +15,7 @@ from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
 from chaffinch.corpus.json_records import writing_json
 from chaffinch.corpus.registry import every_document, named, with_extension, write_nothing
+from chaffinch.defaults.documents import SINGLE
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
@@ -39,7 +40,7 @@ from chaffinch.kinds.kind import (
     reader_options,
     rows_of,
 )
-from chaffinch.knobs import knob
+from chaffinch.knobs import knob, knobs
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
@@ -55,6 +56,7 @@ QUICK = DualLogistic(C=3.0)
 FEWEST_TIMES = 10  # texts with a label, and texts without, for a model to judge it
 HAS, LACKS = "has", "lacks"
 
+_FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
 LOOKED_AT = 100  # documents that are searched for a span
 SEPARATOR = "|"  # joins several predicted labels in a cell
 # The formats with a place for whatever a row holds; those of them that are lines of text, that are separated cells.
@@ -122,6 +124,8 @@ class DocumentKind(Kind):
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
+    # What is scored pass by pass is what is saved: no weight is dropped afterwards.
+    experimental = {"smallest": 0.0, "calibrate": False}  # noqa: RUF012
     outputs = (LabelSetOutputs, LabelOutputs)
 
     # -- files
@@ -168,14 +172,31 @@ class DocumentKind(Kind):
 
     # -- learning and scoring
 
+    def made(
+        self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
+    ) -> Classifier:
+        """A classifier; without a recipe it chooses one, and what else is not given."""
+        own = {name: value for name, value in settings.items() if name not in _FURTHER}
+        chosen = any(own.keys() <= self.settings_of(name).keys() for name in SINGLE)
+        if recipe is not None or settings.get("choose") is False or not chosen:
+            name = recipe or self.default
+            self.refuse_settings_of_others(name, settings)
+            config, further = self.split(name, settings)
+            return self.build(config, further, features, seed, threads)
+        _, further = self.split(self.default, {k: v for k, v in settings.items() if k in _FURTHER})
+        made = self.build(None, further, features, seed, threads)
+        return made.set_params(settings=own or None)
+
     def build(
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
     ) -> Classifier:
         """A classifier."""
         text, options = further
+        given = features is not None or text or options.get("clusters") or options.get("phrases")
         kinds = TextFeatures.of(features).with_clusters(options.get("clusters"))
         kinds = kinds.with_phrases(options.get("phrases")).with_settings(text)
-        return Classifier(config, features=kinds, seed=seed, threads=threads, **as_arguments(options))
+        own = kinds if given else None
+        return Classifier(config, features=own, seed=seed, threads=threads, **as_arguments(options))
 
     def fit(self, estimator: Classifier, train: Texts, dev: Texts | None, on_epoch: Listener) -> None:
         """Train it."""
@@ -337,7 +358,7 @@ class DocumentKind(Kind):
         """By logistic regression."""
         if len(set(train.labels)) < 2:
             return sorted(set(train.labels)), np.ones((len(asked), 1), np.float32)
-        model = Classifier(QUICK, seed=seed, threads=threads).fit(train.texts, train.labels)
+        model = Classifier(QUICK, calibrate=False, seed=seed, threads=threads).fit(train.texts, train.labels)
         return [str(c) for c in model.classes_], np.array(model.predict_proba(asked.texts), np.float32)
 
 

@@ -336,8 +336,12 @@ class Kind(ABC):
             found |= given
         return found
 
-    def made(self, recipe: str, settings: Mapping[str, Any], features: Any, seed: int, threads: int) -> Any:
-        """An estimator, not trained yet."""
+    def made(
+        self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
+    ) -> Any:
+        """An estimator, not trained yet; without a recipe's name that of the default one."""
+        recipe = recipe or self.default
+        self.refuse_settings_of_others(recipe, settings)
         if features is not None and "features" not in self.takes:
             raise ConfigError(f"--features does not go with {self.plural}")
         config, further = self.split(recipe, settings)

@@ -230,7 +230,7 @@ def bench(
     kind = kind_of_corpus(data.part("train"))
     basic = recipe is None and from_baseline and kind.baseline
     name = recipe or (baseline.RECIPE if basic else kind.default)
-    start = asdict(baseline.Baseline()) if basic else {}
+    start = {**asdict(baseline.Baseline()), "cleaning": baseline.CLEANING} if basic else {}
     hold_out = HOLD_OUT if (dev_needed or stop_on_dev) and "dev" not in data else 0.0
     experiment = Experiment(
         source=source,

@@ -28,6 +28,11 @@ class DocumentOptions:
         "score texts by models of other folds, to calibrate probabilities and to drop only weights that cost nothing; "
         "else yes",
     )
+    choose: bool | None = knob(
+        None,
+        "choose features, recipe and penalty, as far as they are not given, by cross-validation within the training "
+        "data; else if no recipe is named",
+    )
     clusters: str | None = knob(None, "file of word clusters: path, word")
     phrases: str | None = knob(
         None, "file of phrases with labels: trees with a label at every node, or short documents"

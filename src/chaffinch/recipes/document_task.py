@@ -94,7 +94,7 @@ class DocumentTask:
     kernel:     of kernel machines, instead of the one that the recipe's settings name; or None
     calibrate:  whether texts are scored by models of other folds, to calibrate probabilities and to see what small
                 weights are worth
-    found:      such scores by this recipe, with these features, if they are there already
+    ready:      the encoder and the rows of these features, if they are there already
     """
 
     X: Any
@@ -112,10 +112,12 @@ class DocumentTask:
     dev: tuple[Any, DocumentLabels, Any] | None = None
     kernel: Kernel | None = None
     calibrate: bool = True
-    found: OutOfFold | None = None
+    ready: tuple[DocumentEncoder, SparseRows] | None = None
 
     def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder fitted to the documents, and their rows."""
+        if self.ready is not None:
+            return self.ready
         if not self.text:
             rows = SparseRows.of(self.X)
             return DocumentEncoder(None, (), rows.columns), rows
@@ -218,8 +220,8 @@ def measured(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
 ) -> OutOfFold | None:
     """Out-of-fold scores of texts by this learner; None if they are not wanted, or held-out documents serve."""
-    if task.found is not None or not task.text or not task.calibrate or task.dev is not None:
-        return task.found
+    if not task.text or not task.calibrate or task.dev is not None:
+        return None
     data: DocumentExamples = problem.examples
     if getattr(learner, "folds", 1) == 0 or data.Y < 2 or data.soft is not None:
         return None  # soft targets are probabilities as they are

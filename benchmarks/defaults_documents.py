@@ -1,0 +1,251 @@
+"""Classifiers with no setting given: beside the best of our own grid and a tuned rival, on corpora of several kinds.
+
+    python -m benchmarks.defaults_documents [NAME ...]
+
+The grid and the rival are chosen by five-fold cross-validation of the training part, or on the dev part if there is
+one; the test part is read once for each of the three. Corpora without a split of their own are cut by a seed.
+"""
+
+import csv
+import gzip
+import random
+import re
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import corpus
+
+KINDS = ("tf-idf", "words", "more-words", "words+characters", "sentences", "questions", "mail")
+GRID = {
+    "ridge": (0.1, 0.3, 1.0, 3.0),
+    "crammer-singer": (0.1, 0.3, 1.0, 3.0),
+    "svm": (0.1, 0.3, 1.0),
+    "logistic": (1.0, 3.0, 10.0),
+}
+LONG = (
+    300  # characters: texts that are longer on average are spared the kinds for short ones, and the reverse
+)
+BINS = 15
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts to learn from, to choose on (none: cross-validation) and to test on, each with its labels."""
+
+    train: tuple[list[str], list[str]]
+    test: tuple[list[str], list[str]]
+    dev: tuple[list[str], list[str]] | None = None
+
+
+def table(path: str, text: str, label: str) -> tuple[list[str], list[str]]:
+    csv.field_size_limit(1 << 30)
+    name = corpus(path)
+    opened = gzip.open if str(name).endswith("gz") else open
+    with opened(name, "rt", encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    return [row[text] for row in rows], [row[label] for row in rows]
+
+
+def tagged(path: str, separator: str = "\t") -> Iterator[tuple[list[str], list[str]]]:
+    words: list[str] = []
+    tags: list[str] = []
+    for line in [*corpus(path).read_text(encoding="utf-8").split("\n"), ""]:
+        if line.strip():
+            words.append(line.split(separator)[0])
+            tags.append(line.rsplit(separator, 1)[1])
+        elif words:
+            yield words, tags
+            words, tags = [], []
+
+
+def most_frequent_type(path: str, separator: str = "\t") -> tuple[list[str], list[str]]:
+    """Sentences with the type that most of their names have, or none."""
+    texts, labels = [], []
+    for words, tags in tagged(path, separator):
+        types = Counter(tag[2:] for tag in tags if tag.startswith("B-"))
+        texts.append(" ".join(words))
+        labels.append(types.most_common(1)[0][0] if types else "none")
+    return texts, labels
+
+
+def cut(texts: list[str], labels: list[str], *sizes: int) -> list[tuple[list[str], list[str]]]:
+    order = list(range(len(texts)))
+    random.Random(1).shuffle(order)
+    parts, start = [], 0
+    for size in sizes:
+        which = order[start : start + size]
+        parts.append(([texts[n] for n in which], [labels[n] for n in which]))
+        start += size
+    return parts
+
+
+def subjects(path: str) -> tuple[list[str], list[str]]:
+    texts, labels = table(path, "text", "label")
+    found = [re.search(r"^Subject: (.*)$", text, re.M) for text in texts]
+    return [m.group(1) if m else "" for m in found], labels
+
+
+def names() -> Corpus:
+    texts, labels = [], []
+    for kind in ("female", "male"):
+        listed = corpus(f"gazetteers/names_{kind}.txt").read_text(encoding="utf-8").split("\n")
+        own = [line.strip() for line in listed if line.strip() and not line.startswith("#")]
+        texts += own
+        labels += [kind] * len(own)
+    train, test = cut(texts, labels, 4000, 3000)
+    return Corpus(train, test)
+
+
+def sample(name: str) -> Corpus:
+    from chaffinch import samples
+
+    parts = [samples.load(name, split) for split in ("train", "test")]
+    train, test = (([d.text for d in part], [d.labels[0] for d in part]) for part in parts)
+    return Corpus(train, test)
+
+
+def fewer(whole: Corpus, size: int) -> Corpus:
+    return Corpus(cut(*whole.train, size)[0], whole.test)
+
+
+def sst5() -> Corpus:
+    train, dev, test = (table(f"sst5/{part}.csv", "text", "label") for part in ("train", "dev", "test"))
+    return Corpus(train, test, dev)
+
+
+def trec(label: str) -> Corpus:
+    return Corpus(table("trec_qc/train.csv", "text", label), table("trec_qc/test.csv", "text", label))
+
+
+def news(read: Callable[[str], tuple[list[str], list[str]]]) -> Corpus:
+    return Corpus(read("newsgroups20/train.csv.gz"), read("newsgroups20/test.csv.gz"))
+
+
+CORPORA: dict[str, Callable[[], Corpus]] = {
+    "sst5": sst5,
+    "trec": lambda: trec("coarse"),
+    "trec fine": lambda: trec("fine"),
+    "20news": lambda: news(lambda path: table(path, "text", "label")),
+    "reviews": lambda: sample("reviews"),
+    "topics": lambda: sample("topics"),
+    "questions": lambda: sample("questions"),
+    "20news subjects, 4000": lambda: fewer(news(subjects), 4000),
+    "tweets, 5000": lambda: fewer(
+        Corpus(
+            most_frequent_type("sutd_hmm_2020/SG/train", " "),
+            most_frequent_type("sutd_hmm_2020/SG/dev.out", " "),
+        ),
+        5000,
+    ),
+    "posts": lambda: Corpus(most_frequent_type("wnut17/train.tsv"), most_frequent_type("wnut17/dev.tsv")),
+    "names": names,
+    "trec, 60": lambda: fewer(trec("coarse"), 60),
+    "trec, 300": lambda: fewer(trec("coarse"), 300),
+    "trec fine, 800": lambda: fewer(trec("fine"), 800),
+    "sst5, 500": lambda: fewer(sst5(), 500),
+}
+
+
+def default(data: Corpus) -> tuple[Any, float, float]:
+    """The classifier with no setting, its CPU seconds, and those of one training as it chose."""
+    from chaffinch import Classifier
+
+    start = time.process_time()
+    made = Classifier().fit(*data.train)
+    took = time.process_time() - start
+    features = made.choice_["features"] if made.choice_ else None
+    start = time.process_time()
+    Classifier(made.config_, features=features, calibrate=False).fit(*data.train)
+    return made, took, time.process_time() - start
+
+
+def best_of_grid(data: Corpus) -> tuple[str, Any]:
+    """The grid's best on the dev part, or in five folds of the training part."""
+    from chaffinch import Classifier
+    from chaffinch.recipes.classifiers import CLASSIFIERS
+
+    mean = sum(map(len, data.train[0])) / len(data.train[0])
+    kinds = [
+        k
+        for k in KINDS
+        if (k not in ("sentences", "questions") or mean < 3 * LONG) and (k != "mail" or mean > LONG)
+    ]
+    best: tuple[float, str, Any] = (-1.0, "", None)
+    for kind in kinds:
+        for recipe, penalties in GRID.items():
+            for C in penalties:
+                config = CLASSIFIERS.by_name(recipe).configured({"C": C})
+                made = Classifier(config, features=kind, calibrate=False)
+                score = judged(made, data)
+                if score > best[0]:
+                    best = (score, f"{kind} {recipe} {C:g}", made)
+    return best[1], best[2].fit(*data.train)
+
+
+def judged(model: Any, data: Corpus) -> float:
+    from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
+
+    if data.dev is not None:
+        return float(model.fit(*data.train).score(*data.dev))
+    y = np.array(data.train[1])
+    fewest = min(Counter(data.train[1]).values())
+    folds = (StratifiedKFold if fewest >= 5 else KFold)(5, shuffle=True, random_state=0)
+    return float(cross_val_score(model, np.array(data.train[0], dtype=object), y, cv=folds).mean())
+
+
+def rival(data: Corpus) -> tuple[str, Any]:
+    """scikit-learn's linear SVM and logistic regression on tf-idf of words and pairs, C tuned as the grid is."""
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.svm import LinearSVC
+
+    best: tuple[float, str, Any] = (-1.0, "", None)
+    for name, make, penalties in (
+        ("LinearSVC", lambda C: LinearSVC(C=C), (0.1, 0.3, 1.0, 3.0)),
+        ("LogisticRegression", lambda C: LogisticRegression(C=C, max_iter=300), (3.0, 10.0, 30.0)),
+    ):
+        for C in penalties:
+            words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True)
+            model = make_pipeline(words, make(C))
+            score = judged(model, data)
+            if score > best[0]:
+                best = (score, f"{name} {C:g}", model)
+    return best[1], best[2].fit(*data.train)
+
+
+def calibration_error(p: Any, right: Any) -> float:
+    """The expected calibration error of the top label in bins of equal mass."""
+    order = np.argsort(p, kind="stable")
+    bins = [b for b in np.array_split(order, BINS) if len(b)]
+    return float(sum(abs(p[b].mean() - right[b].mean()) * len(b) for b in bins) / len(p))
+
+
+def main(wanted: list[str]) -> None:
+    print("| corpus | default | chose | grid | best of grid | rival | | CPU s | trainings | ECE |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
+    for name in wanted or CORPORA:
+        data = CORPORA[name]()
+        made, took, one = default(data)
+        p = made.predict_proba(data.test[0])
+        right = made.classes_[p.argmax(axis=1)] == np.array(data.test[1])
+        grid, best = best_of_grid(data)
+        theirs, other = rival(data)
+        chosen = made.choice_ or {"features": "", "recipe": "ridge", "settings": {}}
+        what = f"{chosen['features']} {chosen['recipe']} {chosen['settings'].get('C', '')}"
+        print(
+            f"| {name} | {100 * right.mean():.2f} | {what} | {100 * best.score(*data.test):.2f} | {grid} | "
+            f"{100 * other.score(*data.test):.2f} | {theirs} | {took:.2f} | {took / max(one, 1e-9):.1f} | "
+            f"{calibration_error(p.max(axis=1), right):.3f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

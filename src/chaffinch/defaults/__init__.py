@@ -1,0 +1,1 @@
+"""Choices that nobody made: features, recipe and penalty, by cross-validation within the training data."""

@@ -1,0 +1,399 @@
+"""The settings of a classifier of texts that were left open, chosen by cross-validation within the training data.
+
+Three rounds, each with fewer candidates on more documents:
+
+1. Kinds of features: two ridge regressions for each kind, three folds of a sample of the documents.
+2. Recipe and penalty for the best kinds, three folds of as many documents as the budget allows.
+3. The candidates that lead, all five folds of the same documents. Among those within half a standard error of the
+   best accuracy, the one whose calibrated probabilities fit best is chosen.
+
+The budget counts work (stored values times passes times labels), not seconds: the choice is the same on any machine.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.rows import SparseRows
+from chaffinch.knobs import knobs
+from chaffinch.learners.choice import padded
+from chaffinch.model.document_encoder import DocumentEncoder
+from chaffinch.recipes.classifiers import CLASSIFIERS
+from chaffinch.recipes.document_task import DocumentTask, suited, without_own_folds
+from chaffinch.recipes.out_of_fold import FOLDS, blocked, first_labels, out_of_fold
+from chaffinch.recipes.text_features import DEFAULT, TextFeatures
+from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
+
+# Penalties to try, from strong to weak; the second and the third come first.
+PENALTIES: dict[str, tuple[float, ...]] = {
+    "ridge": (0.1, 0.3, 1.0, 3.0),
+    "crammer-singer": (0.1, 0.3, 1.0),
+    "logistic": (1.0, 3.0, 10.0),
+    "svm": (0.1, 0.3, 1.0, 3.0),
+}
+SINGLE = ("ridge", "crammer-singer", "logistic")
+SEVERAL = ("ridge", "svm")
+SOFT = ("logistic",)
+PROBES = (("ridge", 0.3), ("ridge", 2.0))
+
+FEWEST = 20  # documents: with fewer there is nothing to choose by
+SAMPLE = 2000  # documents of the first round
+SAMPLE_CHARACTERS = 3_000_000
+SHORT = 300  # characters of a text on average: below, characters and questions are worth their cost
+LONGEST = 800  # from here on, characters across words are not tried
+PROBED_FOLDS = (0, 2, 4)
+HEADER = re.compile(r"[A-Z][\w-]*: ")
+
+# Work is counted in nanoseconds of the machine that it was measured on, where it was fitted.
+ENCODING = 130.0  # for each stored value
+STEP, LANE = 5.0, 0.55  # for each stored value and pass; for each label more
+TIMES = 4.5  # trainings that the second round may cost
+LEAST = 5e8  # what it may cost however little a training does
+LEADING = 3  # candidates that are measured on all folds
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A kind of features, a recipe and its penalty; None: the recipe has no penalty to choose."""
+
+    features: str
+    recipe: str
+    C: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A candidate and what it did out of fold.
+
+    right:  float64 [M], how much of each document was right
+    scores: float32 [K, Y], of the documents that have features     gold: float32 [K, Y], their labels
+    """
+
+    candidate: Candidate
+    right: NDArray[np.float64]
+    scores: NDArray[np.float32]
+    gold: NDArray[np.float32]
+    several: bool
+
+    @property
+    def accuracy(self) -> float:
+        """The mean over documents."""
+        return float(self.right.mean())
+
+    def surprise(self) -> float:
+        """Minus the mean log of the probability of what is right, calibrated on the same scores."""
+        if self.several:
+            p = fitted_label_calibration(self.scores, self.gold > 0).sigmoid(self.scores)
+            p = np.where(self.gold > 0, p, 1 - p)
+            return float(-np.log(np.maximum(p, 1e-12)).sum(axis=1).mean())
+        p = fitted_calibration(self.scores, self.gold.argmax(axis=1)).softmax(self.scores)
+        return float(-np.log(np.maximum((p * self.gold).sum(axis=1), 1e-12)).mean())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen, how good it was out of fold, and what else was tried.
+
+    accuracy, error: of the training documents out of fold, and its standard error
+    tried, sample:   the accuracy of each kind of features in the first round, and on how many documents
+    """
+
+    features: str
+    recipe: str
+    settings: Mapping[str, Any]
+    accuracy: float
+    error: float
+    folds: int
+    documents: int
+    sample: int
+    tried: Mapping[str, float] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as a model file keeps them."""
+        return {**vars(self), "settings": dict(self.settings), "tried": dict(self.tried), "told": self.told()}
+
+    def told(self) -> str:
+        """One line.
+
+        >>> chosen = Choice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
+        >>> chosen.told()
+        'chose sentences, ridge, C 0.3: 43.1 % ± 0.9 in 5 folds of the training data; words 38.0'
+        """
+        settings = "".join(f", {name} {value:g}" for name, value in self.settings.items())
+        order = sorted(self.tried, key=lambda name: -self.tried[name])
+        if self.sample >= self.documents:
+            order = [name for name in order if name != self.features]
+        rest = ", ".join(f"{name} {100 * self.tried[name]:.1f}" for name in order)
+        where = "" if self.sample >= self.documents else f"on {self.sample:,} documents: "
+        return (
+            f"chose {self.features}, {self.recipe}{settings}: {100 * self.accuracy:.1f} % ± "
+            f"{100 * self.error:.1f} in {self.folds} folds of the training data"
+            + (f"; {where}{rest}" if rest else "")
+        )
+
+
+@dataclass(frozen=True)
+class Open:
+    """What is left to choose.
+
+    recipes:  the recipes to choose among
+    settings: settings of recipes that are given
+    features: kinds of features to choose among; None: those of the task are given
+    """
+
+    recipes: tuple[str, ...]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    features: tuple[str, ...] | None = ()
+
+
+def choose(
+    task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool
+) -> tuple[DocumentTask, Any, Choice | None]:
+    """The task with features, the recipe's config, and the choice; None if there was nothing to choose by.
+
+    recipe:   its name if it is given
+    settings: those of recipes that are given
+    features: whether those of the task are given
+    """
+    left = _left(task, recipe, settings, features)
+    default = CLASSIFIERS.by_name(left.recipes[0]).configured(left.settings)
+    labels = task.labels
+    if not task.text or len(task.X) < FEWEST or len(labels.classes) < 2:
+        return task, default, None
+    kinds = _Encoded(task, left.features)
+    if len(np.unique(first_labels(kinds.problem_of_labels()))) < 2:
+        return task, default, None
+    names, tried, sample = _first_round(kinds)
+    found = _second_round(kinds, left, names)
+    if not found:
+        return task, default, None
+    best = _last_round(found)
+    c = best.candidate
+    own = {} if c.C is None else {"C": c.C}
+    config = CLASSIFIERS.by_name(c.recipe).configured({**left.settings, **own})
+    chosen = Choice(
+        features=c.features,
+        recipe=c.recipe,
+        settings=own,
+        accuracy=best.accuracy,
+        error=float(best.right.std() / np.sqrt(len(best.right))),
+        folds=FOLDS,
+        documents=len(best.right),
+        sample=sample,
+        tried=tried if len(tried) > 1 else {},
+    )
+    encoder, rows = kinds.whole(c.features)
+    return replace(task, features=kinds.features(c.features), ready=(encoder, rows)), config, chosen
+
+
+GIVEN = "given features"
+
+
+def _left(task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool) -> Open:
+    """What is open; a setting that no recipe in question has is refused."""
+    if recipe is not None:
+        recipes: tuple[str, ...] = (recipe,)
+    else:
+        recipes = SOFT if task.labels.soft is not None else SEVERAL if task.labels.several else SINGLE
+        fitting = [name for name in recipes if settings.keys() <= _own(name)]
+        if not fitting:
+            raise ConfigError(
+                f"no recipe that is chosen by itself has {', '.join(sorted(settings))}; name one with --recipe"
+            )
+        recipes = tuple(fitting)
+    return Open(recipes, dict(settings), None if features else _kinds(task.X))
+
+
+def _own(recipe: str) -> set[str]:
+    return {k.name for k in knobs(CLASSIFIERS.by_name(recipe).config)}
+
+
+def _kinds(texts: Sequence[str]) -> tuple[str, ...]:
+    """The presets that suit texts of this length and look."""
+    characters = sum(map(len, texts))
+    mean = characters / max(len(texts), 1)
+    if mean < SHORT:
+        return ("tf-idf", "words+characters", "sentences", "questions")
+    found = ["words", "more-words"]
+    if mean < LONGEST:
+        found += ["words+characters", "sentences"]
+    looked = texts[:: max(1, len(texts) // 100)]
+    if sum(HEADER.match(text) is not None for text in looked) > len(looked) / 2:
+        found.append("mail")
+    return tuple(found)
+
+
+class _Encoded:
+    """Documents under each kind of features: a sample of them, or all; each is encoded once."""
+
+    def __init__(self, task: DocumentTask, names: tuple[str, ...] | None) -> None:
+        self.task, self.names = task, (GIVEN,) if names is None else names
+        self.given = names is None
+        self._whole: dict[str, tuple[DocumentEncoder, SparseRows]] = {}
+
+    def features(self, name: str) -> TextFeatures | None:
+        """The features of a name."""
+        return self.task.features if self.given else TextFeatures.named(name)
+
+    def problem_of_labels(self) -> Any:
+        """The labels of all documents as examples without features."""
+        N = len(self.task.X)
+        none = SparseRows(np.zeros(N + 1, np.int64), np.zeros(0, np.int32), None, 1)
+        return self.task.problem(none).examples
+
+    def sampled(self, count: int) -> DocumentTask:
+        """The task of evenly spaced documents."""
+        N = len(self.task.X)
+        if count >= N:
+            return self.task
+        which = np.arange(count) * N // count
+        beside = self.task.beside
+        if isinstance(beside, Mapping):
+            beside = {name: np.asarray(column)[which] for name, column in beside.items()}
+        elif beside is not None:
+            beside = beside[which] if hasattr(beside, "tocsr") else np.asarray(beside)[which]
+        return replace(
+            self.task,
+            X=[self.task.X[n] for n in which.tolist()],
+            labels=self.task.labels.taken(which),
+            importance=self.task.importance[which],
+            beside=beside,
+        )
+
+    def whole(self, name: str) -> tuple[DocumentEncoder, SparseRows]:
+        """The encoder of all documents, and their rows."""
+        if name not in self._whole:
+            self._whole[name] = replace(self.task, features=self.features(name)).encoded()
+        return self._whole[name]
+
+
+def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
+    """The one or two kinds of features that did best on a sample, the accuracy of each kind, the sample's size."""
+    N = len(kinds.task.X)
+    if len(kinds.names) == 1:
+        return list(kinds.names), {}, N
+    mean = max(1, sum(map(len, kinds.task.X)) // N)
+    task = kinds.sampled(min(N, SAMPLE, max(FEWEST, SAMPLE_CHARACTERS // mean)))
+    whole = len(task.X) == N
+    best: dict[str, Measured] = {}
+    probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
+    for name in kinds.names:
+        try:
+            rows = (
+                kinds.whole(name)[1] if whole else replace(task, features=kinds.features(name)).encoded()[1]
+            )
+        except DataError:  # no n-gram occurs twice: these texts have no such features
+            continue
+        for recipe, C in probes:
+            one = _measured(task, rows, Candidate(name, recipe, C), {}, PROBED_FOLDS)
+            if one is not None and (name not in best or one.accuracy > best[name].accuracy):
+                best[name] = one
+    if not best:
+        return [DEFAULT], {}, len(task.X)
+    order = sorted(best, key=lambda name: -best[name].accuracy)
+    first = best[order[0]]
+    close = [name for name in order[1:] if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
+    return [order[0], *close[:1]], {name: one.accuracy for name, one in best.items()}, len(task.X)
+
+
+def _second_round(kinds: _Encoded, left: Open, names: list[str]) -> list[Measured]:
+    """The leading recipes and penalties with the kinds of features that are left, measured on all folds."""
+    task = kinds.task
+    encoded = {name: kinds.whole(name)[1] for name in names}
+    N, Y = len(task.X), len(task.labels.classes)
+    largest = max(encoded.values(), key=lambda rows: len(rows.ids))
+    budget = max(TIMES * (_cost(largest, Y) + ENCODING * len(largest.ids)), LEAST)
+    fits = len(names) * sum(3 if _penalties(name, left) != (None,) else 1 for name in left.recipes)
+    planned = _cost(largest, Y) * 0.8 * (fits * len(PROBED_FOLDS) + LEADING * (FOLDS - len(PROBED_FOLDS)))
+    count = max(min(N, FEWEST), min(N, int(N * budget / max(planned, 1.0))))
+    part, which = kinds.sampled(count), np.arange(count) * N // count
+    if count < N:
+        encoded = {name: rows.taken(which) for name, rows in encoded.items()}
+
+    def measure(candidate: Candidate, folds: Sequence[int]) -> Measured | None:
+        return _measured(part, encoded[candidate.features], candidate, left.settings, folds)
+
+    found: list[Measured] = []
+    for name in names:
+        for recipe in left.recipes:
+            found += _climb(
+                [Candidate(name, recipe, C) for C in _penalties(recipe, left)],
+                lambda candidate: measure(candidate, PROBED_FOLDS),
+            )
+    leading = sorted(found, key=lambda one: -one.accuracy)[:LEADING]
+    return [one for led in leading if (one := measure(led.candidate, range(FOLDS))) is not None]
+
+
+def _penalties(recipe: str, left: Open) -> tuple[float | None, ...]:
+    """The penalties of a recipe to try; None alone if it has none, or it is given."""
+    known = "C" in _own(recipe) and "C" not in left.settings
+    return PENALTIES.get(recipe, (None,)) if known else (None,)
+
+
+def _climb(
+    ladder: Sequence[Candidate], measure: Callable[[Candidate], Measured | None]
+) -> Iterator[Measured]:
+    """Candidates in the order of one setting: two in the middle, then on in the better direction while it helps."""
+    if len(ladder) == 1:
+        one = measure(ladder[0])
+        return iter([] if one is None else [one])
+    low, high = measure(ladder[1]), measure(ladder[2])
+    if low is None or high is None:
+        return iter([])
+    found = [low, high]
+    rest = ladder[3:] if high.accuracy > low.accuracy else ladder[:1]
+    found += [one for candidate in rest if (one := measure(candidate)) is not None]
+    return iter(found)
+
+
+def _last_round(found: list[Measured]) -> Measured:
+    """Among those that are as good as the best, the one whose calibrated probabilities fit the labels best."""
+    best = max(found, key=lambda one: one.accuracy)
+    equal = [one for one in found if best.accuracy - one.accuracy <= 0.5 * _spread(best, one)]
+    return min(equal, key=Measured.surprise) if len(equal) > 1 else best
+
+
+def _measured(
+    task: DocumentTask,
+    rows: SparseRows,
+    candidate: Candidate,
+    settings: Mapping[str, Any],
+    folds: Sequence[int],
+) -> Measured | None:
+    """What a candidate does out of fold; None if it cannot be trained on parts of these documents."""
+    own = {} if candidate.C is None else {"C": candidate.C}
+    config = CLASSIFIERS.by_name(candidate.recipe).configured({**settings, **own})
+    learner = without_own_folds(suited(config, True, len(task.X)), True)
+    problem = task.problem(rows)
+    fold = blocked(first_labels(problem.examples), FOLDS)
+    found = out_of_fold(problem, learner, fold, folds, task.threads)
+    if found is None or len(found.held) == 0:
+        return None
+    gold = task.gold(np.arange(len(rows)))
+    right = gold[:, gold.sum(axis=0).argmax()].astype(
+        np.float64
+    )  # of documents without features: the prior's answer
+    here = gold[found.held]
+    if task.labels.several:
+        right[:] = 0.0
+        given, wanted = found.scores > 0, here > 0
+        right[found.held] = (given & wanted).sum(axis=1) / np.maximum((given | wanted).sum(axis=1), 1)
+    else:
+        right[found.held] = here[np.arange(len(here)), found.scores.argmax(axis=1)]
+    right = right[np.isin(fold, folds)]
+    return Measured(candidate, right, found.scores, here, task.labels.several)
+
+
+def _spread(one: Measured, other: Measured) -> float:
+    """The standard error of the difference between two accuracies on the same documents."""
+    return float((one.right - other.right).std() / np.sqrt(len(one.right)))
+
+
+def _cost(rows: SparseRows, Y: int) -> float:
+    """The work of a training: four passes."""
+    return 4 * len(rows.ids) * (STEP + LANE * padded(Y))

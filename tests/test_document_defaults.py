@@ -1,0 +1,161 @@
+"""Classifiers of texts that choose their features, recipe and penalty by themselves."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import chaffinch
+from chaffinch import Classifier, ConfigError, DataError, samples
+from chaffinch.defaults.documents import PENALTIES, SINGLE, choose
+from chaffinch.learners.dual import DualCrammerSinger
+from commandline import Runner, run  # noqa: F401
+
+
+@pytest.fixture(scope="module")
+def reviews():
+    found = []
+    for split, n in (("train", 800), ("test", 400)):
+        documents = samples.load("reviews", split, n=n)
+        found += [[d.text for d in documents], [d.labels[0] for d in documents]]
+    return found
+
+
+def shapes(n, seed=0):
+    """Made-up names of two kinds that differ in their letters alone: no word occurs twice."""
+    rng = np.random.RandomState(seed)
+    texts, labels = [], []
+    for i in range(n):
+        ends = ["ella", "ina", "etta"] if i % 2 else ["ork", "ug", "arn"]
+        texts.append("".join(rng.choice(list("bcdfglmnprst"), 4)) + ends[rng.randint(3)])
+        labels.append("soft" if i % 2 else "hard")
+    return texts, labels
+
+
+def test_what_is_chosen_beats_the_plain_default(reviews):
+    texts, y, new, gold = reviews
+    chosen = Classifier().fit(texts, y)
+    plain = Classifier("ridge").fit(texts, y)
+    assert chosen.score(new, gold) > plain.score(new, gold) + 0.01
+    assert chosen.choice_["features"] == "sentences"
+    assert plain.choice_ is None
+
+
+def test_characters_are_chosen_if_words_say_nothing():
+    texts, y = shapes(300)
+    chosen = Classifier().fit(texts, y)
+    assert chosen.choice_["features"] != "tf-idf"
+    assert chosen.score(*shapes(200, seed=1)) > 0.95
+
+
+def test_the_same_is_chosen_for_any_number_of_threads_and_the_bytes_are_the_same(reviews, tmp_path):
+    texts, y, _, _ = reviews
+    files = []
+    for threads in (1, 2):
+        Classifier(threads=threads).fit(texts[:300], y[:300]).save(tmp_path / f"{threads}.chaff")
+        files.append((tmp_path / f"{threads}.chaff").read_bytes())
+    assert files[0] == files[1]
+
+
+def test_what_is_given_is_kept(reviews):
+    texts, y, _, _ = reviews
+    fixed = Classifier(features="tf-idf", settings={"C": 0.7}).fit(texts[:300], y[:300])
+    assert fixed.config_.C == 0.7
+    assert fixed.choice_["recipe"] in SINGLE
+    assert fixed.model_.encoder.union.parts[0].sublinear
+    named = Classifier("crammer-singer", choose=True).fit(texts[:300], y[:300])
+    assert isinstance(named.config_, DualCrammerSinger)
+    assert named.config_.C in PENALTIES["crammer-singer"]
+    kept = Classifier(DualCrammerSinger(C=0.5), choose=True).fit(texts[:300], y[:300])
+    assert kept.config_.C == 0.5
+    plain = Classifier(choose=False).fit(texts[:300], y[:300])
+    assert plain.choice_ is None
+    with pytest.raises(ConfigError, match="alpha"):
+        Classifier(settings={"alpha": 1.0}).fit(texts[:300], y[:300])
+
+
+@pytest.mark.parametrize("n", [2, 5, 19, 25])
+def test_a_handful_of_texts_and_labels_of_one_text_do_no_harm(n):
+    texts = [f"word{i} tea" for i in range(n)]
+    y = [f"label{i}" if i % 3 == 0 else "common" for i in range(n)]
+    chosen = Classifier().fit(texts, y)
+    assert chosen.predict(["word1 tea"]).tolist() == ["common"]
+
+
+def test_texts_that_are_empty_or_all_alike_do_no_harm():
+    with pytest.raises(DataError, match="they are empty"):
+        Classifier().fit([""] * 40, ["a", "b", "b", "b"] * 10)
+    assert Classifier().fit(["same"] * 40, ["a", "b", "b", "b"] * 10).predict(["same"]).tolist() == ["b"]
+
+
+def test_several_labels_and_shares_are_chosen_for_too(reviews):
+    texts, y, _, _ = reviews
+    several = Classifier().fit(texts[:200], [["x", label] if label > "2" else [label] for label in y[:200]])
+    assert several.choice_["recipe"] in ("ridge", "svm")
+    soft = Classifier().fit(texts[:200], [{label: 0.9, "other": 0.1} for label in y[:200]])
+    assert soft.choice_["recipe"] == "logistic"
+
+
+def test_numbers_beside_texts_take_part_in_the_choice(reviews):
+    texts, y, _, _ = reviews
+    beside = {"stars": [float(label) for label in y[:300]]}
+    chosen = Classifier().fit(texts[:300], y[:300], beside=beside)
+    assert chosen.choice_["accuracy"] > 0.7
+
+
+def test_numbers_alone_keep_ridge():
+    X = np.random.RandomState(0).normal(size=(60, 3))
+    classifier = Classifier().fit(X, X[:, 0] > 0)
+    assert classifier.choice_ is None
+    assert Classifier.recipes.by_config(classifier.config_).name == "ridge"
+
+
+def test_a_classifier_that_chooses_is_cloned_and_cross_validated(reviews):
+    texts, y, _, _ = reviews
+    classifier = Classifier(seed=2)
+    assert clone(classifier).get_params() == classifier.get_params()
+    assert cross_val_score(classifier, texts[:150], y[:150], cv=2).mean() > 0.3
+
+
+def test_the_choice_is_told_saved_and_shown(run: Runner, reviews, tmp_path):  # noqa: F811
+    texts, y, _, _ = reviews
+    data, model = tmp_path / "train.jsonl", tmp_path / "m.chaff"
+    data.write_text(
+        "".join(json.dumps({"text": t, "label": l}) + "\n" for t, l in zip(texts[:300], y, strict=False))
+    )
+    made = run("train", data, "-o", model)
+    assert made.code == 0, made.err
+    assert "chose " in made.out
+    assert "folds of the training data" in " ".join(made.out.split())
+    assert chaffinch.load(model).choice_["told"].startswith("chose ")
+    assert "chose " in run("inspect", model).out
+    told = json.loads(run("train", data, "-o", model, "--C", "0.7", "--json").out)
+    assert told["choice"]["settings"] == {}
+    assert chaffinch.load(model).config_.C == 0.7
+    plain = json.loads(run("train", data, "-o", model, "--no-choose", "--json").out)
+    assert "choice" not in plain
+    assert plain["recipe"] == "ridge"
+    named = json.loads(run("train", data, "-o", model, "--recipe", "svm", "--json").out)
+    assert "choice" not in named
+
+
+def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
+    """Counted work, not time: values of rows that learners pass over."""
+    from chaffinch.defaults import documents
+
+    texts, y, _, _ = reviews
+    work = []
+
+    def counted(task, rows, candidate, settings, folds):
+        work.append(0.8 * len(folds) * documents._cost(rows, len(task.labels.classes)))
+        return measured(task, rows, candidate, settings, folds)
+
+    measured = documents._measured
+    monkeypatch.setattr(documents, "_measured", counted)
+    classifier = Classifier(threads=1)
+    task = classifier._task(texts, y, None, None, lambda _: True)
+    task, _, _ = choose(task, None, {}, False)
+    one = documents._cost(task.ready[1], 5) + documents.ENCODING * len(task.ready[1].ids)
+    assert sum(work) < max(10 * one, 2 * documents.LEAST)
