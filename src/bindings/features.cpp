@@ -7,11 +7,13 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace chaffinch::bindings {
@@ -248,6 +250,26 @@ void bind_features(nb::module_ &m) {
             nb::arg("external"), nb::arg("min_count"), nb::arg("threads"),
             "Builds the index from a token table: row bounds, feature ids, and observations [T, label "
             "templates].")
+        .def(
+            "grown",
+            [](const Engine &self, In<std::int64_t> ptr, const nb::list &columns,
+               std::optional<In<std::int32_t>> groups, const nb::callable &external, std::size_t threads) {
+                auto grown = std::make_unique<Engine>(self);
+                const Table table = read_table(*grown, ptr, columns, groups, external, true);
+                std::vector<std::int32_t> observations;
+                features::TokenRows rows;
+                {
+                    nb::gil_scoped_release unlocked;
+                    rows = grown->core.grow(table.tokens, threads, observations);
+                }
+                grown->empty_cache();
+                const std::size_t L = grown->core.n_labelled();
+                return std::pair(std::move(grown), handed_over(std::move(rows), std::move(observations), L));
+            },
+            nb::arg("ptr").noconvert(), nb::arg("columns"), nb::arg("groups").noconvert().none(),
+            nb::arg("external"), nb::arg("threads"),
+            "Another engine that holds what this one does under the same ids, and after it what the table adds; "
+            "with the rows of the table.")
         .def(
             "find_table",
             [](Engine &self, In<std::int64_t> ptr, const nb::list &columns,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.estimators.inputs import words_of
+from chaffinch.estimators.learnt import Learnt, sentence_strings
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.estimators.sentences import (
     UNKNOWN,
@@ -29,6 +30,7 @@ from chaffinch.model.protocols import LatticeModel, Packed, Tempered
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate, decision_probabilities
+from chaffinch.recipes.recipe import Change
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import tokens
@@ -101,6 +103,11 @@ class Tagger(Persistent[TaggingModel]):
         self.features = features
         self.folds = folds
 
+    # What partial_fit needs: a recipe's memory, what was learnt as partial_fit knows it, and the data of fit.
+    _memory: Any = None
+    _learnt: Learnt | None = None
+    _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
+
     # -- learning ---------------------------------------------------------------------------------------------
 
     def fit(
@@ -117,7 +124,7 @@ class Tagger(Persistent[TaggingModel]):
         Where the recipe can use it, a label may be None (not known) or a mapping from labels to probabilities,
         and ``sample_weight`` says how much each sentence counts.
         """
-        return self._learn(X, y, dev, sample_weight, on_epoch, None)
+        return self._learn(X, y, dev, sample_weight, on_epoch)
 
     def partial_fit(
         self,
@@ -127,9 +134,88 @@ class Tagger(Persistent[TaggingModel]):
         sample_weight: Sequence[float] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
-        """Go on learning from further sentences; new labels are added, features stay those of the first data."""
-        start = self.model_ if hasattr(self, "model_") else None
-        return self._learn(X, y, None, sample_weight, on_epoch, start)
+        """Learn further sentences, beside all that was learnt before; new words and labels are taken in.
+
+        A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
+        counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
+        ascent moves to the optimum of all sentences; one that was loaded, or trained otherwise, stays as near its
+        weights as the further sentences allow. Other recipes train anew on all sentences, and need them: they cannot
+        learn on once they were loaded from a file.
+        """
+        if not hasattr(self, "model_"):
+            return self._learn(X, y, None, sample_weight, on_epoch)
+        table = _known_labels(X, y, self.columns_)
+        self._table(table)
+        learnt = self._remember()
+        pairs = zip(self.predict(table), table.lists(LABEL), strict=True)
+        right = np.array([found == gold for found, gold in pairs], bool)
+        change, learnt = learnt.taught(table, self.columns_, _weights(sample_weight, table), right)
+        return self._changed(change, learnt, on_epoch)
+
+    def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> "Tagger":
+        """Take sentences back that were learnt, as if they had never been there; with labels, only under these.
+
+        A tagger that was loaded from a file can take back what it learnt since.
+
+        >>> tagger = Tagger("crf", features=["w[0]"]).fit([["a", "b"]] * 3, [["A", "B"]] * 3)
+        >>> tagger.partial_fit([["c"]], [["A"]]).forget([["c"]]).classes_.tolist()
+        ['A', 'B']
+        """
+        self._fitted()
+        learnt = self._remember()
+        labelled = y is not None or (isinstance(X, TokenTable) and LABEL in X.columns)
+        table = _known_labels(X, y, self.columns_) if labelled else table_of(X, self.columns_)
+        golds = sentence_strings(table, [LABEL]) if labelled else None
+        change, learnt = learnt.forgotten(sentence_strings(table, self.columns_), golds)
+        if change is None:
+            raise DataError("none of these sentences was learnt, so there is nothing to forget")
+        return self._changed(change, learnt, keep_going)
+
+    def _remember(self) -> Learnt:
+        """What was learnt so far; the recipe then has a memory to change, or the tagger all sentences."""
+        if self._learnt is not None:
+            return self._learnt
+        recipe = TAGGERS.by_config(self.config_)
+        if self._memory is None and recipe.remember is not None:
+            self._memory = recipe.remember(self.model_, self.config_, self.seed)
+            if self._memory is not None:
+                return Learnt()
+        if self._trained_on is None:
+            raise ConfigError(
+                f"this model of the recipe {recipe.name} cannot learn on without the data it was trained on; "
+                "train it anew on all data"
+            )
+        table, weight = self._trained_on
+        return Learnt.of(table, self.columns_, weight)
+
+    def _changed(self, change: Change | None, learnt: Learnt, on_epoch: Listener) -> "Tagger":
+        if change is None:
+            return self
+        recipe = TAGGERS.by_config(self.config_)
+        if self._memory is not None and recipe.learn_on is not None:
+            trained = recipe.learn_on(self._memory, change, self.threads)
+        elif learnt.table is not None and learnt.table.n_sentences:
+            uneven = "weight" in recipe.options and bool((learnt.weight != 1).any())
+            task = TaggingTask(
+                table=learnt.table,
+                columns=self.columns_,
+                features=self.features,
+                seed=self.seed,
+                threads=self.threads,
+                on_epoch=on_epoch,
+                weight=learnt.weight if uneven else None,
+                keep=True,
+            )
+            trained = recipe.trained(task, self.config_)
+        else:
+            raise DataError("no sentence would be left to learn from")
+        model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
+        if isinstance(model, Tempered) and temperature != 1:
+            model = model.with_temperature(temperature)
+        self.model_, self.history_ = model, trained.history
+        self._memory, self._learnt = trained.memory, learnt
+        self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
+        return self
 
     def _learn(
         self,
@@ -138,7 +224,6 @@ class Tagger(Persistent[TaggingModel]):
         dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None,
         sample_weight: Sequence[float] | None,
         on_epoch: Listener,
-        start: TaggingModel | None,
     ) -> "Tagger":
         config = self._config()
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
@@ -159,11 +244,15 @@ class Tagger(Persistent[TaggingModel]):
             weight=_weights(sample_weight, train),
             soft=None if given is None else given.soft,
             unknown=None if given is None else given.unknown,
-            start=start,
+            keep=True,
         )
         trained = TAGGERS.by_config(config).trained(task, config)
         self.model_, self.confidence_ = calibrate(
-            task, TAGGERS.by_config(config), config, trained.model, self.folds if start is None else 0
+            task,
+            TAGGERS.by_config(config),
+            config,
+            trained.model,
+            self.folds if getattr(config, "start", None) is None else 0,
         )
         if not isinstance(X, TokenTable | Mapping):
             warn_of_unread(unread_columns(columns, trained.model.columns))
@@ -171,6 +260,9 @@ class Tagger(Persistent[TaggingModel]):
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = _fingerprint(train)
+        certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
+        self._memory, self._learnt = trained.memory, None
+        self._trained_on = (train, task.weight) if certain else None
         return self
 
     # -- answering --------------------------------------------------------------------------------------------
@@ -388,6 +480,19 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
 def _held_out(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
     X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
     return _labelled(X, given_labels(sentences_of(y)).y)
+
+
+def _known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequence[str]) -> TokenTable:
+    """Sentences whose labels are all known, with the columns of the sentences before."""
+    X = (
+        X
+        if isinstance(X, TokenTable)
+        else table_of(X if isinstance(X, Mapping) else sentences_of(X), columns)
+    )
+    given = None if y is None else given_labels(sentences_of(y))
+    if given is not None and (given.soft is not None or given.unknown is not None):
+        raise ConfigError("learning on needs labels that are known, each for certain")
+    return _labelled(X, None if given is None else given.y)
 
 
 def _weights(sample_weight: Sequence[float] | None, table: TokenTable) -> NDArray[np.float32] | None:

@@ -97,6 +97,40 @@ class FeatureEncoder:
         )
         return FeatureRows(*made, sentences=table.ptr)
 
+    def grown(self, table: TokenTable, *, threads: int | None = None) -> "tuple[FeatureEncoder, FeatureRows]":
+        """A new encoder that knows the features of a further table as well, and the rows of that table.
+
+        All features keep their ids and those that are new come after them, also if they are seen only once; this
+        encoder stays as it is.
+
+        >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])
+        >>> _ = encoder.fit(TokenTable.from_lists({"w": [["the", "dog"]]}))
+        >>> more, rows = encoder.grown(TokenTable.from_lists({"w": [["the", "cat"]]}))
+        >>> more.names(range(encoder.n_features)) == encoder.names(range(encoder.n_features))
+        True
+        >>> more.names(rows.ids[rows.ptr[1] : rows.ptr[2]])
+        ['w[0]=cat', 'w[-1]=the|w[0]=cat']
+        """
+        engine, plan = self._fitted()
+        made = FeatureEncoder(
+            self.features,
+            min_count=self.min_count,
+            language=self.language,
+            clusters=self.clusters,
+            gazetteers=self.gazetteers,
+            stretch=self.stretch,
+            threads=self.threads,
+        )
+        made._plan = plan
+        made._engine, rows = engine.grown(
+            table.ptr,
+            _columns(table, plan),
+            document_groups(table, self.stretch or STRETCH),
+            plan.external,
+            self.threads if threads is None else threads,
+        )
+        return made, FeatureRows(*rows, sentences=table.ptr)
+
     def transform(
         self, tokens: TokenTable | Mapping[str, Strings] | Strings, *, threads: int | None = None
     ) -> FeatureRows:

@@ -8,7 +8,7 @@ loops here are over the protocols, for any structure that can be summed over.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,13 @@ class LikelihoodLearner(Learner):
             requires(self, "logsum", problem, ("Perceptron", "Mira", "FrankWolfe"))
 
 
+class KeptDuals:
+    """Where dual ascent leaves the state of its last pass and the weights that belong to it, for learning on."""
+
+    state: Any = None
+    w: NDArray[np.float32] | None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Sdca(LikelihoodLearner):
     """Dual coordinate ascent: one example's marginals at a time, steps in closed form, no rate to choose.
@@ -62,6 +69,7 @@ class Sdca(LikelihoodLearner):
     tolerance: float = knob(0.02, "stop when the estimated gap is below this share of the objective", low=0.0)
     still: float = knob(0.001, "tokens whose marginals change by less are left alone", low=0.0)
     finish: "Lbfgs | None" = None
+    kept: "KeptDuals | None" = field(default=None, compare=False, repr=False)
 
     def check(self, problem: Problem) -> None:
         """Its duals start at the gold answers, which stand for weights of zero."""

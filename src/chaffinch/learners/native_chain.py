@@ -273,14 +273,25 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         arrays = (nodes, pairs, change, loss, smaller, order, counts, np.array([mean]))
         return dict(zip(SDCA_STATE, arrays, strict=True))
 
+    def keep() -> None:
+        if learner.kept is not None:
+            learner.kept.state, learner.kept.w = native.state(), run.w.copy()
+
     if run.done >= learner.epochs and learner.finish is None:
         yield run.over()
     for number in range(run.done + 1, learner.epochs + 1):
         met = native.run(run.w)
         gap = met.gap
-        yield run.told(number, met.loss + met.penalty, gap, memory)
+        try:
+            yield run.told(number, met.loss + met.penalty, gap, memory)
+        except GeneratorExit:
+            keep()
+            raise
         if gap < learner.tolerance:
+            keep()
             return
+    if learner.finish is None or gap <= FAR * learner.tolerance:
+        keep()
     if learner.finish is not None and gap > FAR * learner.tolerance:
         del native, memory
         finish = replace(learner.finish, c2=learner.c2, start=None, fisher=True)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
 from chaffinch.features.token_rows import FeatureRows
-from chaffinch.learners.likelihood import LikelihoodLearner, PrunedSgd, Sgd
+from chaffinch.learners.likelihood import KeptDuals, LikelihoodLearner, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
@@ -19,7 +19,9 @@ from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
+from chaffinch.progress import Progress
 from chaffinch.recipes.crf_config import SGD_PASSES, Auto, Crf, chosen_learner, learner_rate, suited_objective
+from chaffinch.recipes.crf_memory import CANNOT, MOST_KEPT_BYTES, CrfMemory, can_learn_on
 from chaffinch.recipes.crf_problem import (
     CrfLayout,
     FixedWeights,
@@ -35,7 +37,7 @@ from chaffinch.recipes.encoding import (
     inner_labels,
     suggested_preset,
 )
-from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
 from chaffinch.recipes.second_pass import second_templates, trained_twice
 from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Linear
@@ -51,15 +53,50 @@ MOST_STATES = 16
 
 def train(task: TaggingTask, config: Crf) -> Trained:
     """One model, or two in a row."""
-    if config.start is not None and task.start is None:
-        task = replace(task, start=_model_of(config.start))
+    start = task.start
+    if config.start is not None and start is None:
+        start = _model_of(config.start)
+    if start is not None:
+        return _learn_near(task, config, start)
     if not config.second_pass:
         return train_once(task, config)
-    if config.checkpoint is not None or task.start is not None or task.soft is not None:
-        raise ConfigError(
-            "Crf.second_pass has no checkpoint, no soft labels and no model to go on from; set it to False"
-        )
+    if config.checkpoint is not None or task.soft is not None:
+        raise ConfigError("Crf.second_pass has no checkpoint and no soft labels; set it to False")
     return trained_twice(task, lambda part: train_once(part, config), config.stretch)
+
+
+def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
+    """Further sentences, learnt near the weights of a model."""
+    if task.soft is not None or task.unknown is not None or config.unknown is not None:
+        raise ConfigError("learning on needs labels that are known, each for certain")
+    memory = remember(start, config, task.seed)
+    if memory is None:
+        raise ConfigError(CANNOT)
+    weight = np.ones(task.table.n_sentences, np.float32) if task.weight is None else task.weight
+    none = np.zeros(0, np.float32)
+    return learn_on(memory, Change(none.astype(bool), none, task.table, weight), task.threads)
+
+
+def remember(model: TaggingModel, config: Crf, seed: int) -> CrfMemory | None:
+    """A memory of no sentence that holds the weights of a model; None if these cannot be held."""
+    if not isinstance(model, ChainModel) or not can_learn_on(model, config):
+        return None
+    return CrfMemory.around(model, config, seed)
+
+
+def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
+    """Sentences appended and taken out, and dual ascent run to its gap; the memory given stays as it is."""
+    memory = memory.weighing(change.weight).without(change.dropped)
+    if change.fresh is not None:
+        weight = change.fresh_weight
+        if weight is None:
+            weight = np.ones(change.fresh.n_sentences, np.float32)
+        memory = memory.with_sentences(change.fresh, weight, threads)
+    memory, w, gap = memory.solved()
+    config = memory.config
+    lean, kept = smaller(memory.encoder, memory.weights(w), config.min_weight, config.bits)
+    model = ChainModel(lean, Additive(kept), memory.labels)
+    return Trained(model, [Progress("pass", 1, None, {"gap": gap})], memory=memory)
 
 
 def train_once(task: TaggingTask, config: Crf) -> Trained:
@@ -80,10 +117,6 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
     pruning = chosen_pruning(task, config, shape, inner)
-    goes_on = isinstance(task.start, ChainModel)
-    start = None
-    if isinstance(task.start, ChainModel):
-        start = shape.joined(task.start.weights, inner.labels.ids(task.start.labels.inner).astype(np.int64))
     problem = crf_problem(
         shape,
         rows,
@@ -94,11 +127,11 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         weight=weight,
         soft=None if task.soft is None else soft_rows(*task.soft, inner.labels),
         cost=margin_costs(inner.labels, chosen.margin, chosen.recall) if chosen.margin else None,
-        start=start,
     )
-    dual = config.order == 1 and not shape.observations and inner.allowed is None and task.start is None
+    dual = config.order == 1 and not shape.observations and inner.allowed is None
     learner: LikelihoodLearner
     models: CrfModels | PrunedModels
+    duals = KeptDuals()
     if pruning is not None:
         models = PrunedModels(encoder, inner, pruning, config.constraints)
         learner = PrunedSgd(
@@ -112,7 +145,10 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     else:
         models = CrfModels(encoder, inner, shape, config.constraints, fixed)
         bytes_needed = shape.dual_bytes(rows) if dual else None
-        learner = chosen_learner(config, chosen, task.table.n_sentences, bytes_needed, goes_on=goes_on)
+        learner = chosen_learner(config, chosen, task.table.n_sentences, bytes_needed)
+        plain = fixed is None and task.soft is None and config.states == "all"
+        if isinstance(learner, Sdca) and task.keep and plain and shape.dual_bytes(rows) <= MOST_KEPT_BYTES:
+            learner = replace(learner, kept=duals)
     checkpoint = None
     if config.checkpoint is not None:
         asked = fingerprint([repr(config), repr(chosen), str(task.seed)], inner.y, rows.ids)
@@ -120,13 +156,17 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     training = train_tagger(
         task, learner, problem, models.model, patience=config.patience, checkpoint=checkpoint
     )
-    del problem, rows, start
+    memory = None
+    if duals.w is not None and np.array_equal(duals.w, training.made.w):
+        memory = CrfMemory.of(config, chosen, encoder, inner, rows, weight, duals.state, task.seed)
+    del problem, rows, duals
     smaller = config.min_weight > 0 or config.c1 > 0 or config.bits is not None
     return Trained(
         models.smaller(training.made, config.min_weight, config.bits)
         if smaller or pruning is not None
         else models.model(training.made),
         training.history,
+        memory=memory,
     )
 
 
@@ -212,7 +252,6 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
         and not shape.observations
         and inner.allowed is None
         and task.soft is None
-        and task.start is None
         and config.fixed is None
         and config.c1 == 0
         and _is_quick(config.learner)
@@ -220,7 +259,7 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
     if asked and not plain:
         raise ConfigError(
             "Crf.prune needs c1 = 0, order 1, known labels, the optimiser 'auto' or 'fast', no fixed weights, "
-            "no template with y[-1] and no model to go on from; set it to 0"
+            "and no template with y[-1]; set it to 0"
         )
     if asked is None:
         asked = PRUNED_BELOW if plain and shape.Y >= MANY_LABELS else 0.0
@@ -267,28 +306,18 @@ def _model_of(path: str) -> TaggingModel:
 
 
 def _read(task: TaggingTask, config: Crf) -> tuple[InnerLabels, TemplateEncoder, FeatureRows]:
-    """The labels and the features; those of the model to go on from, if there is one."""
+    """The labels and the features."""
     inside = "as given" if task.soft is not None else config.inside
     inner = inner_labels(task, inside, config.unknown if task.unknown is None else task.unknown)
     if task.soft is not None:
         inner = inner.with_labels_of(LabelSet.plain(task.soft[0]))
-    if task.start is None:
-        encoder, rows = encoded(
-            task,
-            config,
-            preset=suggested_preset(task, inner),
-            second=second_templates(inner.names) if MAJORITY in task.columns else (),
-        )
-        return inner, encoder, rows
-    start = task.start
-    if (
-        not isinstance(start, ChainModel)
-        or not isinstance(start.encoder, TemplateEncoder)
-        or not isinstance(start.source, Additive)
-        or start.weights.bigrams
-    ):
-        raise ConfigError("a crf can go on from a crf that has no template with y[-1], and from nothing else")
-    return inner.with_labels_of(start.labels), start.encoder, start.encoder.rows(task.table, task.threads)
+    encoder, rows = encoded(
+        task,
+        config,
+        preset=suggested_preset(task, inner),
+        second=second_templates(inner.names) if MAJORITY in task.columns else (),
+    )
+    return inner, encoder, rows
 
 
 RECIPE = Recipe(
@@ -298,4 +327,6 @@ RECIPE = Recipe(
     train,
     load,
     options=("weight", "soft", "unknown", "start"),
+    learn_on=learn_on,
+    remember=remember,
 )

@@ -26,6 +26,10 @@ SGD_PASSES = 5
 # From so many sentences on five passes of SGD are enough for a margin.
 MANY_SENTENCES = 1000
 
+# With fewer sentences than this dual ascent runs nearer to the optimum, which then costs little: what is learnt later
+# moves only the answers that it concerns.
+FEW_SENTENCES = 3000
+
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 
 
@@ -170,7 +174,7 @@ class Crf(Likelihood):
     )
     start: str | None = knob(
         None,
-        "model of a crf to go on from with further data: its features stay, labels that are new are added",
+        "model of a crf to learn on from: the data are learnt near its weights; new words and labels are taken in",
     )
     checkpoint: str | None = knob(
         None, "file written after every pass; a run that finds one of its own goes on from there"
@@ -242,27 +246,26 @@ def suited_objective(
 
 
 def chosen_learner(
-    config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None, goes_on: bool = False
+    config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
     """The learner that the config asks for, or the one that fits.
 
     sentences:  how many there are to learn from
     dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
-    goes_on:    training starts from weights that are not zero
     """
     asked, c2, rate = config.learner, chosen.c2, chosen.rate
     dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
     if isinstance(asked, Auto):
-        return _suited_learner(asked, config, chosen, sentences, dual_bytes if dual else None, goes_on)
+        return _suited_learner(asked, config, chosen, sentences, dual_bytes if dual else None)
     if isinstance(asked, Sdca):
         if not dual:
             raise ConfigError(
-                "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels, no template with y[-1] and no model "
-                "to go on from; use 'auto', 'sgd' or 'lbfgs'"
+                "Crf.optimiser 'sdca' needs c1 = 0, c2 > 0, order 1, known labels and no template with y[-1]; "
+                "use 'auto', 'sgd' or 'lbfgs'"
             )
         return replace(asked, c2=c2)
     if isinstance(asked, Lbfgs):
-        start = None if goes_on or asked.start is None else replace(asked.start, c2=c2, rate=rate)
+        start = None if asked.start is None else replace(asked.start, c2=c2, rate=rate)
         return replace(asked, c1=config.c1, c2=c2, start=start)
     if config.c1 > 0:
         raise ConfigError("Crf.optimiser 'sgd' needs c1 = 0; use 'auto' or 'lbfgs'")
@@ -270,7 +273,7 @@ def chosen_learner(
 
 
 def _suited_learner(
-    asked: Auto, config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None, goes_on: bool
+    asked: Auto, config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
     """Dual ascent if its duals fit in memory, unless SGD is quicker and as good."""
     c2, precise, tolerance = chosen.c2, asked.precise, asked.tolerance
@@ -280,7 +283,9 @@ def _suited_learner(
         return Sdca(
             c2=c2,
             epochs=asked.epochs or (40 if precise else 20),
-            tolerance=tolerance if tolerance is not None else 0.001 if precise else 0.02,
+            tolerance=tolerance
+            if tolerance is not None
+            else (0.001 if precise or sentences < FEW_SENTENCES else 0.005),
             still=0.0 if precise else 0.001,
             finish=None if asked.epochs else Lbfgs(c2=c2, tolerance=1e-6 if precise else 1e-4),
         )
@@ -290,7 +295,7 @@ def _suited_learner(
             c2=c2,
             steps=asked.epochs or 500,
             tolerance=tolerance if tolerance is not None else 1e-6 if precise else 1e-4,
-            start=None if goes_on else Sgd(c2=c2, rate=chosen.rate),
+            start=Sgd(c2=c2, rate=chosen.rate),
         )
     return Sgd(c2=c2, epochs=asked.epochs or SGD_PASSES, rate=chosen.rate, calibrate=asked.calibrate)
 

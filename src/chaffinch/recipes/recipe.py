@@ -35,6 +35,7 @@ class TaggingTask:
               (float32 [tokens, labels]); ``y`` then holds the likeliest
     unknown:  the label that stands for "not known" in ``y``, if any token has it
     start:    a trained model of the same recipe to go on from
+    keep:     whether what learning on needs is kept besides the model
     """
 
     table: TokenTable
@@ -48,6 +49,7 @@ class TaggingTask:
     soft: tuple[tuple[str, ...], NDArray[np.float32]] | None = None
     unknown: str | None = None
     start: TaggingModel | None = None
+    keep: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,18 +57,37 @@ class Trained:
     """A model, and the progress that was reported on the way.
 
     counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
+    memory: what the recipe of a tagger needs to learn on from the model; None: nothing was kept
     """
 
     model: Any
     history: list[Progress] = field(default_factory=list)
     counts: tuple[Any, ...] | None = None
+    memory: Any = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is learnt on, or taken back.
+
+    dropped: bool [sentences of the memory], those to forget
+    weight:  float32 [sentences of the memory], how much each counts from now on
+    fresh:   sentences to add, labels in column ``y``; None: none
+    """
+
+    dropped: NDArray[np.bool_]
+    weight: NDArray[np.float32]
+    fresh: TokenTable | None = None
+    fresh_weight: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True)
 class Recipe:
     """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
 
-    options: those of a tagging task, of OPTIONS, that it can use
+    options:  those of a tagging task, of OPTIONS, that it can use
+    learn_on: a memory and a change of its sentences to a model and a memory; None: it learns anew from all data
+    remember: a memory made around a model of which nothing else is known; None if that cannot be
     """
 
     name: str
@@ -75,6 +96,8 @@ class Recipe:
     train: Callable[[Any, Any], Any]
     load: Callable[[ModelFile], Any]
     options: tuple[str, ...] = ()
+    learn_on: Callable[[Any, Change, int], Trained] | None = None
+    remember: Callable[[Any, Any, int], Any] | None = None
 
     def trained(self, task: TaggingTask, config: Any) -> Trained:
         """Train a tagger; options of the task that the recipe does not have are refused."""

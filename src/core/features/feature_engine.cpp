@@ -62,6 +62,19 @@ std::int32_t FeatureEngine::n_values(std::size_t column) const {
     }
 }
 
+bool FeatureEngine::has_none(std::size_t column) const {
+    if (column < values_.size()) return false;
+    switch (design_.sentences[column - values_.size()].function) {
+    case SentenceFunction::last_punctuation:
+    case SentenceFunction::last_preposition:
+    case SentenceFunction::elsewhere_before:
+    case SentenceFunction::elsewhere_after:
+        return true;
+    default:
+        return false;
+    }
+}
+
 // Words -------------------------------------------------------------------------------------------------
 
 Words FeatureEngine::words() const {

@@ -124,6 +124,10 @@ class FeatureEngine {
     TokenRows fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
              std::vector<std::int32_t> &observations);
 
+    // Takes further text into the index: every feature keeps its id, those that are new come after them, whatever their
+    // count. The words of the tokens must have been described with `growing`.
+    TokenRows grow(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
+
     // Looks up with the frozen index.
     TokenRows find(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) const;
 
@@ -146,6 +150,12 @@ class FeatureEngine {
   private:
     bool value(const WordColumn &column, std::string_view text, std::string &out) const;
     void open_tables();
+    void find_runs(const Tokens &tokens);
+    TokenRows count(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations);
+    void renumber(const std::vector<std::vector<std::int32_t>> &renumbered, TokenRows &rows,
+                  std::vector<std::int32_t> &observations) const;
+    void take_joins();
+    bool has_none(std::size_t column) const; // its last value stands for "none"
     void freeze(std::int32_t min_count, std::vector<std::vector<std::int32_t>> &renumbered);
     void rebuild_tables();
     std::string name(const TemplateTables &t, std::uint64_t key) const;
@@ -175,6 +185,7 @@ class FeatureEngine {
     std::vector<std::size_t> plain_;     // templates without labels
     std::vector<std::size_t> labelled_;  // templates with
     std::vector<TemplateTables> tables_; // [templates]
+    std::vector<std::int32_t> sizes_;    // [columns] values when the tables were opened
     IndexState state_;
     std::vector<std::int32_t> counts_; // [F], of the training text
 };

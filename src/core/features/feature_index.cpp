@@ -7,7 +7,8 @@ namespace chaffinch::features {
 
 void FeatureEngine::open_tables() {
     std::vector<std::uint64_t> radix(values_.size() + design_.sentences.size());
-    for (std::size_t c = 0; c < radix.size(); ++c) radix[c] = margins_.radix(n_values(c));
+    sizes_.resize(radix.size());
+    for (std::size_t c = 0; c < radix.size(); ++c) radix[c] = margins_.radix(sizes_[c] = n_values(c));
     tables_.clear();
     for (const Template &t : design_.templates)
         tables_.emplace_back(t, radix, t.atoms.empty() ? 0 : n_values(t.atoms[0].column));

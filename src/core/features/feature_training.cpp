@@ -12,23 +12,35 @@
 namespace chaffinch::features {
 
 TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::size_t threads,
-                        std::vector<std::int32_t> &observations) {
-    if (reads_runs_) {
-        const Words &words = *tokens.words[0];
-        std::vector<std::uint32_t> traits(tokens.size());
-        for (std::size_t t = 0; t < traits.size(); ++t) {
-            const std::int32_t id = tokens.ids[0][t];
-            traits[t] = id < 0 ? 0 : words.traits[id];
-        }
-        intern_runs(tokens.ptr, tokens.ids[0], traits, words.texts, runs_);
-    }
+                             std::vector<std::int32_t> &observations) {
+    find_runs(tokens);
     open_tables();
+    TokenRows rows = count(tokens, threads, observations);
+    std::vector<std::vector<std::int32_t>> renumbered;
+    freeze(min_count, renumbered);
+    renumber(renumbered, rows, observations);
+    return rows;
+}
 
-    // Ids in order of first sight, template by template: threads share templates, not tables, so the ids do
-    // not depend on their number. rows.ids[t][slot] holds them until all counts are known.
+// Runs of capitalised words that are new get ids.
+void FeatureEngine::find_runs(const Tokens &tokens) {
+    if (!reads_runs_) return;
+    const Words &words = *tokens.words[0];
+    std::vector<std::uint32_t> traits(tokens.size());
+    for (std::size_t t = 0; t < traits.size(); ++t) {
+        const std::int32_t id = tokens.ids[0][t];
+        traits[t] = id < 0 ? 0 : words.traits[id];
+    }
+    intern_runs(tokens.ptr, tokens.ids[0], traits, words.texts, runs_);
+}
+
+// Ids in order of first sight, template by template: threads share templates, not tables, so the ids do not depend on
+// their number. rows.ids[t][slot] holds them until all counts are known.
+TokenRows FeatureEngine::count(const Tokens &tokens, std::size_t threads, std::vector<std::int32_t> &observations) {
     const std::size_t T = tokens.size(), L = labelled_.size(), N = tokens.sentences();
     TokenRows rows;
     rows.reserve(T * slots_);
+    rows.ptr.assign(T + 1, 0);
     observations.resize(T * L);
     std::vector<std::size_t> start(tables_.size()); // of each template in the scratch, in slots
     std::size_t total = 0;
@@ -57,14 +69,18 @@ TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::
                 observations[(from + t) * L + l] = scratch[(slots_ + l) * n + t];
         first = last;
     }
+    return rows;
+}
 
-    std::vector<std::vector<std::int32_t>> renumbered;
-    freeze(min_count, renumbered);
-
+// From ids of first sight to final ones: rows close ranks, what has no final id is left out.
+void FeatureEngine::renumber(const std::vector<std::vector<std::int32_t>> &renumbered, TokenRows &rows,
+                             std::vector<std::int32_t> &observations) const {
+    const std::size_t L = labelled_.size();
     std::vector<const std::int32_t *> of_slot;
     for (const std::size_t i : plain_)
         of_slot.insert(of_slot.end(), tables_[i].slots(), renumbered[i].data());
-    rows.ptr.assign(T + 1, 0);
+    const std::size_t T = rows.ptr.size() - 1;
+    rows.ptr[0] = 0;
     std::int64_t written = 0;
     for (std::size_t t = 0; t < T; ++t) {
         for (std::size_t s = 0; s < slots_; ++s) {
@@ -80,7 +96,6 @@ TokenRows FeatureEngine::fit(const Tokens &tokens, std::int32_t min_count, std::
             std::int32_t &seen = observations[t * L + l];
             if (seen >= 0) seen = renumbered[labelled_[l]][seen];
         }
-    return rows;
 }
 
 // Final ids: features in order of falling count (of equal count: by template, then by first sight), so that
@@ -140,6 +155,15 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
                 state_.observation_key[from + id] = keys[i][k];
     }
 
+    take_joins();
+    keys = {};
+    counts = {};
+    rebuild_tables();
+}
+
+// The keys of all joins, out of the tables that counted them.
+void FeatureEngine::take_joins() {
+    state_.join_key.clear();
     state_.join_ptr.assign(1, 0);
     for (TemplateTables &t : tables_)
         for (std::size_t s = 0; s + 1 < t.tables.size(); ++s) {
@@ -147,9 +171,6 @@ void FeatureEngine::freeze(std::int32_t min_count, std::vector<std::vector<std::
             state_.join_key.insert(state_.join_key.end(), joined.begin(), joined.end());
             state_.join_ptr.push_back(static_cast<std::int64_t>(state_.join_key.size()));
         }
-    keys = {};
-    counts = {};
-    rebuild_tables();
 }
 
 } // namespace chaffinch::features

@@ -252,10 +252,10 @@ SdcaPass CrfSdca::pass(float* w) {
 
 void CrfSdca::add_weights(float* w) {
     const std::int64_t S = shape_.S();
+    oracle_.weigh(w);
     for (std::int64_t n = 0; n < data_.N(); ++n) {
         const std::int64_t T = data_.length(n);
         if (T == 0) continue;
-        oracle_.weigh(w);
         oracle_.score(n);
         oracle_.gold(&parts_); // makes room for the parts, and leaves the gold ones there
         float* d = parts_.nodes.data();

@@ -38,6 +38,11 @@ class CodePoints {
     using Page = std::array<Kind, 256>;
     using Source = std::function<Page(std::uint32_t page)>;
 
+    CodePoints() = default;
+    CodePoints(const CodePoints &other) : source_(other.source_) {} // asks for its own pages
+    CodePoints(CodePoints &&) = default;
+    CodePoints &operator=(CodePoints &&) = default;
+
     void set_source(Source source) { source_ = std::move(source); }
 
     Kind kind(std::uint32_t c) {

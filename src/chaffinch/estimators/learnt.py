@@ -1,0 +1,112 @@
+"""The sentences that a tagger has learnt, and what a further lesson changes about them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.recipes.recipe import Change
+from chaffinch.text.document import LABEL
+from chaffinch.text.table import TokenTable, concatenated
+
+# A sentence that is taught again because it is still wrong counts twice as much each time, up to this.
+MOST_WEIGHT = 32.0
+
+_TOKEN, _COLUMN = "\x1e", "\x1f"
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """Sentences in the order in which they were learnt.
+
+    texts, golds: each sentence's input columns and labels as one string
+    table:        the sentences; None if only their strings are kept
+    weight:       float32 [N], how much each counts
+    """
+
+    texts: tuple[str, ...] = ()
+    golds: tuple[str, ...] = ()
+    weight: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    table: TokenTable | None = None
+
+    @classmethod
+    def of(cls, table: TokenTable, columns: Sequence[str], weight: NDArray[np.float32] | None) -> "Learnt":
+        """The sentences of one training."""
+        counts = np.ones(table.n_sentences, np.float32) if weight is None else weight
+        return cls(sentence_strings(table, columns), sentence_strings(table, [LABEL]), counts, table)
+
+    @cached_property
+    def _place(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for n, text in enumerate(self.texts):
+            found.setdefault(text, []).append(n)
+        return found
+
+    def taught(
+        self,
+        table: TokenTable,
+        columns: Sequence[str],
+        weight: NDArray[np.float32] | None,
+        right: NDArray[np.bool_],
+    ) -> tuple[Change | None, "Learnt"]:
+        """What a lesson changes, None if nothing, and the sentences after it.
+
+        A sentence that is known with the same labels is not learnt twice; if the tagger still gets it wrong (``right``,
+        bool [sentences of the lesson]), it counts twice as much. One that is known with other labels is corrected: it
+        takes the place of those.
+        """
+        texts, golds = sentence_strings(table, columns), sentence_strings(table, [LABEL])
+        given = np.ones(len(texts), np.float32) if weight is None else weight
+        dropped = np.zeros(len(self.texts), bool)
+        counts, fresh = self.weight.copy(), np.ones(len(texts), bool)
+        for n, (text, gold) in enumerate(zip(texts, golds, strict=True)):
+            same = [k for k in self._place.get(text, ()) if self.golds[k] == gold]
+            other = [k for k in self._place.get(text, ()) if self.golds[k] != gold]
+            dropped[other] = True
+            if same:
+                fresh[n] = False
+                if not right[n]:
+                    counts[same] = np.minimum(2 * counts[same], np.maximum(MOST_WEIGHT, counts[same]))
+        if not fresh.any() and not dropped.any() and np.array_equal(counts, self.weight):
+            return None, self
+        added = table.of_sentences(fresh)
+        change = Change(dropped, counts, added, given[fresh])
+        return change, self._after(change, _chosen(texts, fresh), _chosen(golds, fresh))
+
+    def forgotten(self, texts: Sequence[str], golds: Sequence[str] | None) -> tuple[Change | None, "Learnt"]:
+        """What taking sentences back changes; with their labels, only those that have them."""
+        dropped = np.zeros(len(self.texts), bool)
+        for n, text in enumerate(texts):
+            dropped[[k for k in self._place.get(text, ()) if golds is None or self.golds[k] == golds[n]]] = (
+                True
+            )
+        if not dropped.any():
+            return None, self
+        change = Change(dropped, self.weight)
+        return change, self._after(change, (), ())
+
+    def _after(self, change: Change, texts: tuple[str, ...], golds: tuple[str, ...]) -> "Learnt":
+        kept = ~change.dropped
+        weight = change.weight[kept]
+        if change.fresh_weight is not None:
+            weight = np.concatenate([weight, change.fresh_weight])
+        table = self.table
+        if table is not None:
+            table = table.of_sentences(kept)
+            if change.fresh is not None and change.fresh.n_sentences:
+                names = list(table.columns)
+                fresh = replace(change.fresh, columns={name: change.fresh.columns[name] for name in names})
+                table = concatenated([table, fresh])
+        return Learnt(_chosen(self.texts, kept) + texts, _chosen(self.golds, kept) + golds, weight, table)
+
+
+def sentence_strings(table: TokenTable, columns: Sequence[str]) -> tuple[str, ...]:
+    """Each sentence's columns as one string."""
+    by_column = [[_TOKEN.join(row) for row in table.lists(name)] for name in columns]
+    return tuple(map(_COLUMN.join, zip(*by_column, strict=True)))
+
+
+def _chosen(strings: tuple[str, ...], which: NDArray[np.bool_]) -> tuple[str, ...]:
+    return tuple(s for s, w in zip(strings, which.tolist(), strict=True) if w)

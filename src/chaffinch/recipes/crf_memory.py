@@ -1,0 +1,401 @@
+"""What a CRF keeps in order to learn on: its sentences and their marginals, which are the duals of its weights.
+
+    w = w_0 + (1 / 2 c2) sum_n k_n F_n(gold_n - m_n)          minimises  sum_n k_n loss_n(w) + c2 |w - w_0|^2
+
+A further sentence enters with m_n = gold_n, so w stays as it is until dual ascent visits the sentence and those that it
+disturbs; a sentence that is taken out takes its share of w with it. w_0 is zero if the memory holds all that was ever
+learnt. It is the weights of a model of which nothing else is known: they are then held by the penalty alone.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch._core import CrfProblem, CrfSdca
+from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.features.token_rows import FeatureRows
+from chaffinch.model import LabelSet
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.potentials import Additive
+from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.recipes.crf_config import Crf, Objective, suited_objective
+from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
+from chaffinch.recipes.encoding import InnerLabels
+from chaffinch.text.document import LABEL
+from chaffinch.text.schemes import (
+    BIO,
+    BIOES,
+    SCHEMES,
+    Scheme,
+    convert_column,
+    legal_transitions,
+    repair_column,
+)
+from chaffinch.text.table import Column, TokenTable
+
+# Dual ascent after a change runs until its gap is this small, for so many passes at most and at least; tokens whose
+# marginals change by less than STILL are left alone.
+GAP = 0.0005
+PASSES = 60
+AT_LEAST = 2
+STILL = 0.001
+
+# Around a model of which only the weights are known this share of its features stays as it is: the most frequent ones.
+HELD = 0.02
+
+# Marginals of more than this are not kept.
+MOST_KEPT_BYTES = 1 << 29
+
+SdcaState = tuple[
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.float32],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    float,
+]
+"""What :meth:`CrfSdca.state` gives."""
+
+
+@dataclass(frozen=True)
+class Duals:
+    """What dual ascent remembers of sentences.
+
+    nodes, pairs:          float32 [T, S] and [N, Y, S], the marginals
+    change, loss, smaller: float32 [N], of the last visit
+    met:                   bool [N], whether there was one
+    """
+
+    nodes: NDArray[np.float32]
+    pairs: NDArray[np.float32]
+    change: NDArray[np.float32]
+    loss: NDArray[np.float32]
+    smaller: NDArray[np.float32]
+    met: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, state: SdcaState, Y: int, S: int) -> "Duals":
+        """From the state of a :class:`CrfSdca`."""
+        nodes, pairs, change, loss, smaller, _, counts, _ = state
+        return cls(nodes.reshape(-1, S), pairs.reshape(-1, Y, S), change, loss, smaller, counts[:-2] >= 0)
+
+    @classmethod
+    def at_gold(cls, sentences: NDArray[np.int64], y: NDArray[np.int32], Y: int, S: int) -> "Duals":
+        """Of sentences that were never visited."""
+        T, N = len(y), len(sentences) - 1
+        nodes, pairs = np.zeros((T, S), np.float32), np.zeros((N, Y, S), np.float32)
+        nodes[np.arange(T), y] = 1
+        inside = np.ones(T, bool)
+        inside[sentences[:-1][np.diff(sentences) > 0]] = False
+        after = np.flatnonzero(inside)
+        np.add.at(pairs, (np.repeat(np.arange(N), np.diff(sentences))[after], y[after - 1], y[after]), 1)
+        zeros = np.zeros(N, np.float32)
+        return cls(nodes, pairs, zeros, zeros, np.ones(N, np.float32), np.zeros(N, bool))
+
+    def state(self, seed: int) -> SdcaState:
+        """What :meth:`CrfSdca.restore` takes."""
+        N = len(self.met)
+        counts = np.concatenate([np.where(self.met, 0, -1), [2, seed + 1]]).astype(np.int64)
+        mean = float(self.change.sum()) / max(N, 1)
+        order = np.arange(N, dtype=np.int64)
+        return (
+            np.ascontiguousarray(self.nodes).ravel(),
+            np.ascontiguousarray(self.pairs).ravel(),
+            self.change,
+            self.loss,
+            self.smaller,
+            order,
+            counts,
+            mean,
+        )
+
+    def of_sentences(self, chosen: NDArray[np.bool_], sentences: NDArray[np.int64]) -> "Duals":
+        """Those of the chosen sentences."""
+        tokens = np.repeat(chosen, np.diff(sentences))
+        return Duals(
+            self.nodes[tokens],
+            self.pairs[chosen],
+            self.change[chosen],
+            self.loss[chosen],
+            self.smaller[chosen],
+            self.met[chosen],
+        )
+
+    def followed_by(self, other: "Duals") -> "Duals":
+        """These and the others."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Duals(*(np.concatenate([a, b]) for a, b in pairs))
+
+    def relabelled(self, place: NDArray[np.int32], Y: int, S: int) -> "Duals":
+        """With labels whose new ids are ``place``."""
+        old = len(place)
+        nodes = np.zeros((len(self.nodes), S), np.float32)
+        nodes[:, place] = self.nodes[:, :old]
+        pairs = np.zeros((len(self.pairs), Y, S), np.float32)
+        pairs[:, place[:, None], place[None, :]] = self.pairs[:, :, :old]
+        return replace(self, nodes=nodes, pairs=pairs)
+
+
+@dataclass(frozen=True)
+class CrfMemory:
+    """Sentences, their marginals, and the weights to stay near to; a value that never changes.
+
+    encoder: with every feature of the sentences
+    base:    w_0 as flat array; None: zero
+    known, known_features: the labels and the number of features at first
+    """
+
+    config: Crf
+    chosen: Objective
+    encoder: TemplateEncoder
+    labels: LabelSet
+    scheme: Scheme | None
+    rows: FeatureRows
+    y: NDArray[np.int32]
+    weight: NDArray[np.float32]
+    duals: Duals
+    base: NDArray[np.float32] | None
+    seed: int
+    known: LabelSet
+    known_features: int
+
+    @classmethod
+    def of(
+        cls,
+        config: Crf,
+        chosen: Objective,
+        encoder: TemplateEncoder,
+        inner: InnerLabels,
+        rows: FeatureRows,
+        weight: NDArray[np.float32] | None,
+        state: SdcaState,
+        seed: int,
+    ) -> "CrfMemory":
+        """All that was learnt, as dual ascent left it."""
+        labels, N = inner.labels, len(rows.sentences) - 1
+        shape = CrfLayout(encoder.n_features, len(labels.inner))
+        counts = np.ones(N, np.float32) if weight is None else weight
+        duals = Duals.of(state, shape.Y, shape.S)
+        return cls(
+            config,
+            chosen,
+            encoder,
+            labels,
+            inner.scheme,
+            rows,
+            inner.y,
+            counts,
+            duals,
+            None,
+            seed,
+            labels,
+            shape.F,
+        )
+
+    @classmethod
+    def around(cls, model: ChainModel, config: Crf, seed: int) -> "CrfMemory":
+        """No sentence yet: the weights of a model are what is known."""
+        encoder = model.encoder
+        if not can_learn_on(model, config) or not isinstance(encoder, TemplateEncoder):
+            raise ConfigError(CANNOT)
+        scheme = _scheme_of(model)
+        names = scheme is not None and any("elsewhere" in t for t in encoder.features.templates)
+        chosen = suited_objective(config, rate=None, names=names, certain=True, features_per_token=40)
+        if chosen.c2 == 0:
+            raise ConfigError("a crf with c2 = 0 cannot learn on: nothing holds its weights; set c2 > 0")
+        shape = CrfLayout(encoder.n_features, len(model.labels.inner))
+        empty = np.zeros(1, np.int64)
+        rows = FeatureRows(empty, np.zeros(0, np.int32), np.zeros((0, 0), np.int32), empty)
+        y = np.zeros(0, np.int32)
+        duals = Duals.at_gold(empty, y, shape.Y, shape.S)
+        place = np.arange(shape.Y, dtype=np.int64)
+        base = shape.joined(model.weights, place)
+        none = np.zeros(0, np.float32)
+        return cls(
+            config,
+            chosen,
+            encoder,
+            model.labels,
+            scheme,
+            rows,
+            y,
+            none,
+            duals,
+            base,
+            seed,
+            model.labels,
+            shape.F,
+        )
+
+    @property
+    def n_sentences(self) -> int:
+        """N."""
+        return len(self.weight)
+
+    @cached_property
+    def shape(self) -> CrfLayout:
+        """Where weights lie."""
+        return CrfLayout(self.encoder.n_features, len(self.labels.inner))
+
+    def without(self, dropped: NDArray[np.bool_]) -> "CrfMemory":
+        """The same without some sentences: bool [N]."""
+        if not dropped.any():
+            return self
+        kept, lengths, counts = ~dropped, np.diff(self.rows.sentences), np.diff(self.rows.ptr)
+        tokens = np.repeat(kept, lengths)
+        rows = FeatureRows(
+            _bounds(counts[tokens]),
+            np.ascontiguousarray(self.rows.ids[np.repeat(tokens, counts)]),
+            self.rows.observations[tokens],
+            _bounds(lengths[kept]),
+        )
+        duals = self.duals.of_sentences(kept, self.rows.sentences)
+        return replace(self, rows=rows, y=self.y[tokens], weight=self.weight[kept], duals=duals)
+
+    def with_sentences(self, table: TokenTable, weight: NDArray[np.float32], threads: int) -> "CrfMemory":
+        """The same with further sentences at their gold labels; features and labels that are new are added."""
+        if table.n_sentences == 0:
+            return self
+        features, more = self.encoder.features.grown(
+            TokenTable(
+                table.ptr, {k: c for k, c in table.columns.items() if k in self.encoder.columns}, table.groups
+            ),
+            threads=threads,
+        )
+        grown = replace(self, encoder=TemplateEncoder(features))
+        inner = self._inner(table.columns[LABEL], table.ptr)
+        place = inner.labels.ids(self.labels.inner)
+        shape = CrfLayout(features.n_features, len(inner.labels.inner))
+        duals, y = self.duals, place[self.y] if len(self.y) else self.y
+        if inner.labels.inner != self.labels.inner:
+            duals = duals.relabelled(place, shape.Y, shape.S)
+        base = None
+        if self.base is not None:
+            base = shape.joined(self.shape.split(self.base), place.astype(np.int64))
+        rows = FeatureRows(
+            np.concatenate([self.rows.ptr, more.ptr[1:] + self.rows.ptr[-1]]),
+            np.concatenate([self.rows.ids, more.ids]),
+            np.zeros((len(y) + len(inner.y), 0), np.int32),
+            np.concatenate([self.rows.sentences, more.sentences[1:] + self.rows.sentences[-1]]),
+        )
+        at_gold = Duals.at_gold(more.sentences, inner.y, shape.Y, shape.S)
+        return replace(
+            grown,
+            labels=inner.labels,
+            rows=rows,
+            y=np.concatenate([y, inner.y]).astype(np.int32),
+            weight=np.concatenate([self.weight, weight]).astype(np.float32),
+            duals=duals.followed_by(at_gold),
+            base=base,
+        )
+
+    def weighing(self, weight: NDArray[np.float32]) -> "CrfMemory":
+        """The same with other weights of the sentences: float32 [N]."""
+        return replace(self, weight=weight)
+
+    def solved(self) -> "tuple[CrfMemory, NDArray[np.float32], float]":
+        """The memory at the optimum, its weights as flat array, and the gap left as a share of the objective."""
+        w = np.zeros(self.shape.size, np.float32) if self.base is None else self.base.copy()
+        if self.n_sentences == 0:
+            return self, w, 0.0
+        c2 = self.chosen.c2
+        margin, recall = self.chosen.margin, self.chosen.recall
+        problem = CrfProblem(
+            self.rows.sentences,
+            self.rows.ptr,
+            self.rows.ids,
+            self.y,
+            self.shape.F,
+            self.shape.Y,
+            weight=self.weight,
+            cost=margin_costs(self.labels, margin, recall) if margin else None,
+            trainable=self._trainable(),
+        )
+        learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=True, seed=self.seed)
+        learner.restore(*self.duals.state(self.seed))
+        learner.add_weights(w)
+        gap = np.inf
+        for number in range(1, PASSES + 1):
+            met = learner.run(w)
+            moved = w if self.base is None else w - self.base
+            gap = met.moved / max(met.loss + c2 * float(np.vdot(moved, moved)), 1e-12)
+            if gap < GAP and number >= AT_LEAST:
+                break
+        state: SdcaState = learner.state()
+        return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
+
+    def _trainable(self) -> NDArray[np.uint8] | None:
+        """Of a model whose data are gone: 0 for weights that most of them have had a say in.
+
+        Those are pairs of labels and the most frequent features, which come first. A new sentence must not move them.
+        """
+        if self.base is None:
+            return None
+        F, Y, S = self.shape.F, self.shape.Y, self.shape.S
+        flags = np.ones(self.shape.size, np.uint8)
+        rows = flags[: (F + Y + 2) * S].reshape(-1, S)
+        old = self.labels.ids(self.known.inner)
+        rows[: int(HELD * self.known_features)][:, old] = 0
+        rows[F + old[:, None], old[None, :]] = 0
+        rows[F + Y :][:, old] = 0
+        return flags
+
+    def weights(self, w: NDArray[np.float32]) -> ChainWeights:
+        """Flat weights by part."""
+        legal = InnerLabels(self.labels, self.y, self.scheme).legal if self.config.constraints else None
+        return self.shape.split(w, legal)
+
+    def _inner(self, column: Column, ptr: NDArray[np.int64]) -> InnerLabels:
+        """The labels of further sentences, in the scheme of those before."""
+        recoded = self.labels.outer != self.labels.inner
+        if recoded:
+            column = repair_column(column, ptr, BIO)
+            column = convert_column(column, ptr, BIO, BIOES)
+            named = {tag: {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:] for tag in column.types}
+            labels = LabelSet.recoded([], named)
+        else:
+            labels = LabelSet.plain(column.types)
+        return InnerLabels(labels, labels.column_ids(column), self.scheme).with_labels_of(self.labels)
+
+
+CANNOT = (
+    "this crf cannot learn on from its weights alone: it has order 2, templates with y[-1], pruned lattices, fixed or "
+    "L1 weights or two passes; train it on all data"
+)
+
+
+def can_learn_on(model: object, config: Crf) -> bool:
+    """Whether a model's weights can be held while further sentences are learnt."""
+    plain = config.order == 1 and not config.second_pass and config.fixed is None and config.c1 == 0
+    return (
+        plain
+        and isinstance(model, ChainModel)
+        and isinstance(model.source, Additive)
+        and isinstance(model.encoder, TemplateEncoder)
+        and model.weights.order == 1
+        and not model.weights.bigrams
+    )
+
+
+def _scheme_of(model: ChainModel) -> Scheme | None:
+    """The scheme whose forbidden transitions a model has."""
+    allowed = np.isfinite(model.weights.pair)
+    if allowed.all():
+        return None
+    for scheme in SCHEMES.values():
+        try:
+            follows, _, _ = legal_transitions(model.labels.inner, scheme)
+        except ChaffinchError:
+            continue
+        if np.array_equal(follows, allowed):
+            return scheme
+    return None
+
+
+def _bounds(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -1,0 +1,163 @@
+"""Learning on: corrections and further sentences beside what was learnt before, which stays learnt."""
+
+import numpy as np
+import pytest
+
+import chaffinch
+from chaffinch import Tagger, samples
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.recipes.crf import Crf
+from chaffinch.text.table import TokenTable, concatenated
+
+N, HELD_OUT = 600, 600
+
+
+def part(start: int, end: int, name: str = "ingredients") -> TokenTable:
+    return TokenTable.from_documents(samples.load(name)[start:end])
+
+
+@pytest.fixture(scope="module")
+def held_out() -> TokenTable:
+    return part(N, N + HELD_OUT)
+
+
+def trained(end: int = N, recipe="crf", start: int = 0) -> Tagger:
+    return Tagger(recipe, seed=1, threads=1).fit(part(start, end))
+
+
+def answers(tagger: Tagger, table: TokenTable) -> list[list[str]]:
+    return tagger.predict(table)
+
+
+def mistakes(tagger: Tagger, table: TokenTable) -> list[int]:
+    pairs = zip(answers(tagger, table), table.lists("y"), strict=True)
+    return [n for n, (found, gold) in enumerate(pairs) if found != gold]
+
+
+def sentence(table: TokenTable, n: int) -> TokenTable:
+    return table.of_sentences(np.arange(table.n_sentences) == n)
+
+
+def reloaded(tagger: Tagger, path) -> Tagger:
+    tagger.save(path)
+    made = chaffinch.load(path)
+    made.threads = 1
+    return made
+
+
+@pytest.mark.parametrize("source", ["memory", "file"])
+def test_a_correction_taught_ten_times_is_right_and_harms_nothing(held_out, tmp_path, source):
+    tagger = trained()
+    if source == "file":
+        tagger = reloaded(tagger, tmp_path / "m.chaff")
+    before, score = answers(tagger, held_out), tagger.score(held_out)
+    for n in mistakes(tagger, held_out)[:3]:
+        for _ in range(10):
+            tagger.partial_fit(sentence(held_out, n))
+        assert n not in mistakes(tagger, held_out)
+        assert tagger.score(held_out) > score - 0.001
+    changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
+    assert changed <= 3 + 0.02 * HELD_OUT
+
+
+def test_what_is_known_and_right_changes_nothing_when_it_is_taught_again(held_out):
+    tagger = trained()
+    n = mistakes(tagger, held_out)[0]
+    model = tagger.partial_fit(sentence(held_out, n)).model_
+    assert tagger.partial_fit(sentence(held_out, n)).model_ is model
+
+
+def test_a_correction_is_taken_back(held_out):
+    tagger = trained()
+    before = answers(tagger, held_out)
+    n = mistakes(tagger, held_out)[0]
+    tagger.partial_fit(sentence(held_out, n))
+    assert answers(tagger, held_out) != before
+    tagger.forget(sentence(held_out, n))
+    assert sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True)) <= 2
+    with pytest.raises(DataError, match="nothing to forget"):
+        tagger.forget(sentence(held_out, n))
+
+
+def test_other_labels_of_a_known_sentence_take_the_place_of_the_old_ones():
+    X, y = [["a", "b"], ["c", "b"]], [["A", "B"], ["A", "B"]]
+    tagger = Tagger(Crf(c2=0.1), features=["w[0]", "w[-1]"]).fit(X, y)
+    tagger.partial_fit([["a", "b"]], [["B", "A"]])
+    assert tagger.predict([["a", "b"]]) == [["B", "A"]]
+    same = Tagger(Crf(c2=0.1, tolerance=1e-4), features=["w[0]", "w[-1]"])
+    same.fit([["c", "b"], ["a", "b"]], [["A", "B"], ["B", "A"]])
+    near = [np.concatenate(t.predict_marginals([["a", "b"], ["c", "b"]])) for t in (tagger, same)]
+    np.testing.assert_allclose(*near, atol=0.02)
+
+
+@pytest.mark.parametrize("source", ["memory", "file"])
+def test_ten_parts_one_after_the_other_are_as_good_as_all_at_once(held_out, tmp_path, source):
+    tagger = trained(N // 10)
+    for k in range(1, 10):
+        if source == "file":
+            tagger = reloaded(tagger, tmp_path / "m.chaff")
+        tagger.partial_fit(part(k * N // 10, (k + 1) * N // 10))
+    assert tagger.score(held_out) > trained().score(held_out) - 0.005
+
+
+def test_a_new_label_and_new_words_are_learnt_without_harm(held_out):
+    tagger = trained()
+    score = tagger.score(held_out)
+    words = [("quixotic", "JJ"), ("zyzzyva", "NN")]
+    tagger.partial_fit([words], [["STRANGE", "STRANGE"]])
+    assert tagger.predict([words]) == [["STRANGE", "STRANGE"]]
+    assert "STRANGE" in tagger.classes_
+    assert tagger.score(held_out) > score - 0.001
+
+
+def test_names_in_bio_learn_on_in_their_scheme(tmp_path):
+    train, more = part(0, 300, "posts"), part(300, 330, "posts")
+    tagger = reloaded(Tagger(seed=1, threads=1).fit(train), tmp_path / "m.chaff")
+    tagger.partial_fit(more)
+    assert set(tagger.classes_) <= {*train.columns["y"].types, *more.columns["y"].types}
+    before = set()
+    for labels in tagger.predict(part(330, 430, "posts")):
+        before |= {b for a, b in zip(["O", *labels], labels, strict=False) if b[0] == "I" and a[2:] != b[2:]}
+    assert not before
+
+
+@pytest.mark.parametrize("recipe", ["perceptron", "hmm", "greedy"])
+def test_a_recipe_without_duals_trains_anew_on_all_data_or_says_that_it_cannot(recipe, held_out, tmp_path):
+    first, more = part(0, 200), part(200, 300)
+    known = {tuple(words) for words in first.lists("w")}
+    more = more.of_sentences(np.array([tuple(words) not in known for words in more.lists("w")]))
+    tagger = Tagger(recipe, seed=1, threads=1).fit(first).partial_fit(more)
+    anew = Tagger(recipe, seed=1, threads=1).fit(concatenated([first, more]))
+    assert answers(tagger, held_out) == answers(anew, held_out)
+    with pytest.raises(ConfigError, match="cannot learn on without the data"):
+        reloaded(tagger, tmp_path / "m.chaff").partial_fit(part(300, 310))
+
+
+@pytest.mark.parametrize(
+    "features",
+    [
+        "chunking",
+        "ingredients",
+        "ner",
+        ["w[0]", "any(w,-3..3)", "w[-2]|w[-1]|w[0]|w[1]|pos[-2]|pos[-1]|pos[0]|shape[0]"],
+    ],
+    ids=str,
+)
+def test_a_grown_encoder_is_one_that_saw_all_text_and_keeps_its_ids(features):
+    first, more, both = (
+        TokenTable(t.ptr, {k: t.columns[k] for k in ("w", "pos")})
+        for t in (part(0, 100), part(100, 160), part(0, 160))
+    )
+    encoder = FeatureEncoder(features, threads=1, stretch=10)
+    rows = encoder.fit(first)
+    grown, further = encoder.grown(more)
+    whole = FeatureEncoder(features, threads=1, stretch=10)
+    expected = whole.fit(both)
+    assert grown.names(range(encoder.n_features)) == encoder.names(range(encoder.n_features))
+    np.testing.assert_array_equal(grown.transform(first).ids, rows.ids)
+    np.testing.assert_array_equal(grown.transform(more).ids, further.ids)
+    assert sorted(grown.names(range(grown.n_features))) == sorted(whole.names(range(whole.n_features)))
+    assert grown.names(further.ids) == whole.names(expected.ids[expected.ptr[first.n_tokens] :])
+    again = grown.pruned(np.ones(grown.n_features, bool))
+    np.testing.assert_array_equal(again.transform(more).ids, further.ids)
