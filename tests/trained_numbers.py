@@ -94,7 +94,8 @@ def _classifier(recipe: str, settings: dict[str, Any], dev: bool) -> Classifier:
     X, y = [d.text for d in texts], [d.labels[0] for d in texts]
     held_out = samples.load("reviews", "dev", n=60)
     kept = ([d.text for d in held_out], [d.labels[0] for d in held_out]) if dev else None
-    return Classifier(CLASSIFIERS.by_name(recipe).configured(settings), seed=3).fit(X, y, dev=kept)
+    classifier = Classifier(CLASSIFIERS.by_name(recipe).configured(settings), features="words", seed=3)
+    return classifier.fit(X, y, dev=kept)
 
 
 def _parser(recipe: str) -> Parser:
