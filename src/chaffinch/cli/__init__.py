@@ -120,7 +120,7 @@ def told_once() -> Iterator[None]:
                 as_before(message, category, *place, **more)
             elif str(message) not in told:
                 told.add(str(message))
-                sys.stderr.write(f"chaffinch: {message}\n")
+                _say(str(message))
 
         warnings.simplefilter("always", DataWarning)
         warnings.showwarning = tell
@@ -146,8 +146,14 @@ def main() -> None:
 
 def _fail(sentence: str) -> NoReturn:
     _abandon_stdout()
-    sys.stderr.write(f"chaffinch: {sentence}\n")
+    _say(sentence)
     raise SystemExit(BAD_INPUT) from None
+
+
+def _say(sentence: str) -> None:
+    from chaffinch.cli.visible import visible
+
+    sys.stderr.write(f"chaffinch: {visible(sentence)}\n")
 
 
 def _abandon_stdout() -> None:

@@ -12,6 +12,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.evaluate.evaluation import Evaluation, description, title_of
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.files import display_name, refuse_unwritable, writing_text
+from chaffinch.knobs import LARGEST
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
 from chaffinch.lab.model_difference import (
     OUTCOMES,
@@ -60,7 +61,7 @@ def command(
     ] = None,
     top: Annotated[int, typer.Option(help="Rows to list of each kind.", min=0)] = 10,
     interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the resampling.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     history: Annotated[
         Path | None,
@@ -114,7 +115,7 @@ def command(
         _print(difference, top)
         if judged is not None:
             console.out.print()
-            console.out.print(judged.sentence, markup=False, soft_wrap=True)
+            console.out.print(judged.sentence, soft_wrap=True)
         if html is not None:
             console.err.print(f"Report: {display_name(html)}")
     if judged is not None and judged.regression:
@@ -125,18 +126,18 @@ def _print(difference: ModelDifference, top: int) -> None:
     out = console.out
     _print_sides(difference)
     for note in difference.notes():
-        out.print(note, markup=False, soft_wrap=True)
+        out.print(note, soft_wrap=True)
     if difference.evaluation is not None:
         _print_scores(difference.evaluation)
     out.print()
-    out.print(f"[bold]{difference.rows:,} rows: {difference.told()}[/bold]")
+    out.print(f"{difference.rows:,} rows: {difference.told()}", style="bold")
     for kind in OUTCOMES:
         groups = difference.grouped(kind, EACH, top)
         if groups:
             out.print()
-            out.print(f"[bold]{HEADINGS[kind]}[/bold]")
+            out.print(HEADINGS[kind], style="bold")
         for name, count, changes in groups:
-            out.print(f"{name} ({count:,})", markup=False)
+            out.print(f"{name} ({count:,})")
             for change in changes:
                 _print_change(difference, change)
 
@@ -162,7 +163,7 @@ def _print_scores(evaluation: Evaluation) -> None:
     comparison = evaluation.comparison or {}
     rows = [(title_of(key), comparison[key]) for key in evaluation.headline]
     console.out.print()
-    console.out.print(f"[bold]{description(evaluation)}[/bold]")
+    console.out.print(description(evaluation), style="bold")
     console.out.print(_score_table("score", rows, evaluation.confidence))
     classes = list(class_rows(evaluation))
     if classes:
@@ -186,10 +187,10 @@ def _print_change(difference: ModelDifference, change: Change) -> None:
     text = " ".join(change.text.split())
     if len(text) > LONGEST_TEXT:
         text = text[: LONGEST_TEXT - 3] + "..."
-    console.out.print(f"  {change.where}  {text}", markup=False, soft_wrap=True)
+    console.out.print(f"  {change.where}  {text}", soft_wrap=True)
     sides = {"gold": change.gold, "old": change.old, "new": change.new}
     known = {name: reading for name, reading in sides.items() if reading is not None}
     for name, reading in known.items():
         others = [other for other_name, other in known.items() if other_name != name]
         pieces = [difference.test_set.piece(change.row, piece) for piece in differing(reading, others)]
-        console.out.print(f"      {name:<4} {', '.join(pieces) or '-'}", markup=False, soft_wrap=True)
+        console.out.print(f"      {name:<4} {', '.join(pieces) or '-'}", soft_wrap=True)

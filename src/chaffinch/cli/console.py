@@ -9,23 +9,42 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.segment import Segment
+from rich.text import Text
 
+from chaffinch.cli.visible import visible
 from chaffinch.progress import Listener, Progress, keep_going
 
 
 class Screen(Console):
-    """A console that leaves a closed pipe to the command line, which knows the exit code."""
+    """A console that shows every text as it is: nothing in it is markup, and control characters are written out.
+
+    A closed pipe is left to the command line, which knows the exit code.
+    """
+
+    def __init__(self, stderr: bool = False) -> None:
+        """Styles are given beside the text, never within it."""
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """A string, as `print` and tables take it."""
+        return super().render_str(visible(text), **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """Whatever is shown, as pieces of text with their style."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else visible(text), style, control)
 
     def on_broken_pipe(self) -> None:
         """Pass the error on."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-out = Screen(highlight=False)
-err = Screen(stderr=True, highlight=False)
+out = Screen()
+err = Screen(stderr=True)
 
 
 def print_json(value: Any) -> None:
@@ -48,11 +67,11 @@ def progress_bar() -> Iterator[Listener]:
         yield keep_going
         return
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[scores]}"),
+        TextColumn("{task.fields[scores]}", markup=False),
     )
     with Bar(*columns, console=err, transient=True) as bar:
         tasks: dict[str, Any] = {}

@@ -12,6 +12,7 @@ from chaffinch.doctor.examination import CHECKS, NAMES, Examination, examination
 from chaffinch.doctor.finding import ERROR, SEVERITIES, WARNING, Finding
 from chaffinch.doctor.label_errors import ODDS
 from chaffinch.files import display_name, refuse_unwritable, writing_text
+from chaffinch.knobs import LARGEST
 
 EXAMPLES = """
 chaffinch doctor train.conll
@@ -48,7 +49,7 @@ def command(
     ] = None,
     top: Annotated[int, typer.Option(help="Findings to show of each check.", min=0)] = 5,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are faults too.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     output: Annotated[
         Path | None,
@@ -100,7 +101,7 @@ def command(
 def _print(found: Examination, top: int) -> None:
     about = {check.name: check.about for check in CHECKS}
     sizes = ", ".join(f"{file.name} ({len(file.documents):,} rows)" for file in found.files)
-    console.out.print(f"[bold]{sizes}[/bold]", soft_wrap=True)
+    console.out.print(sizes, style="bold", soft_wrap=True)
     summary = Table("check", "errors", "warnings", "hints", "looks for", box=None, pad_edge=False)
     for column in summary.columns[1:4]:
         column.justify = "right"
@@ -109,12 +110,12 @@ def _print(found: Examination, top: int) -> None:
         summary.add_row(name, *(f"{counts[s]:,}" if counts[s] else "" for s in SEVERITIES), about[name])
     console.out.print(summary)
     for note in found.notes:
-        console.out.print(note, markup=False, soft_wrap=True)
+        console.out.print(note, soft_wrap=True)
     for name in found.checked:
         findings = found.of(name)
         if findings and top:
             console.out.print()
-            console.out.print(f"[bold]{name}[/bold]")
+            console.out.print(name, style="bold")
         for finding in findings[:top]:
             _print_finding(finding)
         if len(findings) > top > 0:
@@ -124,4 +125,4 @@ def _print(found: Examination, top: int) -> None:
 def _print_finding(finding: Finding) -> None:
     console.out.print(f"  {finding.severity:<8}", style=STYLES.get(finding.severity), end="")
     advice = f"  -> {finding.suggestion}" if finding.suggestion else ""
-    console.out.print(f"{finding.where}  {finding.what}{advice}", markup=False, soft_wrap=True)
+    console.out.print(f"{finding.where}  {finding.what}{advice}", soft_wrap=True)

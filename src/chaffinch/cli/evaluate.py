@@ -13,6 +13,7 @@ from chaffinch.evaluate.page import page
 from chaffinch.evaluate.tags import AUTO
 from chaffinch.files import display_name, refuse_unwritable, writing_text
 from chaffinch.kinds import KINDS
+from chaffinch.knobs import LARGEST
 
 EXAMPLES = """
 chaffinch evaluate dev.conll out.conll
@@ -61,7 +62,7 @@ def command(
         typer.Option("--train", metavar="FILE", help="Training file: scores seen and unseen words apart."),
     ] = None,
     interval: Annotated[float, typer.Option("--interval", help="Confidence of the intervals, in %.")] = 95.0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.", min=0)] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.", min=0, max=LARGEST[int])] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with every score.")] = False,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")
@@ -97,7 +98,7 @@ def command(
 
 def _print(evaluation: Evaluation) -> None:
     out = console.out
-    out.print(f"[bold]{description(evaluation)}[/bold]", markup=True)
+    out.print(description(evaluation), style="bold")
     scores = evaluation.scores.as_dict()
     head = Table("score", "value", f"{evaluation.confidence:g}% interval", box=None, pad_edge=False)
     head.columns[1].justify = "right"
@@ -136,7 +137,7 @@ def _print_comparison(evaluation: Evaluation) -> None:
         )
     console.out.print()
     console.out.print(shown)
-    console.out.print(verdict(evaluation), markup=False, soft_wrap=True)
+    console.out.print(verdict(evaluation), soft_wrap=True)
 
 
 def _print_classes(evaluation: Evaluation) -> None:

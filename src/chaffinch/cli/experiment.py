@@ -23,6 +23,7 @@ from chaffinch.cli.lab_flags import (
     show_scores,
     with_settings,
 )
+from chaffinch.knobs import LARGEST
 from chaffinch.lab import Source, bench, presets, records, run_and_watch
 from chaffinch.lab.records import epoch_lines
 
@@ -54,7 +55,7 @@ def command(
     stop_on_dev: Annotated[
         bool, typer.Option("--stop-on-dev", help="Keep the pass that does best on the dev part.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,

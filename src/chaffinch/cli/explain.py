@@ -88,7 +88,7 @@ def command(
         record: dict[str, Any] = {"model": str(model), "explanations": [one.record(top) for one in found]}
         print_json(record)
     else:
-        out.print("\n\n\n".join(one.text(top) for one in found), markup=False, soft_wrap=True)
+        out.print("\n\n\n".join(one.text(top) for one in found), soft_wrap=True)
     if html is not None:
         _write_page(found, f"{model.name}: {display_name(shown)}", top, html)
 

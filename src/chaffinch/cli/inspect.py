@@ -27,6 +27,8 @@ chaffinch inspect model.chaff --html model.html
 chaffinch inspect hashed.chaff --names-from train.csv
 """
 
+MOST_SHOWN = 1000  # features of a label, on a terminal or a page
+
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
@@ -39,6 +41,10 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
     """Show what a model holds: its facts, its strongest features by label, its transitions."""
+    if top > MOST_SHOWN and not json:
+        raise ConfigError(
+            f"--top shows up to {MOST_SHOWN:,} features of a label; --json lists any number of them"
+        )
     if html is not None:
         refuse_unwritable(html)
     file = modelfile.read(model)
@@ -97,12 +103,12 @@ def _set_by_hand(kind: Kind, facts: dict[str, Any]) -> dict[str, Any]:
 def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> None:
     reads = f"reads {', '.join(facts['columns'])}; " if facts["columns"] else ""
     size = f"{facts['bytes'] / 1024:,.0f} KB"
-    out.print(f"[bold]{facts['recipe']}[/bold]: {facts['labels']} labels, {reads}{size}")
+    out.print(Text.assemble((facts["recipe"], "bold"), f": {facts['labels']} labels, {reads}{size}"))
     changed = ", ".join(f"{k}={v}" for k, v in by_hand.items())
     others = f"{changed}; all others as by default" if changed else "all as by default"
-    out.print(f"settings: {others} (--json lists them)", markup=False)
+    out.print(f"settings: {others} (--json lists them)")
     if facts["choice"]:
-        out.print(str(facts["choice"].get("told")), markup=False)
+        out.print(str(facts["choice"].get("told")))
     for name, value in facts["scores"].items():
         out.print(f"{name}: {100 * value:.2f} %")
     if held.rows:
@@ -113,7 +119,7 @@ def _show(facts: dict[str, Any], by_hand: dict[str, Any], held: Contents) -> Non
             shown.add_row(Text(name), Text("  ".join(f"{what} {w:+.2f}" for what, w in found)))
         out.print(shown)
     if held.transitions is not None and len(held.labels) <= 40:
-        out.print("[bold]transitions[/bold] (row: before, column: after; darker is likelier)")
+        out.print(Text.assemble(("transitions", "bold"), " (row: before, column: after; darker is likelier)"))
         out.print(_terminal_heat_map(*held.moves()))
 
 

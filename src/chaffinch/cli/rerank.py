@@ -18,7 +18,7 @@ from chaffinch.kernels import Kernel, PartialTreeKernel, SubsetTreeKernel, Subtr
 from chaffinch.kinds import LISTS, Kind
 from chaffinch.kinds.kind import Prediction
 from chaffinch.kinds.lists import KBEST, base_model, choice_tally
-from chaffinch.knobs import Panel
+from chaffinch.knobs import LARGEST, Panel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_file import CONSENSUS, KERNEL, NAMED, TAGS, TREES
 from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS
@@ -86,7 +86,7 @@ def command(
         ),
     ] = None,
     min_count: Annotated[int, typer.Option(help="Leave rarer features out.", min=1)] = 2,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     settings: dict[str, Any] | None = None,

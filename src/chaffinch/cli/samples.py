@@ -14,6 +14,7 @@ from rich.tree import Tree as Branches
 from chaffinch import samples
 from chaffinch.cli.console import out, print_json
 from chaffinch.errors import ConfigError
+from chaffinch.knobs import LARGEST
 from chaffinch.samples.letters import image
 from chaffinch.text.document import LABEL, Document, Tree
 
@@ -34,7 +35,9 @@ def command(
         Path | None,
         typer.Option("--out", "--output", "-o", metavar="DIR", help="Write its files to this folder."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other documents.")] = samples.SEED,
+    seed: Annotated[
+        int, typer.Option(help="Another seed, other documents.", min=-LARGEST[int], max=LARGEST[int])
+    ] = samples.SEED,
     size: Annotated[
         int | None,
         typer.Option(help="Documents in the training part; dev and test keep their proportion."),

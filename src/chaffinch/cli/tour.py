@@ -92,13 +92,17 @@ def show_explaining(folder: Path) -> None:
     reviews = samples.load("reviews", "train")
     classifier = Classifier().fit([d.text for d in reviews], [d.labels[0] for d in reviews])
     first = classifier.explain(REVIEW)
-    out.print(f"A review of how many stars? [italic]{REVIEW}[/italic]\n")
-    out.print(first.text(5), markup=False, soft_wrap=True)
+    out.print(Text.assemble("A review of how many stars? ", (REVIEW, "italic"), "\n"))
+    out.print(first.text(5), soft_wrap=True)
     table = TokenTable.from_documents(samples.load("ingredients", "train"))
     words = TokenTable(table.ptr, {name: table.columns[name] for name in (WORD, "y")})
     second = Tagger("crf").fit(words).explain(SENTENCE, token=2)
-    out.print(f"\nAnd why is [italic]can[/italic] what it is? [italic]{' '.join(SENTENCE)}[/italic]\n")
-    out.print(second.text(5), markup=False, soft_wrap=True)
+    out.print(
+        Text.assemble(
+            "\nAnd why is ", ("can", "italic"), " what it is? ", (" ".join(SENTENCE), "italic"), "\n"
+        )
+    )
+    out.print(second.text(5), soft_wrap=True)
     with writing_text(folder / PAGE) as stream:
         stream.write(explanation_page([first, second], "two answers of the tour", None).render())
     out.print(f"\nThe numbers of a decision add up to how far it is ahead. {PAGE} shows them as bars.")
@@ -149,7 +153,7 @@ def show_retraining(folder: Path) -> None:
         f"lines, and {real} of them are slips, of {len(slips)} that there are:\n"
     )
     for finding in doubted[:SHOWN]:
-        out.print(f"  line {finding.line}: {finding.what}", markup=False, soft_wrap=True)
+        out.print(f"  line {finding.line}: {finding.what}", soft_wrap=True)
     models = {}
     for name, path in (("old", given), ("new", mended)):
         models[name] = folder / f"{name}.chaff"
@@ -206,7 +210,7 @@ def command(
         walk = Walk(folder or Path(temporary))
         began = time.perf_counter()
         for number, (title, part) in enumerate(PARTS, 1):
-            out.print(Rule(f"[bold]{number}. {title}[/bold]", align="left"))
+            out.print(Rule(Text(f"{number}. {title}", "bold"), align="left"))
             if not yes and not typer.confirm(f"Show part {number}, {title}?", default=True):
                 continue
             part(walk)
@@ -240,7 +244,7 @@ def _files(walk: Walk) -> None:
     )
     source, target = walk.folder / "posts" / "train.conll", walk.folder / "posts.jsonl"
     done = convert(source, target, to_format="jsonl-spans", force=True)
-    out.print(f"chaffinch convert {source.name} {target.name}: {done.documents:,} documents", highlight=False)
+    out.print(f"chaffinch convert {source.name} {target.name}: {done.documents:,} documents")
     first = target.read_text(encoding="utf-8").splitlines()[0]
     out.print(Text(first, style="dim", overflow="ellipsis", no_wrap=True))
 
@@ -290,7 +294,7 @@ def _readings(walk: Walk) -> None:
         _taggers(walk)
     tagger = load(walk.models["hmm"])
     sentence = "1 large can chopped tomatoes , drained".split()
-    out.print(f"The three best readings of [italic]{' '.join(sentence)}[/italic]:\n")
+    out.print(Text.assemble("The three best readings of ", (" ".join(sentence), "italic"), ":\n"))
     shown = Table(box=None, header_style="bold", pad_edge=False)
     shown.add_column("log p", justify="right")
     for word in sentence:

@@ -15,7 +15,7 @@ from chaffinch.files import refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
 from chaffinch.kinds.kind import Training, refuse_strange_flags
-from chaffinch.knobs import knobs
+from chaffinch.knobs import LARGEST, knobs
 
 EXAMPLES = """
 chaffinch train train.conll -o model.chaff
@@ -76,7 +76,7 @@ def command(
         bool,
         typer.Option("--stop-on-dev", help="Documents: keep the pass that does best on the dev part."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
     ] = 0,

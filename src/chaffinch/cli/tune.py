@@ -20,6 +20,7 @@ from chaffinch.cli.lab_flags import (
     with_settings,
 )
 from chaffinch.errors import ConfigError
+from chaffinch.knobs import LARGEST
 from chaffinch.lab import Source, Tuned, bench, presets, tune
 from chaffinch.lab.tuning import Trial, space_of, written_space
 
@@ -69,7 +70,9 @@ def command(
         list[str] | None, typer.Option("--value", "-v", help="Its values: a,b,c or LOW..HIGH; one -v per -p.")
     ] = None,
     score: ScoreFlag = None,
-    seed: Annotated[int, typer.Option(help="Decides what is drawn, and the models' own chance.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Decides what is drawn, and the models' own chance.", min=0, max=LARGEST[int])
+    ] = 0,
     name: Annotated[str, typer.Option("--name", "-n", help="A name for the preset.")] = "tuned",
     label: LabelFlag = None,
     text: TextFlag = None,
