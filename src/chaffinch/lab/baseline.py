@@ -30,7 +30,7 @@ class Baseline:
     trigram: bool = knob(False, "trigrams beside unigrams and bigrams")
     stopwords: str = knob("english", "drop n-grams of nothing but these stop words: english, none")
     lemmatize: bool = knob(True, "replace words by their lemmas")
-    penalty: float = knob(0.0, "pull of every weight towards zero, by its size", low=0.0)
+    penalty: float = knob(0.0, "L2 penalty", low=0.0)
     feature_pick: str = knob(
         "top", "how features are picked: the most frequent, or drawn by frequency", choices=("top", "freq")
     )
