@@ -18,6 +18,9 @@ from chaffinch.text.table import TokenTable
 words = st.text("abc", min_size=1, max_size=2)
 sentences = st.lists(st.lists(words, min_size=1, max_size=4), min_size=1, max_size=6)
 
+# The second of three columns is read as parts of speech, which a warning says.
+pytestmark = pytest.mark.filterwarnings("ignore::chaffinch.errors.DataWarning")
+
 
 @given(sentences, st.data())
 def test_taken_sentences_are_as_if_they_alone_had_been_read(rows, draw):

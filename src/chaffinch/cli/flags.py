@@ -91,11 +91,6 @@ def knob_help(owners: Sequence[Knob]) -> str:
     return f"{k.help}{choices}" + (f" [dim]\\[default: {default}][/dim]" if default else "")
 
 
-def panels_of(command: Callable[..., None]) -> tuple[Panel, ...]:
-    """The panels that a command's flags were made of."""
-    return getattr(command, "panels", ())
-
-
 def _default(owners: Sequence[Knob]) -> str:
     """What holds without the flag; recipes, or formats, may differ."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
