@@ -30,7 +30,7 @@ from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
 FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
 PART = 5  # beyond that one model is trained, and judged on one part in five
 MOST_JUDGED = 2_000  # sentences judged, at most: more would cost time and change nothing
-FEWEST = 40  # sentences below which nothing is calibrated
+FEWEST = 20  # sentences below which nothing is calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +145,10 @@ def _decisions(judged: Judged, threads: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def _temperature(judged: Judged, threads: int) -> float:
-    """The temperature under which the gold labels of judged tokens are likeliest, by golden section over log T."""
+    """The temperature under which the gold labels of judged tokens are likeliest, by golden section over log T.
+
+    T = argmin of  (log T)^2 - sum over judged tokens of log p_T(gold label)
+    """
     places = []
     for model, table in judged:
         column, place = table.columns[LABEL], {label: i for i, label in enumerate(model.labels.outer)}
@@ -153,7 +156,7 @@ def _temperature(judged: Judged, threads: int) -> float:
         places.append((np.flatnonzero(y >= 0), y[y >= 0]))
 
     def surprise(log_t: float) -> float:
-        total = 0.0
+        total = log_t**2  # a prior around 1: a few labels that are all right must not make the model certain
         for (model, table), (tokens, y) in zip(judged, places, strict=True):
             p = model.with_temperature(float(np.exp(log_t))).marginals(table, threads)
             total -= float(np.log(np.maximum(p[tokens, y], 1e-12, dtype=np.float64)).sum())
