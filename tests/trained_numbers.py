@@ -1,4 +1,7 @@
-"""What every recipe learns from a small sample, in a few numbers that do not depend on how a model is laid out."""
+"""What every recipe learns from a small sample, in a few numbers that do not depend on how a model is laid out.
+
+After a change of defaults or of arithmetic that is meant: ``python trained_numbers.py files/trained.json /dev/null``.
+"""
 
 import json
 from collections.abc import Callable
