@@ -56,7 +56,6 @@ def test_rungs_keep_the_best_third():
     assert {t.number for t in middle} == {t.number for t in best}
 
 
-@pytest.mark.filterwarnings("ignore:.*is read as parts of speech")
 def test_tuning_never_reads_the_test_part(tmp_path):
     samples.export("ingredients", tmp_path)
     clean, spaces = hmm(Source(name=str(tmp_path)))
@@ -69,7 +68,6 @@ def test_tuning_never_reads_the_test_part(tmp_path):
     assert "test" not in found.preset.scores
 
 
-@pytest.mark.filterwarnings("ignore:.*is read as parts of speech")
 def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_path):
     samples.export("ingredients", tmp_path)
     source = Source(train=(str(tmp_path / "train.conll"),))

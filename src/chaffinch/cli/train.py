@@ -9,8 +9,7 @@ from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.training_report import clock, compare_and_keep, keep_smallest, keep_trained
 from chaffinch.corpus import FORMATS
-from chaffinch.errors import ConfigError
-from chaffinch.estimators.sentences import warn_of_unread
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
@@ -152,6 +151,7 @@ def _train(kind: Kind, asked: Training) -> None:
     with progress_bar() as listener, clock() as took:
         kind.fit(estimator, corpora["train"], dev, listener, **beside)
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
-    warn_of_unread(kind.unread(estimator))
+    for remark in kind.remarks(estimator, told):
+        warn_about_data(remark)
     facts = kind.facts(estimator, corpora["train"])
     keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))

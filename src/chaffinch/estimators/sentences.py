@@ -70,22 +70,18 @@ def column_names(X: Sentences) -> list[str]:
     return made
 
 
-def unread_columns(columns: Sequence[str], read: Sequence[str]) -> list[str]:
-    """Columns that have their names by their place and that no feature reads.
+def unread_remarks(columns: Sequence[str], read: Sequence[str]) -> list[str]:
+    """What is to be said of columns that have their names by their place and that no feature reads.
 
-    >>> unread_columns(["w", "x1", "x2", "mine"], ["w", "x2"])
-    ['x1']
+    >>> unread_remarks(["w", "x1", "x2", "mine"], ["w", "x2"])
+    ['no feature reads the column x1: name templates that do (features), such as x1[0], or leave it out']
     """
-    return [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
-
-
-def warn_of_unread(left: Sequence[str]) -> None:
-    """Warn of columns that were given in vain."""
-    if left:
-        warn_about_data(
-            f"no feature reads the column{'s' * (len(left) > 1)} {', '.join(left)}: name templates that do (features), "
-            f"such as {left[0]}[0], or leave {'them' if len(left) > 1 else 'it'} out"
-        )
+    left = [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
+    if not left:
+        return []
+    which, them = ("column", "it") if len(left) == 1 else ("columns", "them")
+    remedy = f"name templates that do (features), such as {left[0]}[0], or leave {them} out"
+    return [f"no feature reads the {which} {', '.join(left)}: {remedy}"]
 
 
 def _say_what_tokens_are(X: Any, names: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.errors import ConfigError, DataError, ModelFileError, warn_about_data
 from chaffinch.estimators.inputs import words_of
 from chaffinch.estimators.learnt import Learnt, sentence_strings
 from chaffinch.estimators.persistent import Persistent
@@ -20,8 +20,7 @@ from chaffinch.estimators.sentences import (
     given_labels,
     sentences_of,
     table_of,
-    unread_columns,
-    warn_of_unread,
+    unread_remarks,
 )
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
@@ -255,7 +254,8 @@ class Tagger(Persistent[TaggingModel]):
             self.folds if getattr(config, "start", None) is None else 0,
         )
         if not isinstance(X, TokenTable | Mapping):
-            warn_of_unread(unread_columns(columns, trained.model.columns))
+            for remark in unread_remarks(columns, trained.model.columns):
+                warn_about_data(remark)
         self.columns_ = tuple(columns)
         self.config_ = config
         self.history_ = trained.history

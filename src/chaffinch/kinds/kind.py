@@ -380,8 +380,8 @@ class Kind(ABC):
     def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
         """What a model was trained on, in numbers, such as {"sentences": 8936}."""
 
-    def unread(self, estimator: Any) -> list[str]:
-        """Columns of the training data that the trained model does not read, of those without a name of their own."""
+    def remarks(self, estimator: Any, told: Mapping[str, str]) -> list[str]:
+        """What ``train`` says of how the columns of its files were understood."""
         return []
 
     def calibration(self, estimator: Any) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
-from chaffinch.estimators.sentences import input_names, unread_columns
+from chaffinch.estimators.sentences import input_names, unread_remarks
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
@@ -104,16 +104,9 @@ class TagKind(Kind):
     def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
         """Sentences with labels."""
         annotators = told.get("annotators", FIRST)
-        format = detect(path, told.get("from_format")).name  # before reading, since a pipe is gone afterwards
-        table = read_table(path, format, annotators=annotators, **_options(path, told))
+        table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
         if LABEL not in table.columns:
             raise DataError(f"{path}: has one column only, expected words and labels")
-        guessed = format == "columns" and "columns" not in told
-        if guessed and list(table.columns) == [WORD, "pos", LABEL]:
-            warn_about_data(
-                f"{display_name(path)}: the second of three columns is read as parts of speech (pos); "
-                "--columns w,shape,y gives another name"
-            )
         return table
 
     def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
@@ -180,9 +173,15 @@ class TagKind(Kind):
         """Tokens."""
         return corpus.n_tokens
 
-    def unread(self, estimator: Tagger) -> list[str]:
-        """Columns of a file that no feature reads."""
-        return unread_columns(estimator.columns_, estimator.model_.columns)
+    def remarks(self, estimator: Tagger, told: Mapping[str, str]) -> list[str]:
+        """Which column was taken for parts of speech because it is the second, and which no feature reads."""
+        found = unread_remarks(estimator.columns_, estimator.model_.columns)
+        if "columns" not in told and estimator.columns_ == (WORD, "pos"):
+            found.insert(
+                0,
+                "the second of three columns is read as parts of speech (pos); --columns w,shape,y gives another name",
+            )
+        return found
 
     def facts(self, estimator: Tagger, corpus: TokenTable) -> dict[str, int]:
         """Sentences, tokens, labels."""
