@@ -2,11 +2,11 @@
 // interpreter's lock, and so that a signal ends it.
 #pragma once
 
+#include "converters.hpp"
 #include "stop.hpp"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <memory>

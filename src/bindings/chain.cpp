@@ -4,10 +4,7 @@
 #include "chain_batch.hpp"
 #include "exp.hpp"
 #include "maybe_arrays.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
+#include "pair_converter.hpp"
 
 #include <optional>
 #include <stdexcept>

@@ -4,13 +4,12 @@
 #include "choice_objective.hpp"
 #include "choice_scores.hpp"
 #include "choice_sgd.hpp"
+#include "converters.hpp"
 #include "dual_choice.hpp"
 #include "dual_rest.hpp"
 #include "lbfgs.hpp"
 #include "score.hpp"
 #include "weight_rows.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>

@@ -2,9 +2,7 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "column_text.hpp"
-
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
+#include "converters.hpp"
 
 #include <algorithm>
 

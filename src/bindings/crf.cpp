@@ -1,16 +1,13 @@
 // The chain CRF: a training set, its objective, and the learners that lower it.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "converters.hpp"
 #include "crf_batch.hpp"
 #include "crf_objective.hpp"
 #include "crf_problem.hpp"
 #include "crf_sdca.hpp"
 #include "crf_sgd.hpp"
 #include "score.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <memory>

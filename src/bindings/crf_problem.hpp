@@ -2,11 +2,9 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "converters.hpp"
 #include "crf.hpp"
 #include "score.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <optional>

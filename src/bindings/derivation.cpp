@@ -3,10 +3,7 @@
 #include "arrays.hpp"
 #include "brackets.hpp"
 #include "derivation.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
+#include "pair_converter.hpp"
 
 #include <limits>
 #include <optional>

@@ -1,10 +1,9 @@
 // Scores: spans in tag sequences, and sums of counts over resampled sentences.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "converters.hpp"
 #include "sentence_counts.hpp"
 #include "span_scores.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <tuple>

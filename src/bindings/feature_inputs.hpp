@@ -3,8 +3,7 @@
 
 #include "arrays.hpp"
 #include "feature_engine.hpp"
-
-#include <nanobind/stl/pair.h>
+#include "pair_converter.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -2,13 +2,9 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "feature_inputs.hpp"
+#include "pair_converter.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/unique_ptr.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>

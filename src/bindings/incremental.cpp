@@ -2,12 +2,7 @@
 #include "areas.hpp"
 #include "incremental_tagger.hpp"
 #include "labelled.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+#include "pair_converter.hpp"
 
 #include <limits>
 #include <memory>

@@ -1,11 +1,9 @@
 // Emission symbols: which row of an emission table a word reads.
+#include "converters.hpp"
 #include "ladder.hpp"
 
 #include "areas.hpp"
 #include "arrays.hpp"
-
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>

@@ -1,11 +1,10 @@
 // The trained chain: sizes and ids are checked here, once.
+#include "converters.hpp"
 #include "linear_chain.hpp"
 
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "readings.hpp"
-
-#include <nanobind/stl/optional.h>
 
 #include <optional>
 

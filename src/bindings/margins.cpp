@@ -3,10 +3,7 @@
 #include "chain_frank_wolfe.hpp"
 #include "labelled.hpp"
 #include "observations.hpp"
-
-#include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
+#include "pair_converter.hpp"
 
 #include <cmath>
 #include <memory>

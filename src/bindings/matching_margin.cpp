@@ -3,10 +3,7 @@
 #include "checked_rows.hpp"
 #include "fertile.hpp"
 #include "matching_frank_wolfe.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
+#include "pair_converter.hpp"
 
 #include <algorithm>
 #include <cmath>

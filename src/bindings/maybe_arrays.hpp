@@ -2,8 +2,7 @@
 #pragma once
 
 #include "arrays.hpp"
-
-#include <nanobind/stl/optional.h>
+#include "converters.hpp"
 
 #include <optional>
 #include <string>

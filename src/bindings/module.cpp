@@ -1,6 +1,8 @@
 // The table of contents of the native core.
 #include "areas.hpp"
 
+#include <vector>
+
 NB_MODULE(_core, m) {
     using namespace chaffinch::bindings;
     // What a user's own module keeps alive until the interpreter ends is no fault worth a message.
@@ -33,4 +35,8 @@ NB_MODULE(_core, m) {
     bind_text(m);
     bind_tree(m);
     bind_word_classes(m);
+    // Every object of these classes is noted in a table, and the process would end if that table could not grow. It grows
+    // here, for as many as live at a time.
+    std::vector<nanobind::object> many;
+    for (int n = 0; n < 1024; ++n) many.push_back(m.attr("Interner")());
 }

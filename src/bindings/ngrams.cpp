@@ -1,4 +1,5 @@
 // Text to rows of n-gram features: symbols, counting, the frozen index, picking and weighting.
+#include "converters.hpp"
 #include "ngram_index.hpp"
 
 #include "areas.hpp"
@@ -6,8 +7,6 @@
 #include "give_back.hpp"
 #include "random.hpp"
 #include "selection.hpp"
-
-#include <nanobind/stl/string_view.h>
 
 #include <memory>
 #include <string>

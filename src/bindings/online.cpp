@@ -1,11 +1,8 @@
 // Online learning: trainers hold the weights while they move; their epochs run without the GIL.
 #include "areas.hpp"
+#include "converters.hpp"
 #include "labelled.hpp"
 #include "online_chain.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
 
 #include <string>
 

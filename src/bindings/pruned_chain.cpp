@@ -1,4 +1,5 @@
 // The pruned chain, trained and training: sizes and ids are checked here, once.
+#include "converters.hpp"
 #include "pruned_chain.hpp"
 
 #include "areas.hpp"
@@ -6,8 +7,6 @@
 #include "crf_problem.hpp"
 #include "pruned_sgd.hpp"
 #include "readings.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <tuple>

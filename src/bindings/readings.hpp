@@ -3,10 +3,9 @@
 #pragma once
 
 #include "arrays.hpp"
+#include "converters.hpp"
 #include "linear_chain.hpp"
 #include "score.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <tuple>

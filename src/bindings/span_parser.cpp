@@ -3,17 +3,14 @@
 #include "arrays.hpp"
 #include "brackets.hpp"
 #include "expected_brackets.hpp"
+#include "pair_converter.hpp"
 #include "parallel.hpp"
 #include "score.hpp"
 #include "span_parser.hpp"
 #include "tree_trainer.hpp"
 #include "workspace.hpp"
 
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,11 +1,10 @@
 // Support vector machines with kernels: one problem step by step, or many over one Gram matrix; the simplex dual.
 #include "areas.hpp"
 #include "arrays.hpp"
+#include "converters.hpp"
 #include "kernel_eg.hpp"
 #include "score.hpp"
 #include "smo.hpp"
-
-#include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <memory>

@@ -2,10 +2,7 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "interner.hpp"
-
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/string_view.h>
-#include <nanobind/stl/tuple.h>
+#include "pair_converter.hpp"
 
 #include <array>
 

@@ -2,11 +2,8 @@
 #include "areas.hpp"
 #include "arrays.hpp"
 #include "maybe_arrays.hpp"
+#include "pair_converter.hpp"
 #include "tree.hpp"
-
-#include <nanobind/stl/optional.h>
-#include <nanobind/stl/pair.h>
-#include <nanobind/stl/tuple.h>
 
 #include <optional>
 #include <stdexcept>

@@ -1,10 +1,8 @@
 // Word classes learned from plain text.
+#include "converters.hpp"
 #include "word_classes.hpp"
 #include "areas.hpp"
 #include "arrays.hpp"
-
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
 
 namespace chaffinch::bindings {
 
