@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import chaffinch
-from chaffinch import Tagger, samples
+from chaffinch import Classifier, Tagger, samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.recipes.crf import Crf
@@ -161,3 +161,42 @@ def test_a_grown_encoder_is_one_that_saw_all_text_and_keeps_its_ids(features):
     assert grown.names(further.ids) == whole.names(expected.ids[expected.ptr[first.n_tokens] :])
     again = grown.pruned(np.ones(grown.n_features, bool))
     np.testing.assert_array_equal(again.transform(more).ids, further.ids)
+
+
+# -- documents ------------------------------------------------------------------------------------------------------
+
+
+def topics(start: int, end: int) -> tuple[list[str], list[str]]:
+    documents = samples.load("topics")[start:end]
+    return [d.text for d in documents], [d.labels[0] for d in documents]
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "svm", "logistic", "loglinear"])
+def test_a_classifier_learns_on_as_if_it_had_had_all_documents(recipe):
+    (X, y), (more, targets), (held_out, gold) = topics(0, 300), topics(300, 400), topics(400, 700)
+    whole = Classifier(recipe, threads=1).fit(X + more, y + targets)
+    parts = Classifier(recipe, threads=1).fit(X, y).partial_fit(more, targets)
+    assert parts.predict(held_out).tolist() == whole.predict(held_out).tolist()
+    score = parts.score(held_out, gold)
+    wrong = np.flatnonzero(parts.predict(held_out) != np.array(gold))[0]
+    for _ in range(10):
+        parts.partial_fit([held_out[wrong]], [gold[wrong]])
+    assert parts.predict([held_out[wrong]]).tolist() == [gold[wrong]]
+    assert parts.score(held_out, gold) > score - 0.01  # three of 300 documents
+    model = parts.model_
+    assert parts.partial_fit([held_out[wrong]], [gold[wrong]]).model_ is model
+    assert parts.forget([held_out[wrong]]).predict(held_out).tolist() == whole.predict(held_out).tolist()
+    strange = ["zyzzyva one", "zyzzyva two", "zyzzyva three"]
+    for _ in range(3):
+        parts.partial_fit(strange, ["new"] * 3)
+    assert parts.predict(strange).tolist() == ["new"] * 3
+
+
+def test_a_classifier_that_was_loaded_says_that_it_cannot_learn_on(tmp_path):
+    X, y = topics(0, 60)
+    Classifier("ridge", threads=1).fit(X, y).save(tmp_path / "m.chaff")
+    loaded = chaffinch.load(tmp_path / "m.chaff")
+    with pytest.raises(AttributeError, match="no partial_fit unless fit trained it on texts"):
+        loaded.partial_fit(X[:1], y[:1])
+    with pytest.raises(ConfigError, match="can forget"):
+        loaded.forget(X[:1])

@@ -22,6 +22,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
+from chaffinch.estimators.lessons import Lessons
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
@@ -73,6 +74,10 @@ class Classifier(Persistent[Any]):
 
     task = "classifier"
     recipes = CLASSIFIERS
+
+    # What partial_fit needs: the documents of fit, and the features and the config that were settled for them.
+    _lessons: Lessons | None = None
+    _settled: tuple[Any, Any] | None = None
 
     def __init__(
         self,
@@ -130,20 +135,57 @@ class Classifier(Persistent[Any]):
         if trained.counts is not None and not task.labels.several and task.labels.soft is None:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)
         self._keep(trained.model, config, trained.history)
+        single = not task.labels.several and task.labels.soft is None
+        plain = (
+            task.text
+            and single
+            and beside is None
+            and hasattr(X, "__len__")
+            and recipe.train is train_classifier
+        )
+        self._lessons = Lessons.of(X, y, sample_weight) if plain and self._increment is None else None
+        self._settled = (task.features, config) if self._lessons is not None else None
         return self
 
     @property
     def partial_fit(self) -> Any:
         """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
 
-        The first call needs all classes, and settles the features of text. Recipes loglinear, perceptron, nb and
-        complement-nb have it.
+        A linear classifier that ``fit`` trained on texts with one label each trains anew on all documents, with the
+        settings that it has: new words and labels are taken in, a text that is known with the same label changes
+        nothing unless it is still wrong (then it counts twice as much), and one that is known with another label takes
+        its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb move their weights or counts; the
+        first call needs all classes, and settles the features of text.
+
+        >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
+        >>> classifier.partial_fit(["lovely cake"], ["+"]).predict(["lovely"]).tolist()
+        ['+']
         """
-        if not Increment.possible(self._config()):
+        if self._lessons is None and not Increment.possible(self._config()):
             raise AttributeError(
-                f"recipe {self.recipe!r} has no partial_fit; loglinear, perceptron and nb have"
+                f"recipe {self.recipe!r} has no partial_fit unless fit trained it on texts in this process; "
+                "loglinear, perceptron and nb have"
             )
         return self._partial_fit
+
+    def forget(self, X: Any) -> "Classifier":
+        """Take texts back that were learnt, as if they had never been there."""
+        if self._lessons is None:
+            raise ConfigError("only a linear classifier that fit trained on texts in this process can forget")
+        lessons = self._lessons.without(texts_of(X))
+        if lessons is None:
+            raise DataError("none of these texts was learnt, so there is nothing to forget")
+        return self._learn_anew(lessons)
+
+    def _learn_anew(self, lessons: Lessons) -> "Classifier":
+        """Train on all documents with the features and the settings of the first training."""
+        assert self._settled is not None
+        features, config = self._settled
+        task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
+        trained = CLASSIFIERS.by_config(config).train(dataclasses.replace(task, features=features), config)
+        self._keep(trained.model, config, trained.history)
+        self._lessons = lessons
+        return self
 
     # -- answering --------------------------------------------------------------------------------------------
 
@@ -239,7 +281,9 @@ class Classifier(Persistent[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Plain values only: the model as a file would hold it."""
-        state = {k: v for k, v in vars(self).items() if k not in ("model_", "_increment")}
+        state = {
+            k: v for k, v in vars(self).items() if k not in ("model_", "_increment", "_lessons", "_settled")
+        }
         if hasattr(self, "model_"):
             packed = self.model_.packed()
             state["_packed"] = (
@@ -387,6 +431,11 @@ class Classifier(Persistent[Any]):
     def _partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
     ) -> "Classifier":
+        if self._lessons is not None and is_text(X) and beside is None:
+            more = Lessons.of(texts_of(X), y, sample_weight)
+            right = np.asarray(self.predict(more.texts)) == np.asarray(more.labels)
+            lessons = self._lessons.taught(more, np.atleast_1d(right))
+            return self if lessons is None else self._learn_anew(lessons)
         task = self._task(X, y, sample_weight, beside, keep_going)
         config = self._config()
         increment: Increment | None = getattr(self, "_increment", None)
