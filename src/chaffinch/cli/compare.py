@@ -57,7 +57,7 @@ def command(
     label: Annotated[str | None, typer.Option(help="Column of the right labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
-        str | None, typer.Option(help="Documents: what separates several labels in one cell.")
+        str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
     top: Annotated[int, typer.Option(help="Rows to list of each kind.", min=0)] = 10,
     interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,

@@ -45,7 +45,7 @@ def command(
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
-        str | None, typer.Option(help="Documents: what separates several labels in one cell.")
+        str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
     top: Annotated[int, typer.Option(help="Findings to show of each check.", min=0)] = 5,
     strict: Annotated[bool, typer.Option("--strict", help="Warnings are faults too.")] = False,

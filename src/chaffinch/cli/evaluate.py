@@ -55,7 +55,7 @@ def command(
     ] = None,
     label_separator: Annotated[
         str | None,
-        typer.Option("--label-separator", help="Documents: what separates several labels in one cell."),
+        typer.Option("--label-separator", help="Documents: separator of several labels in one cell."),
     ] = None,
     train: Annotated[
         str | None,

@@ -69,7 +69,7 @@ def command(
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
-        str | None, typer.Option(help="Documents: what separates several labels in one cell.")
+        str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
     stop_on_dev: Annotated[
         bool,

@@ -28,7 +28,7 @@ _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 class AlignmentOptions:
     """What becomes of faulty links."""
 
-    out_of_range: str = knob("error", "links to tokens that are not there", choices=("error", "drop"))
+    out_of_range: str = knob("error", "links to tokens outside the sentence", choices=("error", "drop"))
 
 
 def read(

@@ -28,7 +28,7 @@ _FUNCTION = re.compile(r"[-=|]")
 class BracketOptions:
     """What of a tree is kept."""
 
-    strip: bool = knob(False, "take traces and function tags away")
+    strip: bool = knob(False, "remove traces and function tags")
 
 
 def read(path: str | Path, *, strip: bool = False) -> Iterator[Document]:

@@ -35,7 +35,7 @@ class ColumnOptions:
     header: bool = knob(False, "the first line names the columns")
     word: str = knob("1", "column of the words: number or name")
     label: str = knob("-1", "column to learn: number (-1 is the last) or name; '' if there is none")
-    comments: str | None = knob(None, "lines that start so are comments, such as '# '")
+    comments: str | None = knob(None, "prefix of comment lines, such as '# '")
 
 
 def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> Iterator[Document]:

@@ -45,7 +45,7 @@ class DelimitedOptions:
 
     text: str | None = knob(None, "column of the text")
     label: str | None = knob(None, "column of the label")
-    label_separator: str | None = knob(None, "what separates several labels in one cell")
+    label_separator: str | None = knob(None, "separator of several labels in one cell")
 
 
 @dataclass(frozen=True, kw_only=True)

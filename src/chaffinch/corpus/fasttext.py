@@ -19,7 +19,7 @@ PREFIX = "__label__"
 class FastTextOptions:
     """How labels are marked."""
 
-    prefix: str = knob(PREFIX, "what a label begins with")
+    prefix: str = knob(PREFIX, "prefix of a label")
 
 
 def read(path: str | Path, *, prefix: str = PREFIX) -> Iterator[Document]:

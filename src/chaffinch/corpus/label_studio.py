@@ -32,9 +32,9 @@ class LabelStudioOptions:
     """How the tasks were set up."""
 
     text: str = knob(TEXT, "key of the text in each task's data")
-    offsets: str = knob(CODE_POINTS, "what start and end count", choices=(CODE_POINTS, UTF_16))
+    offsets: str = knob(CODE_POINTS, "unit of start and end", choices=(CODE_POINTS, UTF_16))
     unannotated: str = knob(
-        SKIP, "tasks that nobody annotated: skip, or keep as bare texts", choices=(SKIP, KEEP)
+        SKIP, "tasks without an annotation: skip, or keep as plain texts", choices=(SKIP, KEEP)
     )
 
 

@@ -37,7 +37,7 @@ class ProdigyOptions:
     """Which tasks are read."""
 
     unannotated: str = knob(
-        SKIP, "tasks rejected or ignored: skip, or keep as bare texts", choices=(SKIP, KEEP)
+        SKIP, "rejected or ignored tasks: skip, or keep as plain texts", choices=(SKIP, KEEP)
     )
 
 

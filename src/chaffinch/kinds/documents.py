@@ -69,8 +69,10 @@ TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictio
 class DocumentColumns:
     """Further columns of a file of documents."""
 
-    weight: str | None = knob(None, "column that says how much a document counts")
-    numbers: str | None = knob(None, "columns of numbers that are features beside the text, by commas")
+    weight: str | None = knob(None, "column of the document weights")
+    numbers: str | None = knob(
+        None, "numeric columns used as features in addition to the text, separated by commas"
+    )
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ BASES: tuple[Kind, ...] = (TAGS, TREES)  # the kinds whose models give lists
 class ListOptions:
     """Features of candidates."""
 
-    min_count: int = knob(2, "leave rarer features out", low=1)
+    min_count: int = knob(2, "minimum count of a feature; rarer ones are left out", low=1)
 
 
 @dataclass(frozen=True)

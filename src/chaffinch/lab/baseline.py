@@ -23,8 +23,8 @@ class Baseline:
 
     epochs: int = knob(10, "passes over the training data", low=1)
     batch: int = knob(500, "examples of a batch", low=1)
-    iteration: int = knob(1, "times that a batch is gone through before the next", low=1)
-    feature_size: int = knob(20000, "most features to keep", low=1)
+    iteration: int = knob(1, "iterations over a batch before the next", low=1)
+    feature_size: int = knob(20000, "maximum number of features", low=1)
     rand_lr: bool = knob(False, "draw the learning rate of each step by chance")
     rate: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
     trigram: bool = knob(False, "trigrams beside unigrams and bigrams")
@@ -34,7 +34,7 @@ class Baseline:
     feature_pick: str = knob(
         "top", "how features are picked: the most frequent, or drawn by frequency", choices=("top", "freq")
     )
-    feature_drop: float = knob(0.0, "share of each label's features dropped by chance", low=0.0, high=1.0)
+    feature_drop: float = knob(0.0, "share of each label's features dropped at random", low=0.0, high=1.0)
 
 
 # The letters of the short names that have one.

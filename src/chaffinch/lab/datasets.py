@@ -27,7 +27,7 @@ class Source:
     """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its parts.
 
     label, text: the columns of the label and the text, where their names do not say so
-    label_separator: what separates several labels in one cell
+    label_separator: separator of several labels in one cell
     """
 
     name: str = ""

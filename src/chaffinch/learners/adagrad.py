@@ -35,17 +35,17 @@ class AdaGrad(Learner):
     [1, 0]
     """
 
-    loss: str = knob("likelihood", "what is made small", choices=LOSSES)
+    loss: str = knob("likelihood", "training objective", choices=LOSSES)
     epochs: int = knob(10, "passes over the training data", low=1)
-    rate: float = knob(0.1, "length of the first steps of a weight", low=0.0)
+    rate: float = knob(0.1, "AdaGrad's step size", low=0.0)
     start: float = knob(
-        0.1, "sum of squares to begin with: the greater, the less small gradients move", low=1e-12
+        0.1, "AdaGrad's initial sum of squares: a larger value damps small gradients", low=1e-12
     )
     dropout: float = knob(
         0.0, "share of features that a sentence is learnt without (trees)", low=0.0, high=0.9
     )
     average: bool = knob(True, "return the mean of w over all steps")
-    seed: int = knob(0, "decides the order of the examples", low=0)
+    seed: int = knob(0, "seed of the order of the examples", low=0)
 
     def check(self, problem: Problem) -> None:
         """Refuse structures without the oracle."""

@@ -45,22 +45,22 @@ class ChoiceSgd(Learner):
 
     loss: str = knob(
         "logistic",
-        "logistic over all labels, each label by itself, margin, or perceptron",
+        "multinomial logistic, one-vs-rest logistic, hinge or perceptron",
         choices=tuple(LOSSES),
     )
     epochs: int = knob(10, "passes over the documents", low=1)
     rate: float = knob(0.01, "learning rate, or the largest of random ones", low=0.0)
-    schedule: str = knob("fixed", "how the rate goes on", choices=SCHEDULES)
+    schedule: str = knob("fixed", "schedule of the learning rate", choices=SCHEDULES)
     decay: float = knob(1.0, "decaying: the rate is e / (1 + decay * epochs so far)", low=0.0)
-    batch: int = knob(500, "documents of a batch", low=1)
-    iterations: int = knob(1, "times that a batch is gone through before the next", low=1, high=1000)
+    batch: int = knob(500, "documents per batch", low=1)
+    iterations: int = knob(1, "iterations over a batch before the next", low=1, high=1000)
     minibatch: bool = knob(False, "one step per batch, along its mean gradient")
     adaptive: bool = knob(False, "AdaGrad: each weight's rate by its past gradients")
     average: bool = knob(False, "return the mean of the weights over all steps")
-    l1: float = knob(0.0, "pull of every weight towards zero, by a constant", low=0.0)
-    l2: float = knob(0.0, "pull of every weight towards zero, by its size", low=0.0)
+    l1: float = knob(0.0, "L1 penalty", low=0.0)
+    l2: float = knob(0.0, "L2 penalty", low=0.0)
     bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+        None, "value of the intercept feature; by default 1 for numbers, 0 for text", low=0.0
     )
 
     def check(self, problem: Problem) -> None:
@@ -139,7 +139,7 @@ class ChoicePerceptron(Learner):
     epochs: int = knob(5, "passes over the documents", low=1)
     average: bool = knob(True, "return the mean of the weights over all steps")
     bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+        None, "value of the intercept feature; by default 1 for numbers, 0 for text", low=0.0
     )
 
     def check(self, problem: Problem) -> None:
@@ -170,12 +170,14 @@ class ChoiceBatch(Learner):
     l1: float = knob(0.0, "L1 penalty: makes most weights zero", low=0.0)
     l2: float = knob(0.1, "L2 penalty", low=0.0)
     each: bool = knob(
-        False, "a logistic regression for each label by itself, as several labels per document need"
+        False, "one binary logistic regression per label, as needed for several labels per document"
     )
-    steps: int = knob(200, "most steps", low=1)
-    tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
+    steps: int = knob(200, "maximum number of steps", low=1)
+    tolerance: float = knob(
+        1e-4, "stop when two successive steps lower the objective by a smaller fraction", low=0.0
+    )
     bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+        None, "value of the intercept feature; by default 1 for numbers, 0 for text", low=0.0
     )
 
     @property

@@ -29,9 +29,7 @@ class NSlack(MarginLearner):
     Tsochantaridis, Joachims, Hofmann and Altun 2005, algorithm 1.
     """
 
-    rescale: str = knob(
-        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
-    )
+    rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
     idle: int = knob(20, "passes after which a plane that carries no weight is dropped", low=1)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -124,9 +122,7 @@ class OneSlack(MarginLearner):
     Joachims, Finley and Yu 2009, algorithm 3.
     """
 
-    rescale: str = knob(
-        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
-    )
+    rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
     idle: int = knob(50, "passes after which a plane that carries no weight is dropped", low=1)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:

@@ -33,20 +33,18 @@ HALVINGS = 100  # of the interval in which a multiplier lies
 class DualLearner(Learner):
     """What every learner by dual coordinates lets one set: the penalty, when to stop, the bias."""
 
-    C: float = knob(
-        1.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
-    )
+    C: float = knob(1.0, "weight of a document's loss against the L2 penalty", low=1e-9, high=1e12)
     epochs: int | None = knob(
-        None, "most passes over the documents; else 4 over text, 200 over numbers", low=1
+        None, "maximum number of passes over the documents; by default 4 for text, 200 for numbers", low=1
     )
-    tolerance: float = knob(0.01, "stop when no optimality condition is missed by more", low=0.0)
+    tolerance: float = knob(0.01, "stop when every optimality condition is violated by less", low=0.0)
     gap: float | None = knob(
         None,
         "stop when the duality gap is below this share of the primal objective, however long it takes",
         low=1e-9,
     )
     bias: float | None = knob(
-        None, "value of a feature that all documents have; else 1 for numbers, 0 for text", low=0.0
+        None, "value of the intercept feature; by default 1 for numbers, 0 for text", low=0.0
     )
 
     link: ClassVar[str] = "margin"
@@ -116,7 +114,7 @@ class DualMargin(DualLearner):
 
     folds: int = knob(
         3,
-        "parts of the documents held out in turn to calibrate probabilities; 0: scores are read as log-odds",
+        "folds for out-of-fold calibration of probabilities; 0: scores are used as log-odds",
         low=0,
         high=100,
     )
@@ -172,7 +170,7 @@ class DualRest(_OneVsRest, DualMargin):
     Hsieh et al. 2008. Takes several labels per document; labels are vector lanes and shared out to threads.
     """
 
-    loss: str = knob("squared-hinge", "what a margin below one costs", choices=tuple(LOSSES))
+    loss: str = knob("squared-hinge", "loss of a margin below one", choices=tuple(LOSSES))
 
     def margin_loss(self) -> str:
         """The one that is set."""
@@ -198,7 +196,9 @@ class DualRidge(_OneVsRest, DualLearner):
     """
 
     epochs: int | None = knob(
-        None, "most passes over the documents; else 3 or 4 over text, 200 over numbers", low=1
+        None,
+        "maximum number of passes over the documents; by default 3 or 4 for text, 200 for numbers",
+        low=1,
     )
 
     late = True
@@ -226,7 +226,7 @@ class DualCrammerSinger(DualMargin):
     """
 
     loss: str = knob(
-        "hinge", "what a margin below one costs", choices=tuple(name for name in LOSSES if name != "squared")
+        "hinge", "loss of a margin below one", choices=tuple(name for name in LOSSES if name != "squared")
     )
 
     def check(self, problem: Problem) -> None:
@@ -272,9 +272,7 @@ class DualLogistic(DualLearner):
     Stochastic dual coordinate ascent, Shalev-Shwartz and Zhang 2013. Takes soft targets q.
     """
 
-    C: float = knob(
-        10.0, "how much a document's loss counts against the size of the weights", low=1e-9, high=1e12
-    )
+    C: float = knob(10.0, "weight of a document's loss against the L2 penalty", low=1e-9, high=1e12)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of N C log Y", low=0.0)
 
     link = "softmax"

@@ -41,15 +41,17 @@ class FrankWolfe(MarginLearner):
            [ 0.5, -0.5]], dtype=float32)
     """
 
-    rescale: str = knob(
-        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
-    )
+    rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
     sampling: str = knob(
-        "gap", "examples in turn, or more often those far from their optimum", choices=("gap", "turns")
+        "gap", "visit examples in turn, or sample them by their duality gap", choices=("gap", "turns")
     )
-    cache: int = knob(0, "answers kept for each example and tried before a search", low=0)
-    average: bool = knob(False, "return the mean of w over all steps, later ones weighing more")
-    measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
+    cache: int = knob(0, "answers cached for each example and tried before a search", low=0)
+    average: bool = knob(False, "return the average of w over all steps, later steps with more weight")
+    measure: int = knob(
+        1,
+        "passes between two evaluations of the exact duality gap; the last pass always has one; 0: never",
+        low=0,
+    )
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""

@@ -42,10 +42,14 @@ class CountedGrammar:
 class GrammarCounts(CountLearner):
     """How counts become probabilities."""
 
-    rule_smoothing: float = knob(1.0, "weight of a rule's probability without its parent's label", low=0.0)
-    word_smoothing: float = knob(3.0, "weight of what a word's form says of it", low=0.0)
-    rare: int = knob(5, "words seen up to so often tell about unknown words", low=1)
-    sure: int = knob(30, "words seen so often have no other labels than those seen", low=1)
+    rule_smoothing: float = knob(
+        1.0, "smoothing weight of a rule's probability without its parent's label", low=0.0
+    )
+    word_smoothing: float = knob(3.0, "smoothing weight of the distribution of a word's form", low=0.0)
+    rare: int = knob(
+        5, "maximum frequency of the words that the model of unknown words is estimated from", low=1
+    )
+    sure: int = knob(30, "minimum frequency from which a word may only have labels seen with it", low=1)
 
     def counted(self, problem: Problem) -> CountedGrammar:
         """Count binary trees, which are the problem's examples."""

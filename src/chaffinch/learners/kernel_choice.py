@@ -110,18 +110,23 @@ class KernelChoice:
         choices=tuple(NAMED),
     )
     gamma: float | None = knob(
-        None, "rbf, polynomial, sigmoid: what products are multiplied by; else the kernel's own", low=1e-12
+        None,
+        "rbf, polynomial, sigmoid: factor of the inner product or squared distance; by default the kernel's own",
+        low=1e-12,
     )
     degree: int = knob(2, "polynomial: the power", low=1, high=20)
-    offset: float = knob(1.0, "polynomial, sigmoid: what is added to products", low=0.0)
+    offset: float = knob(1.0, "polynomial, sigmoid: constant added to the inner product", low=0.0)
     length: int | None = knob(
-        None, "string kernels: the (longest) length of what is counted; else the kernel's own", low=1, high=8
+        None,
+        "string kernels: (longest) length of the n-grams or subsequences; by default the kernel's own",
+        low=1,
+        high=8,
     )
     decay: float | None = knob(
-        None, "subsequences and trees: what size costs; else the kernel's own", low=1e-3, high=1.0
+        None, "subsequences and trees: decay factor for size; by default the kernel's own", low=1e-3, high=1.0
     )
     normalise: bool | None = knob(
-        None, "divide by the lengths of both objects; if not given, for strings and trees"
+        None, "divide by the norms of both objects; by default for strings and trees"
     )
     megabytes: float = knob(1024.0, "memory for rows of the Gram matrix", low=1.0, high=1e6)
 
@@ -139,7 +144,7 @@ class MarginChoice(KernelChoice):
 
     folds: int = knob(
         3,
-        "parts held out in turn to calibrate probabilities; 0: scores are read as log-odds",
+        "folds for out-of-fold calibration of probabilities; 0: scores are used as log-odds",
         low=0,
         high=100,
     )
@@ -159,8 +164,8 @@ class NearestNeighbours(KernelChoice, CountLearner):
     array([1, 0])
     """
 
-    k: int = knob(5, "how many neighbours vote", low=1)
-    weighted: bool = knob(False, "near neighbours count more: by one over the squared distance")
+    k: int = knob(5, "number of neighbours that vote", low=1)
+    weighted: bool = knob(False, "weight neighbours by one over the squared distance")
 
     def check(self, problem: Problem) -> None:
         """Two labels at least."""

@@ -33,8 +33,8 @@ class KernelExponentiatedGradient(MarginChoice, Learner):
     networks". The same optimum as the linear Crammer-Singer machine where the kernel is linear.
     """
 
-    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9, high=1e12)
-    epochs: int = knob(200, "most passes over the training data", low=1)
+    C: float = knob(1.0, "weight of the loss against the L2 penalty", low=1e-9, high=1e12)
+    epochs: int = knob(200, "maximum number of passes over the training data", low=1)
     gap: float = knob(0.01, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def check(self, problem: Problem) -> None:

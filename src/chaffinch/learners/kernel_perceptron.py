@@ -37,8 +37,8 @@ class KernelPerceptron(MarginChoice, Learner):
     """
 
     epochs: int = knob(10, "passes over the training data", low=1)
-    hypothesis: str = knob("mean", "which hypothesis answers", choices=("last", "mean", "votes"))
-    budget: int | None = knob(None, "most support examples that the last hypothesis may have", low=1)
+    hypothesis: str = knob("mean", "hypothesis used for prediction", choices=("last", "mean", "votes"))
+    budget: int | None = knob(None, "maximum number of support examples of the last hypothesis", low=1)
 
     def check(self, problem: Problem) -> None:
         """Two labels at least, and no budget but for the last hypothesis."""

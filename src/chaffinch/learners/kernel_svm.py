@@ -36,9 +36,9 @@ class KernelSvm(MarginChoice, Learner):
     array([0, 0, 1, 1])
     """
 
-    C: float = knob(1.0, "how much an error counts against the size of the weights", low=1e-9, high=1e12)
-    against: str = knob("one", "each label against one other, or against the rest", choices=("one", "rest"))
-    tolerance: float = knob(1e-3, "stop when no optimality condition is missed by more", low=1e-12)
+    C: float = knob(1.0, "weight of the loss against the L2 penalty", low=1e-9, high=1e12)
+    against: str = knob("one", "one-vs-one, or one-vs-rest", choices=("one", "rest"))
+    tolerance: float = knob(1e-3, "stop when every optimality condition is violated by less", low=1e-12)
     gap: float = knob(0.0, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def check(self, problem: Problem) -> None:

@@ -65,7 +65,7 @@ class Sdca(LikelihoodLearner):
     Shalev-Shwartz and Zhang 2013; Le Priol et al. 2018.
     """
 
-    epochs: int = knob(20, "passes over the training data at most", low=1)
+    epochs: int = knob(20, "maximum number of passes over the training data", low=1)
     tolerance: float = knob(0.02, "stop when the estimated gap is below this share of the objective", low=0.0)
     still: float = knob(0.001, "tokens whose marginals change by less are left alone", low=0.0)
     finish: "Lbfgs | None" = None
@@ -170,7 +170,9 @@ class Lbfgs(LikelihoodLearner):
     """
 
     steps: int = knob(500, "steps at most", low=1)
-    tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
+    tolerance: float = knob(
+        1e-4, "stop when two successive steps lower the objective by a smaller fraction", low=0.0
+    )
     c1: float = 0.0
     start: Sgd | None = None
     fisher: bool = False

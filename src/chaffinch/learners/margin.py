@@ -74,10 +74,10 @@ class Objective:
 class MarginLearner(Learner):
     """What the learners of the structured margin have in common."""
 
-    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
-    epochs: int = knob(100, "passes over the examples at most", low=1)
+    C: float = knob(1.0, "weight of an example's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
+    epochs: int = knob(100, "maximum number of passes over the examples", low=1)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
-    seed: int = knob(0, "decides the order of the examples", low=0)
+    seed: int = knob(0, "seed of the order of the examples", low=0)
 
     oracle: ClassVar[str] = "argmax"
     alternatives: ClassVar[tuple[str, ...]] = ()

@@ -43,8 +43,10 @@ class MaximumLikelihood(Learner):
     """
 
     l2: float = knob(1.0, "L2 penalty", low=0.0)
-    steps: int = knob(100, "most steps", low=1)
-    tolerance: float = knob(1e-4, "stop when two steps running lower the value by a smaller share", low=0.0)
+    steps: int = knob(100, "maximum number of steps", low=1)
+    tolerance: float = knob(
+        1e-4, "stop when two successive steps lower the objective by a smaller fraction", low=0.0
+    )
 
     def check(self, problem: Problem) -> None:
         """Refuse structures that cannot be summed over."""
@@ -80,8 +82,10 @@ class ExpectedLoss(Learner):
     """
 
     l2: float = knob(0.01, "L2 penalty", low=0.0)
-    steps: int = knob(200, "most steps", low=1)
-    tolerance: float = knob(1e-6, "stop when two steps running lower the value by a smaller share", low=0.0)
+    steps: int = knob(200, "maximum number of steps", low=1)
+    tolerance: float = knob(
+        1e-6, "stop when two successive steps lower the objective by a smaller fraction", low=0.0
+    )
 
     def check(self, problem: Problem) -> None:
         """Refuse what is no list."""

@@ -22,7 +22,7 @@ class MultinomialNaiveBayes(CountLearner):
     n_fy is the sum of feature f over documents labelled y.
     """
 
-    alpha: float = knob(0.1, "added to every count", low=1e-9)
+    alpha: float = knob(0.1, "smoothing count added to every count", low=1e-9)
 
     def check(self, problem: Problem) -> None:
         """One label for each document, or soft targets."""
@@ -49,7 +49,7 @@ class ComplementNaiveBayes(CountLearner):
     Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better where labels differ in size.
     """
 
-    alpha: float = knob(0.1, "added to every count", low=1e-9)
+    alpha: float = knob(0.1, "smoothing count added to every count", low=1e-9)
     normalised: bool = knob(False, "divide each label's weights by their sum")
 
     def check(self, problem: Problem) -> None:

@@ -30,7 +30,7 @@ class OnlineLearner(Learner):
     """What the rules have in common: epochs in an order that depends on the seed, and averaging."""
 
     epochs: int = knob(10, "passes over the training data", low=1)
-    seed: int = knob(0, "decides the order of the examples", low=0)
+    seed: int = knob(0, "seed of the order of the examples", low=0)
 
     average: bool = knob(True, "return the mean of w over all steps")
 

@@ -26,11 +26,13 @@ class Subgradient(MarginLearner):
     Shalev-Shwartz, Singer and Srebro 2007; averaging: Lacoste-Julien, Schmidt and Bach 2012.
     """
 
-    rescale: str = knob(
-        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
+    rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
+    average: bool = knob(True, "return the average of w over all steps, later steps with more weight")
+    measure: int = knob(
+        1,
+        "passes between two evaluations of the exact duality gap; the last pass always has one; 0: never",
+        low=0,
     )
-    average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
-    measure: int = knob(1, "passes between two exact gaps, the last pass apart; 0: never", low=0)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""

@@ -33,20 +33,24 @@ class AlignerKnobs:
     """What all aligners have in common."""
 
     rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1, high=1000)
-    lexicon: int = knob(3, "links or lone uses before a word pair or word has a feature of its own", low=1)
-    wrong: float = knob(1.0, "what a wrong link costs", low=0.0)
-    missed: float = knob(2.0, "what a missed link costs", low=0.0)
-    fertility: int = knob(2, "links that a word may have at most", low=1, high=2)
+    lexicon: int = knob(
+        3,
+        "minimum number of links of a word pair, or of unlinked occurrences of a word, for a lexicon feature",
+        low=1,
+    )
+    wrong: float = knob(1.0, "cost of a wrong link", low=0.0)
+    missed: float = knob(2.0, "cost of a missed link", low=0.0)
+    fertility: int = knob(2, "maximum number of links of a word", low=1, high=2)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginAligner(AlignerKnobs, FrankWolfe):
     """Matchings with a structured margin, by block-coordinate Frank-Wolfe."""
 
-    C: float = knob(1.0, "how much an example's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
-    epochs: int = knob(10, "passes over the examples at most", low=1)
-    average: bool = knob(True, "return the mean of w over all steps, later ones weighing more")
-    measure: int = knob(0, "passes between two exact gaps; 0: never", low=0)
+    C: float = knob(1.0, "weight of an example's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
+    epochs: int = knob(10, "maximum number of passes over the examples", low=1)
+    average: bool = knob(True, "return the average of w over all steps, later steps with more weight")
+    measure: int = knob(0, "passes between two evaluations of the exact duality gap; 0: never", low=0)
 
 
 @dataclass(frozen=True, kw_only=True)

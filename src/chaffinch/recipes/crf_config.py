@@ -37,16 +37,16 @@ OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 class Likelihood(TemplateFeatures):
     """What can be set of a penalised likelihood, whether of a chain or of segments."""
 
-    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 where labels are names, else 0.5", low=0.0)
+    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 if labels are names, else 0.5", low=0.0)
     margin: float | None = knob(
         None,
-        "by how much a wrong label has to be worse (softmax margin); 0 is the plain likelihood, whose probabilities "
-        "are honest; auto: 6 where labels are names, else 0",
+        "margin required for each wrong label (softmax margin); 0 is the plain likelihood, with the best calibrated "
+        "probabilities; auto: 6 if labels are names, else 0",
         low=0.0,
     )
     recall: float | None = knob(
         None,
-        "margin: how many times as much it costs to miss a name; auto: 1.3 where labels are names, else 1",
+        "cost multiplier for tagging a name token as O; auto: 1.3 if labels are names, else 1",
         low=0.0,
     )
 
@@ -72,16 +72,20 @@ class LearnerFlags:
 
     optimiser: str = knob(
         "auto",
-        "auto: dual coordinate ascent where it can, SGD where it cannot or there is a margin and much data, L-BFGS "
-        "where neither can; precise: dual ascent or L-BFGS, run to the optimum; fast: SGD",
+        "auto: dual coordinate ascent if it applies, SGD if it does not or if there is a margin and much data, L-BFGS "
+        "if neither applies; precise: dual ascent or L-BFGS, run to the optimum; fast: SGD",
         choices=OPTIMISERS,
     )
-    passes: int | None = knob(None, "passes over the training data at most; else the optimiser's own", low=1)
-    tolerance: float | None = knob(None, "when to stop; else the optimiser's own", low=0.0)
-    rate: float | None = knob(
-        None, "SGD: the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
+    passes: int | None = knob(
+        None, "maximum number of passes over the training data; by default the optimiser's own", low=1
     )
-    calibrate: bool = knob(False, "SGD: halve the step size for as long as a sample of sentences fits better")
+    tolerance: float | None = knob(None, "stopping tolerance; by default the optimiser's own", low=0.0)
+    rate: float | None = knob(
+        None, "SGD: initial step size; auto: 0.2, less if tokens have more than 40 features", low=0.0
+    )
+    calibrate: bool = knob(
+        False, "SGD: halve the step size as long as that improves the fit of a sample of sentences"
+    )
 
     def learner(self) -> "CrfLearner":
         """The learner that these name."""
@@ -145,7 +149,7 @@ class Crf(Likelihood):
     c1: float = knob(0.0, "L1 penalty c1 |w|_1: makes most weights zero", low=0.0)
     learner: CrfLearner = composed(Auto(), LearnerFlags)
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
-    order: int = knob(1, "labels of history", low=1, high=2)
+    order: int = knob(1, "number of previous labels in a transition", low=1, high=2)
     states: str = knob(
         "all",
         "which (feature, label) pairs have a weight: all, or those observed in training",
@@ -153,39 +157,42 @@ class Crf(Likelihood):
     )
     prune: float | None = knob(
         None,
-        "labels that a token's own features give less than this share are not tried there; auto: 0.001 from 100 labels "
-        "on; 0: all labels are tried",
+        "prune labels with a lower probability by the token's own features; auto: 0.001 with 100 labels or more; "
+        "0: no pruning",
         low=0.0,
         high=1.0,
     )
-    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
     second_pass: bool = knob(
-        False, "a second model reads which label the first gave to most other uses of a word in its document"
+        False,
+        "train a second model that reads the first model's most frequent label of a word's other occurrences in the "
+        "document",
     )
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
     class_weight: str | None = knob(
-        None, "how much sentences count, by the mean of their labels: balanced, or such as 'B-PER=3, O=0.5'"
+        None, "weights of sentences, the mean over their labels: balanced, or such as 'B-PER=3, O=0.5'"
     )
     unknown: str | None = knob(
-        None, "the label of tokens whose label is not known: all labels are summed over there"
+        None, "marker of unknown labels: training sums over all labels at these tokens"
     )
     fixed: str | None = knob(
-        None, "file of weights that are given, not trained: feature, label, weight, separated by tabs"
+        None, "file of fixed weights that are not trained: feature, label, weight, separated by tabs"
     )
     start: str | None = knob(
         None,
-        "model of a crf to learn on from: the data are learnt near its weights; new words and labels are taken in",
+        "model file of a CRF to continue from: its weights are the centre of the penalty; new words and labels are "
+        "added",
     )
     checkpoint: str | None = knob(
-        None, "file written after every pass; a run that finds one of its own goes on from there"
+        None, "file written after every pass; a run that finds its own checkpoint continues from there"
     )
     min_weight: float = knob(
         0.005,
-        "weights that are smaller than this in the end become zero, features without weights go",
+        "set weights below this absolute value to zero after training, and drop features without weights",
         low=0.0,
     )
     bits: int | None = knob(
-        None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
+        None, "bits per weight in the model file, stored as integers with a scale", low=2, high=16
     )
     optimiser: InitVar[str | None] = None
     passes: InitVar[int | None] = None

@@ -14,24 +14,27 @@ class DocumentOptions:
     """Weights of labels, the threshold of several labels, the size of the file, word clusters, phrases."""
 
     class_weight: str | None = knob(
-        None, "how much the texts of a label count: balanced, or a list such as spam=2,ham=0.5"
+        None, "weights of the texts by label: balanced, or a list such as spam=2,ham=0.5"
     )
     threshold: float = knob(
-        0.5, "several labels: the probability from which a label is given", low=0.0, high=1.0
+        0.5, "several labels: the lowest probability at which a label is predicted", low=0.0, high=1.0
     )
-    bits: int | None = knob(None, "8 or 32 for each weight; else 8, where the recipe bears it", low=8)
+    bits: int | None = knob(None, "bits per weight: 8 or 32; by default 8 if the recipe allows it", low=8)
     smallest: float | None = knob(
-        None, "drop features that never weigh this share of the largest weight", low=0.0, high=1.0
+        None,
+        "drop features whose largest absolute weight is below this fraction of the overall maximum",
+        low=0.0,
+        high=1.0,
     )
     calibrate: bool | None = knob(
         None,
-        "score texts by models of other folds, to calibrate probabilities and to drop only weights that cost nothing; "
-        "else yes",
+        "compute out-of-fold scores, to calibrate probabilities and to drop only weights that cost no accuracy; "
+        "by default yes",
     )
     choose: bool | None = knob(
         None,
         "choose features, recipe and penalty, as far as they are not given, by cross-validation within the training "
-        "data; else if no recipe is named",
+        "data; by default if no recipe is named",
     )
     clusters: str | None = knob(None, "file of word clusters: path, word")
     phrases: str | None = knob(

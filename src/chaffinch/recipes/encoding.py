@@ -47,14 +47,14 @@ FEW = 100
 class TemplateFeatures:
     """Knobs of every tagger whose features are templates."""
 
-    min_count: int = knob(1, "features seen fewer times are left out", low=1)
-    language: str = knob("english", "of stems and prepositions, for the templates that use them")
+    min_count: int = knob(1, "minimum count of a feature; rarer ones are left out", low=1)
+    language: str = knob("english", "language of stems and prepositions, for the templates that use them")
     clusters: str | None = knob(None, "file of word clusters: path, word")
     gazetteers: str | None = knob(None, "files of phrases, separated by commas, or a folder of .txt files")
     stretch: int | None = knob(
         None,
-        "sentences in a row that count as one document where the data marks none, for features of a word's other uses; "
-        "auto: 50 where capitalised words recur near each other, else 1",
+        "consecutive sentences that count as one document if the data mark none, for features of a word's other "
+        "occurrences; auto: 50 if capitalised words recur near each other, else 1",
         low=1,
     )
 

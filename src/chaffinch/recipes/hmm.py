@@ -42,31 +42,35 @@ FOLDED = ("classes", "one")
 class Hmm(CountLearner):
     """A hidden Markov model: p(x, y) = product of q(y_t|y_{t-1}) e(x_t|y_t), counted on the training data."""
 
-    order: int = knob(2, "labels of history", low=1, high=2)
+    order: int = knob(2, "number of previous labels in a transition", low=1, high=2)
     unknown: str = knob(
         "suffix",
         "words not seen in training: by case and suffix, by classes of case and ending, as one word, by the "
         "rule k / (count(y) + k), or the same under every label",
         choices=UNKNOWN,
     )
-    rare: int = knob(2, "classes, one: words seen fewer times than this count as unknown", low=1)
+    rare: int = knob(2, "classes, one: words that occur fewer times than this count as unknown", low=1)
     emission_smoothing: str = knob(
         "auto", "classes, one: smoothing of e(x|y); auto: add-k", choices=("auto", *SMOOTHINGS)
     )
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
-    unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
+    unseen: float = knob(0.5, "half: the count k of an unseen word", low=0.0)
     word_strength: float | None = knob(
-        None, "suffix: how many imagined counts a word takes from its class; else by left-out words", low=0.0
+        None,
+        "suffix: pseudo-counts of a word from its class; by default estimated by leaving words out",
+        low=0.0,
     )
     rung_strength: float | None = knob(
-        None, "suffix: how many a suffix takes from the next shorter; else by left-out words", low=0.0
+        None,
+        "suffix: pseudo-counts from the next shorter suffix; by default estimated by leaving words out",
+        low=0.0,
     )
     transition_smoothing: str = knob(
         "deleted", "smoothing of q(y_t|history)", choices=(*SMOOTHINGS, "deleted")
     )
     transition_amount: float = knob(0.1, "its k or discount", low=0.0)
     floor: float | None = knob(
-        -50.0, "log-probability of what has probability zero; none: truly impossible", high=0.0
+        -50.0, "log-probability used instead of minus infinity; none: minus infinity", high=0.0
     )
 
     def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
@@ -83,12 +87,12 @@ class Emission(CountLearner):
     """Each word by itself: the label under which it is most likely, argmax of e(x|y)."""
 
     unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
-    rare: int = knob(1, "classes, one: words seen fewer times than this count as unknown", low=1)
+    rare: int = knob(1, "classes, one: words that occur fewer times than this count as unknown", low=1)
     emission_smoothing: str = knob(
         "auto", "classes, one: smoothing of e(x|y); auto: add-k", choices=("auto", *SMOOTHINGS)
     )
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
-    unseen: float = knob(0.5, "half: the count k of a word that was not seen", low=0.0)
+    unseen: float = knob(0.5, "half: the count k of an unseen word", low=0.0)
 
     def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
         """The emissions of an HMM without its transitions."""

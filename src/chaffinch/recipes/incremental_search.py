@@ -32,30 +32,39 @@ CONSTRAIN = ("prediction", "both")
 class IncrementalTagger(OnlineTagger):
     """Knobs of the taggers that decide label by label."""
 
-    rule: str = knob("mira", "how weights move on a mistake, or on a win by too little", choices=tuple(RULES))
+    rule: str = knob("mira", "update rule for mistakes and wins below the margin", choices=tuple(RULES))
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
-    r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
+    r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
     window: int = knob(
-        3, "labels looked at on a side; templates with y[...] of your own take their place", low=0, high=20
+        3,
+        "labels in the default label templates on each side; your own templates with y[...] replace them",
+        low=0,
+        high=20,
     )
     legal: str = knob(
         "scheme",
-        "which labels may follow which: all, as the tag scheme says, or seen in training",
+        "allowed transitions: all, those of the tag scheme, or those seen in training",
         choices=LEGAL,
     )
     constrain: str = knob(
-        "prediction", "where these rules hold: when predicting, or in training as well", choices=CONSTRAIN
+        "prediction", "apply the constraints in prediction only, or in training too", choices=CONSTRAIN
     )
-    inside: str = knob("as given", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    inside: str = knob(
+        "as given", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE
+    )
     forbid: str = knob("", "further pairs, such as 'NAME->QTY, <s>->PREP, QTY-></s>'")
     need: str = knob("", "labels that need an earlier one, such as 'I needs B since SEP, X needs Y'")
-    min_updates: int = knob(1, "features count only once they were rewarded so often, in training too", low=1)
-    min_weight: float = knob(0.0, "weights that are smaller than this in the end become zero", low=0.0)
+    min_updates: int = knob(
+        1, "minimum number of updates of a feature before it is used, in training too", low=1
+    )
+    min_weight: float = knob(0.0, "set weights below this absolute value to zero after training", low=0.0)
     bits: int | None = knob(
-        None, "weights stored as whole numbers of so many bits, with a scale", low=2, high=16
+        None, "bits per weight in the model file, stored as integers with a scale", low=2, high=16
     )
     dictionary: int = knob(
-        0, "words seen at least so often, always with one label, keep it without a search; 0: none", low=0
+        0,
+        "minimum frequency from which a word with only one label in training always gets it; 0: none",
+        low=0,
     )
 
 
@@ -64,7 +73,10 @@ class Greedy(IncrementalTagger):
     """From left to right: each label is decided for good, with those before it as context."""
 
     own: float = knob(
-        0.5, "training: how often a wrong label stays as context, else gold stands there", low=0.0, high=1.0
+        0.5,
+        "probability of keeping the model's own wrong label as context in training; otherwise the gold label is used",
+        low=0.0,
+        high=1.0,
     )
 
 
@@ -72,15 +84,21 @@ class Greedy(IncrementalTagger):
 class EasiestFirstTagger(IncrementalTagger):
     """The easiest decision anywhere first: later ones see labels on both sides."""
 
-    ease: str = knob("margin", "what is easy: a high score, or a high margin", choices=("score", "margin"))
+    ease: str = knob(
+        "margin",
+        "the easiest position has the highest score, or the highest margin",
+        choices=("score", "margin"),
+    )
     update: str = knob(
         "local",
-        "global: reward the best correct choice anywhere and choose again; local: the right label there and then",
+        "global: update towards the best correct choice at any position and choose again; local: update towards the "
+        "gold label at the chosen position",
         choices=("global", "local"),
     )
     own: float = knob(
         0.5,
-        "training: how often a wrong label stays as context; with global updates from the second epoch on",
+        "probability of keeping the model's own wrong label as context in training; otherwise the gold label is "
+        "used; with global updates from the second epoch on",
         low=0.0,
         high=1.0,
     )
@@ -90,10 +108,10 @@ class EasiestFirstTagger(IncrementalTagger):
 class BeamTagger(IncrementalTagger):
     """From left to right with several beginnings kept."""
 
-    rule: str = knob("perceptron", "how weights move on a mistake", choices=tuple(RULES))
-    width: int = knob(8, "beginnings kept", low=1, high=10_000)
+    rule: str = knob("perceptron", "update rule for mistakes", choices=tuple(RULES))
+    width: int = knob(8, "beam width", low=1, high=10_000)
     violation: str = knob(
-        "max", "learn from the worst beginning, or from where gold falls out", choices=("max", "early")
+        "max", "update at the largest violation, or where gold falls off the beam", choices=("max", "early")
     )
 
 

@@ -44,15 +44,17 @@ MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
 class _MarginTagger(TemplateFeatures):
     """Knobs of both."""
 
-    C: float = knob(0.3, "how much a sentence's hinge counts against |w|^2 / 2", low=1e-12, high=1e12)
-    passes: int = knob(20, "passes over the training data at most", low=1)
+    C: float = knob(0.3, "weight of a sentence's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
+    passes: int = knob(20, "maximum number of passes over the training data", low=1)
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
     measure: int = knob(
-        5, "frank-wolfe, subgradient: passes between two exact duality gaps; 1: every pass; 0: never", low=0
+        5,
+        "frank-wolfe, subgradient: passes between two evaluations of the exact duality gap; 1: every pass; 0: never",
+        low=0,
     )
-    average: bool = knob(True, "frank-wolfe, subgradient: the mean of the weights, later ones weighing more")
+    average: bool = knob(True, "frank-wolfe, subgradient: average the weights, later steps with more weight")
     patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
-    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
@@ -60,22 +62,20 @@ class _MarginTagger(TemplateFeatures):
 class StructuredSvm(_MarginTagger):
     """The structured SVM: every wrong labelling is kept below the right one by as much as it is wrong."""
 
-    learner: str = knob("frank-wolfe", "how the weights are found", choices=SSVM_LEARNERS)
-    rescale: str = knob(
-        "margin", "what a costly answer asks for: a wider margin or a dearer slack", choices=RESCALINGS
-    )
+    learner: str = knob("frank-wolfe", "optimiser of the weights", choices=SSVM_LEARNERS)
+    rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaxMarginMarkovNetwork(_MarginTagger):
     """The max-margin Markov network: the structured SVM's dual over marginals, with a kernel on what is observed."""
 
-    learner: str = knob("frank-wolfe", "how the dual is climbed", choices=M3N_LEARNERS)
+    learner: str = knob("frank-wolfe", "optimiser of the dual", choices=M3N_LEARNERS)
     kernel: str = knob(
         "linear", "(gamma x.x' + 1)^p over the features of a token: p = 1, 2 or 3", choices=tuple(KERNELS)
     )
     gamma: float | None = knob(
-        None, "how much a common feature counts; if not given, quadratic 0.1, cubic 0.05", low=0.0
+        None, "factor of the inner product; by default 0.1 for quadratic, 0.05 for cubic", low=0.0
     )
 
 

@@ -25,9 +25,9 @@ class Memm(TemplateFeatures):
     c2: float = knob(1.0, "L2 penalty c2 |w|^2", low=0.0)
     optimiser: str = knob("sgd", "SGD, or L-BFGS run to the optimum", choices=("sgd", "lbfgs"))
     passes: int = knob(5, "SGD: passes over the training data", low=1)
-    rate: float = knob(0.2, "SGD: the first step size", low=0.0)
+    rate: float = knob(0.2, "SGD: initial step size", low=0.0)
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
-    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 

@@ -19,11 +19,19 @@ class Pcfg(GrammarCounts):
     Klein and Manning 2003, "Accurate unlexicalized parsing"; Goodman 1996 for ``expected``.
     """
 
-    vertical: int = knob(2, "labels that a symbol shows: 1 its own, 2 its parent's too", low=1)
-    horizontal: int = knob(1, "siblings cut off before that a part of a phrase remembers", low=0)
-    annotate_words: bool = knob(False, "words' symbols show their parents too")
-    expected: bool = knob(True, "choose the tree with the most brackets expected right, not the likeliest")
-    toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
+    vertical: int = knob(
+        2, "ancestor labels in a symbol: 1 its own, 2 its parent's too (vertical Markov order)", low=1
+    )
+    horizontal: int = knob(
+        1, "number of removed siblings that a symbol is annotated with (horizontal Markov order)", low=0
+    )
+    annotate_words: bool = knob(False, "annotate the symbols of words with their parents too")
+    expected: bool = knob(
+        True, "return the tree with the highest expected number of right brackets, not the most probable tree"
+    )
+    toll: float = knob(
+        0.45, "probability that a bracket must exceed to raise the score, with --expected", low=0.0
+    )
 
 
 def train(task: ParsingTask, config: Pcfg) -> Trained:

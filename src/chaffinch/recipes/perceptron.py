@@ -38,10 +38,10 @@ RULES: dict[str, type[OnlineLearner]] = {
 class OnlineTagger(TemplateFeatures):
     """Knobs of all taggers that learn online."""
 
-    epochs: int = knob(10, "passes over the training data at most", low=1)
+    epochs: int = knob(10, "maximum number of passes over the training data", low=1)
     patience: int = knob(5, "with dev data: epochs without a better score before stopping", low=1)
-    average: bool = knob(True, "the mean of the weights over all steps instead of the last")
-    inside: str = knob("auto", "auto: BIO labels are learnt as BIOES", choices=INSIDE)
+    average: bool = knob(True, "return the average of the weights over all steps instead of the last weights")
+    inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class StructuredPerceptron(OnlineTagger):
 
     margin: float = knob(
         10.0,
-        "how far the right labels are to be ahead, for each wrong one; 0: it is enough that they win",
+        "margin required for each wrong label; 0: the plain perceptron",
         low=0.0,
     )
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
@@ -61,11 +61,13 @@ class MiraTagger(OnlineTagger):
     """Margin-infused learning with Viterbi: the smallest change that puts y above its rivals by their cost."""
 
     rule: str = knob(
-        "mira", "mira, passive-aggressive, or with a variance for each weight", choices=tuple(RULES)[1:]
+        "mira",
+        "update rule: passive-aggressive, MIRA, or AROW (a variance for each weight)",
+        choices=tuple(RULES)[1:],
     )
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     k: int = knob(1, "mira: best labellings considered at a time", low=1, high=1000)
-    r: float = knob(1.0, "arow: how slowly variances fall", low=0.0)
+    r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 

@@ -28,7 +28,7 @@ class ListRisk(ExpectedLoss):
     """The least loss to be expected, under the penalty that many rare features need."""
 
     l2: float = knob(3.0, "L2 penalty", low=0.0)
-    steps: int = knob(100, "most steps", low=1)
+    steps: int = knob(100, "maximum number of steps", low=1)
 
 
 @dataclass(frozen=True)

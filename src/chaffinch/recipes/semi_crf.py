@@ -37,10 +37,10 @@ class SemiCrf(Likelihood):
 
     passes: int = knob(5, "passes over the training data", low=1)
     rate: float | None = knob(
-        None, "the first step size; auto: 0.2, less where tokens have more than 40 features", low=0.0
+        None, "initial step size; auto: 0.2, less if tokens have more than 40 features", low=0.0
     )
-    longest: int = knob(8, "longest span in tokens; longer ones are learnt in pieces", low=1)
-    span_count: int = knob(2, "features of whole spans seen on fewer are left out", low=1)
+    longest: int = knob(8, "maximum length of a span in tokens; longer ones are learnt in pieces", low=1)
+    span_count: int = knob(2, "minimum count of a whole-span feature; rarer ones are left out", low=1)
 
 
 def train(task: TaggingTask, config: SemiCrf) -> Trained:

@@ -42,15 +42,22 @@ class SpanParser(AdaGrad):
     """Trees scored by features of their spans; parts of speech come from a CRF of its own."""
 
     epochs: int = knob(4, "passes over the training data", low=1)
-    dropout: float = knob(0.3, "share of features that a sentence is learnt without", low=0.0, high=0.9)
-    expected: bool = knob(True, "likelihood: the tree with the most brackets expected right, not the best")
-    toll: float = knob(0.45, "how likely a bracket must be to pay, with --expected", low=0.0)
-    prune: float = knob(
-        0.001, "spans less likely than this under the coarse model are closed", low=0.0, high=0.5
+    dropout: float = knob(
+        0.3, "share of a sentence's features dropped at random in each pass", low=0.0, high=0.9
     )
-    min_count: int = knob(3, "features of fewer spans of the trees are left out", low=1)
-    rare: int = knob(5, "words seen less often are known by their form", low=1)
-    folds: int = knob(5, "parts that the training data are cut into to tag each by the others", low=2)
+    expected: bool = knob(
+        True,
+        "likelihood: return the tree with the highest expected number of right brackets, not the best tree",
+    )
+    toll: float = knob(
+        0.45, "probability that a bracket must exceed to raise the score, with --expected", low=0.0
+    )
+    prune: float = knob(
+        0.001, "prune spans with a lower probability under the coarse model", low=0.0, high=0.5
+    )
+    min_count: int = knob(3, "minimum number of spans with a feature; rarer features are left out", low=1)
+    rare: int = knob(5, "words that occur fewer times are represented by their form", low=1)
+    folds: int = knob(5, "folds for out-of-fold tags of the training data", low=2)
 
 
 def train(task: ParsingTask, config: SpanParser) -> Trained:

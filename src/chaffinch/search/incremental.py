@@ -35,7 +35,7 @@ class EasiestFirst:
 class Beam:
     """From left to right with the ``width`` best beginnings kept."""
 
-    width: int = knob(8, "beginnings kept", low=1, high=10_000)
+    width: int = knob(8, "beam width", low=1, high=10_000)
 
     kind: ClassVar[str] = "beam"
 
