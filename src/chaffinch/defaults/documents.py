@@ -3,7 +3,7 @@
 Three rounds, each with fewer candidates on more documents:
 
 1. Kinds of features: two ridge regressions for each kind, three folds of a sample of the documents.
-2. Recipe and penalty for the best kinds, three folds of as many documents as the budget allows.
+2. Recipe and penalty for the best kind, three folds of as many documents as the budget allows.
 3. The candidates that lead, all five folds of the same documents. Among those within half a standard error of the
    best accuracy, the one whose calibrated probabilities fit best is chosen.
 
@@ -41,19 +41,23 @@ SEVERAL = ("ridge", "svm")
 SOFT = ("logistic",)
 PROBES = (("ridge", 0.3), ("ridge", 2.0))
 
+# Of kinds of features within a standard error of each other the first is taken: it does better on other texts.
+PREFERRED = ("sentences", "questions", "mail", "more-words", "words+characters", "words", "tf-idf")
+
 FEWEST = 20  # documents: with fewer there is nothing to choose by
 SAMPLE = 2000  # documents of the first round
 SAMPLE_CHARACTERS = 3_000_000
 SHORT = 300  # characters of a text on average: below, characters and questions are worth their cost
-LONGEST = 800  # from here on, characters across words are not tried
+FEW_CHARACTERS = 500_000  # of all longer texts together: characters within words are tried up to here
 PROBED_FOLDS = (0, 2, 4)
 HEADER = re.compile(r"[A-Z][\w-]*: ")
 
 # Work is counted in nanoseconds of the machine that it was measured on, where it was fitted.
 ENCODING = 130.0  # for each stored value
 STEP, LANE = 5.0, 0.55  # for each stored value and pass; for each label more
-TIMES = 4.5  # trainings that the second round may cost
+TIMES = 7.0  # trainings that the second round may cost
 LEAST = 5e8  # what it may cost however little a training does
+DEAR = {"logistic": 2.0}  # recipes whose passes cost more
 LEADING = 3  # candidates that are measured on all folds
 
 
@@ -126,10 +130,10 @@ class Choice:
         """
         settings = "".join(f", {name} {value:g}" for name, value in self.settings.items())
         order = sorted(self.tried, key=lambda name: -self.tried[name])
-        if self.sample >= self.documents:
+        if self.sample == self.documents:
             order = [name for name in order if name != self.features]
         rest = ", ".join(f"{name} {100 * self.tried[name]:.1f}" for name in order)
-        where = "" if self.sample >= self.documents else f"on {self.sample:,} documents: "
+        where = "" if self.sample == self.documents else f"on {self.sample:,} documents: "
         return (
             f"chose {self.features}, {self.recipe}{settings}: {100 * self.accuracy:.1f} % ± "
             f"{100 * self.error:.1f} in {self.folds} folds of the training data"
@@ -169,7 +173,7 @@ def choose(
     if len(np.unique(first_labels(kinds.problem_of_labels()))) < 2:
         return task, default, None
     names, tried, sample = _first_round(kinds)
-    found = _second_round(kinds, left, names)
+    found = _second_round(kinds, left, names, sample)
     if not found:
         return task, default, None
     best = _last_round(found)
@@ -220,8 +224,8 @@ def _kinds(texts: Sequence[str]) -> tuple[str, ...]:
     if mean < SHORT:
         return ("tf-idf", "words+characters", "sentences", "questions")
     found = ["words", "more-words"]
-    if mean < LONGEST:
-        found += ["words+characters", "sentences"]
+    if characters < FEW_CHARACTERS:
+        found.append("words+characters")
     looked = texts[:: max(1, len(texts) // 100)]
     if sum(HEADER.match(text) is not None for text in looked) > len(looked) / 2:
         found.append("mail")
@@ -273,7 +277,7 @@ class _Encoded:
 
 
 def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
-    """The one or two kinds of features that did best on a sample, the accuracy of each kind, the sample's size."""
+    """The kind of features that did best on a sample, the accuracy of each kind, the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
         return list(kinds.names), {}, N
@@ -297,36 +301,50 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
         return [DEFAULT], {}, len(task.X)
     order = sorted(best, key=lambda name: -best[name].accuracy)
     first = best[order[0]]
-    close = [name for name in order[1:] if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
-    return [order[0], *close[:1]], {name: one.accuracy for name, one in best.items()}, len(task.X)
+    close = [name for name in order if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
+    chosen = min(close, key=PREFERRED.index)
+    return [chosen], {name: one.accuracy for name, one in best.items()}, len(task.X)
 
 
-def _second_round(kinds: _Encoded, left: Open, names: list[str]) -> list[Measured]:
-    """The leading recipes and penalties with the kinds of features that are left, measured on all folds."""
-    task = kinds.task
-    encoded = {name: kinds.whole(name)[1] for name in names}
-    N, Y = len(task.X), len(task.labels.classes)
-    largest = max(encoded.values(), key=lambda rows: len(rows.ids))
-    budget = max(TIMES * (_cost(largest, Y) + ENCODING * len(largest.ids)), LEAST)
-    fits = len(names) * sum(3 if _penalties(name, left) != (None,) else 1 for name in left.recipes)
-    planned = _cost(largest, Y) * 0.8 * (fits * len(PROBED_FOLDS) + LEADING * (FOLDS - len(PROBED_FOLDS)))
-    count = max(min(N, FEWEST), min(N, int(N * budget / max(planned, 1.0))))
+def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) -> list[Measured]:
+    """The leading recipes and penalties with the kinds of features that are left, measured on all folds.
+
+    sample: how many documents decided on the kinds; the second is dropped if fewer would compare it with the first
+    """
+    N = len(kinds.task.X)
+    count = _affordable(kinds, left, names)
+    if len(names) > 1 and count < sample:
+        names = names[:1]
+        count = _affordable(kinds, left, names)
     part, which = kinds.sampled(count), np.arange(count) * N // count
+    encoded = {name: kinds.whole(name)[1] for name in names}
     if count < N:
         encoded = {name: rows.taken(which) for name, rows in encoded.items()}
 
     def measure(candidate: Candidate, folds: Sequence[int]) -> Measured | None:
         return _measured(part, encoded[candidate.features], candidate, left.settings, folds)
 
-    found: list[Measured] = []
-    for name in names:
-        for recipe in left.recipes:
-            found += _climb(
-                [Candidate(name, recipe, C) for C in _penalties(recipe, left)],
-                lambda candidate: measure(candidate, PROBED_FOLDS),
-            )
+    def climb(name: str, recipe: str) -> Iterator[Measured]:
+        ladder = [Candidate(name, recipe, C) for C in _penalties(recipe, left)]
+        return _climb(ladder, lambda candidate: measure(candidate, PROBED_FOLDS))
+
+    found = [one for name in names for one in climb(name, left.recipes[0])]
+    if found:
+        best = max(found, key=lambda one: one.accuracy).candidate.features
+        found += [one for recipe in left.recipes[1:] for one in climb(best, recipe)]
     leading = sorted(found, key=lambda one: -one.accuracy)[:LEADING]
     return [one for led in leading if (one := measure(led.candidate, range(FOLDS))) is not None]
+
+
+def _affordable(kinds: _Encoded, left: Open, names: list[str]) -> int:
+    """The number of documents on which the second round stays within its budget."""
+    N, Y = len(kinds.task.X), len(kinds.task.labels.classes)
+    largest = max((kinds.whole(name)[1] for name in names), key=lambda rows: len(rows.ids))
+    one = _cost(largest, Y)
+    budget = max(TIMES * (one + ENCODING * len(largest.ids)), LEAST)
+    tries = [DEAR.get(name, 1.0) * min(3, len(_penalties(name, left))) for name in left.recipes]
+    fits = len(PROBED_FOLDS) * (sum(tries) + (len(names) - 1) * tries[0]) + LEADING * FOLDS
+    return max(min(N, FEWEST), min(N, int(N * budget / max(0.8 * fits * one, 1.0))))
 
 
 def _penalties(recipe: str, left: Open) -> tuple[float | None, ...]:
