@@ -21,6 +21,10 @@ from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.text.table import TokenTable
 from recipe_models import MANY, _pairs, _trees
 
+CALIBRATION = (
+    "confidence",
+    "prior",
+)  # arrays that say how sure a model is: no weights, fitted after training
 NUMBERS = Path(__file__).parent / "files" / "trained.json"
 
 # Settings as the command line and the headers of files have them: flat.
@@ -122,7 +126,9 @@ def numbers(estimator: Any, path: Path) -> list[float]:
     estimator.save(path)
     arrays = modelfile.read(str(path)).arrays
     floats = [
-        a.ravel().astype(np.float64) for a in arrays.values() if a.dtype.kind == "f" or a.dtype == np.int8
+        array.ravel().astype(np.float64)
+        for name, array in arrays.items()
+        if not name.startswith(CALIBRATION) and (array.dtype.kind == "f" or array.dtype == np.int8)
     ]
     values = np.concatenate([np.zeros(1), *floats])
     values = values[(np.abs(values) < 1e30) & (values != 0)]
