@@ -42,7 +42,7 @@ chaffinch ablation -d reviews --recipe svm -p C -v 0.1,1,10 --seeds 10 --on dev 
 def command(
     param: Annotated[
         list[str],
-        typer.Option("--param", "-p", help="A setting to vary; may be given again.", metavar="PARAM"),
+        typer.Option("--param", "-p", help="A setting to vary; may be repeated.", metavar="PARAM"),
     ],
     value: Annotated[
         list[str],
@@ -53,25 +53,28 @@ def command(
     dataset: DatasetFlag = "sst5",
     recipe: RecipeFlag = None,
     features: FeaturesFlag = None,
-    seeds: Annotated[
-        int, typer.Option(help="Every cell is run with seeds 0, 1, ... of this number.", min=1)
-    ] = 5,
+    seeds: Annotated[int, typer.Option(help="Number of seeds (0, 1, ...) for every cell.", min=1)] = 5,
     grid: Annotated[
-        bool, typer.Option("--grid/--one-at-a-time", help="Every combination, or each value by itself.")
+        bool, typer.Option("--grid/--one-at-a-time", help="Run every combination, or each value separately.")
     ] = True,
     on: Annotated[
-        str | None, typer.Option(help="The part that is scored: test or dev; else test, if there is one.")
+        str | None, typer.Option(help="The part to score: test or dev; by default test, if there is one.")
     ] = None,
     score: ScoreFlag = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "--out", "--output", "-o", help="Files begin so; else evaluation/ablation-DATASET-PARAM."
+            "--out",
+            "--output",
+            "-o",
+            help="Prefix of the files; by default evaluation/ablation-DATASET-PARAM.",
         ),
     ] = None,
-    png: Annotated[bool, typer.Option("--png", help="Charts as PNG too; needs the extra plot.")] = False,
+    png: Annotated[
+        bool, typer.Option("--png", help="Write charts as PNG too; needs the extra plot.")
+    ] = False,
     fresh: Annotated[
-        bool, typer.Option("--fresh", help="Forget the finished runs of an earlier call.")
+        bool, typer.Option("--fresh", help="Discard the finished runs of an earlier call.")
     ] = False,
     label: LabelFlag = None,
     text: TextFlag = None,
@@ -83,7 +86,7 @@ def command(
 ) -> None:
     """Vary settings over several seeds: a table with intervals, charts, and the figures as JSON and CSV.
 
-    An interrupted ablation goes on where it was when the same command is given again.
+    An interrupted ablation continues when the same command is given again.
     """
     axes = _axes(param, value)
     laid = bench(

@@ -18,19 +18,19 @@ zcat tokenised.gz | chaffinch cluster - --split spaces -o clusters.tsv
 
 def command(
     text: Annotated[
-        list[Path], typer.Argument(help="Plain text, a sentence or paragraph per line; .gz or - will do.")
+        list[Path], typer.Argument(help="Plain text, one sentence or paragraph per line; may be .gz or '-'.")
     ],
     output: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="Where to write path, word and count.")
+        Path, typer.Option("--out", "--output", "-o", help="File to write path, word and count to.")
     ],
-    classes: Annotated[int, typer.Option(help="How many clusters.", min=1)] = 256,
-    min_count: Annotated[int, typer.Option(help="Leave out words seen fewer times.", min=1)] = 2,
-    rounds: Annotated[int, typer.Option(help="Most rounds over all words.", min=1)] = 10,
+    classes: Annotated[int, typer.Option(help="Number of clusters.", min=1)] = 256,
+    min_count: Annotated[
+        int, typer.Option(help="Minimum frequency of a word; rarer ones are left out.", min=1)
+    ] = 2,
+    rounds: Annotated[int, typer.Option(help="Maximum number of passes over all words.", min=1)] = 10,
     lower: Annotated[bool, typer.Option("--lower", help="Lower-case the text first.")] = False,
-    split: Annotated[
-        str, typer.Option(help="What divides words: tokens (our tokeniser) or spaces.")
-    ] = "tokens",
-    json: Annotated[bool, typer.Option("--json", help="Print what was done as one JSON object.")] = False,
+    split: Annotated[str, typer.Option(help="Tokeniser: tokens (our own) or spaces.")] = "tokens",
+    json: Annotated[bool, typer.Option("--json", help="Print a summary as one JSON object.")] = False,
 ) -> None:
     """Learn word clusters from plain text, for the columns cluster4, cluster6 ... of taggers."""
     from chaffinch.text.clusters import learn_clusters, write_clusters

@@ -40,39 +40,46 @@ LONGEST_TEXT = 160
 
 
 def command(
-    old: Annotated[Path, typer.Argument(help="The model in use, or a file of its answers.")],
-    new: Annotated[Path, typer.Argument(help="The model that is to replace it, or a file of its answers.")],
-    data: Annotated[Path, typer.Argument(help="Rows to ask both about, with right answers or without.")],
+    old: Annotated[Path, typer.Argument(help="The current model, or a file of its predictions.")],
+    new: Annotated[Path, typer.Argument(help="The new model, or a file of its predictions.")],
+    data: Annotated[
+        Path, typer.Argument(help="Rows to predict with both models, with or without gold answers.")
+    ],
     score: Annotated[
         str | None,
-        typer.Option(help="Score that decides, by its key in --json; else the task's first.", metavar="KEY"),
+        typer.Option(
+            help="Deciding score, by its key in --json; by default the task's first.", metavar="KEY"
+        ),
     ] = None,
-    tolerance: Annotated[float, typer.Option(help="How much the score may fall.", min=0.0)] = 0.0,
+    tolerance: Annotated[
+        float, typer.Option(help="Largest fall of the score that is accepted.", min=0.0)
+    ] = 0.0,
     point: Annotated[
-        bool, typer.Option("--any", help="Any fall beyond the tolerance is a no, not only a sure one.")
+        bool,
+        typer.Option("--any", help="Fail on any fall beyond the tolerance, not only on a significant one."),
     ] = False,
     fail_below: Annotated[
-        float | None, typer.Option(help="A new score below this is a no, whatever the old one was.")
+        float | None, typer.Option(help="Fail if the new score is below this, whatever the old one was.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column of the right labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
         str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Rows to list of each kind.", min=0)] = 10,
+    top: Annotated[int, typer.Option(help="Number of rows to list of each kind.", min=0)] = 10,
     interval: Annotated[float, typer.Option(help="Confidence of the intervals, in %.")] = 95.0,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.", min=0, max=LARGEST[int])] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     history: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Append a row to this CSV file, begun if there is none."),
+        typer.Option(metavar="FILE", help="Append a row to this CSV file; created if it does not exist."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write a report with every changed row.")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compare two models on the same rows: what the new one fixed, what it broke, and whether it may ship.
+    """Compare two models on the same rows: what the new one fixed, what it broke, and whether it is worse.
 
     Exit code 1 if the new model is significantly worse (--any: if it is worse at all), 0 if not.
     """

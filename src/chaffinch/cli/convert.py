@@ -38,7 +38,7 @@ def command(
         str | None, typer.Option("--from", help=f"Format of IN, if not seen: {', '.join(sorted(FORMATS))}.")
     ] = None,
     to_format: Annotated[
-        str | None, typer.Option("--to", help="Format of OUT, if its extension does not say.")
+        str | None, typer.Option("--to", help="Format of OUT, if its extension does not determine it.")
     ] = None,
     scheme: Annotated[
         str | None, typer.Option(help="Tag scheme to write: iob1, bio, bioes, bilou or io.")
@@ -48,14 +48,16 @@ def command(
     ] = "error",
     tokeniser: Annotated[
         Tokeniser,
-        typer.Option(help="How text without tokens is cut: words, or spaces if it was tokenised before."),
+        typer.Option(
+            help="Tokeniser of text without tokens: words, or spaces if the text is already tokenised."
+        ),
     ] = "words",
-    force: Annotated[bool, typer.Option("--force", help="Replace OUT if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite OUT if it exists.")] = False,
     json: Annotated[
         bool, typer.Option("--json", help="Print the report as JSON on standard output.")
     ] = False,
 ) -> None:
-    """Convert a corpus to another format, and say what is lost on the way."""
+    """Convert a corpus to another format, and report what is lost."""
     from chaffinch.corpus.conversion import convert
 
     if json and target == STDIO:

@@ -29,26 +29,28 @@ STYLES = {ERROR: "red", WARNING: "yellow"}
 def command(
     data: Annotated[
         list[Path],
-        typer.Argument(help="The files of one corpus: what is trained on first, then what is held out."),
+        typer.Argument(help="The files of one corpus: the training file first, then held-out files."),
     ],
     check: Annotated[
         list[str] | None,
         typer.Option(help=f"Make this check only; may be repeated: {', '.join(NAMES)}.", metavar="NAME"),
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Train no models: labels are not judged by those of other rows.")
+        bool, typer.Option("--quick", help="Train no models: skip the check of labels by cross-validation.")
     ] = False,
     odds: Annotated[
         float,
-        typer.Option(help="How many times as probable models must find another label to doubt one.", min=1.0),
+        typer.Option(
+            help="Odds at which another label of cross-validated models makes a label a suspect.", min=1.0
+        ),
     ] = ODDS,
     label: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
         str | None, typer.Option(help="Documents: separator of several labels in one cell.")
     ] = None,
-    top: Annotated[int, typer.Option(help="Findings to show of each check.", min=0)] = 5,
-    strict: Annotated[bool, typer.Option("--strict", help="Warnings are faults too.")] = False,
+    top: Annotated[int, typer.Option(help="Number of findings to show for each check.", min=0)] = 5,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 on warnings too.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     output: Annotated[
@@ -58,7 +60,7 @@ def command(
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a report.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Look for faults in a corpus: duplicates, label conflicts, illegal tags, misaligned spans, likely label errors.
+    """Find faults in a corpus: duplicates, label conflicts, illegal tags, misaligned spans, likely label errors.
 
     Exit code 1 if there are errors (--strict: or warnings), else 0.
     """

@@ -30,9 +30,7 @@ TASKS = [task for kind in reversed(KINDS) for task in kind.outputs]
 
 
 def command(
-    gold: Annotated[
-        str, typer.Argument(help="The right answers, or one file that also has the predictions.")
-    ],
+    gold: Annotated[str, typer.Argument(help="The gold answers, or one file that also has the predictions.")],
     predicted: Annotated[str | None, typer.Argument(help="The output to score.", show_default=False)] = None,
     against: Annotated[
         str | None, typer.Option("--against", metavar="FILE", help="Another output to compare with.")
@@ -49,9 +47,7 @@ def command(
     ] = None,
     label: Annotated[
         str | None,
-        typer.Option(
-            "--label", help="The column that is scored, if not the usual one: xpos, deprel, stars ..."
-        ),
+        typer.Option("--label", help="The column to score, if not the default: xpos, deprel, stars ..."),
     ] = None,
     label_separator: Annotated[
         str | None,
@@ -59,16 +55,18 @@ def command(
     ] = None,
     train: Annotated[
         str | None,
-        typer.Option("--train", metavar="FILE", help="Training file: scores seen and unseen words apart."),
+        typer.Option(
+            "--train", metavar="FILE", help="Training file: score seen and unseen words separately."
+        ),
     ] = None,
     interval: Annotated[float, typer.Option("--interval", help="Confidence of the intervals, in %.")] = 95.0,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the resampling.", min=0, max=LARGEST[int])] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the bootstrap.", min=0, max=LARGEST[int])] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object with every score.")] = False,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")
     ] = None,
 ) -> None:
-    """Score an output: tags, document labels, spans, parse trees or word links, as the data says."""
+    """Score an output: tags, document labels, spans, parse trees or word links, depending on the data."""
     if html is not None:
         refuse_unwritable(html)
     told = {"label": label, "label_separator": label_separator}

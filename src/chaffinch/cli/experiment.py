@@ -53,9 +53,9 @@ def command(
     text: TextFlag = None,
     label_separator: SeparatorFlag = None,
     stop_on_dev: Annotated[
-        bool, typer.Option("--stop-on-dev", help="Keep the pass that does best on the dev part.")
+        bool, typer.Option("--stop-on-dev", help="Keep the best pass on the dev part.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,

@@ -40,22 +40,22 @@ def command(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Why not this label? Else it is the best other one. Pairs: a link such as 2-3. Lists: a candidate's "
-            "number."
+            help="The label to compare with; by default the best other one. Pairs: a link such as 2-3. Lists: a "
+            "candidate's number."
         ),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(help="How many contributions to show of each decision.", min=1)
+        int | None, typer.Option(help="Number of contributions to show for each decision.", min=1)
     ] = None,
     group: Annotated[
         str | None, typer.Option(help="Sum contributions by word or by kind of feature.", metavar="word|kind")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page: words coloured by their evidence, bars.")
+        Path | None, typer.Option(help="Write an HTML page: words coloured by their contributions, and bars.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     base: Annotated[
-        Path | None, typer.Option(help="Rerankers: the tagger or parser among whose answers it chooses.")
+        Path | None, typer.Option(help="Rerankers: the tagger or parser that gives the candidates.")
     ] = None,
     kbest: Annotated[
         int | None, typer.Option(help=f"Rerankers: the length of the lists; else {KBEST}.", min=2)
@@ -63,9 +63,9 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
-    """Say why a model gave an answer: named contributions that add up to its score, and its best rival's.
+    """Explain an answer of a model: named contributions that add up to its score and to that of its best rival.
 
-    Of each decision you see how far the answer is ahead, what put it there, and what would have to go for another.
+    For each decision: the margin of the answer, its largest contributions, and features whose removal would change it.
     """
     loaded = load(model)
     path = _file(what)

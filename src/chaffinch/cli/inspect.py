@@ -32,15 +32,15 @@ MOST_SHOWN = 1000  # features of a label, on a terminal or a page
 
 def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
-    top: Annotated[int, typer.Option(help="How many features to show for each label.", min=1)] = 8,
+    top: Annotated[int, typer.Option(help="Number of features to show for each label.", min=1)] = 8,
     label: Annotated[str | None, typer.Option(help="Only this label.")] = None,
     names_from: Annotated[
-        Path | None, typer.Option(help="Documents in which hashed features are looked up by name.")
+        Path | None, typer.Option(help="Documents from which the names of hashed features are recovered.")
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the heat map of transitions.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
 ) -> None:
-    """Show what a model holds: its facts, its strongest features by label, its transitions."""
+    """Show a model: its settings and sizes, its strongest features by label, its transitions."""
     if top > MOST_SHOWN and not json:
         raise ConfigError(
             f"--top shows up to {MOST_SHOWN:,} features of a label; --json lists any number of them"

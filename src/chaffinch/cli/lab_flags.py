@@ -26,26 +26,28 @@ DatasetFlag = Annotated[
 ]
 FolderFlag = Annotated[
     Path | None,
-    typer.Option(help="Where corpora are kept.", envvar="CHAFFINCH_DATA", metavar="DIR"),
+    typer.Option(help="Folder of the corpora.", envvar="CHAFFINCH_DATA", metavar="DIR"),
 ]
 ModelFlag = Annotated[
     Path | None,
-    typer.Option(
-        "--out", "--output", "-o", help="Where the model goes, if it is to be kept.", metavar="MODEL"
-    ),
+    typer.Option("--out", "--output", "-o", help="File to write the model to.", metavar="MODEL"),
 ]
 RecordFlag = Annotated[
     str | None, typer.Option("--record", help="Add a record of the result: NAME is records/NAME.md.")
 ]
-RecipeFlag = Annotated[str | None, typer.Option(help="The recipe; else by the data.", metavar="NAME")]
-FeaturesFlag = Annotated[str | None, typer.Option(help="Taggers: a preset's name or a file of templates.")]
-LabelFlag = Annotated[str | None, typer.Option(help="The column to learn, where its name does not say so.")]
-SeparatorFlag = Annotated[
-    str | None, typer.Option("--label-separator", help="What separates several labels in one cell.")
+RecipeFlag = Annotated[
+    str | None, typer.Option(help="The recipe; by default chosen by the data.", metavar="NAME")
 ]
-TextFlag = Annotated[str | None, typer.Option(help="The column of the text, likewise.")]
+FeaturesFlag = Annotated[str | None, typer.Option(help="Taggers: a preset's name or a file of templates.")]
+LabelFlag = Annotated[str | None, typer.Option(help="The column to learn, if its name does not identify it.")]
+SeparatorFlag = Annotated[
+    str | None, typer.Option("--label-separator", help="Separator of several labels in one cell.")
+]
+TextFlag = Annotated[
+    str | None, typer.Option(help="The column of the text, if its name does not identify it.")
+]
 ScoreFlag = Annotated[
-    str | None, typer.Option(help="The score that counts; else the task's first: span F1, accuracy.")
+    str | None, typer.Option(help="The deciding score; by default the task's first: span F1, accuracy.")
 ]
 ThreadsFlag = Annotated[
     int, typer.Option(help="0 for all cores; results are the same for any number.", min=0)

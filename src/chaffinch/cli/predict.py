@@ -40,7 +40,7 @@ def command(
         ),
     ] = Path(STDIO),
     output: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="Where the result goes; else stdout.")
+        Path, typer.Option("--out", "--output", "-o", help="File to write the result to; by default stdout.")
     ] = Path(STDIO),
     from_format: Annotated[
         str | None,
@@ -50,46 +50,54 @@ def command(
     ] = None,
     to_format: Annotated[
         str | None,
-        typer.Option("--to", help="Format of the result, if its name does not say.", metavar="FORMAT"),
+        typer.Option(
+            "--to", help="Format of the result, if its name does not determine it.", metavar="FORMAT"
+        ),
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Sentences: names of the columns (w,pos), or which to take (w=2,pos=4)."),
     ] = None,
     kbest: Annotated[
-        int | None, typer.Option(help="Append the K best readings, a column each.", min=1)
+        int | None, typer.Option(help="Append the K best labellings, one column each.", min=1)
     ] = None,
     nth: Annotated[
-        int | None, typer.Option(help="Append the N-th best reading instead of the best.", min=1)
+        int | None, typer.Option(help="Append the N-th best labelling instead of the best.", min=1)
     ] = None,
     marginals: Annotated[
         bool,
         typer.Option(
-            "--marginals", help="Put the label's probability before it; trees: how likely phrases are."
+            "--marginals", help="Write the label's probability before it; trees: probabilities of phrases."
         ),
     ] = False,
     posterior: Annotated[
         bool,
-        typer.Option("--posterior", help="Each token's likeliest label, instead of the likeliest labelling."),
+        typer.Option(
+            "--posterior",
+            help="Predict each token's most probable label instead of the most probable labelling.",
+        ),
     ] = False,
     probabilities: Annotated[
         bool,
         typer.Option(
             "--probabilities",
-            help="--json: how likely each reading and each span of the first is, and the sentence's entropy.",
+            help="--json: the probability of each labelling and of each span of the first, and the sentence's entropy.",
         ),
     ] = False,
     steps: Annotated[
         bool, typer.Option("--steps", help="Show the order of decisions; an .html output is a page.")
     ] = False,
     beside: Annotated[
-        list[Path] | None, typer.Option(help="--steps: a further model to show beside; may be repeated.")
+        list[Path] | None,
+        typer.Option(help="--steps: another model to show for comparison; may be repeated."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON object per sentence.")] = False,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     threshold: Annotated[
         float | None,
-        typer.Option(help="Several labels: the probability from which one is given.", min=0.0, max=1.0),
+        typer.Option(
+            help="Several labels: the lowest probability at which a label is predicted.", min=0.0, max=1.0
+        ),
     ] = None,
     precision: Annotated[
         float | None,
@@ -102,9 +110,9 @@ def command(
     ] = None,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
-    """Label the sentences or documents of a file: the input comes back with the prediction as its last column.
+    """Label the sentences or documents of a file: the output is the input with the prediction as the last column.
 
-    The output's name says how it is written: columns (tagged.conll), CoNLL-U (tagged.conllu), spans (found.jsonl).
+    The name of the output chooses its format: columns (tagged.conll), CoNLL-U (tagged.conllu), spans (found.jsonl).
     """
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")

@@ -29,13 +29,13 @@ def command(
     model: ModelFlag = None,
     record: RecordFlag = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Learn from the held-out part too: a new model, not the preset's.")
+        bool, typer.Option("--whole", help="Train on the held-out part too: a new model, not the preset's.")
     ] = False,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
     json: JsonFlag = False,
 ) -> None:
-    """Run a preset again and say whether everything came out the same: data, scores, and the model's bytes."""
+    """Repeat the experiment of a preset and check that data, scores and the model's bytes are the same."""
     before = presets.read(presets.preset_path(file))
     experiment = before.experiment
     data = dataset(experiment.source, data_folder)

@@ -41,14 +41,17 @@ def command(
     output: Annotated[
         Path,
         typer.Option(
-            "--out", "--output", "-o", help="Where the reranker goes, or what was chosen.", metavar="FILE"
+            "--out",
+            "--output",
+            "-o",
+            help="File to write the reranker, or the chosen answers, to.",
+            metavar="FILE",
         ),
     ] = Path(STDIO),
-    base: Annotated[
-        Path | None, typer.Option(help="The tagger or parser whose answers are reranked.")
-    ] = None,
+    base: Annotated[Path | None, typer.Option(help="The tagger or parser that gives the candidates.")] = None,
     reranker: Annotated[
-        Path | None, typer.Option("--with", help="Rerank with this model, and train none.", metavar="MODEL")
+        Path | None,
+        typer.Option("--with", help="Rerank with this model instead of training one.", metavar="MODEL"),
     ] = None,
     dev: Annotated[Path | None, typer.Option(help="Held-out sentences or lists to score.")] = None,
     recipe: Annotated[
@@ -59,14 +62,12 @@ def command(
             metavar="NAME",
         ),
     ] = None,
-    kbest: Annotated[int, typer.Option(help="Length of the lists.", min=2)] = KBEST,
-    folds: Annotated[
-        int, typer.Option(help="Parts of the training data, each listed by a tagger of the others.", min=2)
-    ] = 5,
+    kbest: Annotated[int, typer.Option(help="Number of candidates in each list.", min=2)] = KBEST,
+    folds: Annotated[int, typer.Option(help="Folds for out-of-fold lists of the training data.", min=2)] = 5,
     features: Annotated[
         str | None,
         typer.Option(
-            help="For a parser: consensus (what the list agrees on, and a grammar with heads) or trees (rules, heads, "
+            help="For a parser: consensus (agreement of the list, and a grammar with heads) or trees (rules, heads, "
             "words). Default: consensus.",
             metavar="NAME",
         ),
@@ -74,7 +75,7 @@ def command(
     wrong: Annotated[
         float | None,
         typer.Option(
-            help="For a tagger: what a wrong span costs where a missed one costs 1. Default: by the F1.",
+            help="For a tagger: cost of a wrong span relative to a missed one. Default: from the F1.",
             min=0.0,
         ),
     ] = None,
@@ -85,13 +86,15 @@ def command(
             metavar="NAME",
         ),
     ] = None,
-    min_count: Annotated[int, typer.Option(help="Leave rarer features out.", min=1)] = 2,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
+    min_count: Annotated[
+        int, typer.Option(help="Minimum count of a feature; rarer ones are left out.", min=1)
+    ] = 2,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")] = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Choose among the k best answers of another model by features that see the whole answer: train, or apply."""
+    """Train or apply a reranker: choose among the k best answers of another model by features of whole answers."""
     refuse_unwritable(output)
     kind, model = (LISTS, None) if base is None else base_model(base, threads)
     if reranker is not None:

@@ -30,28 +30,31 @@ COLOURS = ("cyan", "green", "magenta", "yellow", "blue", "red", "bright_cyan", "
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(help="Which sample; none: list them all.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of a sample; without it, all are listed.")] = None,
     out_folder: Annotated[
         Path | None,
         typer.Option("--out", "--output", "-o", metavar="DIR", help="Write its files to this folder."),
     ] = None,
     seed: Annotated[
-        int, typer.Option(help="Another seed, other documents.", min=-LARGEST[int], max=LARGEST[int])
+        int,
+        typer.Option(
+            help="Random seed; another seed gives other documents.", min=-LARGEST[int], max=LARGEST[int]
+        ),
     ] = samples.SEED,
     size: Annotated[
         int | None,
         typer.Option(help="Documents in the training part; dev and test keep their proportion."),
     ] = None,
     careful: Annotated[
-        bool, typer.Option("--careful", help="Every label as it should be, without the annotator's slips.")
+        bool, typer.Option("--careful", help="Write the correct labels, without simulated annotation errors.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are already there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object on stdout.")] = False,
 ) -> None:
     """List the embedded samples, look into one, or write one to files in the ordinary formats.
 
-    The samples are small corpora of our own, written by chance from word lists and grammars: free to use, the
-    same for a seed on every machine, and never quite easy.
+    The samples are small synthetic corpora, generated at random from word lists and grammars: free to use, the
+    same for a seed on every machine, with noise and ambiguity.
     """
     if out_folder is None and (size is not None or force or careful):
         flag = "--force" if force else "--careful" if careful else "--size"

@@ -200,7 +200,8 @@ class Walk:
 def command(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before each part.")] = False,
     folder: Annotated[
-        Path | None, typer.Option(help="Keep the files there; else they go when the tour ends.")
+        Path | None,
+        typer.Option(help="Keep the files in this folder; by default they are deleted when the tour ends."),
     ] = None,
 ) -> None:
     """Walk through the toolkit on the embedded samples; asks before each part."""

@@ -39,7 +39,7 @@ def command(
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")
     ],
     model: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="Where the model goes.", metavar="MODEL")
+        Path, typer.Option("--out", "--output", "-o", help="File to write the model to.", metavar="MODEL")
     ],
     recipe: Annotated[
         str | None,
@@ -60,12 +60,14 @@ def command(
     ] = None,
     annotators: Annotated[
         str | None,
-        typer.Option(help="Texts that several people annotated: first, majority or soft (shares of labels)."),
+        typer.Option(help="Texts with several annotators: first, majority or soft (shares of labels)."),
     ] = None,
-    dev: Annotated[Path | None, typer.Option(help="Held-out file to score, and to stop on.")] = None,
+    dev: Annotated[
+        Path | None, typer.Option(help="Held-out file to score after every pass, for early stopping.")
+    ] = None,
     features: Annotated[str | None, typer.Option(help="A preset's name or a file of templates.")] = None,
     label: Annotated[
-        str | None, typer.Option(help="The column to learn, by number or name; else the last.")
+        str | None, typer.Option(help="The column to learn, by number or name; by default the last.")
     ] = None,
     text: Annotated[str | None, typer.Option(help="Documents: the column of the text.")] = None,
     label_separator: Annotated[
@@ -73,9 +75,9 @@ def command(
     ] = None,
     stop_on_dev: Annotated[
         bool,
-        typer.Option("--stop-on-dev", help="Documents: keep the pass that does best on the dev part."),
+        typer.Option("--stop-on-dev", help="Documents: keep the best pass on the dev part."),
     ] = False,
-    seed: Annotated[int, typer.Option(help="Decides every random choice.", min=0, max=LARGEST[int])] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[
         int, typer.Option(help="0 for all cores; the model is the same for any number.", min=0)
     ] = 0,
@@ -95,7 +97,7 @@ def command(
     ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Train a model and write it to one file; what the data holds says which kind of model."""
+    """Train a model and write it to one file; the data determine the kind of model."""
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)

@@ -43,35 +43,39 @@ def command(
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help="A dataset by name, folder or files; its test part is not looked at."
+            "--dataset", "-d", help="A dataset by name, folder or files; its test part is not read."
         ),
     ] = None,
     dev: Annotated[
-        str | None, typer.Option(help="Held-out file; else the dataset's dev part, else a fifth of the data.")
+        str | None,
+        typer.Option(help="Held-out file; by default the dataset's dev part, else a fifth of the data."),
     ] = None,
     output: Annotated[
         str | None,
         typer.Option(
-            "--out", "--output", "-o", help="Where the preset goes: .toml or .json.", metavar="PRESET"
+            "--out", "--output", "-o", help="File to write the preset to: .toml or .json.", metavar="PRESET"
         ),
     ] = None,
-    time: Annotated[str | None, typer.Option(help="How long to go on: 60s, 5m, 1h.")] = None,
+    time: Annotated[str | None, typer.Option(help="Time limit: 60s, 5m, 1h.")] = None,
     trials: Annotated[
-        int | None, typer.Option(help="How many settings to draw; the same number, the same answer.", min=1)
+        int | None,
+        typer.Option(help="Number of settings to sample; the same number gives the same result.", min=1),
     ] = None,
     recipe: Annotated[
-        list[str] | None, typer.Option(help="The recipe to tune; several are compared.", metavar="NAME")
+        list[str] | None,
+        typer.Option(help="The recipe to tune; may be repeated to compare several.", metavar="NAME"),
     ] = None,
     features: FeaturesFlag = None,
     param: Annotated[
-        list[str] | None, typer.Option("--param", "-p", help="A setting to draw, instead of the usual ones.")
+        list[str] | None,
+        typer.Option("--param", "-p", help="A setting to sample, instead of the default search space."),
     ] = None,
     value: Annotated[
         list[str] | None, typer.Option("--value", "-v", help="Its values: a,b,c or LOW..HIGH; one -v per -p.")
     ] = None,
     score: ScoreFlag = None,
     seed: Annotated[
-        int, typer.Option(help="Decides what is drawn, and the models' own chance.", min=0, max=LARGEST[int])
+        int, typer.Option(help="Seed of the sampled settings and of the models.", min=0, max=LARGEST[int])
     ] = 0,
     name: Annotated[str, typer.Option("--name", "-n", help="A name for the preset.")] = "tuned",
     label: LabelFlag = None,
@@ -84,7 +88,7 @@ def command(
 ) -> None:
     """Find settings on held-out data within a time or a number of trials, and write them as a preset.
 
-    Settings given as flags stay as they are; the others that matter are drawn.
+    Settings given as flags are fixed; the other important ones are sampled.
     """
     if len(param or []) != len(value or []):
         raise ConfigError("every -p needs its -v")
