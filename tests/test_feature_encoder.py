@@ -280,3 +280,13 @@ def test_conll2000_has_the_attributes_that_crfsuite_counts(data):
     encoder = FeatureEncoder("chunking19")
     rows = encoder.fit(TokenTable.from_lists(columns))
     assert (encoder.n_features, rows.n_tokens) == (335_672, 211_727)
+
+
+def test_the_default_features_of_a_treebank_leave_its_other_gold_columns_alone():
+    from chaffinch.features.presets import PRESETS
+
+    gold = ["lemma", "xpos", "feats", "deprel"]
+    for label in gold:  # the column that is learnt is not among those of the table
+        whole = PRESETS["default"](["w", *(name for name in gold if name != label), "y"])
+        assert not [t for t in whole if any(name in t for name in gold)]
+    assert any(t.startswith("xpos[") for t in PRESETS["default"](["w", "xpos", "y"]))  # chosen by --columns

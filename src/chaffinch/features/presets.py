@@ -199,7 +199,8 @@ def _ingredients(columns: Sequence[str]) -> list[str]:
 
 
 def _default(columns: Sequence[str]) -> list[str]:
-    own = [c for c in columns if c not in (WORD, LABEL, POS)]
+    left = (WORD, LABEL, POS, *(ANNOTATED if len(set(TREEBANK) & set(columns)) > 1 else ()))
+    own = [c for c in columns if c not in left]
     return [
         *_no_pos(),
         *([*_window(POS), *_crossed(WORD, POS)] if POS in columns else []),
@@ -211,6 +212,11 @@ def _pixels(_: Sequence[str]) -> list[str]:
     """The black pixels of a letter image of 16 rows of 8, and a constant."""
     return ["bias", *(f"bit{k}[0]" for k in range(128))]
 
+
+# A table with two of TREEBANK is a treebank as it is, whose annotation is not there when new text is tagged: templates
+# read it only if they name it, or if its columns were chosen.
+TREEBANK = ("lemma", "feats", "deprel")
+ANNOTATED = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
 PRESETS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "default": _default,
