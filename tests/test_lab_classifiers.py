@@ -37,6 +37,7 @@ def test_without_a_recipe_texts_get_the_baseline():
         "feature_size": 20000,
         "feature_pick": "top",
         "feature_drop": 0.0,
+        "cleaning": "none",
     }
     assert laid.experiment.settings == expected
 
