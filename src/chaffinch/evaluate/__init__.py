@@ -1,4 +1,4 @@
-"""Scores: of tags, documents, trees and word links; intervals, paired tests, errors worth reading."""
+"""Scores: of tags, documents, trees and word links; confidence intervals, paired tests, examples of errors."""
 
 from chaffinch.evaluate.alignments import AlignmentScores, link_tally, score_alignments
 from chaffinch.evaluate.conventions import CONVENTIONS, SCHEMES, marks_spans

@@ -1,4 +1,4 @@
-"""Scores of document labels: accuracy, F1 of each label, and what was taken for what."""
+"""Scores of document labels: accuracy, F1 of each label, and confusions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -30,7 +30,7 @@ OUTPUTS: tuple[type[Outputs], ...] = (
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The scores of an output file, and whatever else was asked for.
+    """The scores of an output file, with the requested comparisons.
 
     seen:       scores of the words that the training file has and of those it does not
     comparison: our output against another one, by score
@@ -185,7 +185,7 @@ def description(evaluation: Evaluation) -> str:
 
 
 def verdict(evaluation: Evaluation) -> str:
-    """One sentence on the first headline score: better, worse, or not to be told apart."""
+    """One sentence on the first headline score: better, worse, or no significant difference."""
     key = evaluation.headline[0]
     c = (evaluation.comparison or {})[key]
     other = evaluation.outputs.names[2]

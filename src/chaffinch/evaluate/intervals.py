@@ -1,4 +1,4 @@
-"""How sure a score is: bootstrap intervals, and tests between two outputs for the same gold."""
+"""Bootstrap confidence intervals of scores, and tests between two outputs for the same gold."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Between which values a score lies."""
+    """The confidence interval of a score."""
 
     low: float
     high: float
@@ -41,7 +41,7 @@ class Comparison:
 def intervals(
     tally: Tally, confidence: float = 95.0, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Interval]:
-    """The percentile interval of every score: sentences are drawn with replacement, the score taken anew.
+    """The percentile interval of every score: sentences are drawn with replacement, the score is computed again.
 
     >>> from chaffinch.evaluate import LabelPair
     >>> pair = LabelPair.from_lists(["a", "b"] * 50, ["a", "b"] * 40 + ["b", "a"] * 10)

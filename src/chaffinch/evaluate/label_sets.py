@@ -1,4 +1,4 @@
-"""Scores of documents that may have several labels: how many sets are right, and F1 over all labels given."""
+"""Scores of documents that may have several labels: the share of exactly right sets, and F1 over all labels given."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

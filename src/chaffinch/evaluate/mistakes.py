@@ -1,4 +1,4 @@
-"""Errors worth reading: what kinds there are, how often, and the shortest sentences that show each."""
+"""Examples of errors: their kinds, frequencies, and the shortest sentences with each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Outputs to be scored: what is right and what one or two systems say, checked to be about the same text."""
+"""Outputs to be scored: gold and the predictions of one or two systems, checked to have the same text."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ SEPARATOR = "|"
 
 
 class Scores(Protocol):
-    """What the scores of every task offer."""
+    """The interface of the scores of every task."""
 
     def as_dict(self) -> dict[str, float]:
         """Every score under its stable key."""
@@ -36,7 +36,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True)
 class Rules:
-    """By which rules tags are scored; None: by what the tags look like."""
+    """The rules by which tags are scored; None: determined from the tags."""
 
     convention: str = "auto"
     scheme: str | None = None
@@ -53,7 +53,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Confusions:
-    """What was taken for what: names, and int64 [names, names] with gold in rows.
+    """Confusions: names, and int64 [names, names] with gold in rows.
 
     mistakes: kinds of error with sentences that show them    pairs: gold, predicted, times, an example
     """
@@ -109,7 +109,7 @@ class Outputs(ABC):
         return None
 
     def confusions(self, scores: Any, rules: Rules) -> Confusions | None:
-        """What was taken for what."""
+        """The confusions."""
         return None
 
     def seen(self, train: str | Path) -> dict[str, float] | None:
@@ -141,7 +141,7 @@ def read_outputs(
 ) -> Outputs:
     """Gold and outputs from files; a single file must hold both.
 
-    options: told to the reader of gold, and of outputs that are of the same format
+    options: passed to the reader of gold, and of outputs of the same format
     known:   the tasks that it may be; the first that fits is taken
     """
     own = next((task for task in known if task.reads(paths[0], format)), None)
@@ -233,6 +233,6 @@ def _check_same_documents(
 
 
 def row_place(path: str | Path, n: int, d: Document | None) -> str:
-    """``file:line`` where the format has a line or a row per item; else which item of the file."""
+    """``file:line`` if the format has a line or a row per item; else the number of the item."""
     known = None if d is None else d.line
     return f"{display_name(path)}, item {n + 1}" if known is None else f"{display_name(path)}:{known}"

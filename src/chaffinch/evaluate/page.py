@@ -1,4 +1,4 @@
-"""The HTML report of an evaluation: scores with intervals, confusions, a comparison, errors worth reading."""
+"""The HTML report of an evaluation: scores with intervals, confusions, a comparison, examples of errors."""
 
 from collections.abc import Iterable, Sequence
 

@@ -11,9 +11,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """How well a set of things was found.
+    """Precision, recall and F1 of a set of things.
 
-    precision = correct / predicted,  recall = correct / gold,  f1 = their harmonic mean; 0 where undefined
+    precision = correct / predicted,  recall = correct / gold,  f1 = their harmonic mean; 0 if undefined
 
     >>> Rates.of(gold=4, predicted=2, correct=2)
     Rates(precision=1.0, recall=0.5, f1=0.6666666666666666, gold=4, predicted=2, correct=2)
@@ -38,7 +38,7 @@ class Rates:
 
 
 def rates(gold: Any, predicted: Any, correct: Any) -> tuple[Floats, Floats, Floats]:
-    """Precision, recall and F1, elementwise; 0 where a denominator is 0."""
+    """Precision, recall and F1, elementwise; 0 if a denominator is 0."""
     p = correct / np.maximum(predicted, 1)
     r = correct / np.maximum(gold, 1)
     total = p + r
@@ -52,12 +52,12 @@ def macro(values: Floats, present: NDArray[np.bool_]) -> Floats:
 
 
 def weighted(values: Floats, gold: NDArray[np.int64]) -> Floats:
-    """The mean over the last axis, each weighted by how often it is gold."""
+    """The mean over the last axis, each weighted by its gold count."""
     mean: Floats = (values * gold).sum(-1) / np.maximum(gold.sum(-1), 1)
     return mean
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
-    """numerator / denominator, 0 where that is undefined."""
+    """numerator / denominator, 0 if that is undefined."""
     quotient: Floats = numerator / np.maximum(denominator, 1)
     return quotient

@@ -188,7 +188,7 @@ def _pieces(source: TagOutputs, scorer: TagScorer) -> Iterator[tuple[int, Pieces
 
 
 def _token_pieces(source: TagOutputs) -> Iterator[tuple[int, Pieces, Pieces]]:
-    """Where tags mark no spans, the tokens that differ stand for them."""
+    """If tags mark no spans, the tokens that differ are used instead."""
     wrong = np.flatnonzero(source.y != source.outputs[0])
     sentences = np.searchsorted(source.ptr, wrong, side="right") - 1
     by_sentence: dict[int, tuple[Pieces, Pieces]] = defaultdict(lambda: ([], []))
@@ -205,7 +205,7 @@ def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> Exa
 
 
 def _check_same_tokens(a: str | Path, gold: TokenTable, b: str | Path, other: TokenTable) -> None:
-    """Raise at the first place where two files are not about the same words."""
+    """Raise at the first place where the words of two files differ."""
     if np.array_equal(gold.ptr, other.ptr):
         first = _first_other_word(gold.columns[WORD], other.columns[WORD])
         if first is None:
@@ -271,7 +271,7 @@ class TagGain:
 
 
 def tag_gain(gold: Labels, outputs: Mapping[str, Labels], ours: str, other: str, seed: int = 0) -> TagGain:
-    """Span F1, or the share of right labels where labels are no spans; the interval is by paired bootstrap.
+    """Span F1, or the share of right labels if labels are not spans; the interval is by paired bootstrap.
 
     >>> gold = [["B-NP", "I-NP"]] * 20
     >>> outputs = {"new": gold, "old": [["B-NP", "I-NP"]] * 15 + [["B-NP", "O"]] * 5}

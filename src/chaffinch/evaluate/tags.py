@@ -80,7 +80,7 @@ def span_scores_by_key(sums: Sums, types: Sequence[str]) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class TagScores:
-    """What was right in a tagged text; ``span`` and ``untyped`` are None where tags mark no spans.
+    """What was right in a tagged text; ``span`` and ``untyped`` are None if tags mark no spans.
 
     >>> scores = score_tags([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
     >>> scores.token_accuracy, scores.span.micro.f1, scores.convention

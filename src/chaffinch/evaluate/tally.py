@@ -1,4 +1,4 @@
-"""Tallies: counts per sentence, of whose sums every score is a function.
+"""Tallies: counts per sentence; every score is a function of their sums.
 
     score = g(sum over the sentences n of counts[n])
 

@@ -1,4 +1,4 @@
-"""Kernels: similarities of two objects that are inner products of features nobody has to write down."""
+"""Kernels: similarities of two objects that are inner products of implicit features."""
 
 from chaffinch.kernels.cache import GramRows
 from chaffinch.kernels.kernel import (

@@ -1,4 +1,4 @@
-"""Rows of a Gram matrix, computed when asked for and kept while there is room."""
+"""Rows of a Gram matrix, computed on demand and cached in bounded memory."""
 
 from collections import OrderedDict
 from typing import Any
@@ -15,8 +15,8 @@ MEGABYTE = 1 << 20
 class GramRows:
     """The Gram matrix of N objects with themselves, row by row, in at most ``megabytes`` of memory.
 
-    Where the whole matrix fits, ``whole()`` computes it in one go; else the rows that were not asked for longest give
-    way to new ones. Rows are float32, as the solvers read them.
+    If the whole matrix fits, ``whole()`` computes it at once; else new rows replace the least recently used ones.
+    Rows are float32, as the solvers read them.
 
     >>> from chaffinch.kernels import LinearKernel
     >>> rows = GramRows(LinearKernel(), [[1.0], [2.0], [3.0]], megabytes=1)
@@ -50,7 +50,7 @@ class GramRows:
         return self.capacity >= len(self)
 
     def whole(self) -> NDArray[np.float32]:
-        """The whole matrix [N, N], whatever it takes."""
+        """The whole matrix [N, N], regardless of the memory bound."""
         if self._room is None or len(self._room) < len(self) or len(self._slots) < len(self):
             self.given(self.kernel.gram(self.objects, threads=self.threads))
             self.computed += len(self)
@@ -60,13 +60,13 @@ class GramRows:
         return self._room
 
     def given(self, K: NDArray[np.floating]) -> None:
-        """The whole matrix, known already."""
+        """From a whole matrix that is already computed."""
         self._room = self._checked(K)
         self._slots = OrderedDict((n, n) for n in range(len(self)))
         self.capacity = max(self.capacity, len(self))
 
     def row(self, n: int) -> NDArray[np.float32]:
-        """k(x_n, x_m) for every m: float32 [N], to be read before the next but one row is asked for."""
+        """k(x_n, x_m) for every m: float32 [N], valid until the second next row is requested."""
         room = self._rows_held()
         slot = self._slots.get(n)
         if slot is None:
@@ -101,7 +101,7 @@ class GramRows:
         return self._room
 
     def _slot(self, n: int) -> int:
-        """A slot for row n: a free one, or that of the row unused longest."""
+        """A slot for row n: a free one, or that of the least recently used row."""
         slot = len(self._slots) if len(self._slots) < self.capacity else self._slots.popitem(last=False)[1]
         self._slots[n] = slot
         return slot

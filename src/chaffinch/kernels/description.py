@@ -1,4 +1,4 @@
-"""Kernels as plain values: what a model file says of its kernel."""
+"""Kernels as plain values, as a model file stores them."""
 
 import math
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ DEEPEST = 20
 
 
 def described(kernel: Kernel) -> dict[str, Any]:
-    """A kernel as names and numbers; ConfigError for a Python function, which no file can hold.
+    """A kernel as names and numbers; ConfigError for a Python function, which cannot be saved.
 
     >>> from chaffinch.kernels import Rbf
     >>> described(Rbf(gamma=0.5).normalised())
@@ -43,7 +43,7 @@ def described(kernel: Kernel) -> dict[str, Any]:
 
 
 def restored(description: Any, depth: int = 0) -> Kernel:
-    """The kernel that was described; ModelFileError where that is none.
+    """The kernel of a description; ModelFileError if the description is damaged.
 
     >>> restored({"kernel": "sum", "of": [{"kernel": "linear"}, {"kernel": "rbf", "gamma": 0.5}]})
     Sum(kernels=(LinearKernel(), Rbf(gamma=0.5)))

@@ -1,4 +1,4 @@
-"""What every kernel offers, and kernels from kernels: sums, products, multiples, the normalised kernel.
+"""The interface of kernels, and kernels made of kernels: sums, products, multiples, the normalised kernel.
 
 A kernel offers blocks of its Gram matrix, its diagonal, and expansions over support objects.
 """
@@ -40,7 +40,7 @@ NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of 
 
 
 class Kernel:
-    """k(a, b) = phi(a) . phi(b) for some features phi that need never be written down.
+    """k(a, b) = phi(a) . phi(b) for implicit features phi.
 
     A kernel is a frozen dataclass of its knobs; it says how objects are prepared and how a block is filled. Kernels
     are added, multiplied and scaled: ``Rbf() + 0.5 * Polynomial()``.
@@ -55,7 +55,7 @@ class Kernel:
     length: ClassVar[str | None] = None  # the knob that is the length of what is counted
 
     def __init_subclass__(cls, *, name: str | None = None, of: str = "") -> None:
-        """A kernel with a name is one that settings can choose and a model file can hold.
+        """A kernel with a name can be chosen by settings and saved in a model file.
 
         of: what its objects are: ``features`` (rows of numbers), ``text`` or ``trees``
         """
@@ -78,7 +78,7 @@ class Kernel:
         return cls(**given)
 
     def settled(self, objects: Any) -> "Kernel":
-        """The kernel with settings that were left open decided from the training objects."""
+        """The kernel with its open settings determined from the training objects."""
         return self
 
     def prepared(self, objects: Any) -> Any:
@@ -96,14 +96,14 @@ class Kernel:
         return self.finite(self.block(A.taken(which), B, threads), which)
 
     def finite(self, K: Block, which: NDArray[np.integer[Any]] | None = None) -> Block:
-        """The block, whose rows are these objects, or DataError where it holds what is no finite number."""
+        """The block of these objects, or DataError if an entry is not finite."""
         if not np.isfinite(K).all():
             i, j = (int(at[0]) for at in np.nonzero(~np.isfinite(K)))
             raise self._refused(i if which is None else int(which[i]), j, K[i, j])
         return K
 
     def block(self, A: Any, B: Any, threads: int) -> Block:
-        """The Gram block of prepared objects; ``A is B`` where it is symmetric."""
+        """The Gram block of prepared objects; ``A is B`` if it is symmetric."""
         raise NotImplementedError
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
@@ -280,7 +280,7 @@ class Measured:
 class Normalised(Kernel):
     """k(a, b) / sqrt(k(a, a) k(b, b)): the cosine of phi(a) and phi(b).
 
-    An object without features (an empty text, say) has k(a, a) = 0 and is like nothing, not even itself.
+    An object without features (an empty text, say) has k(a, a) = 0 and is similar to nothing, not even to itself.
 
     >>> from chaffinch.kernels import LinearKernel
     >>> Normalised(LinearKernel()).gram([[3.0, 4.0], [0.0, 0.0]], [[2.0, 0.0]])
@@ -318,7 +318,7 @@ class Normalised(Kernel):
         return K * np.outer(_inverse(A.lengths), _inverse(B.lengths))
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
-        """One, or zero where there are no features."""
+        """One, or zero if there are no features."""
         return (self.prepared(A).lengths > 0).astype(np.float64)
 
 
@@ -380,9 +380,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """Any Python function of two objects. It is called once per pair, so it is for few objects or bold ideas.
+    """Any Python function of two objects. It is called once per pair, so it is for few objects.
 
-    Such a kernel lives in the program that defines it: a model that uses it cannot be saved.
+    A model with such a kernel cannot be saved.
 
     >>> FunctionKernel(lambda a, b: float(a == b)).gram(["tea", "cake"], ["tea"])
     array([[1.],

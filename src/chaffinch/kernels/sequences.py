@@ -76,7 +76,7 @@ class CountedNgrams:
 
 
 class SequenceKernel(Kernel):
-    """A kernel of texts: strings, or lists of words where the unit is the word."""
+    """A kernel of texts: strings, or lists of words if the unit is the word."""
 
     unit: str
 
@@ -163,7 +163,7 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
 
 @dataclass(frozen=True, kw_only=True)
 class Subsequence(SequenceKernel, name="subsequence", of="text"):
-    """Subsequences that two texts share, gaps and all; the longer the stretch they span, the less they count.
+    """Subsequences that two texts share, with gaps; those with a longer span count less.
 
         k(s, t) = sum over u of length low .. high, occurrences i in s and j in t of  decay^(span(i) + span(j))
 

@@ -1,4 +1,4 @@
-"""Kernels of trees: how many fragments two trees share, each fragment the less the larger it is."""
+"""Kernels of trees: the number of shared fragments, with a lower weight for larger fragments."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -98,7 +98,7 @@ class SubtreeKernel(TreeKernel, name="subtree", of="trees"):
 
 @dataclass(frozen=True, kw_only=True)
 class SubsetTreeKernel(TreeKernel, name="subset-tree", of="trees"):
-    """Fragments that hold each production whole or not at all (SST). Collins and Duffy 2002.
+    """Fragments that contain each production completely or not at all (SST). Collins and Duffy 2002.
 
         D(n, m) = decay prod_k (1 + D(child_k(n), child_k(m)))    if the productions are equal, else 0;    k = sum of D
 
@@ -116,7 +116,7 @@ class SubsetTreeKernel(TreeKernel, name="subset-tree", of="trees"):
 
 @dataclass(frozen=True, kw_only=True)
 class PartialTreeKernel(TreeKernel, name="partial-tree", of="trees"):
-    """Fragments that may hold some of a node's children (PTK). Moschitti 2006.
+    """Fragments that may contain only some of a node's children (PTK). Moschitti 2006.
 
         D(n, m) = depth (decay^2 + sum over equally long subsequences I, J of the children of
                          decay^(d(I) + d(J)) prod_k D(I_k, J_k))      if the labels are equal, else 0

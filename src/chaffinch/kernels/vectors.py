@@ -29,7 +29,7 @@ class DenseRows:
         return int(self.values.shape[1])
 
     def packed(self, apart: bool) -> _core.PackedRows:
-        """The rows as others are compared with them, packed once: by inner products, or by how far apart they are."""
+        """The rows as others are compared with them, packed once: for inner products or for distances."""
         if apart not in self._packed:
             self._packed[apart] = _core.PackedRows(self.values, apart)
         return self._packed[apart]
@@ -69,13 +69,13 @@ class VectorKernel(Kernel):
         raise NotImplementedError
 
     def prepared(self, objects: Any) -> Vectors:
-        """Dense rows, or sparse ones where they came sparse."""
+        """Dense rows, or sparse rows if the input is sparse."""
         if isinstance(objects, (DenseRows, SparseRows)):
             return objects
         return SparseRows.of(objects) if hasattr(objects, "tocsr") else DenseRows.of(objects)
 
     def block(self, A: Vectors, B: Vectors, threads: int) -> Block:
-        """Dense with dense or sparse with sparse; of a mixed pair, the sparse side is spelt out."""
+        """Dense with dense or sparse with sparse; of a mixed pair, the sparse side is made dense."""
         native, (A, B) = self.native(), _alike(A, B)
         out = np.empty((len(A), len(B)), np.float32)
         if isinstance(A, DenseRows) and isinstance(B, DenseRows):
@@ -107,7 +107,7 @@ class VectorKernel(Kernel):
         return out
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
-        """k(a, a) of each row, from its length alone."""
+        """k(a, a) of each row, from its norm."""
         return self.of_products(_squares(self.prepared(A)))
 
     def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -187,7 +187,7 @@ class Rbf(VectorKernel, name="rbf", of="features"):
 
 @dataclass(frozen=True, kw_only=True)
 class Sigmoid(VectorKernel, name="sigmoid", of="features"):
-    """k(a, b) = tanh(gamma a.b + offset): not positive semi-definite for every setting, kept for its history.
+    """k(a, b) = tanh(gamma a.b + offset): not positive semi-definite for every setting, as in other packages.
 
     >>> Sigmoid(gamma=0.1).gram([[1.0, 2.0]], [[1.0, 2.0]]).round(3)
     array([[0.462]], dtype=float32)

@@ -30,7 +30,7 @@ class LogScale(Scale):
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten within low .. high; where they are fewer than three, round multiples of them too.
+    """Powers of ten within low .. high; if they are fewer than three, round multiples of them too.
 
     >>> log_ticks(0.002, 300)
     [0.01, 0.1, 1.0, 10.0, 100.0]
@@ -46,7 +46,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round values that cover low .. high from inside, about so many.
+    """Round values within low .. high, about as many as asked for.
 
     >>> ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]

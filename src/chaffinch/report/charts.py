@@ -1,6 +1,6 @@
 """Charts along axes as inline SVG: bars with intervals, grouped bars, lines with bands.
 
-Colours are the page's CSS variables, so that a chart follows light, dark and print; a mark says its numbers in
+Colours are the page's CSS variables, so that a chart follows light, dark and print; a mark shows its numbers in
 a tooltip.
 """
 
@@ -29,7 +29,7 @@ class Bar:
 
 
 def bars(title: str, items: Sequence[Bar], limits: tuple[float, float] = (0.0, 1.0), digits: int = 3) -> Html:
-    """Horizontal bars, a row each, with whiskers where intervals are known.
+    """Horizontal bars, one per row, with whiskers if intervals are known.
 
     >>> "<title>NP: 0.900" in bars("F1 by type", [Bar("NP", 0.9, 0.88, 0.92)])
     True

@@ -26,7 +26,7 @@ def heat_map(
 
     logarithmic: small counts stay visible beside large ones
     diverging:   negative values in another colour (weights)
-    digits:      write so many decimals into the cells; None: as few as the value needs
+    digits:      number of decimals in the cells; None: as few as the value needs
 
     >>> "<title>gold NP, predicted VP: 3" in heat_map(
     ...     "Confusions", ["NP"], ["VP"], [[3]], x_label="predicted", y_label="gold")

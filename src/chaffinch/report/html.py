@@ -1,4 +1,4 @@
-"""HTML pages: whatever is not marked as HTML is escaped, and a page needs nothing but itself."""
+"""HTML pages: self-contained; text that is not marked as HTML is escaped."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -53,7 +53,7 @@ def cards(figures: Iterable[tuple[str, str, str]]) -> Html:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str | None = None) -> Html:
-    """A table; a column is set right if its first cell with anything in it is a number or looks like one."""
+    """A table; a column is right-aligned if its first non-empty cell is a number or looks like one."""
     body = [list(row) for row in rows]
     right = [_numeric(next((row[i] for row in body if row[i] != ""), "")) for i in range(len(head))]
     classes = ["number" if r else None for r in right]
@@ -71,7 +71,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str | 
 
 
 def figure(svg: Html, caption: object | None = None) -> Html:
-    """A chart and what to see in it."""
+    """A chart with its caption."""
     return tag("figure", svg, tag("figcaption", caption) if caption is not None else Html(""))
 
 

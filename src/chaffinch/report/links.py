@@ -20,7 +20,7 @@ def alignment_grid(
 ) -> Html:
     """Squares for links that were found, rings for sure ones, dashed rings for possible ones.
 
-    strength: [source, target] from 0 to 1, shades the cells: how much the model leans towards a link
+    strength: [source, target] from 0 to 1, the model's support for a link; shades the cells
 
     >>> svg = alignment_grid("Pair", ["the", "house"], ["la", "maison"], {(0, 0)}, sure={(0, 0), (1, 1)})
     >>> "house = maison: sure, missed" in svg, "the = la: sure, found" in svg

@@ -14,12 +14,12 @@ class Node(Protocol):
 
     @property
     def label(self) -> str:
-        """What stands at the node."""
+        """The label of the node."""
         ...
 
     @property
     def children(self) -> "tuple[Node, ...]":
-        """What is below it."""
+        """The children of the node."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Embedded samples: small corpora written by chance and by us, the same for a seed on every machine."""
+"""Embedded samples: small synthetic corpora, the same for a seed on every machine."""
 
 from chaffinch.samples.catalogue import SAMPLES, Sample, load, preview, sample
 from chaffinch.samples.chance import SEED

@@ -1,4 +1,4 @@
-"""The catalogue: every sample, what it is for, how much of it there is, and its documents."""
+"""The catalogue: every sample with its task, its sizes and its documents."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class Sample:
     about:     one line
     task:      what is learnt from it
     formats:   the endings of the files that it is written to
-    sizes:     how many documents each split has unless another number is asked for
+    sizes:     default number of documents of each split
     documents: ``documents(n, seed, split, careful)`` gives those of a split
     """
 
@@ -121,10 +121,10 @@ SAMPLES: dict[str, Sample] = {
 def load(
     name: str, split: str = "train", *, seed: int = SEED, n: int | None = None, careful: bool = False
 ) -> list[Document]:
-    """The first ``n`` documents of a split of a sample, or as many as it usually has.
+    """The first ``n`` documents of a split of a sample, or its default number.
 
-    The same seed gives the same documents on every machine; a larger ``n`` only adds to them. Their annotator slips
-    now and then; ``careful`` gives the same texts with every label as it should be.
+    The same seed gives the same documents on every machine; a larger ``n`` only adds to them. Some labels
+    are wrong, as annotation errors; ``careful`` gives the same texts with the correct labels.
 
     >>> load("reviews", "test", n=1) == load("reviews", "test", n=2)[:1]
     True

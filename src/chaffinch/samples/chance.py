@@ -1,4 +1,4 @@
-"""Chance: our own stream of random choices, so that a seed means the same samples everywhere, forever."""
+"""Chance: a random number generator of our own, so that a seed gives the same samples on every machine and version."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
@@ -36,7 +36,7 @@ class Chance:
         return z ^ (z >> 31)
 
     def below(self, n: int) -> int:
-        """A whole number in [0, n); the bias of at most n / 2^64 is of no account here."""
+        """A whole number in [0, n); the bias of at most n / 2^64 is negligible."""
         return (self.next() * n) >> 64
 
     def between(self, low: int, high: int) -> int:
@@ -44,7 +44,7 @@ class Chance:
         return low + self.below(high - low + 1)
 
     def happens(self, probability: float) -> bool:
-        """True this often."""
+        """True with this probability."""
         return (self.next() >> 11) * 2.0**-53 < probability
 
     def slip(self, probability: float, right: _T, wrong: Callable[[], _T]) -> _T:
@@ -67,7 +67,7 @@ class Chance:
         return items[min(self.below(n), self.below(n))]
 
     def weighted(self, items: Sequence[tuple[int, _T]]) -> _T:
-        """One of the items, each as often as the whole number before it says."""
+        """One of the items, in proportion to the whole number before it."""
         left = self.below(sum(weight for weight, _ in items))
         for weight, item in items:
             left -= weight
@@ -93,9 +93,9 @@ def phrases(text: str) -> tuple[str, ...]:
 
 
 def vocabulary(entries: Sequence[_T], split: str) -> list[_T]:
-    """The entries that a split may use: of every seven, the sixth is kept back for dev, the seventh for test.
+    """The entries that a split may use: of every seven, the sixth is reserved for dev, the seventh for test.
 
-    So dev and test hold words that training never showed, and not the same ones.
+    So dev and test each contain words that do not occur in training, and different ones.
 
     >>> "".join(vocabulary("abcdefghijklmn", "train")), "".join(vocabulary("abcdefghijklmn", "test"))
     ('abcdehijkl', 'abcdeghijkln')

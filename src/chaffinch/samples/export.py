@@ -31,8 +31,8 @@ def export(
     """Write a sample to a folder, created if needed; returns the files written and their numbers of documents.
 
     size:  documents of the training part; dev and test keep their proportion to it
-    careful: every label as it should be, without the annotator's slips
-    force: overwrite files that are already there
+    careful: write the correct labels, without simulated annotation errors
+    force: overwrite existing files
 
     >>> from tempfile import mkdtemp
     >>> [(path.name, n) for path, n in export("reviews", mkdtemp(), size=50).items()]

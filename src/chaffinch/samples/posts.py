@@ -252,7 +252,7 @@ class _Pen:
     # The parts.
 
     def sentiment(self) -> str:
-        """Neutral most often, as in life."""
+        """Neutral most often."""
         return self.chance.weighted(((4, "neutral"), (3, "positive"), (3, "negative")))
 
     def action(self, sentiment: str) -> tuple[str, Entity]:

@@ -14,7 +14,7 @@ WORDS = phrases("""
 def quotations(n: int = 300, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` sentences; column ``y`` says whether a word is quoted (``IN``) or not (``OUT``); marks are ``MARK``.
 
-    The words tell nothing. What follows a mark depends on what stood before it, and no neighbouring label says so.
+    Words carry no information. The label after a mark depends on the one before, and no neighbouring label shows it.
 
     >>> d = quotations(1)[0]
     >>> set(d.columns["y"]) <= {"IN", "OUT", "MARK"}

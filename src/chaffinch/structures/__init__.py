@@ -1,4 +1,4 @@
-"""Structures: which y exist, which parts they have, and how the best, the sum and the k best are found."""
+"""Structures: the possible answers y, their parts, and how to find the best y, the sum over all y and the k best y."""
 
 from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain, LocalChain

@@ -1,4 +1,4 @@
-"""Candidates: one of a list of answers that some other model made, each with its loss."""
+"""Candidates: one answer of another model's list, each candidate with its loss."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from chaffinch.structures.parts import Parts, Shape
 class Judged:
     """The right answer of a list: the candidate to be chosen, and the loss of each.
 
-    best:   the place of the candidate of the least loss
+    best:   the index of the candidate of the least loss
     losses: float64 [n]
     """
 
@@ -35,7 +35,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Candidates(Choice):
-    """A choice whose cost is how much worse a candidate is than the best of its list.
+    """A choice; the cost of a candidate is its loss above that of the best of its list.
 
     >>> gold = Judged.of(np.array([2.0, 0.5, 1.0]))
     >>> Candidates().cost({"choice": (3,)}, gold)["choice"]
@@ -47,7 +47,7 @@ class Candidates(Choice):
         return super().parts(shape, y.best if isinstance(y, Judged) else y)
 
     def cost(self, shape: Shape, y: "int | Judged") -> Parts:
-        """loss - loss of the best; the zero-one loss where y is a place alone."""
+        """loss - loss of the best; the zero-one loss if y is only an index."""
         if not isinstance(y, Judged):
             return super().cost(shape, y)
         if y.losses.shape != tuple(shape["choice"]):

@@ -113,7 +113,7 @@ class Chain:
     def logsum(
         self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
     ) -> tuple[float, Parts]:
-        """log Z and its gradient: the probability of each label, and how often each pair (triple) is expected."""
+        """log Z and its gradient: the marginals of labels and the expected counts of pairs (triples)."""
         if _length(potentials) == 0:
             return 0.0, potentials * 0.0
         with _blocked():
@@ -166,7 +166,7 @@ class Chain:
     def max_marginals(
         self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
     ) -> NDArray[np.floating]:
-        """[T, Y]: the score of the best labelling that has y at t; -inf where none is allowed."""
+        """[T, Y]: the score of the best labelling with y at t; -inf if none is allowed."""
         if _length(potentials) == 0:
             return np.zeros((0, self.Y))
         with _blocked():
@@ -176,9 +176,9 @@ class Chain:
     def posterior(
         self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
     ) -> Labels:
-        """The allowed labelling with the most labels expected to be right: max sum_t p(y_t).
+        """The allowed labelling with the highest expected number of right labels: max sum_t p(y_t).
 
-        Without masks each position simply takes its likeliest label.
+        Without masks each position takes its most probable label.
         """
         _, marginals = self.logsum(potentials, allowed=allowed, fixed=fixed)
         first = Chain(self.Y, self.transitions, self.start, self.end)
@@ -300,7 +300,7 @@ class Chain:
 
 
 class LocalChain(Chain):
-    """A chain whose labels are normalised one by one, each given the gold label before it (no ``end`` potentials).
+    """A locally normalised chain: each label is conditioned on the gold label before it (no ``end`` potentials).
 
         p(y|x) = product over t of exp(unary[t, y_t] + pair[y_{t-1}, y_t]) / Z_t,    start in the place of pair at t = 0
 
@@ -324,7 +324,7 @@ class LocalChain(Chain):
         return total, expected
 
     def parts(self, shape: Shape, y: Labels) -> Parts:
-        """How often y uses each part; the end is no part."""
+        """How often y uses each part; there is no ``end`` part."""
         found = super().parts(shape, y)
         if "end" in found:
             found["end"][...] = 0
@@ -345,7 +345,7 @@ def _length(potentials: Parts) -> int:
 
 
 def _count(Y: int, T: int) -> int:
-    """No more than this many labellings exist; only small numbers matter."""
+    """An upper bound on the number of labellings; only small numbers matter."""
     return int(min(float(Y) ** min(T, 64), 2.0**62))
 
 
@@ -373,7 +373,7 @@ def _bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
 
 @contextmanager
 def _blocked() -> Iterator[None]:
-    """The programme found no allowed labelling: its message names the position."""
+    """Raise DataError if the dynamic programme found no allowed labelling; its message names the position."""
     try:
         yield
     except DataError:

@@ -46,13 +46,13 @@ class Choice:
         return Parts(choice=indicator)
 
     def cost(self, shape: Shape, y: int) -> Parts:
-        """One wherever y is not: the zero-one loss."""
+        """One for every candidate but y: the zero-one loss."""
         cost = np.ones(self._size(shape), np.float32)
         cost[self._checked(cost.size, y)] = 0
         return Parts(choice=cost)
 
     def argmax(self, potentials: Parts) -> int:
-        """The best candidate; of equals, the first."""
+        """The best candidate; ties go to the first."""
         scores = self._scores(potentials)
         best = int(np.argmax(scores))
         if scores[best] == -np.inf:
@@ -70,7 +70,7 @@ class Choice:
         return float(top + np.log(total)), Parts(choice=(weights / total).astype(scores.dtype))
 
     def kbest(self, potentials: Parts, k: int) -> list[tuple[float, int]]:
-        """The k best candidates with their scores; equals in the order of their index."""
+        """The k best candidates with their scores; ties in the order of their index."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
         scores = self._scores(potentials)

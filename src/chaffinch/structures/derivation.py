@@ -14,7 +14,7 @@ from chaffinch.structures.tree import Mask, Nodes, as_bytes, blocked, finite, pl
 
 @dataclass(frozen=True, eq=False)
 class Derivation:
-    """A binary tree over T words whose every node is made by one of R rules A -> B C.
+    """A binary tree over T words; each node uses one of R rules A -> B C.
 
         s(y) = top[root] + sum over words (t, A) of leaf[t, A]
              + sum over nodes (i, j, A -> B C) of rule[A -> B C] + span[ij, A]
@@ -77,7 +77,7 @@ class Derivation:
         return indicator
 
     def cost(self, shape: Shape, y: Nodes) -> Parts:
-        """One for each node that is not in y with its label; words only, where spans are no parts."""
+        """One for each node that is not in y with its label; words only, if spans are not parts."""
         T = shape["leaf"][0]
         y, _, _ = placed(T, self.Y, y)
         single = y[:, 1] - y[:, 0] == 1
@@ -102,7 +102,7 @@ class Derivation:
         return list(zip(scores.tolist(), nodes.reshape(len(scores), -1, 3), strict=True))
 
     def logsum(self, potentials: Parts, *, open: Mask | None = None) -> tuple[float, Parts]:
-        """log Z and its gradient: how often each label and each rule is expected."""
+        """log Z and its gradient: the expected counts of labels and rules."""
         with blocked():
             log_z, *expected = self.native(potentials, open).logsum()
         blocks: dict[str, Any] = dict(zip(("leaf", "rule", "span", "top"), expected, strict=True))

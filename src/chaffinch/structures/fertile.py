@@ -19,7 +19,7 @@ KindLinks = frozenset[KindLink]
 
 @dataclass(frozen=True)
 class GoldKindLinks:
-    """The right answer where links may also be merely possible: those cost nothing as links of any kind."""
+    """The gold answer with possible links, which cost nothing as links of any kind."""
 
     links: KindLinks
     possible: frozenset[tuple[int, int]] = frozenset()

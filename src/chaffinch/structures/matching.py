@@ -16,10 +16,10 @@ Links = frozenset[Link]
 
 @dataclass(frozen=True)
 class GoldLinks:
-    """The right answer where links may also be merely possible.
+    """The gold answer with possible links.
 
     links:    a matching
-    possible: links that cost nothing, neither when found nor when missed
+    possible: links that cost nothing, whether predicted or missed
     """
 
     links: Links
@@ -28,7 +28,7 @@ class GoldLinks:
 
 @dataclass(frozen=True)
 class Matching:
-    """A set of links (i, j) in which each source i and each target j comes once at most.
+    """A set of links (i, j) in which each source i and each target j occurs at most once.
 
         s(y) = sum over links of edge[i, j] + sum over lone i of source[i] + sum over lone j of target[j]
 

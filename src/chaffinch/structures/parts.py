@@ -1,4 +1,4 @@
-"""Parts: the one currency. Potentials, gold indicator, prediction, marginals, cost and update are all of this type."""
+"""Parts: the common type of potentials, gold indicators, predictions, marginals, costs and updates."""
 
 from collections.abc import Iterator, Mapping
 
@@ -56,7 +56,7 @@ class Parts:
             ) from None
 
     def get(self, name: str) -> Block | None:
-        """A block, or None where there is none."""
+        """A block, or None if there is none."""
         return self._blocks.get(name)
 
     def __contains__(self, name: object) -> bool:

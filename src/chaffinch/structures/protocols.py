@@ -1,4 +1,4 @@
-"""The protocols that hold the four axes together; nothing else is assumed of a structure or a scorer."""
+"""The protocols of structures and scorers; learners and search assume nothing else."""
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -12,7 +12,7 @@ Y_contra = TypeVar("Y_contra", contravariant=True)
 
 @runtime_checkable
 class Structure(Protocol[Y_contra]):
-    """Knows y; knows nothing of weights, features or learning."""
+    """Defines the answers y; independent of weights, features and learning."""
 
     def parts(self, shape: Shape, y: Y_contra) -> Parts:
         """The indicator of y: score(x, y) = potentials(x) . parts(y)."""
@@ -25,7 +25,7 @@ class Structure(Protocol[Y_contra]):
 
 @runtime_checkable
 class MaxOracle(Structure[Y], Protocol[Y]):
-    """A structure whose best y can be found."""
+    """A structure that finds the best y."""
 
     def argmax(self, potentials: Parts) -> Y:
         """The y of the highest score; ties are broken by an order that the structure states."""
@@ -34,7 +34,7 @@ class MaxOracle(Structure[Y], Protocol[Y]):
 
 @runtime_checkable
 class SumOracle(Structure[Y_contra], Protocol[Y_contra]):
-    """A structure that can be summed over."""
+    """A structure that computes the sum over all y."""
 
     def logsum(self, potentials: Parts) -> tuple[float, Parts]:
         """log Z = log of the sum over all y of exp(score), and its gradient, the marginals."""
@@ -43,7 +43,7 @@ class SumOracle(Structure[Y_contra], Protocol[Y_contra]):
 
 @runtime_checkable
 class KBestOracle(MaxOracle[Y], Protocol[Y]):
-    """A structure whose k best y can be listed."""
+    """A structure that lists the k best y."""
 
     def kbest(self, potentials: Parts, k: int) -> list[tuple[float, Y]]:
         """The k best y with their scores, best first; fewer if fewer exist. The first is argmax's."""
@@ -51,7 +51,7 @@ class KBestOracle(MaxOracle[Y], Protocol[Y]):
 
 
 class Scorer(Protocol[X_contra]):
-    """Knows how w . phi is stored; knows nothing of y or of learning."""
+    """Stores w and computes w . phi; independent of y and of learning."""
 
     def shape(self, x: X_contra) -> Shape:
         """The size of the parts of example x."""
@@ -75,7 +75,7 @@ _GIVES = {"argmax": "a best answer", "logsum": "marginals", "kbest": "k-best lis
 
 
 def oracles(structure: object) -> list[str]:
-    """What a structure offers, of argmax, logsum and kbest.
+    """The oracles that a structure has: argmax, logsum and kbest.
 
     >>> from chaffinch.structures import Choice
     >>> oracles(Choice(3))
@@ -85,7 +85,7 @@ def oracles(structure: object) -> list[str]:
 
 
 def require(learner: object, oracle: str, structure: object, alternatives: tuple[str, ...] = ()) -> None:
-    """Refuse a structure that lacks the oracle a learner needs, and name what would work.
+    """Raise ConfigError if a structure lacks the oracle that a learner needs, and name suitable learners.
 
     >>> class Matching:
     ...     def parts(self, shape, y): ...

@@ -1,4 +1,4 @@
-"""Segments: a sentence cut into labelled pieces, scored as wholes. The semi-Markov chain."""
+"""Segments: a sentence divided into labelled segments, each scored as a whole. The semi-Markov chain."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

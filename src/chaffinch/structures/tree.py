@@ -104,7 +104,7 @@ class Tree:
         return list(zip(scores.tolist(), nodes.reshape(len(scores), -1, 3), strict=True))
 
     def logsum(self, potentials: Parts, *, open: Mask | None = None) -> tuple[float, Parts]:
-        """log Z and its gradient: the probability of each node, and how often each pair is expected."""
+        """log Z and its gradient: the marginals of nodes and the expected counts of pairs."""
         with blocked():
             log_z, *expected = self._native(potentials, open).logsum()
         blocks: dict[str, Any] = dict(zip(("span", "left", "right"), expected, strict=True))
@@ -155,7 +155,7 @@ def span_row(T: Any, start: Any, end: Any) -> Any:
 
 
 def words(spans: int) -> int:
-    """How many words have so many spans."""
+    """The number of words of a sentence with this number of spans."""
     T = int((np.sqrt(8 * spans + 1) - 1) / 2)
     if T < 1 or spans != T * (T + 1) // 2:
         raise DataError(f"span: expected T(T+1)/2 rows for some T >= 1, found {spans}")
@@ -190,7 +190,7 @@ def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
 
 
 def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
-    """Potentials as the programmes take them."""
+    """Potentials as the dynamic programmes take them."""
     if block.size and not block.max() < np.inf:  # NaN is not below either
         at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
         raise DataError(
@@ -200,13 +200,13 @@ def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.f
 
 
 def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
-    """A mask as the programmes take it."""
+    """A mask as the dynamic programmes take it."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_).view(np.uint8)
 
 
 @contextmanager
 def blocked() -> Iterator[None]:
-    """What a programme refuses is a fault of the data."""
+    """Turn an error of a dynamic programme into DataError."""
     try:
         yield
     except DataError:

@@ -1,1 +1,1 @@
-"""Trust: how sure a model is, and why it said what it said."""
+"""Trust: calibrated confidence and explanations."""

@@ -1,4 +1,4 @@
-"""Abstention: the score from which answers are given, so that those given are right often enough."""
+"""Abstention: the threshold above which answers are given, with a guaranteed precision."""
 
 from dataclasses import dataclass
 from math import ceil, log
@@ -15,7 +15,7 @@ LOWEST, HIGHEST, STEPS = -8.0, 20.0, 280
 
 @dataclass(frozen=True)
 class Certificate:
-    """How often out-of-fold answers were right, by the score that the model gave them.
+    """The accuracy of out-of-fold answers by the score of the model.
 
     given: int64 [STEPS + 1], answers in each cell of the grid   right: int64 [STEPS + 1], those of them that were right
     """

@@ -14,7 +14,7 @@ GOLDEN = (np.sqrt(5.0) - 1) / 2
 
 
 def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smoothing: float = 0.0) -> float:
-    """The temperature that makes held-out labels likeliest.
+    """The temperature that maximises the likelihood of held-out labels.
 
         tau = argmin of - sum_t log softmax(scores[t] / tau)[y_t]
 
@@ -144,7 +144,7 @@ class Reliability:
 
 
 def reliability(confidence: NDArray[np.floating], right: NDArray[np.bool_], bins: int = 10) -> Reliability:
-    """How often decisions of each degree of confidence were right."""
+    """The accuracy of decisions by their confidence."""
     place = np.minimum((np.asarray(confidence, np.float64) * bins).astype(np.int64), bins - 1)
     counts = np.bincount(place, minlength=bins)
     with np.errstate(invalid="ignore"):

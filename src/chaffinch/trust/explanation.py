@@ -62,7 +62,7 @@ class Explanation:
     def grouped(self, by: str) -> "Explanation":
         """The same with contributions summed: by ``word`` that they are about, or by ``kind`` of feature.
 
-        A feature of several words is shared out evenly among them.
+        A feature of several words is divided evenly among them.
         """
         if by not in GROUPS:
             raise ConfigError(f"contributions are grouped by {' or '.join(GROUPS)}, not by {by!r}")

@@ -1,4 +1,4 @@
-"""Which words the evidence is about: contributions shared out evenly among all tokens or places that they see."""
+"""Contributions by word: each is divided evenly among the tokens or places that it reads."""
 
 import re
 from bisect import bisect_right
@@ -80,7 +80,7 @@ class TextPieces:
 
 
 def text_evidence(one: Evidence, pieces: TextPieces) -> list[float]:
-    """How far each piece of a text puts the answer ahead; an n-gram is shared out among all places where it stands.
+    """The contribution of each piece of a text; an n-gram is divided evenly among its occurrences.
 
     >>> from chaffinch.model.evidence import Seen
     >>> seen = [Contribution(gram, w, seen=Seen(grams=Grams((gram,)))) for gram, w in (("no tea", 1.0), ("tea", 0.5))]
@@ -96,7 +96,7 @@ def text_evidence(one: Evidence, pieces: TextPieces) -> list[float]:
 
 
 def token_evidence(one: Evidence, T: int) -> list[float]:
-    """How far each of T tokens puts the answer ahead; a feature of several tokens is shared out evenly.
+    """The contribution of each of T tokens; a feature of several tokens is divided evenly.
 
     >>> from chaffinch.model.evidence import Seen
     >>> seen = (Contribution("a b", 1.0, place=1, seen=Seen(offsets=(-1, 0))),
@@ -117,7 +117,7 @@ Grouping = Callable[[Contribution], Sequence[Group]]
 
 
 def grouped(one: Evidence, groups: Grouping) -> Evidence:
-    """The same decision with contributions summed by group; one that belongs to several is shared out evenly.
+    """The same decision with contributions summed by group; one that belongs to several groups is divided evenly.
 
     >>> seen = tuple(Contribution(name, 1.0) for name in ("ab", "ac", "b"))
     >>> found = grouped(Evidence("", "X", 3.0, seen), lambda c: [(c.name[0], c.kind, None)])
