@@ -30,7 +30,9 @@ SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "s
 class ColumnOptions:
     """The layout of a column file, if it is not the usual one."""
 
-    separator: str | None = knob(None, "between columns: tab, space, spaces (any run) or a string; else seen")
+    separator: str | None = knob(
+        None, "separator of columns: tab, space, spaces (any run) or a string; by default detected"
+    )
     columns: str | None = knob(None, "names (w,pos,y), numbers to pick (1,4) or both (w=2,y=4)")
     header: bool = knob(False, "the first line names the columns")
     word: str = knob("1", "column of the words: number or name")

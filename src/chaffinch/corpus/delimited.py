@@ -52,7 +52,9 @@ class DelimitedOptions:
 class CsvOptions(DelimitedOptions):
     """The same, and what separates cells."""
 
-    delimiter: str | None = knob(None, "between cells; else seen from the header: , ; | or a tab")
+    delimiter: str | None = knob(
+        None, "separator of cells; by default detected from the header: , ; | or a tab"
+    )
 
 
 def read_csv(
