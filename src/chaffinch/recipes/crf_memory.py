@@ -21,7 +21,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.recipes.crf_config import Crf, Objective, suited_objective
+from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, Objective, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels
 from chaffinch.text.document import LABEL
@@ -36,8 +36,8 @@ from chaffinch.text.schemes import (
 )
 from chaffinch.text.table import Column, TokenTable
 
-# Dual ascent after a change runs until its gap is this small, for so many passes at most and at least; tokens whose
-# marginals change by less than STILL are left alone.
+# Dual ascent after a change runs until its gap is this small (twice that with many sentences), for so many passes at
+# most and at least; tokens whose marginals change by less than STILL are left alone.
 GAP = 0.0005
 PASSES = 60
 AT_LEAST = 2
@@ -319,12 +319,12 @@ class CrfMemory:
         learner = CrfSdca(problem, c2, still=STILL * min(1.0, c2), skip_quiet=True, seed=self.seed)
         learner.restore(*self.duals.state(self.seed))
         learner.add_weights(w)
-        gap = np.inf
+        gap, enough = np.inf, GAP if self.n_sentences < FEW_SENTENCES else 2 * GAP
         for number in range(1, PASSES + 1):
             met = learner.run(w)
             moved = w if self.base is None else w - self.base
             gap = met.moved / max(met.loss + c2 * float(np.vdot(moved, moved)), 1e-12)
-            if gap < GAP and number >= AT_LEAST:
+            if gap < enough and number >= AT_LEAST:
                 break
         state: SdcaState = learner.state()
         return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
