@@ -130,7 +130,7 @@ def test_a_recipe_without_duals_trains_anew_on_all_data_or_says_that_it_cannot(r
     tagger = Tagger(recipe, seed=1, threads=1).fit(first).partial_fit(more)
     anew = Tagger(recipe, seed=1, threads=1).fit(concatenated([first, more]))
     assert answers(tagger, held_out) == answers(anew, held_out)
-    with pytest.raises(ConfigError, match="cannot learn on without the data"):
+    with pytest.raises(ConfigError, match="cannot continue training without its training data"):
         reloaded(tagger, tmp_path / "m.chaff").partial_fit(part(300, 310))
 
 

@@ -207,7 +207,7 @@ def test_a_saved_reranker_chooses_alike(tmp_path):
     reranker.save(tmp_path / "r.chaff")
     again = Reranker.loaded(modelfile.read(tmp_path / "r.chaff"), parity)
     assert again.choose(lists) == reranker.choose(lists)
-    with pytest.raises(ConfigError, match="bring no features along"):
+    with pytest.raises(ConfigError, match="these candidates have no features"):
         load(tmp_path / "r.chaff").choose(lists)
 
 
@@ -305,7 +305,7 @@ def test_a_linear_kernel_learns_what_the_features_do():
 def test_faulty_lists_are_refused():
     with pytest.raises(DataError, match="a list of candidates is empty"):
         CandidateList(None, [], np.zeros(0))
-    with pytest.raises(DataError, match="every list needs losses"):
+    with pytest.raises(DataError, match="every training list needs losses"):
         Reranker(features=parity).fit([CandidateList(None, [(1,)], np.zeros(1))])
     with pytest.raises(ConfigError, match="not trained"):
         Reranker().choose(made_lists(0))

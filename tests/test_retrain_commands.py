@@ -118,7 +118,7 @@ def test_a_history_that_is_none_is_left_alone(run: Runner, folder: Path, tmp_pat
     model = folder / "better.chaff"
     outcome = run("compare", model, model, folder / "test.conll", "--history", notes)
     assert outcome.code == 2
-    assert "notes.csv:1: is no history of comparisons" in outcome.err
+    assert "notes.csv:1: is not a history of comparisons" in outcome.err
     assert notes.read_text() == "my,notes\n"
 
 

@@ -188,7 +188,10 @@ def test_out_writes_and_says_what(run, tmp_path):
     ("arguments", "message"),
     [
         (["haiku"], "chaffinch: there is no sample 'haiku'; there are ingredients, posts, reviews, "),
-        (["posts", "--size", "5"], "chaffinch: --size is about files to write: say where with --out DIR"),
+        (
+            ["posts", "--size", "5"],
+            "chaffinch: --size applies to written files: name a folder with --out DIR",
+        ),
         (["--out", "somewhere"], "chaffinch: which sample goes to somewhere? There are ingredients, "),
     ],
 )

@@ -104,7 +104,7 @@ def command(
         )
     if history is not None:
         if judged is None:
-            raise ConfigError(f"--history is one of scores, and {display_name(data)} has no right answers")
+            raise ConfigError(f"--history needs scores, and {display_name(data)} has no gold answers")
         add_to_history(history, difference, judged, datetime.now())
     if html is not None:
         with writing_text(html) as stream:

@@ -107,7 +107,7 @@ def command(
             kind.write_chosen(data, chooser.predict(kind.candidates(model, data, kbest)), output)
         return
     if str(output) == STDIO:
-        raise ConfigError("say with -o where the reranker goes")
+        raise ConfigError("name the file of the reranker with -o")
     named = _features(features, kernel, kind)
     recipe = recipe or RECIPES.get(named, DEFAULT_RERANKER)
     LISTS.refuse_settings_of_others(recipe, settings or {})

@@ -58,7 +58,7 @@ def command(
     """
     if out_folder is None and (size is not None or force or careful):
         flag = "--force" if force else "--careful" if careful else "--size"
-        raise ConfigError(f"{flag} is about files to write: say where with --out DIR")
+        raise ConfigError(f"{flag} applies to written files: name a folder with --out DIR")
     if name is None and out_folder is not None:
         raise ConfigError(f"which sample goes to {out_folder}? There are {', '.join(samples.SAMPLES)}")
     if name is None:

@@ -60,7 +60,7 @@ def write(documents: Iterable[Document], path: str | Path, *, force: bool = Fals
                 raise DataError(f"document {number}: its id {name!r} cannot be the name of a file")
             text_path = folder / f"{name}.txt"
             if text_path.exists():
-                raise DataError(f"document {number}: its id {name!r} was met before, and names the file")
+                raise DataError(f"document {number}: its id {name!r} is a duplicate, and names the file")
             text_path.parent.mkdir(parents=True, exist_ok=True)
             text_path.write_bytes(d.text.encode())
             lines = [_line(i, s, d.text) for i, s in enumerate(d.spans, start=1)]

@@ -77,7 +77,7 @@ def convert(
     A source whose annotations the target cannot carry at all is refused, with the formats that could.
     """
     if Path(target).exists() and not is_stream(target) and not force:
-        raise ConfigError(f"{target}: is there already; --force replaces it")
+        raise ConfigError(f"{target}: exists already; --force replaces it")
     losses = Losses()
     read_as = named(from_format) if from_format is not None else source_format(source, reading)
     if label_separator is not None and _takes(read_as.read, "label_separator"):

@@ -250,7 +250,7 @@ def joined_labels(number: int, labels: list[str], separator: str | None) -> str:
     """The cell for a document's labels; what a reader could not take apart again is refused."""
     if len(labels) > 1 and separator is None:
         raise DataError(
-            f"document {number} has {len(labels)} labels: say what separates them (--label-separator)"
+            f"document {number} has {len(labels)} labels: name their separator (--label-separator)"
         )
     for name in labels:
         if not name or (separator is not None and separator in name):

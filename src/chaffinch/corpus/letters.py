@@ -106,7 +106,7 @@ def _array(name: str, archive: zipfile.ZipFile, key: str, dtype: type, ndim: int
     except KeyError:
         raise DataError(f"{name}: expected an array {key!r}, found {listed(archive.namelist())}") from None
     if info.file_size > LARGEST:
-        raise DataError(f"{name}: {key} claims {info.file_size} bytes, more than is believable")
+        raise DataError(f"{name}: {key} claims {info.file_size} bytes, more than the limit")
     with archive.open(info) as file:
         try:
             version = np.lib.format.read_magic(file)

@@ -331,7 +331,7 @@ class Classifier(Persistent[Any]):
     def _fitted(self, attribute: str | None = None) -> Any:
         if not hasattr(self, "model_"):
             if attribute is not None:
-                raise AttributeError(f"{attribute} is there only after fit")
+                raise AttributeError(f"{attribute} exists only after fit")
             raise _not_fitted()
         return self.model_
 

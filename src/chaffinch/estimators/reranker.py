@@ -325,7 +325,7 @@ class Reranker(FilePickle, SklearnParams):
 def _losses(lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
     losses = [one.losses for one in lists if one.losses is not None]
     if len(losses) < len(lists):
-        raise DataError("every list needs losses to be learnt from")
+        raise DataError("every training list needs losses")
     return losses
 
 
@@ -344,7 +344,7 @@ def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:
     found = getattr(candidate, "features", None)
     if not isinstance(found, Mapping):
         raise ConfigError(
-            "these candidates bring no features along: give the function that the reranker was fitted with"
+            "these candidates have no features: give the feature function that the reranker was fitted with"
         )
     return found
 

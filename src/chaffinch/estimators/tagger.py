@@ -181,8 +181,8 @@ class Tagger(Persistent[TaggingModel]):
                 return Learnt()
         if self._trained_on is None:
             raise ConfigError(
-                f"this model of the recipe {recipe.name} cannot learn on without the data it was trained on; "
-                "train it anew on all data"
+                f"this model of the recipe {recipe.name} cannot continue training without its training data; "
+                "retrain it on all data"
             )
         table, weight = self._trained_on
         return Learnt.of(table, self.columns_, weight)
@@ -491,7 +491,7 @@ def _known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequ
     )
     given = None if y is None else given_labels(sentences_of(y))
     if given is not None and (given.soft is not None or given.unknown is not None):
-        raise ConfigError("learning on needs labels that are known, each for certain")
+        raise ConfigError("partial_fit needs a known, certain label for every token")
     return _labelled(X, None if given is None else given.y)
 
 

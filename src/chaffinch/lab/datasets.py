@@ -130,7 +130,7 @@ def dataset(source: Source, folder: Path | None = None) -> Dataset:
 def _known_folder(name: str, folder: Path | None) -> tuple[Path, dict[str, str]]:
     if folder is None:
         raise DataError(
-            f"the corpus {name} is not part of this package: say where corpora are kept, "
+            f"the corpus {name} is not part of this package: name the folder of the corpora "
             "with --data-folder DIR or the environment variable CHAFFINCH_DATA"
         )
     for candidate, usual in KNOWN[name].items():

@@ -48,7 +48,7 @@ class Experiment:
     def whole_parts(self, data: Dataset) -> "Parts":
         """The parts with what was held out joined to the training part, for a last model once all is settled."""
         if self.stop_on_dev:
-            raise ConfigError("the learner stops on the dev part, which it then cannot learn from")
+            raise ConfigError("the dev part is used for early stopping, so it cannot be training data too")
         if self.hold_out > 0 or "dev" not in data:
             return Parts(data, 0.0)
         readers = {name: reader for name, reader in data.readers.items() if name != "dev"}

@@ -417,7 +417,7 @@ COLUMNS = (
 def add_to_history(path: str | Path, difference: ModelDifference, verdict: Verdict, when: datetime) -> None:
     """Append a comparison to a history, which is begun if there is none; the file is written whole or not at all."""
     if difference.evaluation is None or difference.evaluation.comparison is None:
-        raise DataError("a history is one of scores, and the data has no right answers")
+        raise DataError("a history needs scores, and the data has no gold answers")
     c = difference.evaluation.comparison[verdict.score]
     row = (
         f"{when:%Y-%m-%d %H:%M:%S}",
@@ -444,7 +444,9 @@ def _history(path: Path) -> str:
         return head
     text = path.read_text(encoding="utf-8")
     if not text.startswith(head):
-        raise DataError(f"{path}:1: is no history of comparisons: expected the columns {', '.join(COLUMNS)}")
+        raise DataError(
+            f"{path}:1: is not a history of comparisons: expected the columns {', '.join(COLUMNS)}"
+        )
     return text if text.endswith("\n") else text + "\n"
 
 

@@ -48,7 +48,7 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smo
 
 
 def golden_minimum(f: Callable[[float], float], low: float, high: float, width: float) -> float:
-    """Where f, which has one valley between low and high, is least, to within ``width``: golden-section search.
+    """The minimum of a unimodal f between low and high, to within ``width``: golden-section search.
 
     >>> round(golden_minimum(lambda x: (x - 2.0) ** 2, 0.0, 10.0, 1e-6), 4)
     2.0
@@ -86,7 +86,7 @@ def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> 
 
 
 def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.bool_]) -> Calibration:
-    """The calibration of labels that stand by themselves, from held-out scores and truth [T, Y]."""
+    """The calibration of independent labels, from held-out scores and truth [T, Y]."""
     s = np.asarray(scores, np.float64).ravel()
     spread = float(f"{np.sqrt(np.mean(s**2)):.6g}") or 1.0
     return Calibration(spread, *_logistic_line(s / spread, given.ravel()))
@@ -96,7 +96,7 @@ PULL = 1.0  # towards slope 1 and offset 0, in units of decisions: a handful of 
 
 
 def _logistic_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
-    """(a, b) that make ``right`` likeliest under sigmoid(a x + b), by Newton's steps; a stays above zero."""
+    """(a, b) that maximise the likelihood of ``right`` under sigmoid(a x + b), by Newton's method; a > 0."""
     x = np.clip(x, -50.0, 50.0)
     t, v, start = right.astype(np.float64), np.array([1.0, 0.0]), np.array([1.0, 0.0])
 
@@ -124,7 +124,7 @@ def _logistic_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[fl
 class Reliability:
     """Confidence against truth, in bins of equal width.
 
-    confidence, accuracy: float64 [bins], means; NaN where a bin is empty   counts: int64 [bins]
+    confidence, accuracy: float64 [bins], means; NaN if a bin is empty   counts: int64 [bins]
     """
 
     confidence: NDArray[np.float64]
@@ -198,7 +198,7 @@ MOST_KNOTS = 50
 
 
 def fitted_map(p: NDArray[np.floating], right: NDArray[np.bool_]) -> LogitMap:
-    """The monotone map under which confidences agree with how often out-of-fold decisions were right.
+    """The monotone map that makes confidences agree with the accuracy of out-of-fold decisions.
 
     Few decisions: Platt's line  logit q = a logit p + b  by penalised likelihood, drawn towards a = 1, b = 0.
     Many: isotonic regression (pool adjacent violators) over bins of equal mass. Platt 1999; Zadrozny and Elkan 2002.
@@ -220,7 +220,7 @@ def logits(p: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def _platt(z: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
-    """Newton's method on  sum log(1 + exp(-s (a z + b))) + ((a - 1)^2 + b^2) / 2,  s = +1 where right."""
+    """Newton's method on  sum log(1 + exp(-s (a z + b))) + ((a - 1)^2 + b^2) / 2,  s = +1 if right."""
     X = np.stack([z, np.ones_like(z)], axis=1)
     w = np.array([1.0, 0.0])
 

@@ -1,4 +1,4 @@
-"""Confidence in a tagger's decisions: what out-of-fold data taught about its probabilities, kept beside the model."""
+"""Confidence in a tagger's decisions: its calibration on out-of-fold data, saved with the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ DETAILS = "confidence"
 
 @dataclass(frozen=True)
 class Confidence:
-    """How a model's own probability of a decision becomes one that is as often right as it says.
+    """The map from a model's probability of a decision to a calibrated probability.
 
     unit:        what a decision is: a span if labels spell spans, else a token
     to_honest:   maps the model's probability of a decision (at its temperature) to a calibrated one
@@ -67,7 +67,7 @@ class Confidence:
         )
 
     def threshold(self, precision: float, risk: float) -> float:
-        """The calibrated probability from which decisions have the precision asked for; see :class:`Certificate`."""
+        """The lowest calibrated probability that has the requested precision; see :class:`Certificate`."""
         return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
 
     def details(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def decision_html(one: Evidence, words: Sequence[str], pieces: TextPieces, top: 
 
 
 def _tokens(one: Evidence, words: Sequence[str]) -> Html:
-    """The sentence; of a long one what is near the token in question or has evidence."""
+    """The sentence; of a long one, the words near the token in question or with evidence."""
     evidence = token_evidence(one, len(words))
     most = _most(evidence)
     shown: list[object] = []

@@ -11,7 +11,7 @@ LISTED = 6  # features that a sentence about what would have to go names
 
 
 def decision_text(one: Evidence, words: Sequence[str], top: int) -> str:
-    """What was decided, against what, and what speaks for it and against; words: those of the sentence."""
+    """The answer, its rival, and the contributions for and against; words: those of the sentence."""
     lines = [_headline(one)]
     shown, rest = one.strongest(top)
     every = [*shown, *([rest] if rest else [])]
@@ -49,7 +49,7 @@ def _signed(number: float) -> str:
 
 
 def contribution_name(c: Contribution, one: Evidence, words: Sequence[str]) -> str:
-    """The name, and the word that it was seen at if that is another than the one in question.
+    """The name, and the word that it occurs at if that is not the one in question.
 
     >>> one = Evidence("b", "X", 1.0, (), place=1)
     >>> [contribution_name(Contribution(name, 1.0, place=0), one, ["a", "b"]) for name in ("caps[0]=no", "a")]
@@ -70,7 +70,7 @@ def _made_of(c: Contribution, one: Evidence) -> str:
 
 
 def also_changed(one: Evidence, words: Sequence[str]) -> str:
-    """What else would be another under the rival; nothing if that is the one label.
+    """The other labels that change under the rival; nothing if only one label changes.
 
     >>> one = Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W")))
     >>> also_changed(one, ("a", "b", "c"))
@@ -91,7 +91,7 @@ def _without(one: Evidence, words: Sequence[str]) -> str:
 
 
 def removal_sentence(names: Sequence[str], answer: str) -> str:
-    """What would have to go for another answer.
+    """The features whose removal would change the answer, as a sentence.
 
     >>> removal_sentence(["awful", "not good"], "+")
     "Without awful, 'not good' it would be +."

@@ -1,4 +1,4 @@
-"""Explanations of any model's answer: its best rival, what tells the two apart, and what would turn it.
+"""Explanations of any model's answer: its best rival, their difference, and the features that decide it.
 
 For every decision that is asked about:
 
@@ -35,7 +35,7 @@ Said = TypeVar("Said", bound=Hashable)
 
 
 class Contribution(NamedTuple):
-    """One thing that speaks for an answer or against: value * weight of its score, value * rival of the rival's.
+    """One contribution: value * weight to the score of the answer, value * rival to the score of the rival.
 
     place: the token that it was seen at, if any
     seen:  what it is about: tokens, counted from its place, or n-grams of a text
@@ -51,7 +51,7 @@ class Contribution(NamedTuple):
 
     @property
     def difference(self) -> float:
-        """How far it puts the answer ahead of the rival."""
+        """Its contribution to the margin between the answer and the rival."""
         return self.value * (self.weight - self.rival)
 
     def tokens(self, T: int) -> list[int]:
@@ -85,7 +85,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One decision: the answer, its best rival, and all that tells their scores apart.
+    """One decision: the answer, its best rival, and the contributions to the difference of their scores.
 
         score       = shared + sum over contributions of value * weight
         rival_score = shared + sum over contributions of value * rival
@@ -125,13 +125,13 @@ class Evidence:
         return sorted(telling, key=lambda c: -abs(c.difference))
 
     def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
-        """The strongest so many, and the sum of the others, if there are any, as one more."""
+        """The strongest contributions, and the sum of the others, if there are any, as one more."""
         ranked = self.ranked()
         return ranked[:top], summed(ranked[top:])
 
 
 def explain(x: Example[Any, Any], question: Question) -> list[Evidence]:
-    """The evidence for each decision that is asked about."""
+    """The evidence for each requested decision."""
     answer, found = None, []
     for decision in x.decisions(question):
         answer = answer or _Answer(x)
@@ -162,7 +162,7 @@ class _Answer:
 
 
 def _sums(features: Sequence[Features], columns: Columns) -> NDArray[np.float64]:
-    """What each group of features adds."""
+    """The sum of each group of features."""
     pairs = zip(features, columns.tolist(), strict=True)
     return np.array([group.sums[c] if c >= 0 else 0.0 for group, c in pairs])
 
@@ -224,7 +224,7 @@ def _compared(
 
 
 def _alone(x: Example[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
-    """What a decision without a rival adds to the answer's score, and the sum of all else."""
+    """The contributions of a decision without a rival to the answer's score, and the sum of all others."""
     own = x.own(decision)
     groups = np.flatnonzero(answer.columns >= 0) if own is None else own
     features = [c for g in groups.tolist() for c in _listed(x.features[g], int(answer.columns[g]), -1)]
@@ -239,7 +239,7 @@ def _alone(x: Example[Any, Any], answer: _Answer, decision: Decision) -> tuple[l
 def _apart(
     x: Example[Any, Any], answer: _Answer, rival: Any, theirs: Columns, differ: Columns
 ) -> tuple[list[Contribution], float]:
-    """What tells two answers apart, and the sum of what they share."""
+    """The contributions in which two answers differ, and the sum of those that they share."""
     features = [
         c for g in differ.tolist() for c in _listed(x.features[g], int(answer.columns[g]), int(theirs[g]))
     ]
@@ -296,9 +296,9 @@ def _column(table: NDArray[np.float64], column: int) -> NDArray[np.float64]:
 
 
 def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
-    """What one of two answers has and the other has not, and the sum of what they share.
+    """The terms that only one of two answers has, and the sum of those that they share.
 
-    What both have counts as shared even if at different places: it makes no difference.
+    Terms of both count as shared even at different places: they do not change the difference.
 
     >>> apart, shared = told_apart(
     ...     [Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
@@ -348,7 +348,7 @@ def _removal(
     decision: Decision,
     margin: float,
 ) -> Removal | None:
-    """The answer's own features removed one after the other, the most telling first, until it turns."""
+    """Remove the answer's features one after the other, the largest contribution first, until the answer changes."""
     leads, groups, rows = _telling(x.features, answer.columns, theirs, differ)
     said = x.said(answer.y, decision)
 
@@ -386,7 +386,7 @@ def _first_turn(x: ListExample, groups: Columns, rows: Columns) -> tuple[int, st
 def _telling(
     features: Sequence[Features], mine: Columns, theirs: Columns, differ: Columns
 ) -> tuple[NDArray[np.float64], Columns, Columns]:
-    """How far features put the answer ahead, the strongest first, with their groups and rows."""
+    """The contributions of features to the margin, the strongest first, with their groups and rows."""
     leads, groups, rows = [], [], []
     for g in differ.tolist():
         if mine[g] >= 0 and features[g].kind == FEATURE:

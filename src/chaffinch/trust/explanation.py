@@ -39,13 +39,13 @@ class Explanation:
     forms: Forms = field(default_factory=dict)
 
     def text(self, top: int | None = None) -> str:
-        """In words; top: how many contributions are shown of each decision."""
+        """As text; top: number of contributions to show for each decision."""
         shown = self._top(top)
         blocks = [decision_text(one, self.words, shown) for one in self.decisions]
         return "\n\n".join([f"{self.recipe}: {self.answer}", *blocks])
 
     def html(self, top: int | None = None) -> Html:
-        """As a piece of a page: words coloured by their evidence, contributions as bars."""
+        """As an HTML fragment: words coloured by their evidence, contributions as bars."""
         pieces = TextPieces(self.source, self.forms)
         blocks = [decision_html(one, self.words, pieces, top or TOP) for one in self.decisions]
         return join(paragraph(tag("b", self.answer), f" ({self.recipe})"), *blocks)
