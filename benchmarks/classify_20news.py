@@ -19,7 +19,9 @@ def ours(features: str, **options: Any) -> Any:
     def prepare(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
         from chaffinch import Classifier
 
-        return Classifier("ridge", features=features, seed=given[2], threads=THREADS, **options), given[0]
+        return Classifier(
+            "ridge", features=features, calibrate=False, seed=given[2], threads=THREADS, **options
+        ), given[0]
 
     return prepare
 

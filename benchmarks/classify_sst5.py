@@ -20,7 +20,7 @@ class Ordinal:
         from chaffinch.learners.dual import DualLogistic
 
         self.inner = Classifier(
-            DualLogistic(C=1.0, epochs=8), features="sentences", seed=seed, threads=THREADS
+            DualLogistic(C=1.0, epochs=8), features="sentences", calibrate=False, seed=seed, threads=THREADS
         )
 
     def fit(self, documents: list[str], labels: list[str]) -> "Ordinal":
@@ -39,7 +39,7 @@ def with_phrases(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
 
     features = TextFeatures.named("sentences").with_phrases(corpus(SST5[2]))
     learner = DualLogistic(C=0.16, epochs=8, tolerance=1e-4)
-    return Classifier(learner, features=features, seed=given[2], threads=THREADS), given[0]
+    return Classifier(learner, features=features, calibrate=False, seed=given[2], threads=THREADS), given[0]
 
 
 def reviews(seed: int) -> tuple[Split, Split, int]:

@@ -19,13 +19,15 @@ def ours(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
     from chaffinch.recipes.text_features import TextFeatures
 
     features = TextFeatures.named("questions").with_clusters(corpus(TREC[2]))
-    return Classifier("ridge", features=features, seed=given[2], threads=THREADS), given[0]
+    return Classifier("ridge", features=features, calibrate=False, seed=given[2], threads=THREADS), given[0]
 
 
 def plain(given: tuple[Split, Split, int]) -> tuple[Any, Split]:
     from chaffinch import Classifier
 
-    return Classifier("ridge", features="questions", seed=given[2], threads=THREADS), given[0]
+    return Classifier("ridge", features="questions", calibrate=False, seed=given[2], threads=THREADS), given[
+        0
+    ]
 
 
 def sklearn_svm(given: tuple[Split, Split, int]) -> tuple[Any, Split]:

@@ -26,13 +26,13 @@ def prepared(given: tuple[Path, Path, int]) -> Any:
 def fast(ready: Any) -> Any:
     (train, _, seed), read_table, Tagger, Crf = ready
     config = Crf(optimiser="fast", c2=1.0, inside="as given")
-    return Tagger(config, features="chunking19", seed=seed, threads=1).fit(read_table(train)).predict
+    return Tagger(config, features="chunking19", folds=0, seed=seed, threads=1).fit(read_table(train)).predict
 
 
 def dual(ready: Any) -> Any:
     (train, _, seed), read_table, Tagger, Crf = ready
     return (
-        Tagger(Crf(c2=1.0, inside="as given"), features="chunking19", seed=seed, threads=1)
+        Tagger(Crf(c2=1.0, inside="as given"), features="chunking19", folds=0, seed=seed, threads=1)
         .fit(read_table(train))
         .predict
     )

@@ -91,7 +91,7 @@ def after_passes(
         return True
 
     began = time.process_time()
-    Tagger(config, threads=1).fit(train, on_epoch=note)
+    Tagger(config, folds=0, threads=1).fit(train, on_epoch=note)
     return shares, time.process_time() - began - reading
 
 

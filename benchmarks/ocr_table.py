@@ -191,7 +191,7 @@ def by_pass(train: TokenTable, test: TokenTable) -> None:
                 print(f"| {record.done} | {cells} |", flush=True)
             return True
 
-        Tagger(config, threads=1).fit(train, on_epoch=show)
+        Tagger(config, folds=0, threads=1).fit(train, on_epoch=show)
 
 
 if __name__ == "__main__":

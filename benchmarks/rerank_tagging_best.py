@@ -23,7 +23,7 @@ def tagger() -> Any:
 
     outside = {"clusters": str(corpus(CLUSTERS)), "gazetteers": ",".join(str(corpus(g)) for g in GAZETTEERS)}
     config = Crf(optimiser="fast", c2=0.1, margin=1.0, recall=4.0, passes=8, **outside)
-    return Tagger(config, seed=1, threads=1)
+    return Tagger(config, folds=0, seed=1, threads=1)
 
 
 def lists(_seed: int) -> dict[str, Any]:

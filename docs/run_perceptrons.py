@@ -68,7 +68,7 @@ def ingredients() -> str:
         words, sentences, whole, epoch, tokens_per_s = [], [], math.inf, math.inf, 0.0
         for seed in range(2):
             ends = [time.process_time()]
-            tagger = Tagger(config, features="ingredients", seed=seed, threads=1)
+            tagger = Tagger(config, features="ingredients", folds=0, seed=seed, threads=1)
             tagger.fit(train, on_epoch=lambda _, ends=ends: ends.append(time.process_time()) is None)
             whole = min(whole, time.process_time() - ends[0])
             epoch = min(epoch, (ends[-1] - ends[1]) / (len(ends) - 2))
@@ -225,7 +225,7 @@ def _scores(
     """Per cent: [seeds, scores]."""
     gold, found = test.lists("y"), []
     for seed in seeds:
-        tagger = Tagger(config, features=features, seed=seed, threads=1).fit(train)
+        tagger = Tagger(config, features=features, folds=0, seed=seed, threads=1).fit(train)
         made = score_tags(gold, tagger.predict(test)).as_dict()
         found.append([100 * made[score] for score in scores])
         sys.stderr.write(f"{config} {seed} {found[-1]}\n")

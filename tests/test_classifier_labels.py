@@ -115,10 +115,9 @@ def test_the_best_pass_on_held_out_documents_is_kept(config, reviews):
     assert len(told) in (best + 4, classifier.history_[0].total) or config in ("ridge", "maxent")
 
 
-def test_what_learns_at_once_has_nothing_to_stop(reviews):
+def test_what_learns_at_once_is_scored_on_held_out_documents_too(reviews):
     texts, y, new, gold = reviews
-    with pytest.raises(ConfigError, match="cannot stop on held-out"):
-        Classifier("nb").fit(texts, y, dev=(new, gold))
+    assert "dev" in Classifier("nb").fit(texts, y, dev=(new, gold)).history_[-1].scores
     with pytest.raises(DataError, match="no held-out document has a label"):
         Classifier().fit(texts, y, dev=(new, ["strange"] * len(new)))
 

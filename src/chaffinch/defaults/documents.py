@@ -41,7 +41,7 @@ SEVERAL = ("ridge", "svm")
 SOFT = ("logistic",)
 PROBES = (("ridge", 0.3), ("ridge", 2.0))
 
-# Of kinds of features within a standard error of each other the first is taken: it does better on other texts.
+# Of kinds of features within a standard error of each other the first is taken.
 PREFERRED = ("sentences", "questions", "mail", "more-words", "words+characters", "words", "tf-idf")
 
 FEWEST = 20  # documents: with fewer there is nothing to choose by
