@@ -47,8 +47,8 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
     if text.isascii() and text.isprintable():
         return
     for pattern, severity, what, advice in (
-        (_INVISIBLE, WARNING, "an invisible character", "take it out"),
-        (_CONTROL, WARNING, "a control character", "take it out, or read the file in its own encoding"),
+        (_INVISIBLE, WARNING, "an invisible character", "remove it"),
+        (_CONTROL, WARNING, "a control character", "remove it, or read the file in its own encoding"),
         (_LOST, WARNING, "a character that an earlier conversion lost", "look it up at the source"),
         (_ODD_SPACE, HINT, "a sign that looks like a space or like nothing", "a plain space, or nothing?"),
     ):

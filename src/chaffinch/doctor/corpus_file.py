@@ -193,7 +193,7 @@ class _Noted(Losses):
             else:
                 self._note(HINT, first, told)
 
-    def refuse(self, fault: DataError, suggestion: str = "mend it, or take it out") -> None:
+    def refuse(self, fault: DataError, suggestion: str = "correct it, or remove it") -> None:
         """Remember a record that cannot be read."""
         self.refused += 1
         where, _, what = str(fault).partition(": ")

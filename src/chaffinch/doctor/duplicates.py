@@ -1,4 +1,4 @@
-"""Duplicates: the same text twice in a file, and in two files of which one is to be held out."""
+"""Duplicates: texts that occur twice in a file, or in a training file and a held-out file."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
                 words = len(key.split())
                 what = f"{same} {files[g].place(m)}: {quoted(d.text)}"
                 severity = ERROR if leak and words >= LONG else HINT
-                advice = "take it out of one of the two files" if severity == ERROR else ""
+                advice = "remove it from one of the two files" if severity == ERROR else ""
                 yield file.finding(CHECK, severity, n, what, advice, weight=words + 1e6 * leak)
             if not met or met[-1][0] != f:
                 met.append((f, n))

@@ -39,9 +39,9 @@ def _refused(files: Sequence[CorpusFile]) -> Iterable[Finding]:
 CHECKS = (
     Check(READING, "unreadable records, offsets out of range", _refused),
     Check(characters.CHECK, "empty, odd characters, far too long", characters.characters),
-    Check(duplicates.CHECK, "the same text twice, in one file or in two", duplicates.duplicates),
+    Check(duplicates.CHECK, "duplicate texts, in one file or in two", duplicates.duplicates),
     Check(conflicts.CHECK, "the same text or words labelled differently", conflicts.conflicts),
-    Check(tag_schemes.CHECK, "tags where they cannot stand, mixed schemes", tag_schemes.tag_schemes),
+    Check(tag_schemes.CHECK, "illegal tags, mixed schemes", tag_schemes.tag_schemes),
     Check(label_names.CHECK, "rare, unseen in training, look-alikes", label_names.label_names),
     Check(span_bounds.CHECK, "with spaces, within words, overlapping", span_bounds.span_bounds),
     Check(label_errors.CHECK, "labels that cross-validated models disagree with", None),

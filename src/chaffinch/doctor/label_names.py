@@ -58,7 +58,7 @@ def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
         for n, d in enumerate(file.documents):
             if not d.labels and not d.spans:
                 yield file.finding(
-                    CHECK, ERROR, n, f"has no label: {quoted(d.text)}", "label it, or take it out"
+                    CHECK, ERROR, n, f"has no label: {quoted(d.text)}", "label it, or remove it"
                 )
 
 

@@ -1,4 +1,4 @@
-"""Tag schemes: tags that cannot stand where they stand, tags of no scheme, files in two schemes."""
+"""Tag schemes: illegal tags, tags of no scheme, files in two schemes."""
 
 import re
 from collections import Counter
