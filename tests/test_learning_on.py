@@ -64,8 +64,13 @@ def test_a_correction_taught_ten_times_is_right_and_harms_nothing(held_out, tmp_
 def test_what_is_known_and_right_changes_nothing_when_it_is_taught_again(held_out):
     tagger = trained()
     n = mistakes(tagger, held_out)[0]
-    model = tagger.partial_fit(sentence(held_out, n)).model_
-    assert tagger.partial_fit(sentence(held_out, n)).model_ is model
+    gold = sentence(held_out, n)
+    for _ in range(6):  # a sentence that is still wrong counts twice as much each time
+        model = tagger.partial_fit(gold).model_
+        if tagger.predict(gold) == gold.lists("y"):
+            break
+    assert tagger.predict(gold) == gold.lists("y")
+    assert tagger.partial_fit(gold).model_ is model
 
 
 def test_a_correction_is_taken_back(held_out):
@@ -75,7 +80,8 @@ def test_a_correction_is_taken_back(held_out):
     tagger.partial_fit(sentence(held_out, n))
     assert answers(tagger, held_out) != before
     tagger.forget(sentence(held_out, n))
-    assert sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True)) <= 2
+    changed = sum(a != b for a, b in zip(before, answers(tagger, held_out), strict=True))
+    assert changed <= 0.01 * len(before)  # the optimum is found again to within the gap
     with pytest.raises(DataError, match="nothing to forget"):
         tagger.forget(sentence(held_out, n))
 

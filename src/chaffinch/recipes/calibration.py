@@ -30,6 +30,7 @@ from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
 FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
 PART = 5  # beyond that one model is trained, and judged on one part in five
 MOST_JUDGED = 2_000  # sentences judged, at most: more would cost time and change nothing
+MOST_SPANS = 4_000  # judged at most, of those sentences: the exact probability of a span costs a forward pass
 FEWEST = 20  # sentences below which nothing is calibrated
 
 
@@ -73,6 +74,12 @@ def calibrate(
     tempered = [(m.with_temperature(temperature), table) for m, table in judged]
     scheme = scheme_of(model.labels.outer)
     unit = TOKENS if scheme is None else SPANS
+    if unit == SPANS:
+        share = MOST_SPANS / max(1, sum(_spans(m, table, task.threads) for m, table in judged))
+        judged, tempered = (
+            [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in models]
+            for models in (judged, tempered)
+        )
     p, right = _decisions(tempered, task.threads)
     raw, _ = _decisions(judged, task.threads)
     return model.with_temperature(temperature), Confidence.fitted(unit, count, p, right, raw)
@@ -115,6 +122,14 @@ def decision_probabilities(
                 ]
             )
     return found
+
+
+def _spans(model: Tempered, table: TokenTable, threads: int) -> int:
+    """How many spans the model finds."""
+    scheme = scheme_of(model.labels.outer)
+    assert scheme is not None
+    decided = [model.labels.outer[i] for i in model.decode(table, threads).tolist()]
+    return sum(len(spans(decided[a:b], scheme)) for a, b in pairwise(table.ptr.tolist()))
 
 
 def _has_probabilities(model: TaggingModel, task: TaggingTask) -> bool:

@@ -20,7 +20,16 @@ from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress
-from chaffinch.recipes.crf_config import SGD_PASSES, Auto, Crf, chosen_learner, learner_rate, suited_objective
+from chaffinch.recipes.crf_config import (
+    MANY_LABELS,
+    SGD_PASSES,
+    Auto,
+    Crf,
+    chosen_learner,
+    has_margin,
+    learner_rate,
+    suited_objective,
+)
 from chaffinch.recipes.crf_memory import CANNOT, MOST_KEPT_BYTES, CrfMemory, can_learn_on
 from chaffinch.recipes.crf_problem import (
     CrfLayout,
@@ -45,8 +54,7 @@ from chaffinch.text.first_pass import MAJORITY
 
 __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
 
-# From so many labels on each token tries only those that its own features give this share, and not more than so many.
-MANY_LABELS = 100
+# With many labels each token tries only those that its own features give this share, at most this number of them.
 PRUNED_BELOW = 0.001
 MOST_STATES = 16
 
@@ -108,6 +116,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         names=inner.names,
         certain=task.soft is None and inner.allowed is None,
         features_per_token=len(rows.ids) / max(len(inner.y), 1),
+        with_margin=has_margin(config, len(inner.labels.inner)) and not encoder.features.label_templates,
     )
     shape = CrfLayout(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)

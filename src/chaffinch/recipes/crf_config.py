@@ -15,16 +15,19 @@ from chaffinch.learners.likelihood import (
 )
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures
 
-# The penalty, and what is asked of names besides; chosen on held-out parts of three corpora.
+# The penalty of the plain likelihood; penalty and margin of names and of other labels, unless either is set. Chosen on
+# held-out parts of five corpora at eight sizes.
 C2 = 0.5
+MARGIN_C2 = 1.0
+MARGIN = 4.0
 NAMES_C2 = 2.0
 NAMES_MARGIN = 6.0
 NAMES_RECALL = 1.3
 
 SGD_PASSES = 5
 
-# From so many sentences on five passes of SGD are enough for a margin.
-MANY_SENTENCES = 1000
+# From this number of labels on each token tries only those that its own features make likely.
+MANY_LABELS = 100
 
 # With fewer sentences than this dual ascent runs nearer to the optimum, which then costs little: what is learnt later
 # moves only the answers that it concerns.
@@ -37,11 +40,13 @@ OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
 class Likelihood(TemplateFeatures):
     """What can be set of a penalised likelihood, whether of a chain or of segments."""
 
-    c2: float | None = knob(None, "L2 penalty c2 |w|^2; auto: 2 if labels are names, else 0.5", low=0.0)
+    c2: float | None = knob(
+        None, "L2 penalty c2 |w|^2; auto: 2 if labels are names, else 1 with a margin, 0.5 without", low=0.0
+    )
     margin: float | None = knob(
         None,
-        "margin required for each wrong label (softmax margin); 0 is the plain likelihood, with the best calibrated "
-        "probabilities; auto: 6 if labels are names, else 0",
+        "margin required for each wrong label (softmax margin); 0 is the plain likelihood; auto: 6 if labels are "
+        "names; else 4 in a crf of order 1 if neither c2 nor an optimiser is set; else 0",
         low=0.0,
     )
     recall: float | None = knob(
@@ -72,7 +77,7 @@ class LearnerFlags:
 
     optimiser: str = knob(
         "auto",
-        "auto: dual coordinate ascent if it applies, SGD if it does not or if there is a margin and much data, L-BFGS "
+        "auto: dual coordinate ascent if it applies, SGD if it does not, L-BFGS "
         "if neither applies; precise: dual ascent or L-BFGS, run to the optimum; fast: SGD",
         choices=OPTIMISERS,
     )
@@ -232,24 +237,40 @@ class Objective:
 
 
 def suited_objective(
-    config: Likelihood, *, rate: float | None, names: bool, certain: bool, features_per_token: float
+    config: Likelihood,
+    *,
+    rate: float | None,
+    names: bool,
+    certain: bool,
+    features_per_token: float,
+    with_margin: bool = False,
 ) -> Objective:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
-    rate:    the step size that is set, if one is
-    names:   labels are those of names
-    certain: labels are neither soft nor partly unknown; else there is no margin
+    rate:        the step size that is set, if one is
+    names:       labels are those of names
+    certain:     labels are neither soft nor partly unknown; else there is no margin
+    with_margin: labels that are no names get a margin too, if neither it nor the penalty is set
     """
     if config.margin and not certain:
         raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
     names = names and certain
-    margin = (NAMES_MARGIN if names else 0.0) if config.margin is None else config.margin
+    margin, c2 = config.margin, config.c2
+    if margin is None:
+        margin = NAMES_MARGIN if names else MARGIN if with_margin and certain and c2 is None else 0.0
+        c2 = MARGIN_C2 if c2 is None and margin == MARGIN else c2
     return Objective(
-        c2=(NAMES_C2 if names and margin > 0 else C2) if config.c2 is None else config.c2,
+        c2=(NAMES_C2 if names and margin > 0 else C2) if c2 is None else c2,
         margin=margin,
         recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
         rate=suited_rate(features_per_token) if rate is None else rate,
     )
+
+
+def has_margin(config: "Crf", labels: int) -> bool:
+    """Whether labels that are no names get a margin: with an automatic learner that dual ascent is open to."""
+    plain = isinstance(config.learner, Auto) and not config.learner.precise and config.order == 1
+    return plain and config.c1 == 0 and config.fixed is None and not config.prune and labels < MANY_LABELS
 
 
 def chosen_learner(
@@ -282,11 +303,9 @@ def chosen_learner(
 def _suited_learner(
     asked: Auto, config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
-    """Dual ascent if its duals fit in memory, unless SGD is quicker and as good."""
+    """Dual ascent if its duals fit in memory, else SGD."""
     c2, precise, tolerance = chosen.c2, asked.precise, asked.tolerance
-    # With a margin dual ascent takes many more passes than the five of SGD, which do as well on many sentences.
-    quick = precise or not chosen.margin or sentences < MANY_SENTENCES
-    if dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES and quick:
+    if dual_bytes is not None and dual_bytes <= MOST_DUAL_BYTES:
         return Sdca(
             c2=c2,
             epochs=asked.epochs or (40 if precise else 20),

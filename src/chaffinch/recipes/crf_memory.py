@@ -21,7 +21,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, Objective, suited_objective
+from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, Objective, has_margin, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels
 from chaffinch.text.document import LABEL
@@ -205,7 +205,14 @@ class CrfMemory:
             raise ConfigError(CANNOT)
         scheme = _scheme_of(model)
         names = scheme is not None and any("elsewhere" in t for t in encoder.features.templates)
-        chosen = suited_objective(config, rate=None, names=names, certain=True, features_per_token=40)
+        chosen = suited_objective(
+            config,
+            rate=None,
+            names=names,
+            certain=True,
+            features_per_token=40,
+            with_margin=has_margin(config, len(model.labels.inner)),
+        )
         if chosen.c2 == 0:
             raise ConfigError("a crf with c2 = 0 cannot learn on: nothing holds its weights; set c2 > 0")
         shape = CrfLayout(encoder.n_features, len(model.labels.inner))
