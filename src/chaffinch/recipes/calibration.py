@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ChaffinchError, ConfigError
+from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.model import TaggingModel
 from chaffinch.model.distribution import distributions
@@ -70,19 +70,31 @@ def calibrate(
         count = len(judged)
     if sum(table.n_sentences for _, table in judged) < FEWEST:
         return model, None
-    temperature = _temperature(judged, task.threads)
+    try:
+        return _fitted(model, judged, count, task.threads)
+    except (
+        DataError
+    ):  # a model without a floor finds a sentence impossible, and so has no probabilities for it
+        return model, None
+
+
+def _fitted(
+    model: Tempered, judged: Judged, folds: int, threads: int
+) -> tuple[TaggingModel, Confidence | None]:
+    """The model at its temperature, and the confidence of its decisions, fitted on what was judged."""
+    temperature = _temperature(judged, threads)
     tempered = [(m.with_temperature(temperature), table) for m, table in judged]
     scheme = scheme_of(model.labels.outer)
     unit = TOKENS if scheme is None else SPANS
     if unit == SPANS:
-        share = MOST_SPANS / max(1, sum(_spans(m, table, task.threads) for m, table in judged))
+        share = MOST_SPANS / max(1, sum(_spans(m, table, threads) for m, table in judged))
         judged, tempered = (
             [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in models]
             for models in (judged, tempered)
         )
-    p, right = _decisions(tempered, task.threads)
-    raw, _ = _decisions(judged, task.threads)
-    return model.with_temperature(temperature), Confidence.fitted(unit, count, p, right, raw)
+    p, right = _decisions(tempered, threads)
+    raw, _ = _decisions(judged, threads)
+    return model.with_temperature(temperature), Confidence.fitted(unit, folds, p, right, raw)
 
 
 def decision_probabilities(
