@@ -23,6 +23,7 @@ class SklearnParams:
     """
 
     recipes: ClassVar[Recipes]
+    choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and how well they did
 
     def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -111,7 +112,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
 
     task:    what the file's header calls it; None for taggers, whose files name no task
-    choice_: which settings were chosen by cross-validation, and how well they did; None if none were
     """
 
     task: ClassVar[str | None]
@@ -119,7 +119,6 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
-    choice_: dict[str, Any] | None = None
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""

@@ -28,6 +28,8 @@ STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
 def foreign_model(path: str | Path) -> str | None:
     """What a model file of another tool is, or None if its start says nothing."""
     try:
+        if not Path(path).is_file():  # a pipe would be waited for
+            return None
         with Path(path).open("rb") as stream:
             start = stream.read(SEEN)
     except OSError:
