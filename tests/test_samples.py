@@ -38,9 +38,9 @@ def loaded(name: str, split: str) -> list:
 
 
 def fingerprint(name: str) -> str:
-    """Of what the documents hold; a field that they leave empty does not count."""
+    """Of what the documents hold; a field that they leave empty does not count, nor how tokens are spelt."""
     held = [
-        [(f.name, getattr(d, f.name)) for f in fields(d) if getattr(d, f.name)]
+        [(f.name, getattr(d, f.name)) for f in fields(d) if getattr(d, f.name) and f.name != "images"]
         for d in samples.load(name, "test", n=12)
     ]
     return hashlib.sha256(repr(held).encode()).hexdigest()[:16]
