@@ -23,12 +23,17 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smo
 
     Guo et al. 2017, "On calibration of modern neural networks". The sum is convex in 1 / tau, so a search over
     one number finds it. Decisions whose label was out of reach (-inf) say nothing and are left out.
+    If every label is on top already, ever smaller temperatures make them ever likelier: then one mistake among N + 2
+    decisions is imagined, so that a few right answers do not make a model certain.
 
     scores: [T, Y], -inf where a label was not to be had   y: [T]
 
     >>> scores = np.log(np.array([[0.9, 0.1]] * 9 + [[0.9, 0.1]])) * 5.0
     >>> round(fitted_temperature(scores, np.array([0] * 9 + [1])), 3)
     5.0
+    >>> sure = np.array([[3.0, 0.0]] * 6)
+    >>> bool(0.8 < 1 / (1 + np.exp(-3.0 / fitted_temperature(sure, np.zeros(6, int)))) < 0.9)
+    True
     """
     reachable = np.isfinite(scores[np.arange(len(y)), y])
     scores, y = scores[reachable].astype(np.float64), np.asarray(y)[reachable]
@@ -37,6 +42,10 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smo
     top = scores.max(axis=1, keepdims=True)
     below = scores - top
     gold = below[np.arange(len(y)), y]
+    if (gold == 0).all():
+        others = np.where(np.isfinite(below), below, 0.0).sum(axis=1)
+        possible = np.maximum(np.isfinite(below).sum(axis=1) - 1, 1)
+        gold = others / possible / (len(y) + 2)
     if smoothing > 0:
         gold = (1 - smoothing) * gold + smoothing * below.mean(axis=1)
 
