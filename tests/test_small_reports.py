@@ -58,3 +58,10 @@ def test_evaluate_prints_precision_and_recall_of_all_spans(run, folder, tmp_path
     shown = run("evaluate", tmp_path / "both.conll").out
     assert "span precision" in shown
     assert "span recall" in shown
+
+
+def test_probabilities_that_were_not_calibrated_are_called_so(run, folder):
+    raw = trained(run, folder, "--recipe", "hmm", "--folds", "0")
+    assert "not calibrated" in run("predict", raw, folder / "test.conll", "--marginals").err
+    honest = trained(run, folder, "--recipe", "hmm")
+    assert "not calibrated" not in run("predict", honest, folder / "test.conll", "--marginals").err

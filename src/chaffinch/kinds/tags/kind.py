@@ -216,6 +216,11 @@ class TagKind(Kind):
             raise ConfigError(
                 f"--kbest gives columns, and {asked.output} has the ten of CoNLL-U; name a .conll file"
             )
+        if (asked.marginals or asked.probabilities) and model.confidence_ is None:
+            warn_about_data(
+                "these probabilities are not calibrated: the model was trained with --folds 0, on too few sentences or "
+                "by an earlier version"
+            )
         labellings = _labellings(model, table, asked)
         if asked.precision is not None:
             labellings = _certain(model, table, asked)
