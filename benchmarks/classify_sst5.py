@@ -8,7 +8,7 @@ from benchmarks.corpora import corpus
 from benchmarks.labelled import SST5, Split, accuracy, texts
 
 THREADS = 2
-# How far a label's share falls per step on the scale: chosen by cross-validation on the training and dev part.
+# How far a label's share falls per step on the scale: chosen by cross-validation on the training and dev split.
 SOFTNESS = 0.7
 
 

@@ -2,8 +2,8 @@
 
     python -m benchmarks.defaults_documents [NAME ...]
 
-The grid and the rival are chosen by five-fold cross-validation of the training part, or on the dev part if there is
-one; the test part is read once for each of the three. Corpora without a split of their own are cut by a seed.
+The grid and the rival are chosen by five-fold cross-validation of the training split, or on the dev split if there is
+one; the test split is read once for each of the three. Corpora without a split of their own are cut by a seed.
 """
 
 import csv
@@ -166,7 +166,7 @@ def default(data: Corpus) -> tuple[Any, float, float]:
 
 
 def best_of_grid(data: Corpus) -> tuple[str, Any]:
-    """The grid's best on the dev part, or in five folds of the training part."""
+    """The grid's best on the dev split, or in five folds of the training split."""
     from chaffinch import Classifier
     from chaffinch.recipes.classifiers import CLASSIFIERS
 

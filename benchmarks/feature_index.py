@@ -1,4 +1,4 @@
-"""From the strings of CoNLL-2000's training part to an index of features, with the 19 chunking templates."""
+"""From the strings of CoNLL-2000's training split to an index of features, with the 19 chunking templates."""
 
 from typing import Any
 

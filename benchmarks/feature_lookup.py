@@ -1,4 +1,4 @@
-"""From strings to rows of features with an index that is frozen: CoNLL-2000's test part, one thread."""
+"""From strings to rows of features with an index that is frozen: CoNLL-2000's test split, one thread."""
 
 from typing import Any
 

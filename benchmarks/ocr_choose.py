@@ -1,4 +1,4 @@
-"""How much C and how many passes? Chosen for OCR letters on words held out of the training part alone.
+"""How much C and how many passes? Chosen for OCR letters on words held out of the training split alone.
 
 python -m benchmarks.ocr_choose LETTERS.npz small            five parts of fold 0: each read by what the others taught
 python -m benchmarks.ocr_choose LETTERS.npz large            folds 1-8 to learn from, fold 9 to read
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def held_out(path: str, regime: str) -> list[tuple[TokenTable, TokenTable]]:
-    """Words to learn from and words to choose by, of the training part alone."""
+    """Words to learn from and words to choose by, of the training split alone."""
     if regime == "large":
         train, dev = (TokenTable.from_documents(read(path, folds=f)) for f in ("1-8", "9"))
         return [(train, dev)]

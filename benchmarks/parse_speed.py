@@ -30,7 +30,7 @@ class Given:
 
 
 def grammar(_seed: int) -> Given:
-    """Binary trees of the training part, one sibling remembered, rules and words counted; the root is called TOP."""
+    """Binary trees of the training split, one sibling remembered, rules and words counted; the root is called TOP."""
     from chaffinch.corpus import read
     from chaffinch.text.binary_trees import binary, nodes
 

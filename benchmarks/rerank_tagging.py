@@ -16,7 +16,7 @@ def lists(_seed: int) -> dict[str, Any]:
 
 
 def made(tagger: Any, wrong: float | None) -> dict[str, Any]:
-    """Lists for training by cross-validation, and those of the test part."""
+    """Lists for training by cross-validation, and those of the test split."""
     from chaffinch.corpus import read_table
     from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
 

@@ -107,7 +107,7 @@ def chains() -> Iterator[str]:
 
 
 def scores() -> Iterator[str]:
-    """What settings chosen on held-out data reach on the test parts."""
+    """What settings chosen on held-out data reach on the test splits."""
     yield "| data | features and settings | CPU s | held out | test |"
     yield "|---|---|---:|---:|---:|"
     ewt = [

@@ -105,7 +105,7 @@ def greedy_and_easiest_first() -> str:
 
 
 def choices() -> str:
-    """How the defaults were chosen: sentences that were not trained on, none of them of a test part."""
+    """How the defaults were chosen: sentences that were not trained on, none of them of a test split."""
     corpora: list[tuple[str, tuple[TokenTable, TokenTable], str, str | None]] = [
         ("ingredients, sentences", _tenth(_ingredients()[0]), "sentence_accuracy", "ingredients"),
         ("CoNLL-2000, F1", _tenth(_chunks()[0]), "span.micro.f1", None),
@@ -135,7 +135,7 @@ def chunking() -> str:
 
 
 def small() -> str:
-    """At most 300 KB, found on a tenth of the training part, scored on the test part."""
+    """At most 300 KB, found on a tenth of the training split, scored on the test split."""
     whole, test = _ingredients()
     found = smallest(EasiestFirstTagger(), *_tenth(whole), 300 * 1024, features="ingredients", threads=1)
     rows = [
@@ -151,7 +151,7 @@ def small() -> str:
     ]
     scores = score_tags(test.lists("y"), found.tagger.predict(test)).as_dict()
     kept = (
-        f"\n\nKept: {file_size(found.tagger) / 1024:,.0f} KB; on the test part "
+        f"\n\nKept: {file_size(found.tagger) / 1024:,.0f} KB; on the test split "
         f"{100 * scores['token_accuracy']:.2f} % of words and {100 * scores['sentence_accuracy']:.2f} % of sentences."
     )
     return _table(["KB", "min updates", "bits", "dictionary", "words %", "sentences %"], rows) + kept

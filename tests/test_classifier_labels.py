@@ -126,10 +126,10 @@ def test_an_experiment_stops_on_the_dev_part_and_repeats():
     laid = bench(
         Source(name="reviews"), settings={"epoch": 12, "lr": 1.0, "lemmatize": False}, stop_on_dev=True
     )
-    outcome = lab.run(laid.experiment, laid.parts, scored=("dev",))
+    outcome = lab.run(laid.experiment, laid.splits, scored=("dev",))
     told = [p.scores["dev"] for p in outcome.estimator.history_]
     assert outcome.scores["dev"]["accuracy"] == pytest.approx(max(told), abs=0.01)
-    again = lab.run(laid.experiment, laid.parts, scored=("dev",), watched=("train",))
+    again = lab.run(laid.experiment, laid.splits, scored=("dev",), watched=("train",))
     assert again.model_digest() == outcome.model_digest()
 
 

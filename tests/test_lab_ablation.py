@@ -20,7 +20,7 @@ AXES = [Axis("epochs", ("1", "2")), Axis("min_count", ("1", "3"))]
 
 @pytest.fixture(scope="module")
 def found(laid):
-    return ablate(laid.experiment, AXES, laid.parts, laid.kind, seeds=range(2), part="dev")
+    return ablate(laid.experiment, AXES, laid.splits, laid.kind, seeds=range(2), split="dev")
 
 
 def test_a_cell_equals_a_single_run_with_its_settings_and_seed(laid, found):
@@ -31,7 +31,7 @@ def test_a_cell_equals_a_single_run_with_its_settings_and_seed(laid, found):
         settings = {name: int(value) for name, value in row.point.items()}
         for seed in range(2):
             single = bench(Source(name="ingredients"), recipe="perceptron", settings=settings, seed=seed)
-            scores = run(single.experiment, single.parts, scored=("dev",)).scores["dev"]
+            scores = run(single.experiment, single.splits, scored=("dev",)).scores["dev"]
             assert row.runs[seed].scores == scores
 
 
@@ -49,21 +49,21 @@ def test_one_at_a_time_has_the_base_and_each_value_by_itself(laid):
 
 def test_finished_runs_are_taken_from_the_journal(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
-    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.kind)
-    first = ablate(*arguments, seeds=range(2), part="dev", journal=journal)
+    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.splits, laid.kind)
+    first = ablate(*arguments, seeds=range(2), split="dev", journal=journal)
     monkeypatch.setattr(ablation, "run", lambda *_, **__: pytest.fail("it ran again"))
-    assert ablate(*arguments, seeds=range(2), part="dev", journal=journal) == first
+    assert ablate(*arguments, seeds=range(2), split="dev", journal=journal) == first
 
 
 def test_an_interrupted_ablation_goes_on_where_it_was(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
-    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.parts, laid.kind)
-    whole = ablate(*arguments, seeds=range(2), part="dev", journal=journal)
+    arguments = (laid.experiment, [Axis("epochs", ("1",))], laid.splits, laid.kind)
+    whole = ablate(*arguments, seeds=range(2), split="dev", journal=journal)
     lines = journal.read_text().splitlines(keepends=True)
     journal.write_text(lines[0] + lines[1][:20])
     calls = []
     monkeypatch.setattr(ablation, "run", lambda *a, **k: calls.append(a) or run(*a, **k))
-    again = ablate(*arguments, seeds=range(2), part="dev", journal=journal)
+    again = ablate(*arguments, seeds=range(2), split="dev", journal=journal)
     assert len(calls) == 1
     assert [r.scores for r in again.rows[0].runs] == [r.scores for r in whole.rows[0].runs]
     assert len([json.loads(line) for line in journal.read_text().splitlines()]) == 2
@@ -72,15 +72,15 @@ def test_an_interrupted_ablation_goes_on_where_it_was(laid, tmp_path, monkeypatc
 def test_a_journal_of_other_data_or_settings_is_not_used(laid, tmp_path, monkeypatch):
     journal = tmp_path / "runs.jsonl"
     axes = [Axis("epochs", ("1",))]
-    ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=[0], part="dev", journal=journal)
-    ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=[0], part="test", journal=journal)
+    ablate(laid.experiment, axes, laid.splits, laid.kind, seeds=[0], split="dev", journal=journal)
+    ablate(laid.experiment, axes, laid.splits, laid.kind, seeds=[0], split="test", journal=journal)
     assert len(journal.read_text().splitlines()) == 2
 
 
 def test_a_line_that_is_no_run_is_refused(laid, tmp_path):
     (tmp_path / "j").write_text("{}\n")
     with pytest.raises(ConfigError, match="j:1: is not a line"):
-        ablate(laid.experiment, AXES, laid.parts, laid.kind, seeds=[0], part="dev", journal=tmp_path / "j")
+        ablate(laid.experiment, AXES, laid.splits, laid.kind, seeds=[0], split="dev", journal=tmp_path / "j")
 
 
 def test_recipes_may_be_compared(laid):

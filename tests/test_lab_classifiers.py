@@ -67,8 +67,8 @@ def test_every_short_flag_turns_its_knob(run: Runner):  # noqa: F811
 @pytest.mark.parametrize("penalty", [0.0, 0.01])
 def test_watching_a_classifier_changes_nothing(penalty):
     laid = bench(REVIEWS, settings={"epoch": 3, "penalty": penalty, "lemmatize": False})
-    watched = lab.run(laid.experiment, laid.parts, watched=("train", "test"))
-    blind = lab.run(laid.experiment, laid.parts)
+    watched = lab.run(laid.experiment, laid.splits, watched=("train", "test"))
+    blind = lab.run(laid.experiment, laid.splits)
     assert len(watched.epochs) == 3
     assert watched.model_digest() == blind.model_digest()
     assert watched.epochs[-1]["test"] == pytest.approx(watched.scores["test"]["accuracy"], abs=0.01)
@@ -86,9 +86,9 @@ def test_a_classifiers_preset_runs_to_the_same_bytes(run: Runner):  # noqa: F811
 def test_cells_of_texts_equal_single_runs():
     laid = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False})
     axes = [Axis("lr", ("0.01", "0.1"))]
-    found = ablate(laid.experiment, axes, laid.parts, laid.kind, seeds=range(2), part="test")
+    found = ablate(laid.experiment, axes, laid.splits, laid.kind, seeds=range(2), split="test")
     single = bench(REVIEWS, settings={"epoch": 2, "lemmatize": False, "lr": 0.1}, seed=1)
-    assert found.rows[1].runs[1].scores == lab.run(single.experiment, single.parts).scores["test"]
+    assert found.rows[1].runs[1].scores == lab.run(single.experiment, single.splits).scores["test"]
     assert found.rows[1].runs[0].scores != found.rows[1].runs[1].scores  # seeds matter to SGD
 
 
@@ -96,8 +96,8 @@ def test_tuning_texts_draws_features_too_and_repeats():
     laid = bench(REVIEWS, recipe="svm", dev_needed=True, from_baseline=False)
     spaces = [space_of("svm", laid.kind.settings_of("svm"))]
     assert {"features", "C"} <= set(spaces[0])
-    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=2)
-    again = lab.run(found.preset.experiment, laid.parts, scored=("dev",))
+    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=2)
+    again = lab.run(found.preset.experiment, laid.splits, scored=("dev",))
     assert again.scores["dev"]["accuracy"] == found.best.score
     assert again.model_digest()[0] == found.preset.model
 
@@ -106,10 +106,10 @@ def test_tuning_texts_draws_features_too_and_repeats():
 def test_settings_of_features_come_back_from_a_preset_to_the_same_bytes(suffix):
     settings = {"min_df": 1, "feature_size": 300, "sublinear": True}
     laid = bench(Source(name="questions"), recipe="ridge", settings=settings, features="words+characters")
-    made = presets.Preset.of(lab.run(laid.experiment, laid.parts), laid.parts, "n")
+    made = presets.Preset.of(lab.run(laid.experiment, laid.splits), laid.splits, "n")
     presets.write(made, Path(f"p{suffix}"))
     experiment = presets.read(Path(f"p{suffix}")).experiment
-    assert lab.run(experiment, laid.parts).model_digest()[0] == made.model
+    assert lab.run(experiment, laid.splits).model_digest()[0] == made.model
 
 
 def test_settings_of_features_are_checked():
@@ -132,11 +132,11 @@ def test_every_recipe_for_texts_runs_in_the_laboratory():
     for recipe in DOCUMENTS.recipes:
         settings = {"epochs": 4} if recipe.name in ("kernel-perceptron", "kernel-eg") else {}
         laid = bench(Source(name="questions"), recipe=recipe.name, settings=settings)
-        assert lab.run(laid.experiment, laid.parts).scores["test"]["accuracy"] > 0.5
+        assert lab.run(laid.experiment, laid.splits).scores["test"]["accuracy"] > 0.5
 
 
 @pytest.mark.data
 def test_the_baseline_lands_where_reports_say_on_sst5(data: Path):
     laid = bench(Source(name="sst5"), data)
-    outcome = lab.run(laid.experiment, laid.parts, scored=("test",))
+    outcome = lab.run(laid.experiment, laid.splits, scored=("test",))
     assert 0.35 < outcome.scores["test"]["accuracy"] < 0.43

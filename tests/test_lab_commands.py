@@ -45,7 +45,7 @@ def test_a_preset_whose_data_changed_says_so_and_fails(run: Runner):  # noqa: F8
     Path("d/train.conll").write_text("\n\n".join(lines[:-100]) + "\n\n")
     again = run("preset", "p")
     assert again.code == 1
-    assert "the train part is not the data" in again.err
+    assert "the train split is not the data" in again.err
     assert "the model file has other bytes" in again.err
 
 

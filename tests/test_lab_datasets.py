@@ -1,4 +1,4 @@
-"""Datasets by name, folder and files, and the parts they have."""
+"""Datasets by name, folder and files, and their splits."""
 
 from pathlib import Path
 
@@ -33,17 +33,17 @@ def test_taken_sentences_are_as_if_they_alone_had_been_read(rows, draw):
 
 @given(st.integers(2, 60), st.integers(0, 5))
 def test_what_is_held_out_and_what_is_left_are_the_whole(n, seed):
-    part = Texts([f"text {i}" for i in range(n)], [str(i % 3) for i in range(n)])
-    left, away = held_out(part, 0.2, seed)
+    whole = Texts([f"text {i}" for i in range(n)], [str(i % 3) for i in range(n)])
+    left, away = held_out(whole, 0.2, seed)
     assert size(away) == max(1, round(0.2 * n))
-    assert sorted([*left.texts, *away.texts]) == sorted(part.texts)
-    assert left.texts == sorted(left.texts, key=part.texts.index)
+    assert sorted([*left.texts, *away.texts]) == sorted(whole.texts)
+    assert left.texts == sorted(left.texts, key=whole.texts.index)
 
 
 def test_an_order_is_a_permutation_that_the_seed_decides():
-    part = Texts(["a"] * 50, ["y"] * 50)
-    assert sorted(shuffled(part, 3)) == list(range(50))
-    assert shuffled(part, 3) == shuffled(part, 3) != shuffled(part, 4)
+    whole = Texts(["a"] * 50, ["y"] * 50)
+    assert sorted(shuffled(whole, 3)) == list(range(50))
+    assert shuffled(whole, 3) == shuffled(whole, 3) != shuffled(whole, 4)
     assert shuffled(Texts(["a"] * 6, ["y"] * 6), 0) == [2, 4, 0, 1, 3, 5]  # on every machine
 
 
@@ -66,18 +66,18 @@ def test_documents_without_anything_to_learn_are_refused():
 def test_a_sample_is_a_dataset_with_three_parts(name):
     found = dataset(Source(name=name))
     assert set(found.readers) == {"train", "dev", "test"}
-    assert size(found.part("dev")) == samples.SAMPLES[name].sizes["dev"]
+    assert size(found.split("dev")) == samples.SAMPLES[name].sizes["dev"]
 
 
 def test_a_folder_has_the_parts_that_its_files_are_named_after(tmp_path):
     samples.export("reviews", tmp_path)
     found = dataset(Source(name=str(tmp_path)))
-    assert fingerprint(found.part("test")) == fingerprint(dataset(Source(name="reviews")).part("test"))
+    assert fingerprint(found.split("test")) == fingerprint(dataset(Source(name="reviews")).split("test"))
 
 
 def test_files_are_train_and_test_or_train_dev_and_test(tmp_path):
     samples.export("ingredients", tmp_path)
-    a, b, c = (str(tmp_path / f"{part}.conll") for part in ("train", "dev", "test"))
+    a, b, c = (str(tmp_path / f"{split}.conll") for split in ("train", "dev", "test"))
     assert Source.parsed(f"{a},{c}").test == (c,)
     assert Source.parsed(f"{a},{b},{c}").dev == (b,)
     assert Source.parsed(a) == Source(train=(a,))
@@ -90,9 +90,9 @@ def test_a_part_is_not_read_before_it_is_asked_for(tmp_path):
     samples.export("ingredients", tmp_path)
     (tmp_path / "test.conll").write_bytes(b"\xff\xfe poison")
     found = dataset(Source(name=str(tmp_path)))
-    assert size(found.part("train")) > 0
+    assert size(found.split("train")) > 0
     with pytest.raises(DataError):
-        found.part("test")
+        found.split("test")
 
 
 def test_two_files_for_one_part_are_not_chosen_between(tmp_path):
@@ -124,5 +124,5 @@ def test_a_corpus_that_is_not_ours_is_asked_for_politely(tmp_path):
 def test_corpora_by_name_have_the_sizes_they_are_known_for(data: Path, name, train, test, labels):
     found = dataset(Source(name=name), data)
     assert name.lower() in KNOWN
-    assert (size(found.part("train")), size(found.part("test"))) == (train, test)
-    assert len(set(found.part("train").labels)) == labels
+    assert (size(found.split("train")), size(found.split("test"))) == (train, test)
+    assert len(set(found.split("train").labels)) == labels

@@ -25,12 +25,12 @@ def perceptron(**settings):
 def finished():
     laid = perceptron()
     watched = ("train", "test")
-    return laid, run(laid.experiment, laid.parts, scored=watched, watched=watched)
+    return laid, run(laid.experiment, laid.splits, scored=watched, watched=watched)
 
 
 def test_watching_scores_every_pass_and_changes_nothing(finished):
     laid, watched = finished
-    blind = run(laid.experiment, laid.parts)
+    blind = run(laid.experiment, laid.splits)
     assert len(watched.epochs) == 2
     assert blind.epochs == []
     assert watched.model_digest() == blind.model_digest()
@@ -45,12 +45,12 @@ def test_the_last_pass_has_the_finished_models_accuracy(finished):
 def test_a_pass_that_was_watched_is_the_model_of_a_shorter_run(finished):
     _, outcome = finished
     short = perceptron(epochs=1)
-    assert run(short.experiment, short.parts).scores["test"]["token_accuracy"] == outcome.epochs[0]["test"]
+    assert run(short.experiment, short.splits).scores["test"]["token_accuracy"] == outcome.epochs[0]["test"]
 
 
 def test_a_record_differs_from_that_of_another_run_in_its_times_only(finished):
     laid, outcome = finished
-    again = run(laid.experiment, laid.parts, scored=("train", "test"), watched=("train", "test"))
+    again = run(laid.experiment, laid.splits, scored=("train", "test"), watched=("train", "test"))
     first, second = records.record(outcome, "n", WHEN), records.record(again, "n", datetime(2031, 1, 1))
     timeless = [re.sub(r"(?m)^(## .*|Trained in .*)$", "", text) for text in (first, second)]
     assert timeless[0] == timeless[1]
@@ -79,7 +79,7 @@ def test_records_collect_in_one_file(tmp_path):
 @pytest.mark.parametrize("suffix", presets.SUFFIXES)
 def test_a_preset_comes_back_as_it_was_written(finished, tmp_path, suffix):
     laid, outcome = finished
-    made = presets.Preset.of(outcome, laid.parts, "näme")
+    made = presets.Preset.of(outcome, laid.splits, "näme")
     made = replace(made, experiment=replace(made.experiment, features="pos", hold_out=0.25, seed=3))
     presets.write(made, tmp_path / f"p{suffix}")
     back = presets.read(tmp_path / f"p{suffix}")
@@ -98,12 +98,12 @@ def test_a_preset_keeps_files_and_columns(tmp_path):
 
 def test_a_preset_run_again_has_no_differences_and_another_experiment_has(finished):
     laid, outcome = finished
-    made = presets.Preset.of(outcome, laid.parts, "n")
-    again = run(laid.experiment, laid.parts, scored=("train", "test"))
-    assert made.differences(presets.Preset.of(again, laid.parts, "n")) == []
+    made = presets.Preset.of(outcome, laid.splits, "n")
+    again = run(laid.experiment, laid.splits, scored=("train", "test"))
+    assert made.differences(presets.Preset.of(again, laid.splits, "n")) == []
     other = perceptron(epochs=1)
-    changed = run(other.experiment, other.parts, scored=("train", "test"))
-    told = made.differences(presets.Preset.of(changed, other.parts, "n"))
+    changed = run(other.experiment, other.splits, scored=("train", "test"))
+    told = made.differences(presets.Preset.of(changed, other.splits, "n"))
     assert any("other bytes" in sentence for sentence in told)
 
 

@@ -1,4 +1,4 @@
-"""Tuning: reproducible by trials, within its time, and blind to the test part."""
+"""Tuning: reproducible by trials, within its time, and blind to the test split."""
 
 import random
 import time
@@ -26,7 +26,7 @@ def hmm(source):
 def test_the_same_number_of_trials_finds_the_same_settings():
     laid, spaces = hmm(Source(name="ingredients"))
     runs = [
-        tune([laid.experiment], spaces, laid.parts, laid.kind, trials=5, threads=threads)
+        tune([laid.experiment], spaces, laid.splits, laid.kind, trials=5, threads=threads)
         for threads in (1, 2)
     ]
     told = [[(t.number, t.settings, t.share, t.score) for t in found.trials] for found in runs]
@@ -36,18 +36,18 @@ def test_the_same_number_of_trials_finds_the_same_settings():
 
 def test_the_best_is_the_best_on_all_the_data_and_its_preset_runs_to_the_same_score():
     laid, spaces = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=5)
+    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=5)
     full = [t for t in found.trials if t.share == 1.0]
     assert found.best.score == max(t.score for t in full)
     assert full[0].settings == {}  # the recipe as it is
-    again = run(found.preset.experiment, laid.parts, scored=("dev",))
+    again = run(found.preset.experiment, laid.splits, scored=("dev",))
     assert again.scores["dev"][found.score] == found.best.score
     assert again.model_digest()[0] == found.preset.model
 
 
 def test_rungs_keep_the_best_third():
     laid, spaces = hmm(Source(name="ingredients"))
-    trials = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=7).trials[1:]
+    trials = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=7).trials[1:]
     rungs = {share: [t for t in trials if t.share == share] for share in sorted({t.share for t in trials})}
     counts = [len(rung) for rung in rungs.values()]
     assert counts == [7, 3, 1]
@@ -59,10 +59,10 @@ def test_rungs_keep_the_best_third():
 def test_tuning_never_reads_the_test_part(tmp_path):
     samples.export("ingredients", tmp_path)
     clean, spaces = hmm(Source(name=str(tmp_path)))
-    expected = tune([clean.experiment], spaces, clean.parts, clean.kind, trials=3)
+    expected = tune([clean.experiment], spaces, clean.splits, clean.kind, trials=3)
     (tmp_path / "test.conll").write_bytes(b"\xff poison \x00")
     poisoned, spaces = hmm(Source(name=str(tmp_path)))
-    found = tune([poisoned.experiment], spaces, poisoned.parts, poisoned.kind, trials=3)
+    found = tune([poisoned.experiment], spaces, poisoned.splits, poisoned.kind, trials=3)
     assert [t.score for t in found.trials] == [t.score for t in expected.trials]
     assert "test" not in found.preset.data
     assert "test" not in found.preset.scores
@@ -72,17 +72,17 @@ def test_without_a_dev_part_a_fifth_is_held_out_the_same_way_by_the_preset(tmp_p
     samples.export("ingredients", tmp_path)
     source = Source(train=(str(tmp_path / "train.conll"),))
     laid, spaces = hmm(source)
-    found = tune([laid.experiment], spaces, laid.parts, laid.kind, trials=2)
+    found = tune([laid.experiment], spaces, laid.splits, laid.kind, trials=2)
     experiment = found.preset.experiment
     assert experiment.hold_out == 0.2
-    again = run(experiment, experiment.parts(dataset(source)), scored=("dev",))
+    again = run(experiment, experiment.splits(dataset(source)), scored=("dev",))
     assert again.scores["dev"][found.score] == found.best.score
 
 
 def test_time_is_kept():
     laid, spaces = hmm(Source(name="ingredients"))
     began = time.monotonic()
-    found = tune([laid.experiment], spaces, laid.parts, laid.kind, seconds=1.5)
+    found = tune([laid.experiment], spaces, laid.splits, laid.kind, seconds=1.5)
     assert time.monotonic() - began < 6.0  # one run too long at most, on a busy machine
     assert len(found.trials) >= 1
 
@@ -90,19 +90,19 @@ def test_time_is_kept():
 def test_a_time_too_short_for_one_run_is_refused():
     laid, spaces = hmm(Source(name="ingredients"))
     with pytest.raises(ConfigError, match="not enough to train once"):
-        tune([laid.experiment], spaces, laid.parts, laid.kind, seconds=1e-9)
+        tune([laid.experiment], spaces, laid.splits, laid.kind, seconds=1e-9)
 
 
 def test_trials_or_a_time_but_not_both():
     laid, spaces = hmm(Source(name="ingredients"))
     for budget in ({}, {"trials": 1, "seconds": 1.0}):
         with pytest.raises(ConfigError, match="one of the two"):
-            tune([laid.experiment], spaces, laid.parts, laid.kind, **budget)
+            tune([laid.experiment], spaces, laid.splits, laid.kind, **budget)
 
 
 def test_a_small_space_is_tried_once_and_no_more():
     laid, _ = hmm(Source(name="ingredients"))
-    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.parts, laid.kind, trials=50)
+    found = tune([laid.experiment], [{"order": Among((1, 2))}], laid.splits, laid.kind, trials=50)
     assert {t.settings.get("order") for t in found.trials} == {None, 1, 2}
 
 
@@ -137,8 +137,8 @@ def test_ranges_are_drawn_between_their_ends_and_lists_from_their_values():
 def test_a_dataset_is_asked_for_train_and_dev_alone():
     whole = dataset(Source(name="ingredients"))
     asked = []
-    readers = {n: lambda n=n: asked.append(n) or whole.part(n) for n in ("train", "dev", "test")}
+    readers = {n: lambda n=n: asked.append(n) or whole.split(n) for n in ("train", "dev", "test")}
     laid, spaces = hmm(Source(name="ingredients"))
-    parts = laid.experiment.parts(Dataset("watched", readers))
-    tune([laid.experiment], spaces, parts, laid.kind, trials=2)
+    splits = laid.experiment.splits(Dataset("watched", readers))
+    tune([laid.experiment], spaces, splits, laid.kind, trials=2)
     assert set(asked) == {"train", "dev"}

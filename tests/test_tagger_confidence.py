@@ -87,7 +87,7 @@ def test_answers_above_the_threshold_have_the_precision_asked_for(posts):
     assert given.sum() > 20
     assert (
         right[given].mean() >= 0.65
-    )  # a sample of the test part may fall a little short of the certified mean
+    )  # a sample of the test split may fall a little short of the certified mean
 
 
 def test_a_precision_that_cannot_be_certified_is_refused(posts):

@@ -25,7 +25,7 @@ from chaffinch.cli.lab_flags import (
 )
 from chaffinch.errors import ConfigError
 from chaffinch.files import writing, writing_text
-from chaffinch.lab import Ablation, Axis, Source, ablate, bench, scored_part
+from chaffinch.lab import Ablation, Axis, Source, ablate, bench, scored_split
 from chaffinch.lab.plots import HEAD, charts, page, table_rows
 from chaffinch.report.standalone import png_file, svg_file
 
@@ -58,7 +58,7 @@ def command(
         bool, typer.Option("--grid/--one-at-a-time", help="Run every combination, or each value separately.")
     ] = True,
     on: Annotated[
-        str | None, typer.Option(help="The part to score: test or dev; by default test, if there is one.")
+        str | None, typer.Option(help="The split to score: test or dev; by default test, if there is one.")
     ] = None,
     score: ScoreFlag = None,
     output: Annotated[
@@ -97,7 +97,7 @@ def command(
         features=features,
         dev_needed=on == "dev",
     )
-    part = scored_part(laid.parts, on)
+    split = scored_split(laid.splits, on)
     begin = output or str(FOLDER / f"ablation-{_plain(dataset)}-{'-'.join(a.param for a in axes)}")
     Path(begin).parent.mkdir(parents=True, exist_ok=True)
     journal = Path(f"{begin}.runs.jsonl")
@@ -107,10 +107,10 @@ def command(
         found = ablate(
             laid.experiment,
             axes,
-            laid.parts,
+            laid.splits,
             laid.kind,
             seeds=range(seeds),
-            part=part,
+            split=split,
             grid=grid,
             score=score,
             journal=journal,
@@ -126,7 +126,7 @@ def command(
         shown.add_column(name, justify="left" if i == 0 else "right")
     for row in table_rows(found.rows):
         shown.add_row(*row)
-    out.print(f"{found.score} on {part} of {dataset}, {found.base.recipe}, {seeds} seeds, per cent")
+    out.print(f"{found.score} on {split} of {dataset}, {found.base.recipe}, {seeds} seeds, per cent")
     out.print(shown)
     out.print("files: " + " ".join(files))
 
@@ -193,12 +193,13 @@ def _as_json(found: Ablation) -> dict[str, Any]:
         "dataset": str(found.base.source),
         "recipe": found.base.recipe,
         "settings": dict(found.base.settings),
-        "part": found.part,
+        "split": found.split,
+        "part": found.split,  # the old name of this key
         "score": found.score,
         "rows": rows,
     }
 
 
 def _plain(name: str) -> str:
-    """A dataset's name as part of a file's name."""
+    """A dataset's name as a piece of a file's name."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-.")

@@ -53,7 +53,7 @@ def command(
     text: TextFlag = None,
     label_separator: SeparatorFlag = None,
     stop_on_dev: Annotated[
-        bool, typer.Option("--stop-on-dev", help="Keep the best pass on the dev part.")
+        bool, typer.Option("--stop-on-dev", help="Keep the best pass on the dev split.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     data_folder: FolderFlag = None,
@@ -61,7 +61,7 @@ def command(
     json: JsonFlag = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Train on a dataset's training part and score every part; with a record, a preset, the model.
+    """Train on a dataset's training split and score every split; with a record, a preset, the model.
 
     Without a recipe, texts get the log-linear baseline, all else the default recipe.
     """
@@ -81,12 +81,12 @@ def command(
         "model": model,
     }
     with progress_bar() as listener:
-        outcome = run_and_watch(laid.experiment, laid.parts, threads, listener)
+        outcome = run_and_watch(laid.experiment, laid.splits, threads, listener)
     called = name or f"{source}-{laid.experiment.recipe}"
     if files["record"] is not None:
         records.append(files["record"], records.record(outcome, called, datetime.now()))
     if files["preset"] is not None:
-        presets.write(presets.Preset.of(outcome, laid.parts, called), files["preset"])
+        presets.write(presets.Preset.of(outcome, laid.splits, called), files["preset"])
     if model is not None:
         outcome.estimator.save(model)
     written = {what: str(path) for what, path in files.items() if path is not None}

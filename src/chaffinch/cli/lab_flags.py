@@ -67,14 +67,14 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def show_scores(outcome: Outcome) -> None:
-    """The scores of a finished model, a row per part."""
+    """The scores of a finished model, a row per split."""
     keys = list(dict.fromkeys(key for found in outcome.scores.values() for key in found))
     shown = Table(box=None, header_style="bold", pad_edge=False)
     shown.add_column("scored on")
     for key in keys:
         shown.add_column(key, justify="right")
-    for part, found in outcome.scores.items():
-        shown.add_row(part, *(f"{100 * found[key]:.2f} %" if key in found else "" for key in keys))
+    for split, found in outcome.scores.items():
+        shown.add_row(split, *(f"{100 * found[key]:.2f} %" if key in found else "" for key in keys))
     out.print(shown)
 
 

@@ -29,7 +29,7 @@ def command(
     model: ModelFlag = None,
     record: RecordFlag = None,
     whole: Annotated[
-        bool, typer.Option("--whole", help="Train on the held-out part too: a new model, not the preset's.")
+        bool, typer.Option("--whole", help="Train on the held-out split too: a new model, not the preset's.")
     ] = False,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
@@ -39,10 +39,10 @@ def command(
     before = presets.read(presets.preset_path(file))
     experiment = before.experiment
     data = dataset(experiment.source, data_folder)
-    parts = experiment.whole_parts(data) if whole else experiment.parts(data)
+    splits = experiment.whole_splits(data) if whole else experiment.splits(data)
     with progress_bar() as listener:
-        outcome = run_and_watch(experiment, parts, threads, listener)
-    again = presets.Preset.of(outcome, parts, before.name)
+        outcome = run_and_watch(experiment, splits, threads, listener)
+    again = presets.Preset.of(outcome, splits, before.name)
     differences = [] if whole else before.differences(again)
     if record is not None:
         records.append(records.record_path(record), records.record(outcome, before.name, datetime.now()))
@@ -53,7 +53,9 @@ def command(
     else:
         show_scores(outcome)
         if whole:
-            out.print(f"{before.name}: trained on everything but the test part ({again.model_bytes:,} bytes)")
+            out.print(
+                f"{before.name}: trained on everything but the test split ({again.model_bytes:,} bytes)"
+            )
         elif not differences:
             out.print(
                 f"{before.name}: the same scores, the same model to the byte ({again.model_bytes:,} bytes)"

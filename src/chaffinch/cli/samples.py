@@ -43,7 +43,7 @@ def command(
     ] = samples.SEED,
     size: Annotated[
         int | None,
-        typer.Option(help="Documents in the training part; dev and test keep their proportion."),
+        typer.Option(help="Documents in the training split; dev and test keep their proportion."),
     ] = None,
     careful: Annotated[
         bool, typer.Option("--careful", help="Write the correct labels, without simulated annotation errors.")

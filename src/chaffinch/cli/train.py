@@ -75,7 +75,7 @@ def command(
     ] = None,
     stop_on_dev: Annotated[
         bool,
-        typer.Option("--stop-on-dev", help="Documents: keep the best pass on the dev part."),
+        typer.Option("--stop-on-dev", help="Documents: keep the best pass on the dev split."),
     ] = False,
     seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     threads: Annotated[

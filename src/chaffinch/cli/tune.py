@@ -43,12 +43,12 @@ def command(
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help="A dataset by name, folder or files; its test part is not read."
+            "--dataset", "-d", help="A dataset by name, folder or files; its test split is not read."
         ),
     ] = None,
     dev: Annotated[
         str | None,
-        typer.Option(help="Held-out file; by default the dataset's dev part, else a fifth of the data."),
+        typer.Option(help="Held-out file; by default the dataset's dev split, else a fifth of the data."),
     ] = None,
     output: Annotated[
         str | None,
@@ -108,7 +108,7 @@ def command(
         )
         for one in named
     ]
-    kind, parts = laid[0].kind, laid[0].parts
+    kind, splits = laid[0].kind, laid[0].splits
     spaces = []
     for b in laid:
         chosen = b.experiment.recipe
@@ -126,7 +126,7 @@ def command(
         found = tune(
             [b.experiment for b in laid],
             spaces,
-            parts,
+            splits,
             kind,
             trials=trials if trials is not None or seconds is not None else 9,
             seconds=seconds,
@@ -158,7 +158,7 @@ def _source(
         raise ConfigError("tune a dataset, -d NAME, or training files: one of the two")
     if dataset:
         if dev is not None:
-            raise ConfigError("--dev goes with training files; a dataset (-d) has its own parts")
+            raise ConfigError("--dev goes with training files; a dataset (-d) has its own splits")
         return Source.parsed(dataset, label=label, text=text, label_separator=label_separator)
     return Source(
         train=tuple(data or ()),

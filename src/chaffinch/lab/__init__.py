@@ -2,7 +2,16 @@
 
 from chaffinch.lab.ablation import Ablation, Axis, ablate
 from chaffinch.lab.datasets import Dataset, Source, dataset
-from chaffinch.lab.experiment import Bench, Experiment, Outcome, Parts, bench, run, run_and_watch, scored_part
+from chaffinch.lab.experiment import (
+    Bench,
+    Experiment,
+    Outcome,
+    Splits,
+    bench,
+    run,
+    run_and_watch,
+    scored_split,
+)
 from chaffinch.lab.model_difference import ModelDifference, Verdict, compare_models, verdict
 from chaffinch.lab.presets import Preset
 from chaffinch.lab.tuning import Tuned, tune
@@ -15,9 +24,9 @@ __all__ = [
     "Experiment",
     "ModelDifference",
     "Outcome",
-    "Parts",
     "Preset",
     "Source",
+    "Splits",
     "Tuned",
     "Verdict",
     "ablate",
@@ -26,7 +35,7 @@ __all__ = [
     "dataset",
     "run",
     "run_and_watch",
-    "scored_part",
+    "scored_split",
     "tune",
     "verdict",
 ]

@@ -13,7 +13,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.baseline import read_value, turned
-from chaffinch.lab.experiment import Experiment, Parts, main_score, run
+from chaffinch.lab.experiment import Experiment, Splits, main_score, run
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 
@@ -96,7 +96,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellRun:
-    """A cell with one seed: its scores, the interval of the main one by resampling the scored part, its passes."""
+    """A cell with one seed: its scores, the interval of the main one by resampling the scored split, its passes."""
 
     key: str
     seed: int
@@ -122,7 +122,7 @@ class Row:
 
     @property
     def over_data(self) -> tuple[float, float]:
-        """The interval by resampling the scored part, averaged over the seeds."""
+        """The interval by resampling the scored split, averaged over the seeds."""
         return _mean([r.low for r in self.runs]), _mean([r.high for r in self.runs])
 
     @property
@@ -138,11 +138,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Ablation:
-    """What is varied, on which part it is scored, and the rows that came of it."""
+    """What is varied, on which split it is scored, and the rows that came of it."""
 
     base: Experiment
     axes: tuple[Axis, ...]
-    part: str
+    split: str
     score: str
     rows: list[Row] = field(default_factory=list)
 
@@ -178,23 +178,23 @@ def varied(base: Experiment, point: Mapping[str, str], kind: Kind) -> Experiment
 def ablate(
     base: Experiment,
     axes: Sequence[Axis],
-    parts: Parts,
+    splits: Splits,
     kind: Kind,
     *,
     seeds: Sequence[int],
-    part: str,
+    split: str,
     grid: bool = True,
     score: str | None = None,
     journal: Path | None = None,
     threads: int = 0,
     listener: Listener = keep_going,
 ) -> Ablation:
-    """Run every cell with every seed and score it on ``part``.
+    """Run every cell with every seed and score it on ``split``.
 
     journal: a file to which each finished run is added at once; what it holds already is not run again.
     """
     made = cells(base, axes, kind, grid)
-    data = {name: fingerprint(parts[name]) for name in ("train", part)}
+    data = {name: fingerprint(splits[name]) for name in ("train", split)}
     finished = {} if journal is None else dict(_journalled(journal))
     rows: list[Row] = []
     done, total = 0, len(made) * len(seeds)
@@ -203,14 +203,14 @@ def ablate(
         runs = []
         for seed in seeds:
             experiment = replace(cell.experiment, seed=seed)
-            key = _key(experiment, kind, data, part, score)
+            key = _key(experiment, kind, data, split, score)
             if key not in finished:
-                outcome = run(experiment, parts, scored=(part,), watched=(part,), threads=threads)
-                chosen = main_score(outcome, part, score)
-                interval = outcome.interval(part, chosen)
-                epochs = [e[part] for e in outcome.epochs]
+                outcome = run(experiment, splits, scored=(split,), watched=(split,), threads=threads)
+                chosen = main_score(outcome, split, score)
+                interval = outcome.interval(split, chosen)
+                epochs = [e[split] for e in outcome.epochs]
                 finished[key] = CellRun(
-                    key, seed, outcome.scores[part], interval.low, interval.high, epochs, outcome.wall_s
+                    key, seed, outcome.scores[split], interval.low, interval.high, epochs, outcome.wall_s
                 )
                 if journal is not None:
                     _add(journal, finished[key])
@@ -222,10 +222,10 @@ def ablate(
             ):
                 raise KeyboardInterrupt
         rows.append(Row(cell.point, runs, chosen or ""))
-    return Ablation(base, tuple(axes), part, chosen or "", rows)
+    return Ablation(base, tuple(axes), split, chosen or "", rows)
 
 
-def _key(experiment: Experiment, kind: Kind, data: dict[str, str], part: str, score: str | None) -> str:
+def _key(experiment: Experiment, kind: Kind, data: dict[str, str], split: str, score: str | None) -> str:
     """A name for a run: everything that decides its result."""
     told = {
         "version": __version__,
@@ -235,7 +235,7 @@ def _key(experiment: Experiment, kind: Kind, data: dict[str, str], part: str, sc
         "seed": experiment.seed,
         "stop_on_dev": experiment.stop_on_dev,
         "data": data,
-        "part": part,
+        "part": split,  # the name of this key in journals that exist
         "score": score,
     }
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]

@@ -1,5 +1,6 @@
-"""Datasets by name, folder or files; a part is read when it is asked for, so that none is met by accident."""
+"""Datasets by name, folder or files; a split is read when it is asked for, so that none is met by accident."""
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +12,7 @@ from chaffinch.kinds import corpus_of, kind_of_file
 from chaffinch.kinds.corpora import Corpus, joined
 from chaffinch.kinds.kind import reader_options
 
-PARTS = ("train", "dev", "test")
+SPLITS = ("train", "dev", "test")
 
 # Public corpora: the folders that they are usually kept in, with the columns of their files.
 KNOWN: dict[str, dict[str, dict[str, str]]] = {
@@ -24,7 +25,7 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its parts.
+    """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its splits.
 
     label, text: the columns of the label and the text, where their names do not say so
     label_separator: separator of several labels in one cell
@@ -55,7 +56,7 @@ class Source:
         'sst5'
         """
         files = [piece for piece in written.split(",") if piece]
-        if not files or len(files) > len(PARTS):
+        if not files or len(files) > len(SPLITS):
             raise ConfigError(f"expected a dataset's name, a folder, or up to three files, got {written!r}")
         if len(files) == 1 and not Path(written).is_file():
             return cls(name=written, label=label, text=text, label_separator=label_separator)
@@ -70,27 +71,32 @@ class Source:
         )
 
     def __str__(self) -> str:
-        return self.name or ",".join(file for part in PARTS for file in getattr(self, part))
+        return self.name or ",".join(file for split in SPLITS for file in getattr(self, split))
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named dataset, its parts read on first use and kept."""
+    """A named dataset, its splits read on first use and kept."""
 
     name: str
     readers: Mapping[str, Callable[[], Corpus]]
     _read: dict[str, Corpus] = field(default_factory=dict, repr=False)
 
-    def __contains__(self, part: str) -> bool:
-        return part in self.readers
+    def __contains__(self, split: str) -> bool:
+        return split in self.readers
 
-    def part(self, name: str) -> Corpus:
-        """A part of the dataset; DataError says which there are."""
+    def split(self, name: str) -> Corpus:
+        """A split of the dataset; DataError says which there are."""
         if name not in self.readers:
-            raise DataError(f"{self.name}: has no part {name!r}; it has {', '.join(self.readers)}")
+            raise DataError(f"{self.name}: has no split {name!r}; it has {', '.join(self.readers)}")
         if name not in self._read:
             self._read[name] = self.readers[name]()
         return self._read[name]
+
+    def part(self, name: str) -> Corpus:
+        """Deprecated: the old name of ``split``."""
+        warnings.warn("Dataset.part is now called Dataset.split", DeprecationWarning, stacklevel=2)
+        return self.split(name)
 
 
 def dataset(source: Source, folder: Path | None = None) -> Dataset:
@@ -98,14 +104,14 @@ def dataset(source: Source, folder: Path | None = None) -> Dataset:
 
     A name means, in this order: a known corpus, an embedded sample, a folder at this path, a folder in ``folder``.
 
-    >>> dataset(Source(name="reviews")).part("dev").labels[:3]
+    >>> dataset(Source(name="reviews")).split("dev").labels[:3]
     ['0', '4', '1']
     """
     told = {"label": source.label, "text": source.text, "label_separator": source.label_separator}
     options = {k: v for k, v in told.items() if v is not None}
     if not source.name:
-        files = {part: getattr(source, part) for part in PARTS if getattr(source, part)}
-        readers = {part: partial(_files, paths, options) for part, paths in files.items()}
+        files = {split: getattr(source, split) for split in SPLITS if getattr(source, split)}
+        readers = {split: partial(_files, paths, options) for split, paths in files.items()}
         if "train" not in readers:
             raise ConfigError("a dataset of files needs a training file")
         return Dataset(str(source), readers)
@@ -130,7 +136,7 @@ def dataset(source: Source, folder: Path | None = None) -> Dataset:
 def _known_folder(name: str, folder: Path | None) -> tuple[Path, dict[str, str]]:
     if folder is None:
         raise DataError(
-            f"the corpus {name} is not part of this package: name the folder of the corpora "
+            f"the corpus {name} does not come with this package: name the folder of the corpora "
             "with --data-folder DIR or the environment variable CHAFFINCH_DATA"
         )
     for candidate, usual in KNOWN[name].items():
@@ -143,16 +149,16 @@ def _known_folder(name: str, folder: Path | None) -> tuple[Path, dict[str, str]]
 def _folder(name: str, folder: Path, options: dict[str, str]) -> Dataset:
     """The files whose names say train, dev and test, such as train.csv.gz or en_ewt-ud-train.conllu."""
     readers = {}
-    for part in PARTS:
-        found = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0] == part]
+    for split in SPLITS:
+        found = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0] == split]
         found = found or [
-            f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0].endswith(f"-{part}")
+            f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0].endswith(f"-{split}")
         ]
         if len(found) > 1:
             names = ", ".join(f.name for f in found)
-            raise DataError(f"{folder}: which of {names} is the {part} part? Name the files: -d TRAIN,TEST")
+            raise DataError(f"{folder}: which of {names} is the {split} split? Name the files: -d TRAIN,TEST")
         if found:
-            readers[part] = partial(_files, (str(found[0]),), options)
+            readers[split] = partial(_files, (str(found[0]),), options)
     if "train" not in readers:
         raise DataError(f"{folder}: has no file called train, such as train.csv or train.conll")
     return Dataset(name, readers)

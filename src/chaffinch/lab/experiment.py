@@ -3,6 +3,7 @@
 import hashlib
 import tempfile
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -23,8 +24,8 @@ class Experiment:
     """Everything that decides a result: the same experiment on the same data gives the same bytes.
 
     settings:    the recipe's knobs that are set; the others have their defaults
-    hold_out:    share of the training part that is held out as the dev part; 0: the dataset's own, if any
-    stop_on_dev: show the dev part to the learner, to stop on
+    hold_out:    share of the training split that is held out as the dev split; 0: the dataset's own, if any
+    stop_on_dev: show the dev split to the learner, to stop on
     """
 
     source: Source
@@ -41,42 +42,42 @@ class Experiment:
         features = settings.get("features", self.features)
         return replace(self, settings={**self.settings, **knobs}, features=features)
 
-    def parts(self, data: Dataset) -> "Parts":
-        """The parts it works on: read when asked for."""
-        return Parts(data, self.hold_out)
+    def splits(self, data: Dataset) -> "Splits":
+        """The splits it works on: read when asked for."""
+        return Splits(data, self.hold_out)
 
-    def whole_parts(self, data: Dataset) -> "Parts":
-        """The parts with what was held out joined to the training part, for a last model once all is settled."""
+    def whole_splits(self, data: Dataset) -> "Splits":
+        """The splits with what was held out joined to the training split, for a last model once all is settled."""
         if self.stop_on_dev:
-            raise ConfigError("the dev part is used for early stopping, so it cannot be training data too")
+            raise ConfigError("the dev split is used for early stopping, so it cannot be training data too")
         if self.hold_out > 0 or "dev" not in data:
-            return Parts(data, 0.0)
+            return Splits(data, 0.0)
         readers = {name: reader for name, reader in data.readers.items() if name != "dev"}
-        readers["train"] = lambda: joined([data.part("train"), data.part("dev")])
-        return Parts(Dataset(data.name, readers), 0.0)
+        readers["train"] = lambda: joined([data.split("train"), data.split("dev")])
+        return Splits(Dataset(data.name, readers), 0.0)
 
     def settled(self, kind: Kind) -> dict[str, Any]:
         """The settings checked, the recipe's defaults written out."""
         return kind.settled(self.recipe, self.settings)
 
 
-class PartsByName(Protocol):
-    """Parts that are read when they are asked for."""
+class SplitsByName(Protocol):
+    """Splits that are read when they are asked for."""
 
     def __getitem__(self, name: str) -> Corpus:
-        """The part."""
+        """The split."""
 
 
 @dataclass(frozen=True)
-class Parts:
-    """A dataset's parts as an experiment sees them: with ``hold_out``, dev is a share of the training part."""
+class Splits:
+    """A dataset's splits as an experiment sees them: with ``hold_out``, dev is a share of the training split."""
 
     data: Dataset
     hold_out: float
 
     @cached_property
     def _cut(self) -> tuple[Corpus, Corpus]:
-        return held_out(self.data.part("train"), self.hold_out, seed=0)
+        return held_out(self.data.split("train"), self.hold_out, seed=0)
 
     def __contains__(self, name: str) -> bool:
         return name in self.data or (name == "dev" and self.hold_out > 0)
@@ -84,15 +85,15 @@ class Parts:
     def __getitem__(self, name: str) -> Corpus:
         if self.hold_out > 0 and name in ("train", "dev"):
             return self._cut[name == "dev"]
-        return self.data.part(name)
+        return self.data.split(name)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What an experiment gave.
 
-    epochs: accuracy after each pass, by part; empty where a recipe does not learn by passes
-    scores: every reported score of the finished model, by part
+    epochs: accuracy after each pass, by split; empty where a recipe does not learn by passes
+    scores: every reported score of the finished model, by split
     """
 
     experiment: Experiment
@@ -105,10 +106,10 @@ class Outcome:
 
     @cached_property
     def scores(self) -> dict[str, dict[str, float]]:
-        """Each reported score, by part."""
+        """Each reported score, by split."""
         found = {}
-        for part, tally in self.tallies.items():
-            found[part] = self.kind.scores_of(tally)
+        for split, tally in self.tallies.items():
+            found[split] = self.kind.scores_of(tally)
         return found
 
     @property
@@ -116,9 +117,9 @@ class Outcome:
         """Every knob of the recipe, defaults included."""
         return self.experiment.settled(self.kind)
 
-    def interval(self, part: str, key: str) -> Interval:
-        """How sure a score is, by resampling the part's sentences or texts."""
-        return intervals(self.tallies[part])[key]
+    def interval(self, split: str, key: str) -> Interval:
+        """How sure a score is, by resampling the split's sentences or texts."""
+        return intervals(self.tallies[split])[key]
 
     def model_digest(self) -> tuple[str, int]:
         """SHA-256 and size of the model file."""
@@ -131,24 +132,24 @@ class Outcome:
 
 def run(
     experiment: Experiment,
-    parts: PartsByName,
+    splits: SplitsByName,
     *,
     scored: Sequence[str] = ("train", "test"),
     watched: Sequence[str] = (),
     threads: int = 0,
     on_epoch: Listener = keep_going,
 ) -> Outcome:
-    """Train and score. ``watched`` parts are scored after every pass too, which decides nothing.
+    """Train and score. ``watched`` splits are scored after every pass too, which decides nothing.
 
     >>> from chaffinch.lab.datasets import dataset
     >>> trial = Experiment(source=Source(name="ingredients"), recipe="perceptron", settings={"epochs": 1})
-    >>> outcome = run(trial, trial.parts(dataset(trial.source)))
+    >>> outcome = run(trial, trial.splits(dataset(trial.source)))
     >>> 0.9 < outcome.scores["test"]["token_accuracy"] < 1.0
     True
     """
-    train = parts["train"]
+    train = splits["train"]
     kind = kind_of_corpus(train)
-    dev = parts["dev"] if experiment.stop_on_dev else None
+    dev = splits["dev"] if experiment.stop_on_dev else None
     estimator = kind.made(
         experiment.recipe,
         {**kind.experimental, **experiment.settings},
@@ -156,8 +157,8 @@ def run(
         experiment.seed,
         threads,
     )
-    found = {part: kind.watcher(parts[part], threads) for part in watched}
-    watchers = {part: watcher for part, watcher in found.items() if watcher is not None}
+    found = {split: kind.watcher(splits[split], threads) for split in watched}
+    watchers = {split: watcher for split, watcher in found.items() if watcher is not None}
     epochs: list[dict[str, float]] = []
     aside = [0.0, 0.0]  # time spent on watching is not time spent on training
 
@@ -166,7 +167,7 @@ def run(
             return on_epoch(progress)
         wall, cpu = time.perf_counter(), time.process_time()
         model = progress.model()
-        epochs.append({part: accuracy(model) for part, accuracy in watchers.items()})
+        epochs.append({split: accuracy(model) for split, accuracy in watchers.items()})
         aside[0] += time.perf_counter() - wall
         aside[1] += time.process_time() - cpu
         return on_epoch(replace(progress, scores={**progress.scores, **epochs[-1]}))
@@ -174,22 +175,22 @@ def run(
     wall, cpu = time.perf_counter(), time.process_time()
     kind.fit(estimator, train, dev, listen)
     wall, cpu = time.perf_counter() - wall - aside[0], time.process_time() - cpu - aside[1]
-    tallies = {part: kind.tally(estimator, parts[part]) for part in scored}
+    tallies = {split: kind.tally(estimator, splits[split]) for split in scored}
     return Outcome(experiment, kind, estimator, epochs, tallies, wall, cpu)
 
 
 def run_and_watch(
-    experiment: Experiment, parts: Parts, threads: int = 0, on_epoch: Listener = keep_going
+    experiment: Experiment, splits: Splits, threads: int = 0, on_epoch: Listener = keep_going
 ) -> Outcome:
-    """Train, score every part there is, and watch the training part and the test part, else the dev part."""
-    scored = [part for part in ("train", "dev", "test") if part in parts]
-    watched = ["train", *(part for part in ("test", "dev") if part in scored)][:2]
-    return run(experiment, parts, scored=scored, watched=watched, threads=threads, on_epoch=on_epoch)
+    """Train, score every split there is, and watch the training split and the test split, else the dev split."""
+    scored = [split for split in ("train", "dev", "test") if split in splits]
+    watched = ["train", *(split for split in ("test", "dev") if split in scored)][:2]
+    return run(experiment, splits, scored=scored, watched=watched, threads=threads, on_epoch=on_epoch)
 
 
-def main_score(outcome: Outcome, part: str, wanted: str | None = None) -> str:
-    """The key of the score that counts: the wanted one, else the kind's first that the part has."""
-    found = outcome.scores[part]
+def main_score(outcome: Outcome, split: str, wanted: str | None = None) -> str:
+    """The key of the score that counts: the wanted one, else the kind's first that the split has."""
+    found = outcome.scores[split]
     if wanted is None:
         return next(iter(found))
     if wanted not in found:
@@ -202,11 +203,17 @@ HOLD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Bench:
-    """An experiment beside the parts it works on and the kind they are for."""
+    """An experiment beside the splits it works on and the kind they are for."""
 
     experiment: Experiment
-    parts: Parts
+    splits: Splits
     kind: Kind
+
+    @property
+    def parts(self) -> Splits:
+        """Deprecated: the old name of ``splits``."""
+        warnings.warn("Bench.parts is now called Bench.splits", DeprecationWarning, stacklevel=2)
+        return self.splits
 
 
 def bench(
@@ -224,10 +231,10 @@ def bench(
     """Lay out an experiment. settings: by short name or by knob.
 
     Without a recipe, texts get the baseline (or, where that is not wanted, the default recipe), sentences the
-    default tagger. dev_needed: where the dataset has no dev part, a fifth of the training part is held out.
+    default tagger. dev_needed: where the dataset has no dev split, a fifth of the training split is held out.
     """
     data = dataset(source, folder)
-    kind = kind_of_corpus(data.part("train"))
+    kind = kind_of_corpus(data.split("train"))
     basic = recipe is None and from_baseline and kind.baseline
     name = recipe or (baseline.RECIPE if basic else kind.default)
     start = {**asdict(baseline.Baseline()), "cleaning": baseline.CLEANING} if basic else {}
@@ -242,18 +249,18 @@ def bench(
         stop_on_dev=stop_on_dev,
     )
     experiment.settled(kind)
-    return Bench(experiment, experiment.parts(data), kind)
+    return Bench(experiment, experiment.splits(data), kind)
 
 
-def scored_part(parts: Parts, wanted: str | None = None) -> str:
-    """Which part a result is measured on: the wanted one, else test, else dev."""
+def scored_split(splits: Splits, wanted: str | None = None) -> str:
+    """Which split a result is measured on: the wanted one, else test, else dev."""
     if wanted is not None:
-        if wanted not in parts:
-            raise ConfigError(f"the dataset {parts.data.name} has no part {wanted!r}")
+        if wanted not in splits:
+            raise ConfigError(f"the dataset {splits.data.name} has no split {wanted!r}")
         return wanted
     for name in ("test", "dev"):
-        if name in parts:
+        if name in splits:
             return name
     raise ConfigError(
-        f"{parts.data.name} has a training part only: add a test file, -d TRAIN,TEST, or hold some out, --on dev"
+        f"{splits.data.name} has a training split only: add a test file, -d TRAIN,TEST, or hold some out, --on dev"
     )

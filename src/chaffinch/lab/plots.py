@@ -61,12 +61,12 @@ def dots(ablation: Ablation) -> Html:
                 tag("text", f"{100 * s.mean:.2f} %", x=WIDTH - 76, y=y + 4),
             )
         )
-    title = f"{ablation.score} on {ablation.part}, per cent, {_seeds(ablation)}"
+    title = f"{ablation.score} on {ablation.split}, per cent, {_seeds(ablation)}"
     return chart(title, bottom + 30, marks)
 
 
 def passes(ablation: Ablation) -> Html:
-    """Accuracy on the scored part after every pass: mean over seeds, and its interval as a band."""
+    """Accuracy on the scored split after every pass: mean over seeds, and its interval as a band."""
     series, bands = {}, {}
     for row in ablation.rows:
         shared = min(len(r.epochs) for r in row.runs)
@@ -75,7 +75,7 @@ def passes(ablation: Ablation) -> Html:
         over = [SeedScores.of([r.epochs[e] for r in row.runs]) for e in range(shared)]
         series[row.label] = [(e + 1.0, s.mean) for e, s in enumerate(over)]
         bands[row.label] = [(e + 1.0, s.low, s.high) for e, s in enumerate(over)]
-    return lines(f"Accuracy on {ablation.part} by pass", series, "pass", "accuracy", bands)
+    return lines(f"Accuracy on {ablation.split} by pass", series, "pass", "accuracy", bands)
 
 
 def grid(ablation: Ablation) -> Html:
@@ -84,7 +84,7 @@ def grid(ablation: Ablation) -> Html:
     by_point = {tuple(row.point.values()): row.over_seeds.mean for row in ablation.rows}
     values = [[100 * by_point[a, b] for b in second.values] for a in first.values]
     return heat_map(
-        f"{ablation.score} on {ablation.part}, per cent",
+        f"{ablation.score} on {ablation.split}, per cent",
         [f"{first.param}={a}" for a in first.values],
         [f"{second.param}={b}" for b in second.values],
         values,

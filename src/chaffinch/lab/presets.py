@@ -14,7 +14,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import fingerprint
 from chaffinch.lab.datasets import Source
-from chaffinch.lab.experiment import Experiment, Outcome, Parts
+from chaffinch.lab.experiment import Experiment, Outcome, Splits
 from chaffinch.lab.records import is_bare
 
 FOLDER = Path("presets")
@@ -25,8 +25,8 @@ SUFFIXES = (".json", ".toml")
 class Preset:
     """An experiment, the data it saw, and what came of it.
 
-    data:        fingerprint of each part that was used
-    scores:      of the finished model, by part
+    data:        fingerprint of each split that was used
+    scores:      of the finished model, by split
     model:       SHA-256 of the model file; model_bytes: its size
     """
 
@@ -39,14 +39,14 @@ class Preset:
     version: str = __version__
 
     @classmethod
-    def of(cls, outcome: Outcome, parts: Parts, name: str) -> "Preset":
+    def of(cls, outcome: Outcome, splits: Splits, name: str) -> "Preset":
         """The preset of a finished experiment, every knob written out."""
         digest, size = outcome.model_digest()
         used = dict.fromkeys(["train", *outcome.tallies])
         return cls(
             name=name,
             experiment=dataclasses.replace(outcome.experiment, settings=outcome.settings),
-            data={part: fingerprint(parts[part]) for part in used},
+            data={split: fingerprint(splits[split]) for split in used},
             scores=outcome.scores,
             model=digest,
             model_bytes=size,
@@ -55,16 +55,16 @@ class Preset:
     def differences(self, again: "Preset") -> list[str]:
         """What is not the same in another run of this preset: one sentence each."""
         told = [
-            f"the {part} part is not the data that the preset was made with"
-            for part, known in self.data.items()
-            if again.data.get(part) != known
+            f"the {split} split is not the data that the preset was made with"
+            for split, known in self.data.items()
+            if again.data.get(split) != known
         ]
-        for part, scores in self.scores.items():
+        for split, scores in self.scores.items():
             for key, value in scores.items():
-                now = again.scores.get(part, {}).get(key)
+                now = again.scores.get(split, {}).get(key)
                 if now != value:
                     found = "missing" if now is None else f"{100 * now:.4f} %"
-                    told.append(f"{key} on {part} was {100 * value:.4f} %, is {found}")
+                    told.append(f"{key} on {split} was {100 * value:.4f} %, is {found}")
         if again.model != self.model:
             told.append(f"the model file has other bytes: was {self.model}, is {again.model}")
         if told and self.version != again.version:
@@ -172,8 +172,8 @@ def _a(kind: type, value: Any) -> Any:
     return value
 
 
-def _files(source: dict[str, Any], part: str) -> tuple[str, ...]:
-    return tuple(_a(str, file) for file in _a(list, source.get(part, [])))
+def _files(source: dict[str, Any], split: str) -> tuple[str, ...]:
+    return tuple(_a(str, file) for file in _a(list, source.get(split, [])))
 
 
 def _toml(content: Mapping[str, Any], at: str = "") -> str:

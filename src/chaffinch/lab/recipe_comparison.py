@@ -20,7 +20,7 @@ from chaffinch.report import Bar, Page, bars, figure, lines, table
 class Entry:
     """One recipe's row.
 
-    scores:      on the held-out part, by name
+    scores:      on the held-out split, by name
     train_s:     CPU seconds of training, features included; epoch_s: of one pass
     model_bytes: of the file   speed: tokens or texts labelled per CPU second, features included
     curve:       (epoch, held-out score after it), where the recipe tells
@@ -119,7 +119,7 @@ def compare_recipes(
     """Train each config on the same sentences or texts and score it on the same others.
 
     settings:         further settings that all of them share, such as those of the features of texts
-    stop_on_held_out: the learners may look at the held-out part, to stop and to calibrate
+    stop_on_held_out: the learners may look at the held-out split, to stop and to calibrate
 
     >>> from chaffinch.recipes.incremental_search import Greedy
     >>> from chaffinch.recipes.perceptron import StructuredPerceptron

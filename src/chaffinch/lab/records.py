@@ -43,7 +43,7 @@ def record(outcome: Outcome, name: str, when: datetime) -> str:
 
 
 def epoch_lines(epochs: list[dict[str, float]]) -> list[str]:
-    """One line per pass: accuracy on the training part, on the part that is watched, and the best so far.
+    """One line per pass: accuracy on the training split, on the split that is watched, and the best so far.
 
     >>> epoch_lines([{"train": 0.5, "test": 0.25}, {"train": 0.75, "test": 0.5}])[1]
     'epoch  2, train_acc 75.0000, test_acc _50.0000_, best **50.0000** at epoch 2  '
@@ -52,7 +52,7 @@ def epoch_lines(epochs: list[dict[str, float]]) -> list[str]:
     best, best_at = -1.0, 0
     for number, scores in enumerate(epochs, start=1):
         train = f"train_acc {100 * scores['train']:.4f}" if "train" in scores else ""
-        others = [part for part in scores if part != "train"]
+        others = [split for split in scores if split != "train"]
         pieces = [f"epoch {number:2}", train]
         if others:
             value = scores[others[0]]
@@ -78,7 +78,7 @@ def append(path: Path, text: str) -> None:
 def _table(scores: dict[str, dict[str, float]]) -> list[str]:
     keys = list(dict.fromkeys(key for found in scores.values() for key in found))
     rows = ["| scored on | " + " | ".join(keys) + " |", "|---|" + "---:|" * len(keys)]
-    for part, found in scores.items():
+    for split, found in scores.items():
         cells = [f"{100 * found[key]:.4f} %" if key in found else "" for key in keys]
-        rows.append(f"| {part} | " + " | ".join(cells) + " |")
+        rows.append(f"| {split} | " + " | ".join(cells) + " |")
     return rows

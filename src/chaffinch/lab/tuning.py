@@ -18,7 +18,7 @@ from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.knobs import Knob
 from chaffinch.lab.baseline import read_value, turned
-from chaffinch.lab.experiment import Experiment, Outcome, Parts, main_score, run
+from chaffinch.lab.experiment import Experiment, Outcome, Splits, main_score, run
 from chaffinch.lab.presets import Preset
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -138,12 +138,12 @@ def drawn(spaces: Mapping[str, Space], chance: random.Random) -> dict[str, Any]:
 
 BRACKET = 9
 KEEP = 3  # one of so many goes on, with so many times the data
-FEWEST = 300  # examples below which a share of the training part says too little
+FEWEST = 300  # examples below which a share of the training split says too little
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting on one share of the training part. settings: what differs from the recipe's own."""
+    """One setting on one share of the training split. settings: what differs from the recipe's own."""
 
     number: int
     recipe: str
@@ -179,7 +179,7 @@ class _OutOfTime(Exception):
 def tune(
     bases: Sequence[Experiment],
     spaces: Sequence[Mapping[str, Space]],
-    parts: Parts,
+    splits: Splits,
     kind: Kind,
     *,
     trials: int | None = None,
@@ -190,7 +190,7 @@ def tune(
     threads: int = 0,
     listener: Listener = keep_going,
 ) -> Tuned:
-    """The best settings for the dev part that were found.
+    """The best settings for the dev split that were found.
 
     bases, spaces: the experiments to start from, one per recipe, and what may change in each
     trials:        how many settings are drawn; the same number gives the same answer
@@ -200,21 +200,23 @@ def tune(
         raise ConfigError("tuning ends after a number of trials or after a time: give one of the two")
     if score in ERRORS:
         raise ConfigError(f"tuning looks for the highest score, and of {score} less is better; name another")
-    search = _Search(parts, kind, score, seconds, threads, listener, _expected(bases, spaces, trials, parts))
+    search = _Search(
+        splits, kind, score, seconds, threads, listener, _expected(bases, spaces, trials, splits)
+    )
     try:
         for number, base in enumerate(bases):
             search.run(Candidate(number, base, {}), 1.0)
         for bracket in _brackets(bases, spaces, trials, seed):
-            _halve(search, bracket, shares(size(parts["train"])))
+            _halve(search, bracket, shares(size(splits["train"])))
     except _OutOfTime:
         pass
     if search.best is None or search.outcome is None:
         raise ConfigError(f"{seconds:g} s are not enough to train once; give more time or fewer data")
-    return Tuned(search.score, search.trials, search.best, Preset.of(search.outcome, parts, name))
+    return Tuned(search.score, search.trials, search.best, Preset.of(search.outcome, splits, name))
 
 
 def shares(examples: int) -> list[float]:
-    """The shares of the training part that the rungs use, the last all of it.
+    """The shares of the training split that the rungs use, the last all of it.
 
     >>> shares(9000), shares(1200), shares(500)
     ([0.1111111111111111, 0.3333333333333333, 1.0], [0.3333333333333333, 1.0], [1.0])
@@ -227,7 +229,7 @@ class _Search:
 
     def __init__(
         self,
-        parts: Parts,
+        splits: Splits,
         kind: Kind,
         score: str | None,
         seconds: float | None,
@@ -235,7 +237,7 @@ class _Search:
         listener: Listener,
         expected: int | None,
     ) -> None:
-        self.parts, self.kind, self.wanted, self.threads = parts, kind, score, threads
+        self.splits, self.kind, self.wanted, self.threads = splits, kind, score, threads
         self.listener, self.expected = listener, expected
         self.deadline = None if seconds is None else time.monotonic() + seconds
         self.score = score or ""
@@ -243,19 +245,19 @@ class _Search:
         self.best: Trial | None = None
         self.outcome: Outcome | None = None
         self._longest = 0.0  # of the runs on everything
-        self._order = shuffled(parts["train"], seed=1)
-        self._cut: dict[float, Corpus] = {1.0: parts["train"]}
+        self._order = shuffled(splits["train"], seed=1)
+        self._cut: dict[float, Corpus] = {1.0: splits["train"]}
 
     def run(self, candidate: Candidate, share: float) -> Trial:
-        """Train on a share, score on the dev part, keep the best of those on everything."""
+        """Train on a share, score on the dev split, keep the best of those on everything."""
         if share not in self._cut:
             count = round(share * len(self._order))
-            self._cut[share] = taken(self.parts["train"], sorted(self._order[:count]))
+            self._cut[share] = taken(self.splits["train"], sorted(self._order[:count]))
         self._check_time()
         started = time.monotonic()
         outcome = run(
             candidate.experiment,
-            _Shared(self.parts, self._cut[share]),
+            _Shared(self.splits, self._cut[share]),
             scored=("dev",),
             threads=self.threads,
             on_epoch=self._in_time,
@@ -295,15 +297,15 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Shared:
-    """The parts with some of the training part only; the test part is out of reach."""
+    """The splits with some of the training split only; the test split is out of reach."""
 
-    parts: Parts
+    splits: Splits
     train: Corpus
 
     def __getitem__(self, name: str) -> Corpus:
         if name not in ("train", "dev"):
             raise ConfigError(f"tuning looks at train and dev alone, not at {name}")
-        return self.train if name == "train" else self.parts["dev"]
+        return self.train if name == "train" else self.splits["dev"]
 
 
 def _halve(search: _Search, bracket: Sequence[Candidate], rungs: Sequence[float]) -> None:
@@ -354,12 +356,12 @@ def _brackets(
 
 
 def _expected(
-    bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, parts: Parts
+    bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, splits: Splits
 ) -> int | None:
     """How many runs a number of trials takes; unknown for a time."""
     if trials is None:
         return None
-    rungs = len(shares(size(parts["train"])))
+    rungs = len(shares(size(splits["train"])))
     total = len(bases)
     for bracket in _brackets(bases, spaces, trials, 0):
         left = len(bracket)

@@ -16,7 +16,7 @@ from chaffinch.learners.likelihood import (
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures
 
 # The penalty of the plain likelihood; penalty and margin of names and of other labels, unless either is set. Chosen on
-# held-out parts of five corpora at eight sizes.
+# held-out splits of five corpora at eight sizes.
 C2 = 0.5
 MARGIN_C2 = 1.0
 MARGIN = 4.0

@@ -13,7 +13,7 @@ from chaffinch.knobs import check, knobs
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.text.clusters import Clusters
 
-# Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training part, where
+# Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training split, where
 # it beats counts and their logarithms; so does rarity to the power of 1.5 or 2.
 PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "idf_power": 1.5, "norm": "l2", "min_df": 2}
 RARITY: dict[str, Any] = {**PRESENCE, "idf_power": 2.0}

@@ -30,7 +30,7 @@ def export(
 ) -> dict[Path, int]:
     """Write a sample to a folder, created if needed; returns the files written and their numbers of documents.
 
-    size:  documents of the training part; dev and test keep their proportion to it
+    size:  documents of the training split; dev and test keep their proportion to it
     careful: write the correct labels, without simulated annotation errors
     force: overwrite existing files
 
