@@ -119,6 +119,52 @@ def test_the_command_line_trains_links_scores_and_inspects(tmp_path, run: Runner
     assert (wrong.code, "holds sentence pairs" in wrong.err) == (2, True)
 
 
+def test_pairs_without_links_teach_the_command_line_what_text_teaches_fit(tmp_path, run: Runner):  # noqa: F811
+    X, sure, possible = (part[:40] for part in TRAIN)
+    rows = zip(X, sure, possible, strict=True)
+    cells = [
+        [
+            " ".join(e),
+            " ".join(f),
+            *(" ".join(f"{i + 1}-{j + 1}" for i, j in sorted(links)) for links in both),
+        ]
+        for (e, f), *both in rows
+    ]
+    head = ["source", "target", "sure", "possible"]
+    (tmp_path / "linked.tsv").write_text("".join("\t".join(row) + "\n" for row in [head, *cells]), "utf-8")
+    text = TEST[0][:60]
+    halves = {"tabs.tsv": ("\t", text[:30]), "bars.txt": (" ||| ", text[30:])}
+    for name, (between, pairs) in halves.items():
+        (tmp_path / name).write_text(
+            "".join(f"{' '.join(e)}{between}{' '.join(f)}\n" for e, f in pairs), "utf-8"
+        )
+    named = [word for name in halves for word in ("--pairs", tmp_path / name)]
+    made = run("train", tmp_path / "linked.tsv", "-o", tmp_path / "m.chaff", *named)
+    assert made.code == 0, made.err
+    alone = Aligner().fit(X, sure, possible=possible)
+    ours = Aligner().fit(X, sure, possible=possible, text=text)
+    found = load(tmp_path / "m.chaff").predict(TEST[0])
+    assert found == ours.predict(TEST[0])
+    assert score_alignments(*TEST[1:], found).aer < score_alignments(*TEST[1:], alone.predict(TEST[0])).aer
+
+
+def test_pairs_that_are_no_pairs_are_refused_with_their_line(tmp_path, run: Runner):  # noqa: F811
+    (tmp_path / "linked.tsv").write_text("source\ttarget\tsure\tpossible\na b\tc d\t1-1\t\n", "utf-8")
+    (tmp_path / "text.tsv").write_text("a b\tc d\nno pair\n", "utf-8")
+    given = ("train", tmp_path / "linked.tsv", "-o", tmp_path / "m.chaff", "--pairs", tmp_path / "text.tsv")
+    wrong = run(*given)
+    assert (wrong.code, "text.tsv:2: expected two sentences" in wrong.err) == (2, True)
+    (tmp_path / "text.tsv").write_text("Source\tTarget\tSure\tPossible\na b\tc d\t1-9\t\n", "utf-8")
+    assert run(*given).code == 0
+    both = run(*given, "--compare", "aligner,aligner-mira")
+    assert (both.code, "--pairs does not go with --compare" in both.err) == (2, True)
+    (tmp_path / "words.conll").write_text("a X\nb Y\n\n" * 3, "utf-8")
+    strange = run(
+        "train", tmp_path / "words.conll", "-o", tmp_path / "m.chaff", "--pairs", tmp_path / "text.tsv"
+    )
+    assert (strange.code, "--pairs does not go with sentences" in strange.err) == (2, True)
+
+
 def test_the_example_draws_its_grid_and_matching_has_the_least_errors(tmp_path, capsys):
     from examples import alignment
 

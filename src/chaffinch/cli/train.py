@@ -29,6 +29,7 @@ chaffinch train reviews.csv -o stars.chaff --text review --label stars --dev dev
 chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high 1
 chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --threshold 0.4
 chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
+chaffinch train linked.tsv -o links.chaff --pairs bitext.tsv
 chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
@@ -92,6 +93,14 @@ def command(
             help="greedy, easiest-first, beam: the best model no larger, such as 300KB.", metavar="SIZE"
         ),
     ] = None,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Sentence pairs: more of them without links, to learn which words translate each other; "
+            "may be repeated.",
+            metavar="FILE",
+        ),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="An HTML page: learning curve, comparison or sizes.")
     ] = None,
@@ -120,6 +129,7 @@ def command(
         json=json,
         compare=compare,
         max_size=max_size,
+        pairs=pairs or None,
         report=report,
         settings=settings or {},
     )
@@ -134,12 +144,13 @@ def _train(kind: Kind, asked: Training) -> None:
     reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
     told = asked.told | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
-    beside = kind.beside(asked.data, told)
+    beside = kind.beside(asked, told)
     corpora = {"train": joined([kind.read(path, told) for path in asked.data])}
     if asked.dev is not None:
         corpora["dev"] = kind.read(asked.dev, told)
     if (asked.compare or asked.max_size) and beside:
-        raise ConfigError("--annotators soft does not go with --compare and --max-size")
+        flag = "--pairs" if asked.pairs else "--annotators soft"
+        raise ConfigError(f"{flag} does not go with --compare and --max-size")
     if asked.compare is not None:
         compare_and_keep(kind, asked, settings, corpora)
         return

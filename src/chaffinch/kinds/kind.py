@@ -65,6 +65,7 @@ class Training:
     json: bool = False
     compare: str | None = None
     max_size: str | None = None
+    pairs: list[Path] | None = None
     report: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -273,8 +274,8 @@ class Kind(ABC):
         told: what READER_FLAGS say
         """
 
-    def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
-        """What ``fit`` is told beside the corpus of the files."""
+    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
+        """Further arguments of ``fit``, beside the corpus of the files."""
         return {}
 
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from chaffinch.corpus import detect, write
 from chaffinch.corpus.losses import Losses
+from chaffinch.corpus.sentence_pairs import read_pairs
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.evaluate import Tally, link_tally, score_alignments
@@ -25,6 +26,7 @@ from chaffinch.kinds.kind import (
     Kind,
     Prediction,
     TestSet,
+    Training,
     missed_and_invented,
     place,
     reader_options,
@@ -69,7 +71,7 @@ class LinkKind(Kind):
     corpus = Bitext
     unit = "pairs"
     scores = ("link.f1", "aer", "link.precision", "link.recall")
-    takes = ("kbest",)
+    takes = ("kbest", "pairs")
     outputs = (LinkOutputs,)
     explains = ("against",)
 
@@ -83,16 +85,30 @@ class LinkKind(Kind):
         """Pairs with links."""
         return _bitext(_pairs(path, told.get("from_format")))
 
+    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
+        """The pairs without links of ``--pairs``."""
+        text = [pair for path in asked.pairs or [] for pair in read_pairs(path)]
+        return {"text": text} if text else {}
+
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
         """Documents with links."""
         return _bitext(documents) if all(d.links is not None for d in documents) else None
 
     # -- learning and scoring
 
-    def fit(self, estimator: Aligner, train: Bitext, dev: Bitext | None, on_epoch: Listener) -> None:
-        """Train it."""
+    def fit(
+        self,
+        estimator: Aligner,
+        train: Bitext,
+        dev: Bitext | None,
+        on_epoch: Listener,
+        text: Sequence[Pair] = (),
+    ) -> None:
+        """Train it; ``text`` holds pairs without links, for the word associations."""
         held_out = None if dev is None else (dev.pairs, dev.sure, dev.possible)
-        estimator.fit(train.pairs, train.sure, possible=train.possible, dev=held_out, on_epoch=on_epoch)
+        estimator.fit(
+            train.pairs, train.sure, possible=train.possible, text=text, dev=held_out, on_epoch=on_epoch
+        )
 
     def tally(self, estimator: Aligner, corpus: Bitext) -> Tally:
         """Counts by pair."""

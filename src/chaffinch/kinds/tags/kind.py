@@ -30,6 +30,7 @@ from chaffinch.kinds.kind import (
     Explaining,
     Kind,
     Prediction,
+    Training,
     reader_options,
 )
 from chaffinch.kinds.tags.contents import tagger_contents
@@ -109,12 +110,12 @@ class TagKind(Kind):
             raise DataError(f"{path}: has one column only, expected words and labels")
         return table
 
-    def beside(self, paths: Sequence[Path], told: Mapping[str, str]) -> dict[str, Any]:
+    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
         """With ``annotators`` soft, for each token the share of annotators behind each tag."""
         if told.get("annotators") != SOFT:
             return {}
         shares: list[list[dict[str, float]]] = []
-        for path in paths:
+        for path in asked.data:
             found = read(path, told.get("from_format"), annotators=SOFT, **_options(path, told))
             shares += [soft_tags(d) for d in as_sentences(found, path)]
         return {"shares": shares}
