@@ -13,7 +13,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from chaffinch.structures import Chain, Choice, Derivation, Matching, Parts, Tree
+from chaffinch.structures import Chain, Choice, Derivation, Matching, Parts, SpanTree
 from chaffinch.structures.fertile import FertileMatching
 from chaffinch.structures.segments import Segment, Segments
 from chaffinch.structures.tree import placed, words
@@ -35,7 +35,7 @@ def labelings(structure: Any, potentials: Parts) -> Iterator[Any]:
             y = np.array(backwards[::-1], np.int32)
             if _allowed(structure, y):
                 yield y
-    elif isinstance(structure, Tree):
+    elif isinstance(structure, SpanTree):
         T = words(len(potentials["span"]))
         for nodes in _trees(0, T, structure.Y):
             y = np.array(nodes, np.int32)
@@ -68,7 +68,7 @@ def ordered(structure: Any) -> bool:
 
 def loss(structure: Any, potentials: Parts, y: Any, gold: Any) -> float:
     """What the structure's cost has to count."""
-    if isinstance(structure, Tree | Derivation):
+    if isinstance(structure, SpanTree | Derivation):
         wrong = {*map(tuple, y.tolist())} - {*map(tuple, gold.tolist())}
         return len([1 for i, j, _ in wrong if "span" in potentials or j - i == 1])
     if isinstance(structure, Segments):
@@ -156,7 +156,7 @@ def _used_rules(y: np.ndarray, Y: int) -> set[tuple[int, int, int]]:
     return {(int(y[n, 2]), *children) for n, children in enumerate(below) if children}
 
 
-def _tree_allowed(tree: Tree, y: np.ndarray) -> bool:
+def _tree_allowed(tree: SpanTree, y: np.ndarray) -> bool:
     def may(mask: np.ndarray | None, *at: Any) -> bool:
         return mask is None or bool(np.all(mask[at]))
 
@@ -214,7 +214,7 @@ def chains(
 @st.composite
 def trees(
     draw: Any, values: Any = eighths, dtype: Any = np.float64, masks: bool = True
-) -> tuple[Tree, Parts]:
+) -> tuple[SpanTree, Parts]:
     """Trees of up to four words, with or without masks, and potentials with or without each optional block."""
     Y = draw(st.integers(1, 3))
     T = draw(st.integers(1, {1: 5, 2: 4, 3: 3}[Y]))
@@ -234,7 +234,7 @@ def trees(
     for name in ("left", "right"):
         if draw(st.booleans()):
             blocks[name] = draw(arrays((Y, Y), values, dtype))
-    return Tree(Y, **mask), Parts(**blocks)
+    return SpanTree(Y, **mask), Parts(**blocks)
 
 
 @st.composite

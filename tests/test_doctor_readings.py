@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chaffinch.corpus.lines import Lookahead
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.splitter import Rules, blocks
+from chaffinch.corpus.splitter import RowRules, blocks
 from chaffinch.doctor import CorpusFile, examine
 from chaffinch.doctor.characters import unscrambled
 from chaffinch.doctor.examination import examination_page
@@ -117,7 +117,7 @@ def test_sentences_with_a_line_of_other_columns_are_refused_whatever_the_chunks(
         def refuse(self, fault: DataError) -> None:
             refused.append(int(str(fault).split(":")[1]))
 
-    rules = Rules(split="spaces", separator=" ", columns=2, kept=(0, 1), expected="as always")
+    rules = RowRules(split="spaces", separator=" ", columns=2, kept=(0, 1), expected="as always")
     sound: list[int] = []
     with contextlib.suppress(DataError):  # no sentence at all
         for block in blocks(ahead, rules, Kept()):

@@ -12,7 +12,7 @@ from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
 from chaffinch.model.confidence import Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
-from chaffinch.recipes.out_of_fold import OutOfFold, affordable_share, blocked
+from chaffinch.recipes.out_of_fold import FoldScores, affordable_share, blocked
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
 ALL = [recipe.name for recipe in CLASSIFIERS]
@@ -159,9 +159,9 @@ def test_folds_are_runs_of_each_label():
 def test_dropping_is_smaller_if_it_costs_accuracy():
     gold = np.eye(2, dtype=np.float32)[[0, 1, 0]]
     right, wrong = gold.copy(), gold[:, ::-1].copy()
-    found = OutOfFold(np.arange(3), right, {0.02: wrong, 0.01: right, 0.005: right})
+    found = FoldScores(np.arange(3), right, {0.02: wrong, 0.01: right, 0.005: right})
     assert affordable_share(found, gold) == 0.01
-    assert affordable_share(OutOfFold(np.arange(3), right, {0.02: wrong}), gold) == 0.0
+    assert affordable_share(FoldScores(np.arange(3), right, {0.02: wrong}), gold) == 0.0
 
 
 def test_thinned_rows_are_those_of_the_smaller_encoder():

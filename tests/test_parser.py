@@ -21,7 +21,7 @@ from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.recipes.pcfg import Pcfg
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Parts, Tree
+from chaffinch.structures import Parts, SpanTree
 from chaffinch.text.binary_trees import binary
 from commandline import Runner, run  # noqa: F401
 
@@ -230,7 +230,7 @@ def test_the_best_derivation_has_the_product_of_its_rules():
 def tiny_problem():
     rng = np.random.default_rng(3)
     Y, F, N = 3, 40, 6
-    tree = Tree(Y)
+    tree = SpanTree(Y)
     layout = Layout.of({"span": (F, 3 * Y), "left": (Y, Y), "right": (Y, Y)})
     bounds, ptr, ids, gold = [0], [0], [], []
     for _ in range(N):

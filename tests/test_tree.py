@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import brute
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures import Derivation, Parts, Tree
+from chaffinch.structures import Derivation, Parts, SpanTree
 from chaffinch.structures.tree import span_row
 
 
@@ -85,7 +85,7 @@ def test_a_grammar_with_faults_is_refused():
 def test_a_long_sentence_has_consistent_marginals():
     rng = np.random.default_rng(0)
     T, Y = 40, 11
-    tree = Tree(Y)
+    tree = SpanTree(Y)
     potentials = Parts(**{n: rng.normal(size=s) * 3 for n, s in tree.shape(T).items()})
     log_z, marginals = tree.logsum(potentials)
     assert marginals["span"][:, :Y].sum() == pytest.approx(2 * T - 1)
@@ -111,15 +111,15 @@ def test_a_long_sentence_has_consistent_marginals():
     ],
 )
 def test_what_is_no_tree_is_refused(nodes):
-    tree = Tree(2)
+    tree = SpanTree(2)
     with pytest.raises(DataError, match="node"):
         tree.parts(tree.shape(2), np.array(nodes))
 
 
 def test_shapes_that_do_not_fit_are_refused():
     with pytest.raises(DataError, match=r"expected T\(T\+1\)/2 rows"):
-        Tree(2).argmax(Parts(span=np.zeros((4, 2))))
+        SpanTree(2).argmax(Parts(span=np.zeros((4, 2))))
     with pytest.raises(DataError, match="expected shape"):
-        Tree(2).argmax(Parts(span=np.zeros((3, 5))))
-    with pytest.raises(ConfigError, match=r"Tree\.root must be"):
-        Tree(2, root=np.ones(3, np.bool_))
+        SpanTree(2).argmax(Parts(span=np.zeros((3, 5))))
+    with pytest.raises(ConfigError, match=r"SpanTree\.root must be"):
+        SpanTree(2, root=np.ones(3, np.bool_))

@@ -16,7 +16,7 @@ from chaffinch.knobs import LARGEST
 from chaffinch.lab.difference_page import HEADINGS, class_rows, difference_page, differing
 from chaffinch.lab.model_difference import (
     OUTCOMES,
-    Change,
+    ChangedAnswer,
     ModelDifference,
     add_to_history,
     compare_models,
@@ -190,7 +190,7 @@ def _score_table(heading: str, rows: list[tuple[str, Comparison]], confidence: f
     return shown
 
 
-def _print_change(difference: ModelDifference, change: Change) -> None:
+def _print_change(difference: ModelDifference, change: ChangedAnswer) -> None:
     text = " ".join(change.text.split())
     if len(text) > LONGEST_TEXT:
         text = text[: LONGEST_TEXT - 3] + "..."

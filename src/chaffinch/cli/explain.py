@@ -10,7 +10,7 @@ from chaffinch.errors import DataError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.kinds import kind_of_model
-from chaffinch.kinds.kind import Explaining, refuse_strange_flags
+from chaffinch.kinds.kind import ExplainRequest, refuse_strange_flags
 from chaffinch.kinds.lists import KBEST
 from chaffinch.trust.explanation import Explanation
 
@@ -69,7 +69,7 @@ def command(
     """
     loaded = load(model)
     path = _file(what)
-    asked = Explaining(
+    asked = ExplainRequest(
         data=path,
         words=None if path is not None else what,
         number=number,

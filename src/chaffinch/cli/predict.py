@@ -11,7 +11,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import kind_of_model
-from chaffinch.kinds.kind import Prediction, refuse_strange_flags
+from chaffinch.kinds.kind import PredictRequest, refuse_strange_flags
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
@@ -124,7 +124,7 @@ def command(
         refuse_unwritable(output)
     loaded = load(model)
     kind = kind_of_model(loaded)
-    asked = Prediction(
+    asked = PredictRequest(
         data=data,
         output=output,
         from_format=from_format,

@@ -16,7 +16,7 @@ from chaffinch.estimators.reranker import oracle
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kernels import Kernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kinds import LISTS, Kind
-from chaffinch.kinds.kind import Prediction
+from chaffinch.kinds.kind import PredictRequest
 from chaffinch.kinds.lists import KBEST, base_model, choice_tally
 from chaffinch.knobs import LARGEST, Panel
 from chaffinch.model.candidates import CandidateList
@@ -102,7 +102,7 @@ def command(
             raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
         chooser = _loaded(reranker)
         if model is None:
-            LISTS.predict(chooser, Prediction(data=data, output=output, threads=threads))
+            LISTS.predict(chooser, PredictRequest(data=data, output=output, threads=threads))
         else:
             kind.write_chosen(data, chooser.predict(kind.candidates(model, data, kbest)), output)
         return

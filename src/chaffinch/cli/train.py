@@ -13,7 +13,7 @@ from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
-from chaffinch.kinds.kind import Training, refuse_strange_flags
+from chaffinch.kinds.kind import TrainRequest, refuse_strange_flags
 from chaffinch.knobs import LARGEST, knobs
 
 EXAMPLES = """
@@ -111,7 +111,7 @@ def command(
         if path is not None:
             refuse_unwritable(path)
     kind = kind_of_file(data[0], recipe, from_format)
-    asked = Training(
+    asked = TrainRequest(
         data=data,
         model=model,
         from_format=from_format,
@@ -137,7 +137,7 @@ def command(
     _train(kind, asked)
 
 
-def _train(kind: Kind, asked: Training) -> None:
+def _train(kind: Kind, asked: TrainRequest) -> None:
     """Train on files, score on all of them, write the model."""
     if asked.stop_on_dev and asked.dev is None:
         raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")

@@ -15,7 +15,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.files import writing_text
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import tenth_held_out
-from chaffinch.kinds.kind import Training
+from chaffinch.kinds.kind import TrainRequest
 from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
@@ -49,7 +49,7 @@ def flat(scores: Scores) -> dict[str, float]:
 
 
 def keep_trained(
-    asked: Training,
+    asked: TrainRequest,
     estimator: Any,
     took: Clock,
     scores: Scores,
@@ -103,7 +103,9 @@ def keep_trained(
     sys.stdout.flush()
 
 
-def compare_and_keep(kind: Kind, asked: Training, settings: dict[str, Any], corpora: dict[str, Any]) -> None:
+def compare_and_keep(
+    kind: Kind, asked: TrainRequest, settings: dict[str, Any], corpora: dict[str, Any]
+) -> None:
     """Train several recipes, show the table, write the page, keep the best. Knobs go to the recipes that have them."""
     names = str(asked.compare)
     further = {k.name for _, config in kind.knobs for k in knobs(config)}
@@ -145,7 +147,7 @@ def compare_and_keep(kind: Kind, asked: Training, settings: dict[str, Any], corp
 
 
 def keep_smallest(
-    kind: Kind, asked: Training, recipe: str, settings: dict[str, Any], corpora: dict[str, Any]
+    kind: Kind, asked: TrainRequest, recipe: str, settings: dict[str, Any], corpora: dict[str, Any]
 ) -> None:
     """Search for the best model within a number of bytes, print the curve of accuracy against size, write the model."""
     most = parsed_size(str(asked.max_size))

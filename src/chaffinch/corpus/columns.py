@@ -13,7 +13,7 @@ from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, decoded
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.plain_text import may_be_text
-from chaffinch.corpus.splitter import Block, Rules, blocks, no_sentence, whole
+from chaffinch.corpus.splitter import RowRules, SentenceBlock, blocks, no_sentence, whole
 from chaffinch.errors import ConfigError
 from chaffinch.files import reading
 from chaffinch.knobs import configured, knob
@@ -59,14 +59,14 @@ def read_table(path: str | Path, **settings: Any) -> TokenTable:
         return table(whole(ahead, rules), columns.names)
 
 
-def table(block: Block, names: tuple[str, ...]) -> TokenTable:
+def table(block: SentenceBlock, names: tuple[str, ...]) -> TokenTable:
     """A block as a table; the word comes first."""
     columns = {name: Column(types, ids) for name, (types, ids) in zip(names, block.columns, strict=True)}
     columns = {WORD: columns[WORD]} | columns
     return TokenTable(block.ptr, columns, block.groups if block.groups[-1] else None)
 
 
-def documents(parsed: Iterable[Block], names: tuple[str, ...]) -> Iterator[Document]:
+def documents(parsed: Iterable[SentenceBlock], names: tuple[str, ...]) -> Iterator[Document]:
     """The sentences of the blocks; a group has the name in its line, ``-DOCSTART- (name)``, or its number."""
     group, group_name = 0, ""
     for block in parsed:
@@ -97,14 +97,14 @@ def looks_like(name: str, head: bytes) -> bool:
 
 
 @dataclass(frozen=True)
-class Layout:
+class LayoutGuess:
     """Whether the start of a file is taken for columns, and whether it could as well be plain text."""
 
     columns: bool
     sure: bool
 
 
-def layout(head: bytes) -> Layout:
+def layout(head: bytes) -> LayoutGuess:
     """What the lines are: tokens with a column of tags, or sentences that happen to be equally long.
 
     Columns have blank lines between runs of rows with equally many cells. Rows with tabs are columns, and so are rows
@@ -112,24 +112,24 @@ def layout(head: bytes) -> Layout:
     like a tag: all of them by their signs (``B-PER``, ``NN``), or by how few there are among many rows.
 
     >>> layout(b"Ann NNP\\nleft VBD\\n\\nshe PRP\\n"), layout(b"Ann left\\n\\nshe stayed\\n").columns
-    (Layout(columns=True, sure=True), False)
+    (LayoutGuess(columns=True, sure=True), False)
     """
     found = _runs(head)
     rows = [row for run in found for row in run][:SEEN]
     if not rows or len({len(row) for row in rows}) != 1:
-        return Layout(columns=False, sure=True)
+        return LayoutGuess(columns=False, sure=True)
     width, apart = len(rows[0]), len(found) > 1 or _has_blank_line(head)
     if b"\t" in head:
-        return Layout(columns=apart, sure=True)
+        return LayoutGuess(columns=apart, sure=True)
     signs = any(all(_TAG.fullmatch(row[c]) for row in rows) for c in range(1, width))
     few = any(4 * len({row[c] for row in rows}) <= len(rows) for c in range(1, width)) and len(rows) >= 20
     together = any(len(run) > 1 for run in found)
     capitals = all(_TAG.fullmatch(row[0]) for row in rows)  # then signs say little
     if not apart:
-        return Layout(columns=False, sure=not (signs and len(rows) > 1))
+        return LayoutGuess(columns=False, sure=not (signs and len(rows) > 1))
     if width == 1:
-        return Layout(columns=together, sure=False)
-    return Layout(columns=signs or (together and few), sure=signs and not capitals)
+        return LayoutGuess(columns=together, sure=False)
+    return LayoutGuess(columns=signs or (together and few), sure=signs and not capitals)
 
 
 def _runs(head: bytes) -> list[list[list[bytes]]]:
@@ -166,7 +166,7 @@ def _options(settings: dict[str, Any]) -> ColumnOptions:
 
 
 @contextmanager
-def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahead, Rules, Picked]]:
+def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahead, RowRules, Picked]]:
     """The file with its layout known; what comes next is the first line after the header."""
     with reading(path) as stream:
         ahead = Lookahead(path, stream)
@@ -186,8 +186,8 @@ def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahea
         yield ahead, _rules(options, separator, count, expected, columns), columns
 
 
-def _rules(options: ColumnOptions, separator: str, count: int, expected: str, columns: Picked) -> Rules:
-    return Rules(
+def _rules(options: ColumnOptions, separator: str, count: int, expected: str, columns: Picked) -> RowRules:
+    return RowRules(
         split="spaces" if separator == "spaces" else "separator",
         separator=" " if separator == "spaces" else separator,
         columns=count,

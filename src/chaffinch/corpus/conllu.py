@@ -24,7 +24,7 @@ from chaffinch.corpus.conllu_writer import write
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import BOM, Lookahead, fault, shown
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.splitter import Rules, blocks, whole
+from chaffinch.corpus.splitter import RowRules, blocks, whole
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.files import reading
 from chaffinch.knobs import configured, knob
@@ -193,8 +193,8 @@ def _fields(remarks: list[str]) -> dict[str, str]:
     return fields
 
 
-def _rules(kept: Iterable[int], *, number_rows: bool) -> Rules:
-    return Rules(
+def _rules(kept: Iterable[int], *, number_rows: bool) -> RowRules:
+    return RowRules(
         columns=10,
         kept=tuple(kept),
         word=CELLS.index("form") + 1,

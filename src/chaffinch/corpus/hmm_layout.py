@@ -11,7 +11,7 @@ from chaffinch.corpus.columns import documents, table
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import Lookahead, shown
 from chaffinch.corpus.losses import Losses
-from chaffinch.corpus.splitter import Rules, blocks, whole
+from chaffinch.corpus.splitter import RowRules, blocks, whole
 from chaffinch.errors import DataError
 from chaffinch.files import reading, writing
 from chaffinch.knobs import configured, knob
@@ -73,15 +73,17 @@ def looks_like(name: str, head: bytes) -> bool:
 
 
 @contextmanager
-def _opened(path: str | Path, settings: dict[str, Any]) -> Iterator[tuple[Lookahead, Rules, tuple[str, ...]]]:
+def _opened(
+    path: str | Path, settings: dict[str, Any]
+) -> Iterator[tuple[Lookahead, RowRules, tuple[str, ...]]]:
     options: HmmLayoutOptions = configured(HmmLayoutOptions, settings, "hmm")
     tags = options.tags
     if tags is None:
         tags = not _plain_name(path).endswith(TOKENS_ONLY)
     if tags:
-        rules = Rules(split="last", separator=" ", columns=2, kept=(0, 1), expected="(token TAG)")
+        rules = RowRules(split="last", separator=" ", columns=2, kept=(0, 1), expected="(token TAG)")
     else:
-        rules = Rules(split="whole", columns=1, kept=(0,), expected="(token)")
+        rules = RowRules(split="whole", columns=1, kept=(0,), expected="(token)")
     with reading(path) as stream:
         yield Lookahead(path, stream), rules, (WORD, LABEL)[: rules.columns]
 

@@ -27,7 +27,7 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class RowRules:
     """How lines become rows; the native ColumnRules says what each field means.
 
     expected: what a message says after "expected 3 columns", such as "as on line 1"
@@ -46,7 +46,7 @@ class Rules:
 
 
 @dataclass(frozen=True)
-class Block:
+class SentenceBlock:
     """Whole sentences: distinct strings and ids per kept column, and where each sentence is.
 
     ptr: int64 [N+1]   lines: int64 [N], of the first token   groups: int32 [N], 0 before the first group
@@ -60,7 +60,7 @@ class Block:
     remarks: list[list[str]]
 
 
-def blocks(ahead: Lookahead, rules: Rules, losses: Losses | None = None) -> Iterator[Block]:
+def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> Iterator[SentenceBlock]:
     """The sentences in blocks, memory bounded by a chunk and the longest sentence.
 
     A fault is refused through the losses; whoever takes that goes on after the blank line that ends its sentence.
@@ -82,7 +82,7 @@ def blocks(ahead: Lookahead, rules: Rules, losses: Losses | None = None) -> Iter
                     break
                 text = _column_text(rules, line)
             sound = text.feed(rest)
-            block = Block(*text.take())
+            block = SentenceBlock(*text.take())
             if len(block.lines):
                 found = True
                 yield block
@@ -97,7 +97,7 @@ def blocks(ahead: Lookahead, rules: Rules, losses: Losses | None = None) -> Iter
     if not text.finish():
         tally.refuse(_error(ahead.path, text, rules))
         return
-    block = Block(*text.take())
+    block = SentenceBlock(*text.take())
     if len(block.lines):
         yield block
     elif not found:
@@ -122,12 +122,12 @@ def _after_blank_line(chunk: bytes, line: int) -> tuple[bytes, int, bool]:
     return chunk[at:], line + chunk.count(b"\n", 0, at), blank is None
 
 
-def whole(ahead: Lookahead, rules: Rules) -> Block:
+def whole(ahead: Lookahead, rules: RowRules) -> SentenceBlock:
     """All sentences in one block."""
     text = _column_text(rules, ahead.number)
     if not (all(text.feed(chunk) for chunk in ahead.chunks()) and text.finish()):
         raise _error(ahead.path, text, rules)
-    block = Block(*text.take())
+    block = SentenceBlock(*text.take())
     if not len(block.lines):
         raise no_sentence(ahead.path)
     return block
@@ -138,7 +138,7 @@ def no_sentence(path: str | Path) -> DataError:
     return DataError(f"{display_name(path)}: holds no sentence")
 
 
-def _column_text(rules: Rules, line: int) -> ColumnText:
+def _column_text(rules: RowRules, line: int) -> ColumnText:
     return ColumnText(
         split=rules.split,
         separator=rules.separator,
@@ -154,7 +154,7 @@ def _column_text(rules: Rules, line: int) -> ColumnText:
     )
 
 
-def _error(path: str | Path, text: ColumnText, rules: Rules) -> DataError:
+def _error(path: str | Path, text: ColumnText, rules: RowRules) -> DataError:
     kind, line, found, content = text.fault()
     if kind == "columns":
         plural = "s" if rules.columns > 1 else ""

@@ -62,7 +62,7 @@ LEADING = 3  # candidates that are measured on all folds
 
 
 @dataclass(frozen=True)
-class Candidate:
+class RecipeTrial:
     """A kind of features, a recipe and its penalty; None: the recipe has no penalty to choose."""
 
     features: str
@@ -78,7 +78,7 @@ class Measured:
     scores: float32 [K, Y], of the documents that have features     gold: float32 [K, Y], their labels
     """
 
-    candidate: Candidate
+    candidate: RecipeTrial
     right: NDArray[np.float64]
     scores: NDArray[np.float32]
     gold: NDArray[np.float32]
@@ -100,7 +100,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Choice:
+class DefaultChoice:
     """What was chosen, how good it was out of fold, and what else was tried.
 
     accuracy, error: of the training documents out of fold, and its standard error
@@ -124,7 +124,7 @@ class Choice:
     def told(self) -> str:
         """One line.
 
-        >>> chosen = Choice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
+        >>> chosen = DefaultChoice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
         >>> chosen.told()
         'chose sentences, ridge, C 0.3: 43.1 % ± 0.9 in 5 folds of the training data; words 38.0'
         """
@@ -157,7 +157,7 @@ class Open:
 
 def choose(
     task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool
-) -> tuple[DocumentTask, Any, Choice | None]:
+) -> tuple[DocumentTask, Any, DefaultChoice | None]:
     """The task with features, the recipe's config, and the choice; None if there was nothing to choose by.
 
     recipe:   its name if it is given
@@ -180,7 +180,7 @@ def choose(
     c = best.candidate
     own = {} if c.C is None else {"C": c.C}
     config = CLASSIFIERS.by_name(c.recipe).configured({**left.settings, **own})
-    chosen = Choice(
+    chosen = DefaultChoice(
         features=c.features,
         recipe=c.recipe,
         settings=own,
@@ -294,7 +294,7 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
         except DataError:  # no n-gram occurs twice: these texts have no such features
             continue
         for recipe, C in probes:
-            one = _measured(task, rows, Candidate(name, recipe, C), {}, PROBED_FOLDS)
+            one = _measured(task, rows, RecipeTrial(name, recipe, C), {}, PROBED_FOLDS)
             if one is not None and (name not in best or one.accuracy > best[name].accuracy):
                 best[name] = one
     if not best:
@@ -321,11 +321,11 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
     if count < N:
         encoded = {name: rows.taken(which) for name, rows in encoded.items()}
 
-    def measure(candidate: Candidate, folds: Sequence[int]) -> Measured | None:
+    def measure(candidate: RecipeTrial, folds: Sequence[int]) -> Measured | None:
         return _measured(part, encoded[candidate.features], candidate, left.settings, folds)
 
     def climb(name: str, recipe: str) -> Iterator[Measured]:
-        ladder = [Candidate(name, recipe, C) for C in _penalties(recipe, left)]
+        ladder = [RecipeTrial(name, recipe, C) for C in _penalties(recipe, left)]
         return _climb(ladder, lambda candidate: measure(candidate, PROBED_FOLDS))
 
     found = [one for name in names for one in climb(name, left.recipes[0])]
@@ -354,7 +354,7 @@ def _penalties(recipe: str, left: Open) -> tuple[float | None, ...]:
 
 
 def _climb(
-    ladder: Sequence[Candidate], measure: Callable[[Candidate], Measured | None]
+    ladder: Sequence[RecipeTrial], measure: Callable[[RecipeTrial], Measured | None]
 ) -> Iterator[Measured]:
     """Candidates in the order of one setting: two in the middle, then on in the better direction while it helps."""
     if len(ladder) == 1:
@@ -379,7 +379,7 @@ def _last_round(found: list[Measured]) -> Measured:
 def _measured(
     task: DocumentTask,
     rows: SparseRows,
-    candidate: Candidate,
+    candidate: RecipeTrial,
     settings: Mapping[str, Any],
     folds: Sequence[int],
 ) -> Measured | None:

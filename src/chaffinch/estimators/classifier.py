@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.defaults.documents import Choice, choose
+from chaffinch.defaults.documents import DefaultChoice, choose
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,
@@ -399,7 +399,7 @@ class Classifier(Persistent[Any]):
         check(config)
         return self.kernel or config.chosen_kernel()
 
-    def _chosen(self, task: DocumentTask) -> tuple[DocumentTask, Any, Choice | None]:
+    def _chosen(self, task: DocumentTask) -> tuple[DocumentTask, Any, DefaultChoice | None]:
         """The task with its features, the recipe's config, and what was chosen of them."""
         config, given = self._config(), dict(self.settings or {})
         wanted = self.recipe is None if self.choose is None else self.choose

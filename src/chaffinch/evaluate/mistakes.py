@@ -17,7 +17,7 @@ class Marked:
 
 
 @dataclass(frozen=True)
-class Example:
+class ErrorSentence:
     """A sentence with both readings."""
 
     sentence: int
@@ -27,13 +27,13 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Mistake:
+class ErrorType:
     """A kind of error: gold type (or none), predicted type (or none), and whether only the bounds differ."""
 
     gold: str
     predicted: str
     times: int
-    examples: list[Example]
+    examples: list[ErrorSentence]
 
     @property
     def name(self) -> str:

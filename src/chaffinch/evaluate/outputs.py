@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from chaffinch.corpus import Format, detect, read
 from chaffinch.corpus.json_records import as_text
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.evaluate.mistakes import Mistake
+from chaffinch.evaluate.mistakes import ErrorType
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.tally import Tally
 from chaffinch.files import display_name
@@ -62,7 +62,7 @@ class Confusions:
     names: list[str]
     counts: NDArray[np.int64] = field(repr=False)
     note: str = ""
-    mistakes: list[Mistake] = field(default_factory=list)
+    mistakes: list[ErrorType] = field(default_factory=list)
     pairs: list[tuple[str, str, str, str]] | None = None
 
 

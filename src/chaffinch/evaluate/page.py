@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from chaffinch.evaluate.evaluation import ERRORS, Evaluation, description, p_text, title_of, verdict
-from chaffinch.evaluate.mistakes import Example, Marked, Mistake
+from chaffinch.evaluate.mistakes import ErrorSentence, ErrorType, Marked
 from chaffinch.evaluate.outputs import Classes, Confusions
 from chaffinch.report import (
     Bar,
@@ -132,7 +132,7 @@ def _confusion_map(found: Confusions) -> Html:
     )
 
 
-def _errors(found: Sequence[Mistake]) -> Iterable[Html]:
+def _errors(found: Sequence[ErrorType]) -> Iterable[Html]:
     rows = [(m.name, f"{m.times:,}") for m in found]
     yield table(("kind of error", "times"), rows)
     yield paragraph(
@@ -153,7 +153,7 @@ def _errors(found: Sequence[Mistake]) -> Iterable[Html]:
             )
 
 
-def _readings(example: Example) -> Iterable[Html]:
+def _readings(example: ErrorSentence) -> Iterable[Html]:
     for side, marks in (("gold", example.gold), ("predicted", example.predicted)):
         yield tag("div", side, class_="side")
         yield tag("div", highlighted(example.words, marks))

@@ -13,7 +13,7 @@ from chaffinch.corpus import detect, read_table
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import DataError
 from chaffinch.evaluate.intervals import Comparison, compare
-from chaffinch.evaluate.mistakes import NONE, Example, Mistake, Pieces, marked, paired
+from chaffinch.evaluate.mistakes import NONE, ErrorSentence, ErrorType, Pieces, marked, paired
 from chaffinch.evaluate.outputs import Classes, Confusions, Outputs, Rules, has_tags
 from chaffinch.evaluate.rates import Rates
 from chaffinch.evaluate.tags import TagPair, TagScorer, TagScores
@@ -145,7 +145,7 @@ class TagOutputs(Outputs):
 
 def mistakes(
     source: TagOutputs, scorer: TagScorer, kinds: int = 12, examples: int = 2
-) -> tuple[list[Mistake], list[str], NDArray[np.int64]]:
+) -> tuple[list[ErrorType], list[str], NDArray[np.int64]]:
     """The most frequent kinds of error with examples; and the confusions [types, types] with their names."""
     readings = list(_pieces(source, scorer))
     pairs: Counter[tuple[str, str]] = Counter()
@@ -162,7 +162,7 @@ def mistakes(
         # The shortest sentences, but not those of a few words, and each sentence once.
         cases = sorted({c for c in shown[a, b] if c[1] not in used}, key=lambda c: (c[0] < 5, c))[:examples]
         used |= {i for _, i in cases}
-        found.append(Mistake(a, b, times, [_example(source, *readings[i]) for _, i in cases]))
+        found.append(ErrorType(a, b, times, [_example(source, *readings[i]) for _, i in cases]))
     names = [*sorted({name for pair in pairs for name in pair} - {NONE}), NONE]
     index = {name: i for i, name in enumerate(names)}
     confusion = np.zeros((len(names), len(names)), dtype=np.int64)
@@ -200,8 +200,8 @@ def _token_pieces(source: TagOutputs) -> Iterator[tuple[int, Pieces, Pieces]]:
         yield n, gold, predicted
 
 
-def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> Example:
-    return Example(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
+def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> ErrorSentence:
+    return ErrorSentence(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
 
 
 def _check_same_tokens(a: str | Path, gold: TokenTable, b: str | Path, other: TokenTable) -> None:

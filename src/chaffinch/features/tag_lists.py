@@ -99,22 +99,22 @@ _TEMPLATES = (
 )  # fmt: skip
 
 
-class Seen(NamedTuple):
+class ObservedValue(NamedTuple):
     """A value that a template observed, and its key."""
 
     key: int
     text: str
 
 
-class Span(NamedTuple):
+class TypedSpan(NamedTuple):
     """A span's tokens, both ends inside, and its type."""
 
     first: int
     last: int
-    kind: Seen
+    kind: ObservedValue
 
 
-EDGE = Seen(0x51ED270B35A9D1CF, "-")
+EDGE = ObservedValue(0x51ED270B35A9D1CF, "-")
 
 
 def tag_list_names(
@@ -149,7 +149,7 @@ class _Labelling:
         self._whole()
         return self.found
 
-    def _emit(self, template: int, *seen: Seen) -> None:
+    def _emit(self, template: int, *seen: ObservedValue) -> None:
         h = _mixed(_STEP * template & _WORD)
         for one in seen:
             h = (_mixed(h ^ one.key) + _STEP) & _WORD
@@ -167,7 +167,7 @@ class _Labelling:
         if self.extra is not None:
             self._emit(6, y2, y1, y, *(_get(self.extra, t - back) for back in (2, 1, 0)))
 
-    def _inside(self, s: Span) -> None:
+    def _inside(self, s: TypedSpan) -> None:
         here = slice(s.first, s.last + 1)
         self._emit(7, s.kind, _row(self.words[here]))
         self._emit(
@@ -190,7 +190,7 @@ class _Labelling:
         self._emit(16, k1, _get(heads, s - 1), k, _get(heads, s))
         if 0 < s < len(self.spans):
             gap = self.spans[s].first - self.spans[s - 1].last - 1
-            word = self.words[self.spans[s].first - 1] if gap == 1 else Seen(0, "")
+            word = self.words[self.spans[s].first - 1] if gap == 1 else ObservedValue(0, "")
             self._emit(17, k1, k, _bounded(gap), word)
 
     def _whole(self) -> None:
@@ -207,8 +207,8 @@ class _Labelling:
                     self._emit(19, self.tags[b], self.tags[a], self.shapes[a])
 
 
-def _spans(labels: Sequence[str]) -> list[Span]:
-    found: list[Span] = []
+def _spans(labels: Sequence[str]) -> list[TypedSpan]:
+    found: list[TypedSpan] = []
     for t, label in enumerate(labels):
         kind = span_of(label)
         if not kind:
@@ -218,31 +218,35 @@ def _spans(labels: Sequence[str]) -> list[Span]:
         if t and not opens and span_of(before) == kind and not closed:
             found[-1] = found[-1]._replace(last=t)
         else:
-            found.append(Span(t, t, Seen(int(_core.string_keys([kind])[0]), kind.removeprefix("-"))))
+            found.append(
+                TypedSpan(t, t, ObservedValue(int(_core.string_keys([kind])[0]), kind.removeprefix("-")))
+            )
     return found
 
 
-def _seen(texts: Sequence[str]) -> list[Seen]:
-    return [Seen(int(k), text) for k, text in zip(_core.string_keys(list(texts)), texts, strict=True)]
+def _seen(texts: Sequence[str]) -> list[ObservedValue]:
+    return [
+        ObservedValue(int(k), text) for k, text in zip(_core.string_keys(list(texts)), texts, strict=True)
+    ]
 
 
-def _get(things: Sequence[Seen], at: int) -> Seen:
+def _get(things: Sequence[ObservedValue], at: int) -> ObservedValue:
     return things[at] if 0 <= at < len(things) else EDGE
 
 
-def _row(things: Sequence[Seen]) -> Seen:
+def _row(things: Sequence[ObservedValue]) -> ObservedValue:
     h = 0
     for one in things:
         h = (_mixed(h ^ one.key) + 1) & _WORD
-    return Seen(h, " ".join(one.text for one in things))
+    return ObservedValue(h, " ".join(one.text for one in things))
 
 
-def _bounded(n: int) -> Seen:
+def _bounded(n: int) -> ObservedValue:
     return _number(min(n, LONGEST), str(n) if n < LONGEST else f"{LONGEST} or more")
 
 
-def _number(n: int, text: str) -> Seen:
-    return Seen(n, text)
+def _number(n: int, text: str) -> ObservedValue:
+    return ObservedValue(n, text)
 
 
 def _mixed(h: int) -> int:

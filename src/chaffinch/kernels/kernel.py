@@ -262,7 +262,7 @@ class Scaled(Kernel):
 
 
 @dataclass(frozen=True)
-class Measured:
+class NormedObjects:
     """Prepared objects and sqrt(k(a, a)) of each."""
 
     objects: Any
@@ -271,9 +271,9 @@ class Measured:
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def taken(self, which: NDArray[Any]) -> "Measured":
+    def taken(self, which: NDArray[Any]) -> "NormedObjects":
         """Some of the objects, in the order named."""
-        return Measured(self.objects.taken(which), self.lengths[which])
+        return NormedObjects(self.objects.taken(which), self.lengths[which])
 
 
 @dataclass(frozen=True)
@@ -299,9 +299,9 @@ class Normalised(Kernel):
         """The kernel within, settled."""
         return replace(self, kernel=self.kernel.settled(objects))
 
-    def prepared(self, objects: Any) -> Measured:
+    def prepared(self, objects: Any) -> NormedObjects:
         """The objects as the kernel within prepares them, measured once."""
-        if isinstance(objects, Measured):
+        if isinstance(objects, NormedObjects):
             return objects
         inner = self.kernel.prepared(objects)
         squares = self.kernel.diagonal(inner)
@@ -310,9 +310,9 @@ class Normalised(Kernel):
             raise DataError(
                 f"{self.kernel!r} of object {n + 1} with itself is {squares[n]}: expected a number >= 0"
             )
-        return Measured(inner, np.sqrt(squares))
+        return NormedObjects(inner, np.sqrt(squares))
 
-    def block(self, A: Measured, B: Measured, threads: int) -> Block:
+    def block(self, A: NormedObjects, B: NormedObjects, threads: int) -> Block:
         """See :class:`Kernel`."""
         K = self.kernel.block(A.objects, A.objects if A is B else B.objects, threads).astype(np.float64)
         return K * np.outer(_inverse(A.lengths), _inverse(B.lengths))

@@ -31,9 +31,9 @@ from chaffinch.kinds.kind import (
     COLUMN_FLAGS,
     Confusion,
     Contents,
-    Explaining,
+    ExplainRequest,
     Kind,
-    Prediction,
+    PredictRequest,
     TestSet,
     missed_and_invented,
     place,
@@ -252,7 +252,7 @@ class DocumentKind(Kind):
 
     # -- answering
 
-    def predict(self, model: Classifier, asked: Prediction) -> None:
+    def predict(self, model: Classifier, asked: PredictRequest) -> None:
         """Write the documents back with a prediction and a confidence each."""
         data = asked.data
         model.threads = asked.threads
@@ -305,7 +305,7 @@ class DocumentKind(Kind):
         title, rows = model.model_.strongest(top, label)
         return Contents(labels, title, rows)
 
-    def explain(self, model: Classifier, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Classifier, asked: ExplainRequest) -> list[Explanation]:
         """Why each document got its label."""
         model.threads = asked.threads
         if asked.data is None:

@@ -45,7 +45,7 @@ Scores = dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainRequest:
     """What ``chaffinch train`` was asked for; a flag that was not given is None."""
 
     data: list[Path]
@@ -76,7 +76,7 @@ class Training:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prediction:
+class PredictRequest:
     """What ``chaffinch predict`` was asked for."""
 
     data: Path
@@ -99,7 +99,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Explaining:
+class ExplainRequest:
     """What ``chaffinch explain`` was asked for: a file, or words as they were typed.
 
     number: of the sentence or document, from 1; None: all   token: from 0
@@ -239,8 +239,8 @@ class Kind(ABC):
     knobs:     further configs whose knobs are settings beside the recipe's, with the title they are listed under
     experimental: settings of experiments unless they say otherwise: these measure answers, so nothing is calibrated
     columns:   further configs whose knobs tell the reader of training files what to read
-    takes:     the flags of Training and Prediction that it understands beside those that all do
-    explains:  the same of Explaining
+    takes:     the flags of TrainRequest and PredictRequest that it understands beside those that all do
+    explains:  the same of ExplainRequest
     outputs:   what its answers are scored as: files of gold and predictions are tried as each of these
     tells:     which of READER_FLAGS its readers understand, beside ``from_format``
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
@@ -274,7 +274,7 @@ class Kind(ABC):
         told: what READER_FLAGS say
         """
 
-    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
+    def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
         """Further arguments of ``fit``, beside the corpus of the files."""
         return {}
 
@@ -392,7 +392,7 @@ class Kind(ABC):
     # -- answering
 
     @abstractmethod
-    def predict(self, model: Any, asked: Prediction) -> None:
+    def predict(self, model: Any, asked: PredictRequest) -> None:
         """Write the input back with the model's answers."""
 
     @abstractmethod
@@ -400,7 +400,7 @@ class Kind(ABC):
         """What a model holds."""
 
     @abstractmethod
-    def explain(self, model: Any, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Any, asked: ExplainRequest) -> list[Explanation]:
         """Why a model gave its answers."""
 
     def name_features(self, model: Any, path: Path) -> None:
@@ -488,9 +488,9 @@ ALWAYS = frozenset(
 ) | {"words", "number", "compare"}
 
 
-def refuse_strange_flags(kind: Kind, request: Training | Prediction | Explaining) -> None:
+def refuse_strange_flags(kind: Kind, request: TrainRequest | PredictRequest | ExplainRequest) -> None:
     """Raise for a flag that was given and that the kind does not understand."""
-    understood = kind.explains if isinstance(request, Explaining) else {*kind.takes, *kind.tells}
+    understood = kind.explains if isinstance(request, ExplainRequest) else {*kind.takes, *kind.tells}
     for f in fields(request):
         if f.name in ALWAYS or f.name in understood or getattr(request, f.name) == f.default:
             continue

@@ -22,11 +22,11 @@ from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
     Confusion,
     Contents,
-    Explaining,
+    ExplainRequest,
     Kind,
-    Prediction,
+    PredictRequest,
     TestSet,
-    Training,
+    TrainRequest,
     missed_and_invented,
     place,
     reader_options,
@@ -85,7 +85,7 @@ class LinkKind(Kind):
         """Pairs with links."""
         return _bitext(_pairs(path, told.get("from_format")))
 
-    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
+    def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
         """The pairs without links of ``--pairs``."""
         text = [pair for path in asked.pairs or [] for pair in read_pairs(path)]
         return {"text": text} if text else {}
@@ -128,7 +128,7 @@ class LinkKind(Kind):
 
     # -- answering
 
-    def predict(self, model: Aligner, asked: Prediction) -> None:
+    def predict(self, model: Aligner, asked: PredictRequest) -> None:
         """Write the pairs back with the links that were found, as sure ones; any links that they had are put aside."""
         if not asked.json and asked.kbest is None:
             refuse_other_format(asked.output, "links", "a .tsv file")
@@ -158,7 +158,7 @@ class LinkKind(Kind):
         }
         return Contents((), rows=rows)
 
-    def explain(self, model: Aligner, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Aligner, asked: ExplainRequest) -> list[Explanation]:
         """Why words were linked; --against 2-3 asks about the second word and the third."""
         if asked.data is None:
             raise DataError("an aligner reads pairs of sentences: give a file of them")

@@ -21,7 +21,7 @@ from chaffinch.evaluate.rates import Floats
 from chaffinch.evaluate.tally import Sums
 from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds.corpora import ExampleLists
-from chaffinch.kinds.kind import Confusion, Contents, Explaining, Kind, Prediction, TestSet
+from chaffinch.kinds.kind import Confusion, Contents, ExplainRequest, Kind, PredictRequest, TestSet
 from chaffinch.kinds.tags import TAGS
 from chaffinch.kinds.trees import TREES
 from chaffinch.knobs import knob, knobs
@@ -161,7 +161,7 @@ class ListKind(Kind):
 
     # -- answering
 
-    def predict(self, model: Reranker, asked: Prediction) -> None:
+    def predict(self, model: Reranker, asked: PredictRequest) -> None:
         """Write the lists back with the place of the chosen candidate and its answer."""
         model.threads = asked.threads
         _needs_no_base(model)
@@ -193,7 +193,7 @@ class ListKind(Kind):
         }
         return Contents((), title, rows)
 
-    def explain(self, model: Reranker, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Reranker, asked: ExplainRequest) -> list[Explanation]:
         """Why each candidate was chosen; --against 3 asks about the third of its list."""
         model.threads = asked.threads
         against = None
@@ -355,7 +355,7 @@ def _needs_no_base(model: Reranker) -> None:
         )
 
 
-def _asked_lists(asked: Explaining) -> list[CandidateList]:
+def _asked_lists(asked: ExplainRequest) -> list[CandidateList]:
     if asked.base is None:
         if asked.data is None:
             raise ConfigError(

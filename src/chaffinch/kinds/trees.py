@@ -23,9 +23,9 @@ from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
     Confusion,
     Contents,
-    Explaining,
+    ExplainRequest,
     Kind,
-    Prediction,
+    PredictRequest,
     Scores,
     TestSet,
     missed_and_invented,
@@ -119,7 +119,7 @@ class TreeKind(Kind):
 
     # -- answering
 
-    def predict(self, model: Parser, asked: Prediction) -> None:
+    def predict(self, model: Parser, asked: PredictRequest) -> None:
         """Write one tree per line; --kbest: K lines of score, tab and tree for each sentence, then an empty line.
 
         --marginals: a line of start, end, label and probability for each likely phrase, then an empty line.
@@ -171,7 +171,7 @@ class TreeKind(Kind):
         }
         return Contents(model.labels_, title, kept)
 
-    def explain(self, model: Parser, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Parser, asked: ExplainRequest) -> list[Explanation]:
         """Why each sentence got its tree."""
         model.threads = asked.threads
         return [model.explain(words) for words in asked.chosen(_asked_words(asked))]
@@ -189,7 +189,7 @@ class TreeKind(Kind):
         if gold:
             trees = trees_of(self.read(asked, {}).trees)
             return tree_lists(model, [words_of(tree) for tree in trees], k, trees)
-        words = _asked_words(asked) if isinstance(asked, Explaining) else words_to_parse(asked)
+        words = _asked_words(asked) if isinstance(asked, ExplainRequest) else words_to_parse(asked)
         return tree_lists(model, words, k)
 
     def candidates_to_learn(
@@ -306,7 +306,7 @@ def words_to_parse(path: Path, format: str | None = None) -> list[Any]:
     return [list(zip(words, tags, strict=True)) for words, tags in zip(*columns, strict=True)]
 
 
-def _asked_words(asked: Explaining) -> list[Any]:
+def _asked_words(asked: ExplainRequest) -> list[Any]:
     """The sentences of a file, or of a text as it was typed."""
     if asked.data is not None:
         return words_to_parse(asked.data)
@@ -329,7 +329,7 @@ def _leaves(tree: Tree) -> list[str]:
 
 
 def _write_chances(
-    sentences: Sequence[Any], found: Sequence[Sequence[SpanChance]], asked: Prediction
+    sentences: Sequence[Any], found: Sequence[Sequence[SpanChance]], asked: PredictRequest
 ) -> None:
     with writing_text(asked.output) as out:
         for words, chances in zip(sentences, found, strict=True):

@@ -6,7 +6,7 @@ from chaffinch.evaluate.evaluation import ERRORS, Evaluation, description, p_tex
 from chaffinch.evaluate.intervals import Comparison
 from chaffinch.evaluate.mistakes import Marked, Pieces, marked
 from chaffinch.evaluate.page import highlighted
-from chaffinch.lab.model_difference import OUTCOMES, Change, ModelDifference, Verdict
+from chaffinch.lab.model_difference import OUTCOMES, ChangedAnswer, ModelDifference, Verdict
 from chaffinch.report import Html, Page, cards, paragraph, table, tag
 
 LONGEST_TEXT = 600
@@ -117,7 +117,7 @@ def _rows(difference: ModelDifference, kind: str, top: int) -> Iterator[Html]:
             )
 
 
-def _reading(difference: ModelDifference, change: Change) -> Iterator[Html]:
+def _reading(difference: ModelDifference, change: ChangedAnswer) -> Iterator[Html]:
     sides = {"gold": change.gold, "old": change.old, "new": change.new}
     known = {name: reading for name, reading in sides.items() if reading is not None}
     words = difference.test_set.words(change.row)

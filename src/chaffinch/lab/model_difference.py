@@ -45,7 +45,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Change:
+class ChangedAnswer:
     """A row to which the two answer differently.
 
     gold, old, new: the pieces of the answers; gold is None where nobody knows
@@ -88,7 +88,7 @@ class ModelDifference:
     test_set: TestSet = field(repr=False)
     old: Side
     new: Side
-    changes: list[Change]
+    changes: list[ChangedAnswer]
     evaluation: Evaluation | None = field(repr=False)
 
     @property
@@ -96,7 +96,7 @@ class ModelDifference:
         """How many sentences, documents, pairs there are."""
         return len(self.test_set.documents)
 
-    def of_kind(self, kind: str) -> list[Change]:
+    def of_kind(self, kind: str) -> list[ChangedAnswer]:
         """The rows that changed in one way: those with the most frequent confusion first, short ones before long."""
         chosen = [c for c in self.changes if c.kind == kind]
         times = Counter[str]()
@@ -106,13 +106,13 @@ class ModelDifference:
             chosen, key=lambda c: (-times[leading(c, times)], leading(c, times), len(c.text), c.row)
         )
 
-    def grouped(self, kind: str, each: int, most: int) -> list[tuple[str, int, list[Change]]]:
+    def grouped(self, kind: str, each: int, most: int) -> list[tuple[str, int, list[ChangedAnswer]]]:
         """Of one kind, each confusion with its rows: how many, and the first ``each``; ``most`` rows in all."""
         times = Counter[str]()
         ordered = self.of_kind(kind)
         for c in ordered:
             times.update(c.confusions)
-        groups: dict[str, list[Change]] = {}
+        groups: dict[str, list[ChangedAnswer]] = {}
         for c in ordered:
             groups.setdefault(leading(c, times), []).append(c)
         found, left = [], most
@@ -186,7 +186,7 @@ class ModelDifference:
         return (kind == CHANGED) == (self.evaluation is None)
 
 
-def leading(change: Change, times: Counter[str]) -> str:
+def leading(change: ChangedAnswer, times: Counter[str]) -> str:
     """The confusion that a row is listed under: the one that most rows have."""
     return max(sorted(change.confusions), key=lambda name: times[name], default="")
 
@@ -246,7 +246,7 @@ def compare_models(
     return ModelDifference(test_set, sides[0], sides[1], _changes(test_set, *answers), evaluation)
 
 
-def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[Change]:
+def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[ChangedAnswer]:
     rows = [n for n, (a, b) in enumerate(zip(old, new, strict=True)) if a != b]
     outputs = [old, new, test_set.gold] if test_set.labelled else [old, new]
     readings = test_set.pieces(outputs, rows)
@@ -268,7 +268,7 @@ def _changes(test_set: TestSet, old: Sequence[Any], new: Sequence[Any]) -> list[
         if gold is not None:
             plain = {"gold": test_set.plain(test_set.gold[n]), **plain}
         where = place(test_set.path, n, d)
-        found.append(Change(n, where, kind, d.text, gold, before, after, gone, come, plain))
+        found.append(ChangedAnswer(n, where, kind, d.text, gold, before, after, gone, come, plain))
     return found
 
 

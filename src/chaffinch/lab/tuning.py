@@ -164,7 +164,7 @@ class Tuned:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Configuration:
     """Settings to be tried."""
 
     number: int
@@ -205,7 +205,7 @@ def tune(
     )
     try:
         for number, base in enumerate(bases):
-            search.run(Candidate(number, base, {}), 1.0)
+            search.run(Configuration(number, base, {}), 1.0)
         for bracket in _brackets(bases, spaces, trials, seed):
             _halve(search, bracket, shares(size(splits["train"])))
     except _OutOfTime:
@@ -248,7 +248,7 @@ class _Search:
         self._order = shuffled(splits["train"], seed=1)
         self._cut: dict[float, Corpus] = {1.0: splits["train"]}
 
-    def run(self, candidate: Candidate, share: float) -> Trial:
+    def run(self, candidate: Configuration, share: float) -> Trial:
         """Train on a share, score on the dev split, keep the best of those on everything."""
         if share not in self._cut:
             count = round(share * len(self._order))
@@ -308,11 +308,11 @@ class _Shared:
         return self.train if name == "train" else self.splits["dev"]
 
 
-def _halve(search: _Search, bracket: Sequence[Candidate], rungs: Sequence[float]) -> None:
+def _halve(search: _Search, bracket: Sequence[Configuration], rungs: Sequence[float]) -> None:
     """Rung by rung; when time is nearly up, the best so far goes straight to the last."""
     left = list(bracket)
     for share in rungs[:-1]:
-        scored: list[tuple[float, Candidate]] = []
+        scored: list[tuple[float, Configuration]] = []
         for candidate in left:
             if search.last_call():
                 best = min(scored, key=_best_first)[1] if scored else left[0]
@@ -324,14 +324,14 @@ def _halve(search: _Search, bracket: Sequence[Candidate], rungs: Sequence[float]
         search.run(candidate, rungs[-1])
 
 
-def _best_first(scored: tuple[float, Candidate]) -> tuple[float, int]:
+def _best_first(scored: tuple[float, Configuration]) -> tuple[float, int]:
     score, candidate = scored
     return -score, candidate.number
 
 
 def _brackets(
     bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, seed: int
-) -> Iterator[list[Candidate]]:
+) -> Iterator[list[Configuration]]:
     """Drawn settings, nine at a time, the recipes taking turns; what was drawn before is not drawn again."""
     chance = random.Random(seed)
     seen: set[str] = set()
@@ -346,7 +346,7 @@ def _brackets(
             continue
         seen.add(told)
         misses = 0
-        bracket.append(Candidate(number, bases[which].with_settings(settings), settings))
+        bracket.append(Configuration(number, bases[which].with_settings(settings), settings))
         number += 1
         if len(bracket) == BRACKET:
             yield bracket

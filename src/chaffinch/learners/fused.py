@@ -19,7 +19,7 @@ from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggre
 from chaffinch.learners.problem import Learner, Pass, Problem, State
 from chaffinch.scorers import FeatureScorer, Linear
 from chaffinch.scorers.monomials import MonomialScorer
-from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, Tree
+from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, SpanTree
 from chaffinch.structures.fertile import FertileMatching
 
 
@@ -74,8 +74,8 @@ FUSED: dict[tuple[type, type, type], Native] = {
     (Chain, MonomialScorer, FrankWolfe): _FRANK_WOLFE,
     (Matching, FeatureScorer, FrankWolfe): _MATCHING,
     (FertileMatching, FeatureScorer, FrankWolfe): _MATCHING,
-    (Tree, Linear, Perceptron): Native(native_tree.perceptron_passes, native_tree.fits_tree),
-    (Tree, Linear, AdaGrad): Native(native_tree.adagrad_passes, native_tree.fits_tree),
+    (SpanTree, Linear, Perceptron): Native(native_tree.perceptron_passes, native_tree.fits_tree),
+    (SpanTree, Linear, AdaGrad): Native(native_tree.adagrad_passes, native_tree.fits_tree),
 }
 
 

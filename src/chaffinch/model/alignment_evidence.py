@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.model.associations import Pair
-from chaffinch.model.evidence import Columns, Decision, Example, Features, Question, Seen, Without
+from chaffinch.model.evidence import Columns, Decision, Explainable, Features, Question, Seen, Without
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 from chaffinch.structures.matching import Link, Links
@@ -30,7 +30,7 @@ class MatchingPotentials:
 
 
 @dataclass(frozen=True, eq=False)
-class MatchingExample(Example[MatchingPotentials, Any]):
+class MatchingExample(Explainable[MatchingPotentials, Any]):
     """One sentence pair: its parts with their features, the weights, and the search.
 
     structure: with ``argmax`` and ``parts``   plain: links without their kind

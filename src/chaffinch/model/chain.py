@@ -15,7 +15,7 @@ from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
     Additive,
     LocallyNormalised,
-    Polynomial,
+    PolynomialPotentials,
     Potentials,
     Pruned,
     Pruning,
@@ -177,11 +177,11 @@ class ChainModel:
             pruning = Pruning.loaded(need)
             weights = ChainWeights.loaded(need, (), sparse=True)
             return cls(encoder, Pruned(weights, pruning), labels, temperature)
-        if Polynomial.SECTION in details:
-            products = Polynomial.loaded_products(need, encoder.n_features)
+        if PolynomialPotentials.SECTION in details:
+            products = PolynomialPotentials.loaded_products(need, encoder.n_features)
             need = Requirements(file, F=products.rows, Y=len(file.header.labels))
             weights = ChainWeights.loaded(need, (), sparse=False)
-            return cls(encoder, Polynomial(weights, products), labels, temperature)
+            return cls(encoder, PolynomialPotentials(weights, products), labels, temperature)
         templates = encoder.features.label_templates if isinstance(encoder, TemplateEncoder) else ()
         observations = tuple(template.n_observations for template in templates)
         weights = ChainWeights.loaded(need, observations, sparse=False)

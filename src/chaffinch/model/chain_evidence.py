@@ -17,7 +17,7 @@ from chaffinch.model.evidence import (
     HERE,
     Columns,
     Decision,
-    Example,
+    Explainable,
     Features,
     Named,
     Offsets,
@@ -118,7 +118,7 @@ class ChainPotentials:
 
 
 @dataclass(frozen=True, eq=False)
-class ChainExample(Example[ChainPotentials, Labels]):
+class ChainExample(Explainable[ChainPotentials, Labels]):
     """A sentence of a chain. decided: the outer labels that the model gave [T]."""
 
     x: ChainScores

@@ -13,7 +13,7 @@ from chaffinch.model.evidence import (
     UNSEEN,
     Columns,
     Decision,
-    Example,
+    Explainable,
     Features,
     Named,
     Question,
@@ -28,7 +28,7 @@ Scores = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class ListExample(Example[Scores, int]):
+class ListExample(Explainable[Scores, int]):
     """One of n answers.
 
     answers:  in words   scores: [n]   chosen: the one that was given

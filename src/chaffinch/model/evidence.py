@@ -1,7 +1,7 @@
 """What a model tells about one input so that its answer can be explained; ``trust.explain`` does the rest.
 
 An explanation compares two answers: the one that was given, and the best other one. For that a model offers, for each
-input, an :class:`Example` with
+input, an :class:`Explainable` with
 
     potentials(without)   the scores with some features removed
     forbid(...)           the same with an answer to the question forbidden, or with another one forced
@@ -165,7 +165,7 @@ class Decision:
     settled: str = ""
 
 
-class Example(ABC, Generic[P, Y]):
+class Explainable(ABC, Generic[P, Y]):
     """One input as its model scores it. P: potentials, Y: answers."""
 
     @property
@@ -259,4 +259,4 @@ class TaggedSentence:
     """A sentence with the labels that a tagger gave it, and the examples that explain them, as they are asked for."""
 
     labels: Sequence[str]
-    examples: Iterable[Example[Any, Any]]
+    examples: Iterable[Explainable[Any, Any]]

@@ -19,7 +19,7 @@ from chaffinch.model.evidence import (
     LABELS,
     Columns,
     Decision,
-    Example,
+    Explainable,
     Features,
     Named,
     Question,
@@ -172,7 +172,7 @@ class BeamPotentials:
 
 
 @dataclass(frozen=True, eq=False)
-class BeamExample(Example[BeamPotentials, Path]):
+class BeamExample(Explainable[BeamPotentials, Path]):
     """The best labelling of a beam against the best of a wider beam with another label at a token."""
 
     model: IncrementalSearcher

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from chaffinch.errors import DataError
-from chaffinch.model.evidence import Example
+from chaffinch.model.evidence import Explainable
 from chaffinch.model.protocols import Packed
 from chaffinch.text.document import Tree
 
@@ -58,7 +58,7 @@ class ParsingModel(Protocol):
         """The phrases of each sentence with probability at least ``least``, in order, the longer first."""
         ...
 
-    def examples(self, sentence: Sentence, threads: int) -> Sequence[Example[Any, Any]]:
+    def examples(self, sentence: Sentence, threads: int) -> Sequence[Explainable[Any, Any]]:
         """What explains its choice of a tree and not the runner-up."""
         ...
 

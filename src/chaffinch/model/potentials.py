@@ -4,7 +4,7 @@ A chain model decodes, lists the best labellings and sums over all of them; what
 
     Additive           sums of weights                     CRFs, HMMs, perceptrons, margins, templates with y[-1]
     Pruned             the same over few labels a token    CRFs of hundreds of labels
-    Polynomial         sums over products of features      margins with a quadratic or cubic kernel
+    PolynomialPotentials         sums over products of features      margins with a quadratic or cubic kernel
     LocallyNormalised  log-softmax given the label before  MEMMs
 """
 
@@ -271,7 +271,7 @@ class _Lattice(PrunedChain):
 
 
 @dataclass(frozen=True)
-class Polynomial:
+class PolynomialPotentials:
     """Unary scores through a polynomial kernel, in the primal: weights of products of up to three features.
 
     The products are enumerated as they are summed; neither they nor a Gram matrix is stored.

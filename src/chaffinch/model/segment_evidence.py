@@ -15,7 +15,7 @@ from chaffinch.errors import DataError
 from chaffinch.model.evidence import (
     Columns,
     Decision,
-    Example,
+    Explainable,
     Features,
     Named,
     Question,
@@ -41,7 +41,7 @@ class SegmentPotentials:
 
 
 @dataclass(frozen=True, eq=False)
-class SegmentExample(Example[SegmentPotentials, Segmentation]):
+class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
     """One sentence as segments are scored. Features come in groups: of each token, then of each span and label.
 
     tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: their names

@@ -13,7 +13,7 @@ from chaffinch.features.span_templates import compiled
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import Packed, Requirements, Saved, array
 from chaffinch.scorers import Linear
-from chaffinch.structures import Tree
+from chaffinch.structures import SpanTree
 
 Columns = list[NDArray[np.int32]]
 COLUMNS = ("w", "p", "s")  # the word or its form, its part of speech, its first sign
@@ -33,14 +33,14 @@ class SpanWeights:
 
     templates: tuple[str, ...]
     features: "_core.SpanFeatures"
-    tree: Tree
+    tree: SpanTree
     span: SparseWeights
     left: NDArray[np.float32]
     right: NDArray[np.float32]
 
     @classmethod
     def of(
-        cls, templates: Sequence[str], features: "_core.SpanFeatures", tree: Tree, scorer: Linear
+        cls, templates: Sequence[str], features: "_core.SpanFeatures", tree: SpanTree, scorer: Linear
     ) -> "SpanWeights":
         """The learnt weights without those that are too small to matter, in eight bits."""
         w = np.ascontiguousarray(scorer.block("span"))
@@ -79,7 +79,7 @@ class SpanWeights:
         return cls(
             tuple(templates),
             features,
-            Tree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
+            SpanTree(Y, root, leaf, phrase, left.reshape(Y, Y), right.reshape(Y, Y)),
             SparseWeights.loaded(need, f"{prefix}span.", len(found.keys), 3 * Y),
             found.left,
             found.right,

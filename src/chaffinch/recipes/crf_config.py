@@ -227,7 +227,7 @@ class Crf(Likelihood):
 
 
 @dataclass(frozen=True)
-class Objective:
+class CrfObjective:
     """What is maximised, and the first step size, once labels and features are known."""
 
     c2: float
@@ -244,7 +244,7 @@ def suited_objective(
     certain: bool,
     features_per_token: float,
     with_margin: bool = False,
-) -> Objective:
+) -> CrfObjective:
     """A penalty and a margin that suit the labels, and a step size that suits the features.
 
     rate:        the step size that is set, if one is
@@ -259,7 +259,7 @@ def suited_objective(
     if margin is None:
         margin = NAMES_MARGIN if names else MARGIN if with_margin and certain and c2 is None else 0.0
         c2 = MARGIN_C2 if c2 is None and margin == MARGIN else c2
-    return Objective(
+    return CrfObjective(
         c2=(NAMES_C2 if names and margin > 0 else C2) if c2 is None else c2,
         margin=margin,
         recall=(NAMES_RECALL if names else 1.0) if config.recall is None else config.recall,
@@ -274,7 +274,7 @@ def has_margin(config: "Crf", labels: int) -> bool:
 
 
 def chosen_learner(
-    config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None
+    config: Crf, chosen: CrfObjective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
     """The learner that the config asks for, or the one that fits.
 
@@ -301,7 +301,7 @@ def chosen_learner(
 
 
 def _suited_learner(
-    asked: Auto, config: Crf, chosen: Objective, sentences: int, dual_bytes: int | None
+    asked: Auto, config: Crf, chosen: CrfObjective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
     """Dual ascent if its duals fit in memory, else SGD."""
     c2, precise, tolerance = chosen.c2, asked.precise, asked.tolerance

@@ -21,7 +21,7 @@ from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.potentials import Additive
 from chaffinch.model.template_encoder import TemplateEncoder
-from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, Objective, has_margin, suited_objective
+from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, CrfObjective, has_margin, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels
 from chaffinch.text.document import LABEL
@@ -151,7 +151,7 @@ class CrfMemory:
     """
 
     config: Crf
-    chosen: Objective
+    chosen: CrfObjective
     encoder: TemplateEncoder
     labels: LabelSet
     scheme: Scheme | None
@@ -168,7 +168,7 @@ class CrfMemory:
     def of(
         cls,
         config: Crf,
-        chosen: Objective,
+        chosen: CrfObjective,
         encoder: TemplateEncoder,
         inner: InnerLabels,
         rows: FeatureRows,

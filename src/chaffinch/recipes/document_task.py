@@ -25,7 +25,7 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.out_of_fold import (
     FOLDS,
     SHARES,
-    OutOfFold,
+    FoldScores,
     affordable_share,
     blocked,
     first_labels,
@@ -218,7 +218,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
 
 def measured(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
-) -> OutOfFold | None:
+) -> FoldScores | None:
     """Out-of-fold scores of texts by this learner; None if they are not wanted, or held-out documents serve."""
     if not task.text or not task.calibrate or task.dev is not None:
         return None
@@ -259,7 +259,7 @@ def finished(
     task: DocumentTask,
     encoder: DocumentEncoder,
     made: ChoiceWeights,
-    found: OutOfFold | None = None,
+    found: FoldScores | None = None,
     masses: NDArray[np.float64] | None = None,
 ) -> ClassifierModel:
     """The model of learnt weights.

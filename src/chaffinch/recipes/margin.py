@@ -15,7 +15,7 @@ from chaffinch.learners.subgradient import Subgradient
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.potentials import Additive, Polynomial, sorted_rows
+from chaffinch.model.potentials import Additive, PolynomialPotentials, sorted_rows
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
@@ -122,7 +122,7 @@ def _train(
 
     def model(scorer: Linear) -> TaggingModel:
         weights = ChainWeights.of(scorer, legal)
-        source = Additive(weights) if map is None else Polynomial(weights, map)
+        source = Additive(weights) if map is None else PolynomialPotentials(weights, map)
         return ChainModel(encoder, source, inner.labels)
 
     return trained_tagger(task, _learner(config, task.seed), problem, model, config.patience)

@@ -27,7 +27,7 @@ Which = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class OutOfFold:
+class FoldScores:
     """Documents and their scores by models of the other folds.
 
     held:    int64 [M], the documents
@@ -87,10 +87,10 @@ def out_of_fold(
     threads: int,
     encoder: DocumentEncoder | None = None,
     shares: Sequence[float] = (),
-) -> OutOfFold | None:
+) -> FoldScores | None:
     """The scores of the documents of some folds; None if no fold leaves two labels to learn.
 
-    encoder, shares: what else to score by, see :class:`OutOfFold`
+    encoder, shares: what else to score by, see :class:`FoldScores`
     """
     data: DocumentExamples = problem.examples
     rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
@@ -116,7 +116,7 @@ def out_of_fold(
                 dropped[share].append(_scores(encoder.thinned(part, keep), w, data.Y, threads))
     if not held:
         return None
-    return OutOfFold(
+    return FoldScores(
         np.concatenate(held),
         np.concatenate(scores),
         {share: np.concatenate(found) for share, found in dropped.items() if found},
@@ -145,7 +145,7 @@ def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
     )
 
 
-def affordable_share(found: OutOfFold, gold: NDArray[np.float32]) -> float:
+def affordable_share(found: FoldScores, gold: NDArray[np.float32]) -> float:
     """The largest of the shares at which as many documents are right as without dropping; else 0.
 
     gold: float32 [M, Y], the labels of the documents scored

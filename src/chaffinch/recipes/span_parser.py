@@ -29,11 +29,10 @@ from chaffinch.recipes.parsing_task import ParsingTask, trained_parser
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.span_presets import COARSE, FINE
 from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Tree
+from chaffinch.structures import SpanTree
 from chaffinch.structures.tree import span_row
 from chaffinch.text.binary_trees import binary, is_part, labels, nodes
-from chaffinch.text.document import LABEL, WORD
-from chaffinch.text.document import Tree as Bracketed
+from chaffinch.text.document import LABEL, WORD, Tree
 from chaffinch.text.table import TokenTable
 
 
@@ -142,7 +141,7 @@ class _SymbolTrees:
     symbols: TreeLabels
     nodes: list[NDArray[np.int32]]
 
-    def structure(self) -> Tree:
+    def structure(self) -> SpanTree:
         """What may stand where: seen at the root, at words, at phrases; parts under their own phrases only."""
         names = self.symbols.symbols
         root = np.zeros(len(names), np.bool_)
@@ -152,10 +151,10 @@ class _SymbolTrees:
         phrase[every[every[:, 1] - every[:, 0] > 1, 2]] = True
         last = [labels(name)[-1] for name in names]
         under = np.array([[not is_part(b) or last[n] == a for a in last] for n, b in enumerate(names)])
-        return Tree(len(names), root, self.symbols.of_words, phrase, under, under)
+        return SpanTree(len(names), root, self.symbols.of_words, phrase, under, under)
 
 
-def _symbol_trees(trees: Sequence[Bracketed]) -> _SymbolTrees:
+def _symbol_trees(trees: Sequence[Tree]) -> _SymbolTrees:
     made = [_untagged(binary(tree)) for tree in trees]
     counts = Counter(node.label for tree in made for node in nodes(tree))
     names = [name for name, n in counts.items() if n > 1] or list(counts)
@@ -168,15 +167,15 @@ def _symbol_trees(trees: Sequence[Bracketed]) -> _SymbolTrees:
     return _SymbolTrees(TreeLabels(tuple(names), of_words, tagged=False), arrays)
 
 
-def _untagged(tree: Bracketed) -> Bracketed:
+def _untagged(tree: Tree) -> Tree:
     """The binary tree with words' symbols cut off at their tags: a bare word has the empty symbol."""
-    done: list[Bracketed] = []
+    done: list[Tree] = []
     for node in reversed(list(nodes(tree))):
         if node.word is not None:
-            done.append(Bracketed(" ".join(labels(node.label)[:-1]), (), node.word))
+            done.append(Tree(" ".join(labels(node.label)[:-1]), (), node.word))
         else:
             left = done.pop()
-            done.append(Bracketed(node.label, (left, done.pop())))
+            done.append(Tree(node.label, (left, done.pop())))
     return done[0]
 
 
@@ -188,10 +187,10 @@ def _likest(name: str, counts: Counter[str], number: dict[str, int]) -> str:
     return max([s for s in shorter if s in number] or same or list(number), key=lambda other: counts[other])
 
 
-def _two_labels() -> Tree:
+def _two_labels() -> SpanTree:
     """Label 0: a word; label 1: a longer span."""
     word, longer = np.array([True, False]), np.array([False, True])
-    return Tree(2, None, word, longer)
+    return SpanTree(2, None, word, longer)
 
 
 @dataclass(frozen=True)
@@ -210,7 +209,7 @@ class _SpanProblem:
         bounds: NDArray[np.int64],
         gold: NDArray[np.int32],
         open_: NDArray[np.uint8] | None,
-        tree: Tree,
+        tree: SpanTree,
         least: int,
     ) -> "_SpanProblem":
         """Features of all spans that are open; those of fewer than ``least`` gold spans are left out."""

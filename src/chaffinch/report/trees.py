@@ -9,7 +9,7 @@ from chaffinch.report.html import Html, tag
 STEP, LETTER, GAP, TOP = 46.0, 7.4, 16.0, 40.0
 
 
-class Node(Protocol):
+class DrawnNode(Protocol):
     """What is drawn: a label over children, or over a word."""
 
     @property
@@ -18,7 +18,7 @@ class Node(Protocol):
         ...
 
     @property
-    def children(self) -> "tuple[Node, ...]":
+    def children(self) -> "tuple[DrawnNode, ...]":
         """The children of the node."""
         ...
 
@@ -28,7 +28,7 @@ class Node(Protocol):
         ...
 
 
-def tree_picture(title: str, tree: Node) -> Html:
+def tree_picture(title: str, tree: DrawnNode) -> Html:
     """A tree: words on one line, each phrase centred above what it spans.
 
     >>> from chaffinch.text.document import Tree
@@ -65,10 +65,10 @@ class _Place:
     below: "list[_Place]" = field(default_factory=list)
 
 
-def _placed(tree: Node) -> list[_Place]:
+def _placed(tree: DrawnNode) -> list[_Place]:
     """Every node with its place; nothing recurses, so that no tree is too deep."""
     found: list[_Place] = []
-    waiting: list[tuple[Node, _Place | None, int]] = [(tree, None, 0)]
+    waiting: list[tuple[DrawnNode, _Place | None, int]] = [(tree, None, 0)]
     at = GAP
     while waiting:
         node, above, depth = waiting.pop()

@@ -1,5 +1,8 @@
 """Structures: the possible answers y, their parts, and how to find the best y, the sum over all y and the k best y."""
 
+import warnings
+from typing import Any
+
 from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain, LocalChain
 from chaffinch.structures.choice import Choice
@@ -16,7 +19,7 @@ from chaffinch.structures.protocols import (
     require,
 )
 from chaffinch.structures.segments import Segment, Segments
-from chaffinch.structures.tree import Tree
+from chaffinch.structures.tree import SpanTree
 
 __all__ = [
     "Candidates",
@@ -34,9 +37,17 @@ __all__ = [
     "Segment",
     "Segments",
     "Shape",
+    "SpanTree",
     "Structure",
     "SumOracle",
-    "Tree",
     "oracles",
     "require",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The deprecated names."""
+    if name == "Tree":
+        warnings.warn("structures.Tree is now called structures.SpanTree", DeprecationWarning, stacklevel=2)
+        return SpanTree
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,7 +22,7 @@ class Derivation:
     ``rules`` [R, 3] lists parent, left and right child of each rule; labels are 0 .. Y-1. Blocks of the parts:
     ``leaf`` [T, Y], ``rule`` [R] and, if wanted, ``top`` [Y] for the label of the whole and ``span`` [T(T+1)/2, Y]
     for spans of two words or more. -inf forbids a part. ``root`` [Y] is a mask of the labels of the whole. A y and
-    ties are as with :class:`Tree`.
+    ties are as with :class:`SpanTree`.
 
     >>> grammar = Derivation(3, np.array([[0, 1, 2], [2, 2, 2]], np.int32))
     >>> leaf = np.array([[-np.inf, 0, -np.inf], [-np.inf, -np.inf, 0], [-np.inf, -np.inf, 0]])

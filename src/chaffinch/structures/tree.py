@@ -1,4 +1,4 @@
-"""Tree: binary trees over a sentence, a label for each node, scored by spans and by pairs of parent and child."""
+"""SpanTree: binary trees over a sentence, a label for each node, scored by spans and by pairs of parent and child."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class SpanTree:
     """A binary tree over T words with a label in 0 .. Y-1 at each of its 2T-1 nodes, words included.
 
         s(y) = sum over nodes (i, j, A) of  span[ij, A]
@@ -34,7 +34,7 @@ class Tree:
 
     Ties: of all best trees, the one whose array is smallest when read row by row.
 
-    >>> tree = Tree(2)
+    >>> tree = SpanTree(2)
     >>> potentials = Parts(span=np.array([[0.0, 0], [0, 1], [0, 5], [1, 0], [0, 2], [0, 0]]))
     >>> tree.argmax(potentials).tolist()
     [[0, 3, 1], [0, 1, 0], [1, 3, 1], [1, 2, 0], [2, 3, 0]]
@@ -51,13 +51,13 @@ class Tree:
 
     def __post_init__(self) -> None:
         if self.Y < 1:
-            raise ConfigError(f"Tree.Y must be >= 1, got {self.Y}")
+            raise ConfigError(f"SpanTree.Y must be >= 1, got {self.Y}")
         Y = self.Y
         sizes = {"root": (Y,), "leaf": (Y,), "phrase": (Y,), "under_left": (Y, Y), "under_right": (Y, Y)}
         for name, size in sizes.items():
             mask = getattr(self, name)
             if mask is not None and (np.asarray(mask).dtype != np.bool_ or np.shape(mask) != size):
-                raise ConfigError(f"Tree.{name} must be a bool array of shape {size}")
+                raise ConfigError(f"SpanTree.{name} must be a bool array of shape {size}")
 
     def shape(self, T: int) -> dict[str, tuple[int, ...]]:
         """The shape of the parts of T words."""

@@ -24,7 +24,7 @@ from chaffinch.model.evidence import (
     UNSEEN,
     Columns,
     Decision,
-    Example,
+    Explainable,
     Features,
     Question,
     Seen,
@@ -130,7 +130,7 @@ class Evidence:
         return ranked[:top], summed(ranked[top:])
 
 
-def explain(x: Example[Any, Any], question: Question) -> list[Evidence]:
+def explain(x: Explainable[Any, Any], question: Question) -> list[Evidence]:
     """The evidence for each requested decision."""
     answer, found = None, []
     for decision in x.decisions(question):
@@ -153,7 +153,7 @@ def explain(x: Example[Any, Any], question: Question) -> list[Evidence]:
 class _Answer:
     """The answer with the sums of its features and of its terms."""
 
-    def __init__(self, x: Example[Any, Any]) -> None:
+    def __init__(self, x: Explainable[Any, Any]) -> None:
         self.y = x.answer
         self.score = x.score(self.y)
         self.columns = x.columns(self.y)
@@ -181,7 +181,7 @@ def _settled(score: float, said: str, decision: Decision) -> Evidence:
 
 
 def _compared(
-    x: Example[Any, Any], answer: _Answer, said: str, decision: Decision, against: str | None
+    x: Explainable[Any, Any], answer: _Answer, said: str, decision: Decision, against: str | None
 ) -> Evidence:
     rival = x.rival(decision, against)
     note = x.note(decision, rival, against)
@@ -223,7 +223,7 @@ def _compared(
 # -- what tells two answers apart -------------------------------------------------------------------------------------
 
 
-def _alone(x: Example[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
+def _alone(x: Explainable[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
     """The contributions of a decision without a rival to the answer's score, and the sum of all others."""
     own = x.own(decision)
     groups = np.flatnonzero(answer.columns >= 0) if own is None else own
@@ -237,7 +237,7 @@ def _alone(x: Example[Any, Any], answer: _Answer, decision: Decision) -> tuple[l
 
 
 def _apart(
-    x: Example[Any, Any], answer: _Answer, rival: Any, theirs: Columns, differ: Columns
+    x: Explainable[Any, Any], answer: _Answer, rival: Any, theirs: Columns, differ: Columns
 ) -> tuple[list[Contribution], float]:
     """The contributions in which two answers differ, and the sum of those that they share."""
     features = [
@@ -341,7 +341,7 @@ def summed(many: Sequence[Contribution], place: int | None = None) -> Contributi
 
 
 def _removal(
-    x: Example[Any, Any],
+    x: Explainable[Any, Any],
     answer: _Answer,
     theirs: Columns,
     differ: Columns,

@@ -21,7 +21,7 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class Decision:
+class TokenDecision:
     """One token's: the step at which it was labelled (from 1), its score, and how sure the tagger was.
 
     confidence: the softmax of the scores when it was decided, at this label
@@ -49,9 +49,9 @@ class SentenceDecisions:
     """The decisions on one sentence, token by token. Notebooks show it as a strip of cards."""
 
     search: str
-    tokens: tuple[Decision, ...]
+    tokens: tuple[TokenDecision, ...]
 
-    def in_order(self) -> list[Decision]:
+    def in_order(self) -> list[TokenDecision]:
         """As they were made."""
         return sorted(self.tokens, key=lambda d: d.step)
 
@@ -128,7 +128,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
         calibrated.tolist() if fitted else [None] * len(rows),
         [outer[i] for i in outer_of[rivals].tolist()],
     )
-    all_tokens = [Decision(*row) for row in zip(*columns, strict=True)]
+    all_tokens = [TokenDecision(*row) for row in zip(*columns, strict=True)]
     return [
         SentenceDecisions(model.search.kind, tuple(all_tokens[a:b])) for a, b in pairwise(table.ptr.tolist())
     ]

@@ -27,10 +27,10 @@ from chaffinch.kinds.corpora import Corpus
 from chaffinch.kinds.kind import (
     Contents,
     Doubt,
-    Explaining,
+    ExplainRequest,
     Kind,
-    Prediction,
-    Training,
+    PredictRequest,
+    TrainRequest,
     reader_options,
 )
 from chaffinch.kinds.tags.contents import tagger_contents
@@ -110,7 +110,7 @@ class TagKind(Kind):
             raise DataError(f"{path}: has one column only, expected words and labels")
         return table
 
-    def beside(self, asked: Training, told: Mapping[str, str]) -> dict[str, Any]:
+    def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
         """With ``annotators`` soft, for each token the share of annotators behind each tag."""
         if told.get("annotators") != SOFT:
             return {}
@@ -199,7 +199,7 @@ class TagKind(Kind):
 
     # -- answering
 
-    def predict(self, model: Tagger, asked: Prediction) -> None:
+    def predict(self, model: Tagger, asked: PredictRequest) -> None:
         """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""
         model.threads = asked.threads
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
@@ -242,11 +242,11 @@ class TagKind(Kind):
         """The strongest features of each label, and the transitions of a chain."""
         return tagger_contents(model, top, label)
 
-    def explain(self, model: Tagger, asked: Explaining) -> list[Explanation]:
+    def explain(self, model: Tagger, asked: ExplainRequest) -> list[Explanation]:
         """Why each token of a sentence got its label."""
         model.threads = asked.threads
         if asked.data is not None:
-            table, _ = _input(Prediction(data=asked.data, output=Path(STDIO)), model, whole=False)
+            table, _ = _input(PredictRequest(data=asked.data, output=Path(STDIO)), model, whole=False)
         elif model.model_.columns != (WORD,):
             raise DataError(
                 f"the model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: "
@@ -316,7 +316,7 @@ class TagKind(Kind):
 
     def candidates(self, model: Tagger, asked: Any, k: int, *, gold: bool = False) -> list[CandidateList]:
         """The k best labellings of each sentence."""
-        if isinstance(asked, Explaining):
+        if isinstance(asked, ExplainRequest):
             table = _typed(asked) if asked.data is None else read_table(asked.data)
         else:
             table = self.read(asked, {}) if gold else read_table(asked)
@@ -369,7 +369,7 @@ def with_tags(d: Document, spans: bool) -> Document | None:
     return made
 
 
-def _typed(asked: Explaining) -> TokenTable:
+def _typed(asked: ExplainRequest) -> TokenTable:
     """Words as they were typed."""
     return TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
 
@@ -381,7 +381,7 @@ def _options(path: Path, told: Mapping[str, str]) -> dict[str, str]:
     return {name: told[name] for name in ("label", "columns") if name in told}
 
 
-def _input(asked: Prediction, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
+def _input(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
     """The sentences to tag, and the documents that they were if they came as texts.
 
     whole: with everything that CoNLL-U keeps beside its columns, as documents
@@ -423,7 +423,7 @@ def _input(asked: Prediction, tagger: Tagger, *, whole: bool) -> tuple[TokenTabl
     return table, documents
 
 
-def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
+def _labellings(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[list[list[str]]]:
     """Per sentence, the columns to append."""
     kbest = asked.kbest
     if asked.posterior:
@@ -449,7 +449,7 @@ def _labellings(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[li
     return rows
 
 
-def _certain(tagger: Tagger, table: TokenTable, asked: Prediction) -> list[list[list[str]]]:
+def _certain(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[list[list[str]]]:
     """The best labels without decisions below the threshold: spans become O, tokens the blank label."""
     if asked.kbest is not None or asked.nth is not None or asked.posterior:
         raise ConfigError(
@@ -479,7 +479,7 @@ def _write_columns(
     table: TokenTable,
     documents: list[Document],
     labellings: list[list[list[str]]],
-    asked: Prediction,
+    asked: PredictRequest,
 ) -> None:
     """The input's columns and those of the labellings, or an object per sentence, with the text that it was."""
     shown = [table.lists(name) for name in table.columns]
