@@ -1,6 +1,6 @@
 """How much C and how many passes? Chosen for OCR letters on words held out of the training split alone.
 
-python -m benchmarks.ocr_choose LETTERS.npz small            five parts of fold 0: each read by what the others taught
+python -m benchmarks.ocr_choose LETTERS.npz small            five shares of fold 0: each read by what the others taught
 python -m benchmarks.ocr_choose LETTERS.npz large            folds 1-8 to learn from, fold 9 to read
 python -m benchmarks.ocr_choose LETTERS.npz small --kernel quadratic --C 0.2 0.5 1 --gamma 0.02 0.05 0.1
 
@@ -18,7 +18,7 @@ from chaffinch.estimators import Tagger
 from chaffinch.recipes.margin import KERNELS, MaxMarginMarkovNetwork
 from chaffinch.text.table import TokenTable
 
-PARTS = 5
+FOLDS = 5
 
 
 def main() -> None:
@@ -34,10 +34,10 @@ def main() -> None:
     parser.add_argument("--passes", type=int, nargs="+", default=[3, 5, 8, 10, 12, 15, 20, 30, 40])
     parser.add_argument("--last", action="store_true", help="the last weights instead of their mean")
     parser.add_argument(
-        "--parts", type=int, default=PARTS, help="small: read only this many of the five parts"
+        "--folds", type=int, default=FOLDS, help="small: read only this many of the five folds"
     )
     asked = parser.parse_args()
-    splits = held_out(asked.letters, asked.regime)[: asked.parts]
+    splits = held_out(asked.letters, asked.regime)[: asked.folds]
     print("| C | gamma |", " | ".join(map(str, asked.passes)), "| s |")
     for C, gamma in itertools.product(asked.C, asked.gamma):
         config = MaxMarginMarkovNetwork(
@@ -62,13 +62,13 @@ def held_out(path: str, regime: str) -> list[tuple[TokenTable, TokenTable]]:
         train, dev = (TokenTable.from_documents(read(path, folds=f)) for f in ("1-8", "9"))
         return [(train, dev)]
     words = list(read(path, folds="0"))
-    part = np.random.default_rng(0).permutation(len(words)) % PARTS
+    fold = np.random.default_rng(0).permutation(len(words)) % FOLDS
     return [
         tuple(
-            TokenTable.from_documents([w for w, p in zip(words, part, strict=True) if (p == k) == held])
+            TokenTable.from_documents([w for w, p in zip(words, fold, strict=True) if (p == k) == held])
             for held in (False, True)
         )  # type: ignore[misc]
-        for k in range(PARTS)
+        for k in range(FOLDS)
     ]
 
 

@@ -64,7 +64,7 @@ def test_what_is_given_is_kept(reviews):
     fixed = Classifier(features="tf-idf", settings={"C": 0.7}).fit(texts[:300], y[:300])
     assert fixed.config_.C == 0.7
     assert fixed.choice_["recipe"] in SINGLE
-    assert fixed.model_.encoder.union.parts[0].sublinear
+    assert fixed.model_.encoder.union.vectorizers[0].sublinear
     named = Classifier("crammer-singer", choose=True).fit(texts[:300], y[:300])
     assert isinstance(named.config_, DualCrammerSinger)
     assert named.config_.C in PENALTIES["crammer-singer"]

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from chaffinch import structures
+from chaffinch.features.ngrams import TextVectorizer
+from chaffinch.features.union import FeatureUnion
 from chaffinch.lab import Source, bench, dataset
 
 PACKAGE = Path(__file__).resolve().parents[1] / "src" / "chaffinch"
@@ -34,6 +36,9 @@ def test_no_two_classes_of_the_package_share_a_name():
 def test_old_names_work_with_a_warning():
     with pytest.warns(DeprecationWarning, match="SpanTree"):
         assert structures.Tree is structures.SpanTree
+    union = FeatureUnion((TextVectorizer(),))
+    with pytest.warns(DeprecationWarning, match="vectorizers"):
+        assert union.parts is union.vectorizers
     laid = bench(Source(name="reviews"))
     with pytest.warns(DeprecationWarning, match="splits"):
         assert laid.parts is laid.splits

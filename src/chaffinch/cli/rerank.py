@@ -202,10 +202,10 @@ def _losses(reranker: Reranker, lists: Sequence[CandidateList]) -> dict[str, flo
 
 
 def _show(record: dict[str, Any], scores: dict[str, dict[str, float]]) -> None:
-    for part, found in scores.items():
+    for split, found in scores.items():
         shown = Table(box=None, header_style="bold", pad_edge=False)
-        for heading in (part, "base", "reranked", "oracle", "gain", "95 % interval"):
-            shown.add_column(heading, justify="left" if heading == part else "right")
+        for heading in (split, "base", "reranked", "oracle", "gain", "95 % interval"):
+            shown.add_column(heading, justify="left" if heading == split else "right")
         for name in dict.fromkeys(key.rsplit(".base", 1)[0] for key in found if key.endswith(".base")):
             values = [found[f"{name}.{way}"] for way in ("base", "reranked", "oracle")]
             interval = (

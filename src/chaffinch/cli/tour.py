@@ -1,4 +1,4 @@
-"""chaffinch tour: a walk through the toolkit on the embedded samples, a part at a time."""
+"""chaffinch tour: a walk through the toolkit on the embedded samples."""
 
 import tempfile
 import time
@@ -191,30 +191,30 @@ chaffinch tour --yes --folder my-tour
 
 @dataclass
 class Walk:
-    """Where the tour keeps its files, and what earlier parts left for later ones."""
+    """Where the tour keeps its files, and what earlier chapters left for later ones."""
 
     folder: Path
     models: dict[str, Path] = field(default_factory=dict)
 
 
 def command(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before each part.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before each chapter.")] = False,
     folder: Annotated[
         Path | None,
         typer.Option(help="Keep the files in this folder; by default they are deleted when the tour ends."),
     ] = None,
 ) -> None:
-    """Walk through the toolkit on the embedded samples; asks before each part."""
+    """Walk through the toolkit on the embedded samples; asks before each chapter."""
     with tempfile.TemporaryDirectory(prefix="chaffinch-tour-") as temporary:
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         walk = Walk(folder or Path(temporary))
         began = time.perf_counter()
-        for number, (title, part) in enumerate(PARTS, 1):
+        for number, (title, chapter) in enumerate(CHAPTERS, 1):
             out.print(Rule(Text(f"{number}. {title}", "bold"), align="left"))
-            if not yes and not typer.confirm(f"Show part {number}, {title}?", default=True):
+            if not yes and not typer.confirm(f"Show chapter {number}, {title}?", default=True):
                 continue
-            part(walk)
+            chapter(walk)
         out.print(Rule(f"the tour took {time.perf_counter() - began:.1f} s", align="left"))
         if folder is not None:
             out.print(f"Its files are in {folder}.")
@@ -339,10 +339,10 @@ def _handwriting(_: Walk) -> None:
     out.print(shown)
 
 
-# Recipes that the part on taggers trains.
+# Recipes that the chapter on taggers trains.
 TOURED = ("emission", "hmm", "greedy", "easiest-first", "perceptron", "crf")
 
-PARTS: list[tuple[str, Callable[[Walk], None]]] = [
+CHAPTERS: list[tuple[str, Callable[[Walk], None]]] = [
     ("the embedded samples", _samples),
     ("files in, files out", _files),
     ("scores that people can compare", _scores),

@@ -44,8 +44,8 @@ def clock() -> Iterator[Clock]:
 
 
 def flat(scores: Scores) -> dict[str, float]:
-    """Scores by part and name, as a model file keeps them."""
-    return {f"{part}.{key}": value for part, found in scores.items() for key, value in found.items()}
+    """Scores by split and name, as a model file keeps them."""
+    return {f"{split}.{key}": value for split, found in scores.items() for key, value in found.items()}
 
 
 def keep_trained(
@@ -234,6 +234,6 @@ def _table(scores: Scores) -> Table:
     names = list(next(iter(scores.values())))
     for name in names:
         shown.add_column(name, justify="right")
-    for part, found in scores.items():
-        shown.add_row(part, *(f"{100 * found[name]:.2f} %" for name in names))
+    for split, found in scores.items():
+        shown.add_row(split, *(f"{100 * found[name]:.2f} %" for name in names))
     return shown

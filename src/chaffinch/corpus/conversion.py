@@ -118,9 +118,9 @@ def source_format(source: str | Path, reading: dict[str, Any]) -> Format:
 
 
 def _wanted(found: Survey) -> frozenset[str]:
-    """The parts to carry: tokens want columns, and tags that spell spans would go as spans too."""
-    parts = found.parts | ({"columns"} if found.counts["tokens"] else set())
-    return parts | {"spans"} if LABEL in found.columns and detect_column(*found.tags()) else parts
+    """The layers to carry: tokens want columns, and tags that spell spans would go as spans too."""
+    layers = found.layers | ({"columns"} if found.counts["tokens"] else set())
+    return layers | {"spans"} if LABEL in found.columns and detect_column(*found.tags()) else layers
 
 
 def _check_options(format: Format, options: dict[str, Any]) -> None:
@@ -162,12 +162,12 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
 def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fitting: Fitting) -> None:
     """Raise if the target can carry none of the annotations, or needs one that the source lacks."""
     name = display_name(source)
-    for part in ("tree", "links"):
-        if part in target.carries and part not in found.parts:
-            raise ConfigError(f"{target.name} holds {SPOKEN[part]}, and {name} has none")
+    for layer in ("tree", "links"):
+        if layer in target.carries and layer not in found.layers:
+            raise ConfigError(f"{target.name} holds {SPOKEN[layer]}, and {name} has none")
     if not found.annotations or fitting.carries(found.annotations):
         return
-    has = " and ".join(SPOKEN[part] for part in ANNOTATIONS if part in found.annotations)
+    has = " and ".join(SPOKEN[layer] for layer in ANNOTATIONS if layer in found.annotations)
     able = sorted(f.name for f in FORMATS.values() if fitting.carries(found.annotations, f))
     raise ConfigError(
         f"{name} has {has}, of which {target.name} can carry nothing; formats that can: {', '.join(able)}"
@@ -176,10 +176,10 @@ def _refuse_the_impossible(source: str | Path, target: Format, found: Survey, fi
 
 def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losses) -> None:
     """Count what the survey found and the target cannot carry."""
-    for part in ANNOTATIONS:
-        if part != "columns" and part in found.parts and not fitting.carries({part}):
-            count = found.totals[part] or found.counts[part]
-            losses.add(f"{SPOKEN[part]} are not carried by {target.name}", count=count)
+    for layer in ANNOTATIONS:
+        if layer != "columns" and layer in found.layers and not fitting.carries({layer}):
+            count = found.totals[layer] or found.counts[layer]
+            losses.add(f"{SPOKEN[layer]} are not carried by {target.name}", count=count)
     for name, count in found.columns.items():
         if not fitting.carries_column(name):
             losses.add(f"column {name} is not carried by {target.name}, documents", count=count)
@@ -190,13 +190,13 @@ def _count_losses(found: Survey, target: Format, fitting: Fitting, losses: Losse
             f"fields ({names}{more}) are not carried by {target.name}, documents",
             count=found.counts["fields"],
         )
-    for part, spoken in (
+    for layer, spoken in (
         ("id", "ids of documents"),
         ("group", "groups of documents"),
         ("shares", "shares of labels"),
     ):
-        if part not in target.carries:
-            losses.add(f"{spoken} are not carried by {target.name}", count=found.counts[part])
+        if layer not in target.carries:
+            losses.add(f"{spoken} are not carried by {target.name}", count=found.counts[layer])
     if "scores" not in target.carries:
         losses.add(f"scores of spans are not carried by {target.name}", count=found.totals["scores"])
 

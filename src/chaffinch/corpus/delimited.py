@@ -243,7 +243,7 @@ def split_labels(cell: str, separator: str | None) -> list[str]:
     """The labels in a cell: an empty one has none."""
     if separator is None:
         return [cell] if cell else []
-    return [part for part in cell.split(separator) if part]
+    return [label for label in cell.split(separator) if label]
 
 
 def joined_labels(number: int, labels: list[str], separator: str | None) -> str:

@@ -57,14 +57,14 @@ class Fitting:
         self.tokeniser = TOKENISERS[tokeniser]
         self._misfits: list[Misfit] = []
 
-    def carries(self, parts: Collection[str], target: Format | None = None) -> bool:
+    def carries(self, layers: Collection[str], target: Format | None = None) -> bool:
         """Whether the target (or another) carries any of these annotations, perhaps turned from tags or spans."""
         into = target or self.target
-        if "spans" in parts and ("spans" in into.carries or self._spans_become_tags(into)):
+        if "spans" in layers and ("spans" in into.carries or self._spans_become_tags(into)):
             return True
-        if "columns" in parts and any(self.carries_column(name, into) for name in self.found.columns):
+        if "columns" in layers and any(self.carries_column(name, into) for name in self.found.columns):
             return True
-        return any(part in into.carries for part in ("tree", "links", "labels") if part in parts)
+        return any(layer in into.carries for layer in ("tree", "links", "labels") if layer in layers)
 
     def carries_column(self, name: str, target: Format | None = None) -> bool:
         """Whether the target (or another) carries this column of the corpus; tags may go as spans."""

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chaffinch.text.document import Document
 
-# The parts of a document that a format may carry.
-PARTS = frozenset(
+# The layers of a document that a format may carry.
+LAYERS = frozenset(
     {
         "text",
         "tokens",
@@ -32,7 +32,7 @@ class Format:
     extensions: the endings that suggest it (``.conll``), without ``.gz``; several formats may share one
     read:       ``read(path, **options) -> Iterator[Document]``
     write:      ``write(documents, path, **options)``
-    carries:    which of PARTS survive a round trip
+    carries:    which of LAYERS survive a round trip
     looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
                 format? Asked when the extension does not settle it; None: never guessed
     columns:    the only columns that it holds; None: any
@@ -53,5 +53,5 @@ class Format:
     folder: Callable[[Path], bool] | None = None
 
     def __post_init__(self) -> None:
-        unknown = self.carries - PARTS
+        unknown = self.carries - LAYERS
         assert not unknown, f"{self.name} carries {unknown}, which no document has"

@@ -5,7 +5,7 @@ Arrays of the archive, L letters in W words:
     pixels        uint8 [L, 128]   0 or 1, 16 rows of 8
     labels        uint8 [L]        0 = a ... 25 = z
     word_offsets  int32 [W+1]      word w is the letters word_offsets[w] .. word_offsets[w+1]
-    fold          uint8 [W]        which part of the data the word belongs to
+    fold          uint8 [W]        which fold of the data the word belongs to
 """
 
 import io

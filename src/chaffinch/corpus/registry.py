@@ -235,20 +235,20 @@ def with_extension(path: str | Path) -> list[Format]:
     return [f for length, f in matches if length == longest]
 
 
-def written_as(path: str | Path, parts: frozenset[str]) -> Format:
+def written_as(path: str | Path, layers: frozenset[str]) -> Format:
     """The format to write, by the extension and by what there is to carry; the most general one in doubt."""
     candidates = with_extension(path)[::-1]
     if not candidates:
         raise ConfigError(
             f"{display_name(path)}: no format has this extension; name one: {', '.join(FORMATS)}"
         )
-    return max(candidates, key=lambda f: tuple(part in parts & f.carries for part in WEIGHTIEST))
+    return max(candidates, key=lambda f: tuple(layer in layers & f.carries for layer in WEIGHTIEST))
 
 
 def present(document: Document | None = None) -> frozenset[str]:
-    """Which of the weighty parts a document has; tokens alone want columns too."""
+    """Which of the weighty layers a document has; tokens alone want columns too."""
     if document is None:
         return frozenset()
-    found = {part for part in WEIGHTIEST if part != "scores" and getattr(document, part)}
+    found = {layer for layer in WEIGHTIEST if layer != "scores" and getattr(document, layer)}
     found |= {"scores"} if is_predicted(document) else set()
     return frozenset(found | {"columns"} if document.tokens else found)

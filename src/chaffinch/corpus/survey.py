@@ -21,7 +21,7 @@ BLOCK = 4096  # documents whose tags are interned at a time
 class Survey:
     """Counts of a corpus.
 
-    counts:  documents that have each part of a document ("spans": how many have spans)
+    counts:  documents that have each layer of a document ("spans": how many have spans)
     totals:  spans, links and scores of all documents together
     columns: documents by column name, in order of first sight; fields likewise
     labels:  the distinct labels of documents
@@ -39,20 +39,20 @@ class Survey:
     _lengths: list[NDArray[np.int64]] = field(default_factory=list)
 
     @property
-    def parts(self) -> frozenset[str]:
-        """The parts that at least one document has."""
-        return frozenset(part for part, count in self.counts.items() if count)
+    def layers(self) -> frozenset[str]:
+        """The layers that at least one document has."""
+        return frozenset(layer for layer, count in self.counts.items() if count)
 
     @property
     def annotations(self) -> frozenset[str]:
-        """Those of the parts that are annotations."""
-        return self.parts & frozenset(ANNOTATIONS)
+        """Those of the layers that are annotations."""
+        return self.layers & frozenset(ANNOTATIONS)
 
     def add(self, d: Document) -> None:
         """Count one document."""
         self.documents += 1
-        for part in ("tokens", *ANNOTATIONS, "shares", "fields"):
-            self.counts[part] += bool(getattr(d, part))
+        for layer in ("tokens", *ANNOTATIONS, "shares", "fields"):
+            self.counts[layer] += bool(getattr(d, layer))
         self.counts["text"] += bool(d.text)
         self.counts["id"] += d.id is not None
         self.counts["group"] += d.group is not None

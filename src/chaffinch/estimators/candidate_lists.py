@@ -15,7 +15,7 @@ from chaffinch.model.candidates import CandidateList, tree_losses
 from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.text.document import LABEL, WORD, Tree
 from chaffinch.text.schemes import Scheme, detect, spans
-from chaffinch.text.schemes.table import parts
+from chaffinch.text.schemes.table import letter_and_type
 from chaffinch.text.table import TokenTable
 
 
@@ -53,8 +53,8 @@ def cross_validated_tag_lists(
     wrong: as for ``tag_lists``; None for what it is worth to the F1 of these lists' first labellings
     """
 
-    def lists(rest: NDArray[np.int64], part: NDArray[np.int64]) -> list[CandidateList]:
-        return tag_lists(make().fit(_taken(table, rest)), _taken(table, part), k)
+    def lists(rest: NDArray[np.int64], held: NDArray[np.int64]) -> list[CandidateList]:
+        return tag_lists(make().fit(_taken(table, rest)), _taken(table, held), k)
 
     made, gold = cross_validated(table.n_sentences, folds, lists), table.lists(LABEL)
     return _judged(made, gold, worth_of_a_wrong_span(gold, made) if wrong is None else wrong)
@@ -111,7 +111,11 @@ def _scheme(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> Sc
     """The tag scheme, if the taggers' labels are of it too; else tokens are counted."""
     scheme = detect(gold)
     labels = {label for one in lists for y in one.candidates for label in y}
-    return None if scheme is not None and any(parts(label, scheme) is None for label in labels) else scheme
+    return (
+        None
+        if scheme is not None and any(letter_and_type(label, scheme) is None for label in labels)
+        else scheme
+    )
 
 
 def sentences_of(table: TokenTable) -> list[Any]:
@@ -165,11 +169,11 @@ def cross_validated_tree_lists(
     """
     plain = trees_of(trees)
 
-    def listed(rest: np.ndarray, part: np.ndarray) -> list[CandidateList]:
+    def listed(rest: np.ndarray, held: np.ndarray) -> list[CandidateList]:
         seen = [plain[n] for n in rest.tolist()]
         parser, counted = make().fit(seen), HeadGrammar.counted(seen) if grammar else None
-        held = [plain[n] for n in part.tolist()]
-        return tree_lists(parser, [words_of(tree) for tree in held], k, held, counted)
+        gold = [plain[n] for n in held.tolist()]
+        return tree_lists(parser, [words_of(tree) for tree in gold], k, gold, counted)
 
     return cross_validated(len(plain), folds, listed)
 

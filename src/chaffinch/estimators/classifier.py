@@ -299,8 +299,8 @@ class Classifier(Persistent[Any]):
         packed = state.pop("_packed", None)
         vars(self).update(state)
         if packed is not None:
-            *parts, classes = packed
-            self.model_ = dataclasses.replace(unpacked(*parts), classes=classes)
+            *sections, classes = packed
+            self.model_ = dataclasses.replace(unpacked(*sections), classes=classes)
 
     # -- scikit-learn's manners -------------------------------------------------------------------------------
 

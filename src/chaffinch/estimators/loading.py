@@ -14,7 +14,7 @@ from chaffinch.estimators.tagger import Tagger
 # By the task that the file's header names.
 ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifier, Aligner, Parser, Reranker)}
 
-# What the parts of a model say of sections that do not go together; a file is read before it is trusted.
+# Errors of a model whose sections do not fit together; a file is read before it is trusted.
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 

@@ -109,7 +109,7 @@ Model = TypeVar("Model", bound=Any)
 
 
 class Persistent(FilePickle, SklearnParams, Generic[Model]):
-    """An estimator whose trained part is ``model_``, which a recipe's ``load`` makes again from a file.
+    """An estimator whose trained model is ``model_``, which a recipe's ``load`` makes again from a file.
 
     task:    what the file's header calls it; None for taggers, whose files name no task
     """

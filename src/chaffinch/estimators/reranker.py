@@ -335,7 +335,7 @@ def _in_words(thing: Any) -> str:
     if isinstance(thing, Tree):
         return bracketed(thing)
     if isinstance(thing, list | tuple):
-        return " ".join(_in_words(part[0] if isinstance(part, tuple) else part) for part in thing)
+        return " ".join(_in_words(one[0] if isinstance(one, tuple) else one) for one in thing)
     return "" if thing is None else str(thing)
 
 
@@ -362,11 +362,11 @@ def cross_validated(
 ) -> list[CandidateList]:
     """Lists for n training examples by models that have not seen them.
 
-    ``lists(rest, part)`` trains a base model on the examples ``rest`` and returns its lists for those of ``part``. A
-    part is a run of neighbours, which often come from one document: new text has no neighbours that were seen.
+    ``lists(rest, held)`` trains a base model on the examples ``rest`` and returns its lists for those of ``held``,
+    a run of neighbours, which often come from one document: new text has no neighbours that were seen.
 
-    >>> seen = cross_validated(5, 2, lambda rest, part: [
-    ...     CandidateList(int(i), [rest.tolist()], np.zeros(1)) for i in part])
+    >>> seen = cross_validated(5, 2, lambda rest, held: [
+    ...     CandidateList(int(i), [rest.tolist()], np.zeros(1)) for i in held])
     >>> [(one.x, one.candidates[0]) for one in seen][:2]
     [(0, [3, 4]), (1, [3, 4])]
     """

@@ -522,5 +522,5 @@ def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[n
 
 def _fingerprint(table: TokenTable) -> str:
     """A short name for the training data."""
-    columns = [part for column in table.columns.values() for part in (column.types, column.ids)]
+    columns = [array for column in table.columns.values() for array in (column.types, column.ids)]
     return modelfile.fingerprint(list(table.columns), table.ptr, *columns)

@@ -212,7 +212,7 @@ class FeatureEncoder:
         return [tuple(sorted({a.offset for a in t.observed})) or (0,) for t in labelled]
 
     def observation_name(self, label_template: int, observation: int) -> str:
-        """The observed part of a label template, such as ``stem[0]=chop``."""
+        """The observed value of a label template, such as ``stem[0]=chop``."""
         return self._fitted()[0].observation_name(label_template, observation)
 
     def counts(self) -> NDArray[np.int32]:

@@ -29,7 +29,7 @@ def compiled(templates: Sequence[str], columns: Sequence[str]) -> tuple[NDArray[
     atoms: list[tuple[int, int, int]] = []
     ptr = [0]
     for template in templates:
-        atoms.extend(_atom(part.strip(), template, columns) for part in template.split("|"))
+        atoms.extend(_atom(atom.strip(), template, columns) for atom in template.split("|"))
         ptr.append(len(atoms))
     return np.array(atoms, np.int32).reshape(-1, 3), np.array(ptr, np.int64)
 

@@ -12,7 +12,7 @@ class FeatureRows:
 
     ptr:          int64 [T+1], the features of token t are ids[ptr[t]:ptr[t+1]]
     ids:          int32 [nnz], each in [0, n_features)
-    observations: int32 [T, L], one column per label template: the id of its observed part at the token, -1
+    observations: int32 [T, L], one column per label template: the id of its observed value at the token, -1
                   where training had none; 0 everywhere for a template of labels alone
     sentences:    int64 [N+1], bounds of the sentences in tokens
     """

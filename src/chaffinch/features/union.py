@@ -1,5 +1,6 @@
 """Unions of features: words and characters, text and numbers."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,27 +29,35 @@ class FeatureUnion:
     ([0, 2, 7, 8], [1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 1.5])
     """
 
-    parts: tuple[TextVectorizer, ...]
+    vectorizers: tuple[TextVectorizer, ...]
     beside_columns: int = 0
     beside_names: tuple[str, ...] = ()
     scaled: bool = False
     scaling: NumberScaling | None = None
 
+    @property
+    def parts(self) -> tuple[TextVectorizer, ...]:
+        """Deprecated: the old name of ``vectorizers``."""
+        warnings.warn("FeatureUnion.parts is now called vectorizers", DeprecationWarning, stacklevel=2)
+        return self.vectorizers
+
     def fit_transform(
         self, texts: Iterable[str], labels: Sequence[Any] | None = None, beside: Any = None
     ) -> SparseRows:
-        """Fit every part and return their rows joined.
+        """Fit every vectoriser and return their rows joined.
 
         beside: a sparse or dense matrix, a row per text; or a dict of columns by name
         """
         documents = self._documents(texts)
-        blocks = [part.fit_transform(documents, labels) for part in self.parts]
+        blocks = [vectorizer.fit_transform(documents, labels) for vectorizer in self.vectorizers]
         return joined(blocks + self.first_beside(beside))
 
     def transform(self, texts: Iterable[str], beside: Any = None) -> SparseRows:
         """The rows of new texts; a matrix beside them if there was one when fitting, as wide as that."""
         documents = self._documents(texts)
-        return joined([part.transform(documents) for part in self.parts] + self.more_beside(beside))
+        return joined(
+            [vectorizer.transform(documents) for vectorizer in self.vectorizers] + self.more_beside(beside)
+        )
 
     def first_beside(self, beside: Any) -> list[SparseRows]:
         """The numeric block beside the text when fitting; its width and names are kept."""
@@ -90,26 +99,26 @@ class FeatureUnion:
     def offsets(self) -> list[int]:
         """The first column of each block, and how many columns there are."""
         bounds = [0]
-        for part in self.parts:
-            bounds.append(bounds[-1] + part.feature_count)
+        for vectorizer in self.vectorizers:
+            bounds.append(bounds[-1] + vectorizer.feature_count)
         return [*bounds, bounds[-1] + self._beside_width] if self.beside_columns else bounds
 
     def names(self) -> list[str]:
         """The name of every column; those of a matrix are ``beside[0]``, ``beside[1]`` ..., hashed ones ``#0`` ..."""
-        names = [name for part in self.parts for name in part.column_names()]
+        names = [name for vectorizer in self.vectorizers for name in vectorizer.column_names()]
         beside = list(self.beside_names) or [f"beside[{i}]" for i in range(self.beside_columns)]
         return names + (beside if self.scaling is None else self.scaling.names(beside))
 
     def packed(self) -> Packed:
         """What a model file keeps: the vectorisers' sections under ``0.``, ``1.`` ..."""
-        parts = [part.packed() for part in self.parts]
+        vectorizers = [vectorizer.packed() for vectorizer in self.vectorizers]
         facts: dict[str, Any] = {"kind": "union", "version": 1, "beside": self.beside_columns}
-        facts["parts"] = [dict(part.details) for part in parts]
+        facts["parts"] = [dict(vectorizer.details) for vectorizer in vectorizers]
         if self.beside_names:
             facts["beside_names"] = list(self.beside_names)
         made = Packed(details=facts)
-        for i, part in enumerate(parts):
-            made |= replace(part, details={}).under(f"{i}.")
+        for i, vectorizer in enumerate(vectorizers):
+            made |= replace(vectorizer, details={}).under(f"{i}.")
         if self.scaling is not None:
             made |= Packed(arrays=self.scaling.arrays())
         return made
@@ -131,12 +140,12 @@ class FeatureUnion:
             or len(names) not in (0, beside)
         ):
             raise file.fault("the state of a union of features is damaged: every column needs a name")
-        parts = [TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(headers)]
+        vectorizers = [TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(headers)]
         scaling = NumberScaling.from_arrays(file.arrays, beside)
-        return cls(tuple(parts), beside, tuple(names), scaling is not None, scaling)
+        return cls(tuple(vectorizers), beside, tuple(names), scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:
-        if not self.parts:
+        if not self.vectorizers:
             raise ConfigError("FeatureUnion needs at least one vectoriser")
         if isinstance(texts, str):
             raise DataError("expected a list of texts, got one text: put it in a list")

@@ -57,10 +57,10 @@ def restored(description: Any, depth: int = 0) -> Kernel:
         if name in NAMED:
             return configured(NAMED[name].kind, rest, f"kernel {name}")
         if name in SEVERAL:
-            parts = rest["of"]
-            if not isinstance(parts, list):
+            several = rest["of"]
+            if not isinstance(several, list):
                 raise TypeError("expected a list")
-            return SEVERAL[name](tuple(restored(one, depth + 1) for one in parts))  # type: ignore[call-arg]
+            return SEVERAL[name](tuple(restored(one, depth + 1) for one in several))  # type: ignore[call-arg]
         inner = restored(rest["of"], depth + 1)
         if name == "normalised":
             return Normalised(inner)

@@ -498,12 +498,12 @@ def refuse_strange_flags(kind: Kind, request: TrainRequest | PredictRequest | Ex
         raise ConfigError(f"--{flag} does not go with {kind.plural}")
 
 
-def refuse_other_format(output: Path, part: str, names: str) -> None:
-    """Raise if a file of this name would not be read as one of ``part``, as documents call it: tree, links."""
+def refuse_other_format(output: Path, layer: str, names: str) -> None:
+    """Raise if a file of this name would not be read as one of ``layer``, as documents call it: tree, links."""
     suggested = with_extension(output)
-    if suggested and not any(part in format.carries for format in suggested):
+    if suggested and not any(layer in format.carries for format in suggested):
         raise ConfigError(
-            f"{output}: by its name of the format {suggested[-1].name}, which holds no {part}; name {names}"
+            f"{output}: by its name of the format {suggested[-1].name}, which holds no {layer}; name {names}"
         )
 
 

@@ -123,9 +123,9 @@ def _reading(difference: ModelDifference, change: ChangedAnswer) -> Iterator[Htm
     words = difference.test_set.words(change.row)
     if words is not None:
         lines = [
-            part
+            cell
             for name, reading in known.items()
-            for part in (tag("div", name, class_="side"), tag("div", highlighted(words, _marks(name, known))))
+            for cell in (tag("div", name, class_="side"), tag("div", highlighted(words, _marks(name, known))))
         ]
         yield tag("div", *lines, class_="reading")
         return

@@ -125,11 +125,11 @@ class ModelDifference:
 
     def told(self) -> str:
         """How many rows changed, by kind, in words."""
-        parts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
+        counts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
         partly = [c.better for c in self.of_kind(BOTH_WRONG)]
         if any(better is not None for better in partly):
-            parts[-1] += f" ({partly.count(True):,} less so now, {partly.count(False):,} more)"
-        return ", ".join(parts) or "no answer changed"
+            counts[-1] += f" ({partly.count(True):,} less so now, {partly.count(False):,} more)"
+        return ", ".join(counts) or "no answer changed"
 
     def confusions(self) -> list[tuple[str, int, int]]:
         """Every mistake that became rarer or more frequent: name, times gone, times come; the largest first."""

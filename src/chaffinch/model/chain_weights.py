@@ -29,7 +29,7 @@ SPARSE = 0.5
 
 @dataclass(frozen=True)
 class ChainWeights:
-    """Weights by part, float32; minus infinity forbids.
+    """Weights by block, float32; minus infinity forbids.
 
     unary   [F, Y], dense or without its zeros
     start   [Y], end [Y], pair [Y, Y]

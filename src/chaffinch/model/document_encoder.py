@@ -49,14 +49,14 @@ class DocumentEncoder:
     @classmethod
     def of(
         cls,
-        parts: Sequence[TextVectorizer],
+        vectorizers: Sequence[TextVectorizer],
         scales: Sequence[float],
         views: Sequence[View] | None = None,
         clusters: Clusters | None = None,
     ) -> "DocumentEncoder":
         """An encoder of text, yet to be fitted."""
-        seen = (View(),) * len(parts) if views is None else tuple(views)
-        return cls(FeatureUnion(tuple(parts), scaled=True), tuple(scales), 0, seen, clusters)
+        seen = (View(),) * len(vectorizers) if views is None else tuple(views)
+        return cls(FeatureUnion(tuple(vectorizers), scaled=True), tuple(scales), 0, seen, clusters)
 
     @property
     def reads(self) -> str:
@@ -75,10 +75,10 @@ class DocumentEncoder:
         if self.union is None:
             raise DataError("this encoder reads numbers, not texts")
         extra = self.union.first_beside(beside)
-        parts = zip(self.union.parts, self.views, self.scales, strict=True)
+        vectorizers = zip(self.union.vectorizers, self.views, self.scales, strict=True)
         blocks = [
-            part.fit_transform(view.of(texts, self.clusters), labels).times(scale)
-            for part, view, scale in parts
+            vectorizer.fit_transform(view.of(texts, self.clusters), labels).times(scale)
+            for vectorizer, view, scale in vectorizers
         ]
         return joined(blocks + extra)
 
@@ -88,8 +88,8 @@ class DocumentEncoder:
             return SparseRows.of(X)
         extra = self.union.more_beside(beside)
         blocks = []
-        for part, view, scale in zip(self.union.parts, self.views, self.scales, strict=True):
-            blocks.append(part.transform(view.of(X, self.clusters), threads=threads).times(scale))
+        for vectorizer, view, scale in zip(self.union.vectorizers, self.views, self.scales, strict=True):
+            blocks.append(vectorizer.transform(view.of(X, self.clusters), threads=threads).times(scale))
         if self.valences is not None:
             extra.append(SparseRows.of(self.valences.features(X, threads)))
         return joined(blocks + extra)
@@ -102,14 +102,14 @@ class DocumentEncoder:
         if self.union is None:
             keep[:] = True
             return self
-        parts, bounds = [], self.union.offsets()
-        for i, part in enumerate(self.union.parts):
+        vectorizers, bounds = [], self.union.offsets()
+        for i, vectorizer in enumerate(self.union.vectorizers):
             here = keep[bounds[i] : bounds[i + 1]]
-            if part.hash_bits:
+            if vectorizer.hash_bits:
                 here[:] = True
-            parts.append(part if here.all() else part.restricted(here))
-        keep[bounds[len(self.union.parts)] :] = True
-        return replace(self, union=replace(self.union, parts=tuple(parts)))
+            vectorizers.append(vectorizer if here.all() else vectorizer.restricted(here))
+        keep[bounds[len(self.union.vectorizers)] :] = True
+        return replace(self, union=replace(self.union, vectorizers=tuple(vectorizers)))
 
     def thinned(self, rows: SparseRows, keep: NDArray[np.bool_]) -> SparseRows:
         """Rows without the features that ``restricted(keep)`` forgets, as its encoder gives them, columns unmoved.
@@ -120,22 +120,22 @@ class DocumentEncoder:
         """
         if self.union is None:
             return rows
-        bounds, parts = self.union.offsets(), self.union.parts
-        keep[bounds[len(parts)] :] = True
+        bounds, vectorizers = self.union.offsets(), self.union.vectorizers
+        keep[bounds[len(vectorizers)] :] = True
         values = rows.weights().astype(np.float64)
         of_row = np.repeat(np.arange(len(rows)), np.diff(rows.ptr))
-        for k, part in enumerate(parts):
-            if part.hash_bits:
+        for k, vectorizer in enumerate(vectorizers):
+            if vectorizer.hash_bits:
                 keep[bounds[k] : bounds[k + 1]] = True
             here = (rows.ids >= bounds[k]) & (rows.ids < bounds[k + 1])
-            if part.norm not in ("l1", "l2") or keep[bounds[k] : bounds[k + 1]].all():
+            if vectorizer.norm not in ("l1", "l2") or keep[bounds[k] : bounds[k + 1]].all():
                 continue
-            size = np.abs(values) if part.norm == "l1" else values**2
+            size = np.abs(values) if vectorizer.norm == "l1" else values**2
             before = np.bincount(of_row[here], size[here], len(rows))
             left = here & keep[rows.ids]
             after = np.bincount(of_row[left], size[left], len(rows))
             growth = before / np.where(after > 0, after, 1.0)
-            values[here] *= (growth if part.norm == "l1" else np.sqrt(growth))[of_row[here]]
+            values[here] *= (growth if vectorizer.norm == "l1" else np.sqrt(growth))[of_row[here]]
         kept = keep[rows.ids]
         ptr = np.append(0, np.cumsum(kept))[rows.ptr]
         return SparseRows(ptr.astype(np.int64), rows.ids[kept], values[kept].astype(np.float32), rows.columns)
@@ -163,25 +163,25 @@ class DocumentEncoder:
             return [(f"x{i}", Seen("numbers")) for i in ids.tolist()]
         bounds = self.union.offsets()
         found: dict[int, Named] = {}
-        for k, (part, view) in enumerate(zip(self.union.parts, self.views, strict=True)):
+        for k, (vectorizer, view) in enumerate(zip(self.union.vectorizers, self.views, strict=True)):
             here = ids[(ids >= bounds[k]) & (ids < bounds[k + 1])]
             if not len(here):
                 continue
-            characters = part.unit != "word"
+            characters = vectorizer.unit != "word"
             prefix = view.title + ("characters " if characters else "")
             family = (
                 (view.title + ("characters" if characters else "words"))
                 if not view.bits
                 else view.title.strip()
             )
-            hashed = part.hashed_names(view.of(texts, self.clusters)) if part.hash_bits else {}
+            hashed = vectorizer.hashed_names(view.of(texts, self.clusters)) if vectorizer.hash_bits else {}
             for i in here.tolist():
                 n = i - bounds[k]
-                grams = hashed.get(n, []) if part.hash_bits else [self._names[k][n]]
+                grams = hashed.get(n, []) if vectorizer.hash_bits else [self._names[k][n]]
                 name = " / ".join(grams or [f"#{n}"])
                 seen = None if view.bits else Grams(tuple(grams), characters)
                 found[i] = f"{prefix}{name!r}" if prefix else name, Seen(family, grams=seen)
-        first = bounds[len(self.union.parts)]
+        first = bounds[len(self.union.vectorizers)]
         behind = self.names()[first:] if len(found) < len(set(ids.tolist())) else []
         return [found[i] if i in found else (behind[i - first], Seen("numbers")) for i in ids.tolist()]
 
@@ -192,25 +192,29 @@ class DocumentEncoder:
         {'happili'}
         """
         found: dict[str, set[str]] = {}
-        for part in () if self.union is None else self.union.parts:
-            if part.stemming != "none":
-                words = sorted({token.text for token in word_tokens(text, part.tokens, lower=part.lower)})
-                for word, stem in zip(words, stems(words, part.stemming, part.language), strict=True):
+        for vectorizer in () if self.union is None else self.union.vectorizers:
+            if vectorizer.stemming != "none":
+                words = sorted(
+                    {token.text for token in word_tokens(text, vectorizer.tokens, lower=vectorizer.lower)}
+                )
+                for word, stem in zip(
+                    words, stems(words, vectorizer.stemming, vectorizer.language), strict=True
+                ):
                     found.setdefault(word.lower(), set()).add(stem.lower())
         return found
 
     @cached_property
     def _names(self) -> list[list[str]]:
         """The n-grams of each vectoriser that stores them."""
-        parts = () if self.union is None else self.union.parts
-        return [[] if part.hash_bits else part.names() for part in parts]
+        vectorizers = () if self.union is None else self.union.vectorizers
+        return [[] if vectorizer.hash_bits else vectorizer.names() for vectorizer in vectorizers]
 
     def learn_hashed_names(self, texts: list[str]) -> None:
         """Find the n-grams behind hashed features in texts, for each vectoriser in its view."""
         if self.union is not None:
-            for part, view in zip(self.union.parts, self.views, strict=True):
-                if part.hash_bits:
-                    part.learn_hashed_names(view.of(texts, self.clusters))
+            for vectorizer, view in zip(self.union.vectorizers, self.views, strict=True):
+                if vectorizer.hash_bits:
+                    vectorizer.learn_hashed_names(view.of(texts, self.clusters))
 
     def packed(self) -> Packed:
         """What a model file keeps."""
@@ -250,7 +254,7 @@ class DocumentEncoder:
             )
         except (KeyError, TypeError, IndexError, ValueError) as e:
             raise need.fault(f"its encoder of documents is damaged: {e}") from None
-        if not len(scales) == len(views) == len(union.parts):
+        if not len(scales) == len(views) == len(union.vectorizers):
             raise need.fault("its encoder of documents needs a scale and a view for each kind of features")
         clusters = None
         if any(view.bits for view in views):

@@ -63,7 +63,7 @@ def _thing(plain: Any) -> Any:
         if kind == "tree" and isinstance(value, str):
             return parse(value)
         if kind == "parts" and isinstance(value, list):
-            return tuple(_thing(part) for part in value)
+            return tuple(_thing(one) for one in value)
         if kind == "words" and isinstance(value, list) and all(isinstance(w, str) for w in value):
             return value
         if kind == "numbers" and isinstance(value, list):
@@ -74,4 +74,4 @@ def _thing(plain: Any) -> Any:
 def _leaves(plain: Any) -> list[Any]:
     if isinstance(plain, dict):
         return [leaf for value in plain.values() for leaf in _leaves(value)]
-    return [leaf for part in plain for leaf in _leaves(part)] if isinstance(plain, list) else [plain]
+    return [leaf for one in plain for leaf in _leaves(one)] if isinstance(plain, list) else [plain]

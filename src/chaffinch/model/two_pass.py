@@ -13,8 +13,7 @@ from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingMode
 from chaffinch.modelfile import ModelFile
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
-from chaffinch.text.schemes.table import BIO
-from chaffinch.text.schemes.table import parts as tag_parts
+from chaffinch.text.schemes.table import BIO, letter_and_type
 from chaffinch.text.stretch import STRETCH, document_groups
 from chaffinch.text.table import TokenTable
 
@@ -92,7 +91,7 @@ def after_first_pass(
     table: TokenTable, found: NDArray[np.int32], labels: LabelSet, stretch: int
 ) -> TokenTable:
     """The table with the columns ``first`` and ``majority``; a label with a type counts as its type."""
-    spans = "O" in labels.outer and all(tag_parts(label, BIO) for label in labels.outer)
+    spans = "O" in labels.outer and all(letter_and_type(label, BIO) for label in labels.outer)
     kinds = [(label.partition("-")[2] or label) if spans else label for label in labels.outer]
     return with_first_pass(table, found, kinds, document_groups(table, stretch))
 

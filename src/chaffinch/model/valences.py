@@ -50,11 +50,11 @@ class Valences:
 
     and over windows of a few words, for p(label|window) and the number expected: mean, largest, smallest, first, last.
 
-    parts, scales: n-grams of words, of characters and of kinds of words, and what their values are multiplied by
+    vectorizers, scales: n-grams of words, of characters and of kinds of words, and what their values are multiplied by
     w:             float32 [F+1, 2Y], the regression's beside the log-odds', the intercepts last
     """
 
-    parts: tuple[TextVectorizer, ...]
+    vectorizers: tuple[TextVectorizer, ...]
     scales: tuple[float, ...]
     kinds: WordKinds
     w: NDArray[np.float32]
@@ -73,8 +73,8 @@ class Valences:
     def rows(self, texts: list[str], threads: int) -> SparseRows:
         """The n-grams of texts."""
         blocks = []
-        for part, scale, seen in zip(self.parts, self.scales, self.views(texts), strict=True):
-            blocks.append(part.transform(seen, threads=threads).times(scale))
+        for vectorizer, scale, seen in zip(self.vectorizers, self.scales, self.views(texts), strict=True):
+            blocks.append(vectorizer.transform(seen, threads=threads).times(scale))
         return joined(blocks)
 
     def views(self, texts: list[str]) -> tuple[list[str], ...]:
@@ -116,7 +116,7 @@ class Valences:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        union = FeatureUnion(self.parts).packed()
+        union = FeatureUnion(self.vectorizers).packed()
         words, kinds = tuple(self.kinds.kinds), tuple(self.kinds.kinds.values())
         own = _Sections(dict(union.details), list(self.scales), self.scale, self.w, words, kinds)
         return replace(union, details={}) | own.packed()
@@ -130,10 +130,10 @@ class Valences:
         rows, columns = found.w.shape
         if rows != union.offsets()[-1] + 1 or columns % 2 or not columns:
             raise need.fault("the weights of its phrases do not fit their features")
-        if len(union.parts) != 3 or len(found.scales) != 3:
+        if len(union.vectorizers) != 3 or len(found.scales) != 3:
             raise need.fault("its phrases need three kinds of features, each with a scale")
         kinds = WordKinds(dict(zip(found.words, found.kinds, strict=True)))
-        return cls(union.parts, tuple(float(s) for s in found.scales), kinds, found.w, found.scale)
+        return cls(union.vectorizers, tuple(float(s) for s in found.scales), kinds, found.w, found.scale)
 
 
 @dataclass(frozen=True, eq=False)

@@ -76,7 +76,7 @@ class ModelFile:
 
 @dataclass(frozen=True)
 class Section:
-    """One named part of a model file, as a listing shows it."""
+    """One named section of a model file, as a listing shows it."""
 
     name: str
     dtype: str
@@ -188,8 +188,8 @@ def as_json(model: ModelFile) -> str:
     for name, listed in sorted(model.strings.items()):
         lines = ",\n".join(json.dumps(s, ensure_ascii=False) for s in listed)
         strings.append(f'"{name}": [\n{lines}\n]')
-    parts = (f'"header": {header}', _object("arrays", arrays), _object("strings", strings))
-    return "{\n" + ",\n".join(parts) + "\n}\n"
+    members = (f'"header": {header}', _object("arrays", arrays), _object("strings", strings))
+    return "{\n" + ",\n".join(members) + "\n}\n"
 
 
 def _size(path: str | Path) -> int:

@@ -11,7 +11,7 @@ from chaffinch.modelfile.container import little_endian, raw
 from chaffinch.modelfile.strings import StringList, encoded
 
 
-def fingerprint(*parts: "NDArray[Any] | Iterable[str]") -> str:
+def fingerprint(*pieces: "NDArray[Any] | Iterable[str]") -> str:
     """SHA-256 over arrays and lists of strings, in order, each preceded by its type and size.
 
     >>> fingerprint(["a", "b"], np.array([0, 1, 0], np.int32))[:23]
@@ -20,11 +20,11 @@ def fingerprint(*parts: "NDArray[Any] | Iterable[str]") -> str:
     False
     """
     digest = hashlib.sha256()
-    for part in parts:
-        if isinstance(part, np.ndarray):
-            _add(digest, part)
+    for piece in pieces:
+        if isinstance(piece, np.ndarray):
+            _add(digest, piece)
         else:
-            _add_strings(digest, part)
+            _add_strings(digest, piece)
     return f"sha256:{digest.hexdigest()}"
 
 

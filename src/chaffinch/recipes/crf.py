@@ -70,7 +70,7 @@ def train(task: TaggingTask, config: Crf) -> Trained:
         return train_once(task, config)
     if config.checkpoint is not None or task.soft is not None:
         raise ConfigError("Crf.second_pass has no checkpoint and no soft labels; set it to False")
-    return trained_twice(task, lambda part: train_once(part, config), config.stretch)
+    return trained_twice(task, lambda one: train_once(one, config), config.stretch)
 
 
 def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:

@@ -353,7 +353,7 @@ class CrfMemory:
         return flags
 
     def weights(self, w: NDArray[np.float32]) -> ChainWeights:
-        """Flat weights by part."""
+        """Flat weights by block."""
         legal = InnerLabels(self.labels, self.y, self.scheme).legal if self.config.constraints else None
         return self.shape.split(w, legal)
 

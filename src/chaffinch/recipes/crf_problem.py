@@ -62,7 +62,7 @@ class CrfLayout:
         return self.chain_end + sum(self.observations) * padded(self.Y**2)
 
     def split(self, w: NDArray[np.float32], legal: Legal | None = None) -> ChainWeights:
-        """The weights by part; transitions that ``legal`` forbids are minus infinity."""
+        """The weights by block; transitions that ``legal`` forbids are minus infinity."""
         F, Y, S = self.F, self.Y, self.S
         rows = w[: (F + Y + 2) * S].reshape(-1, S)[:, :Y]
         pair, start, end = rows[F : F + Y].copy(), rows[F + Y].copy(), rows[F + Y + 1].copy()
@@ -84,17 +84,19 @@ class CrfLayout:
         """The rows [observations, Y, Y] of each bigram template."""
         Y, stride = self.Y, padded(self.Y**2)
         rows = w[self.chain_end :].reshape(-1, stride)[:, : Y * Y].reshape(-1, Y, Y)
-        return tuple(np.ascontiguousarray(part) for part in np.split(rows, np.cumsum(self.observations)[:-1]))
+        return tuple(
+            np.ascontiguousarray(block) for block in np.split(rows, np.cumsum(self.observations)[:-1])
+        )
 
     def joined(self, weights: ChainWeights, place: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The flat array of weights by part, whose labels have the ids ``place`` here; the rest is zero."""
+        """The flat array of weights by block, whose labels have the ids ``place`` here; the rest is zero."""
         F, Y, S = self.F, self.Y, self.S
         w = np.zeros(self.size, np.float32)
         rows = w[: (F + Y + 2) * S].reshape(-1, S)
         unary = weights.dense
         rows[: len(unary), place] = unary
-        for at, part in ((F + Y, weights.start), (F + Y + 1, weights.end)):
-            rows[at, place] = _finite(part)
+        for at, block in ((F + Y, weights.start), (F + Y + 1, weights.end)):
+            rows[at, place] = _finite(block)
         rows[F + place[:, None], place[None, :]] = _finite(weights.pair)
         if self.order == 2 and weights.triple is not None:
             at = (F + Y + 2) * S
@@ -190,15 +192,15 @@ def sentence_weights(
         count = np.bincount(outer, minlength=len(weight))
         weight = len(outer) / (np.count_nonzero(count) * np.maximum(count, 1))
     else:
-        for part in class_weight.split(","):
-            name, sign, text = part.strip().rpartition("=")
+        for entry in class_weight.split(","):
+            name, sign, text = entry.strip().rpartition("=")
             try:
                 value = float(text)
             except ValueError:
                 value = -1.0
             if not sign or name not in labels.outer or not 0 < value < inf:
                 raise ConfigError(
-                    f"class_weight must be 'balanced' or a list such as '{labels.outer[0]}=2', got {part.strip()!r}"
+                    f"class_weight must be 'balanced' or a list such as '{labels.outer[0]}=2', got {entry.strip()!r}"
                 )
             weight[labels.outer.index(name)] = value
     sums = np.concatenate([[0.0], np.cumsum(weight[outer])])
@@ -282,6 +284,6 @@ def crf_problem(
     return Problem(chain, Linear(shape.layout, start), examples, weight, costs, seed)
 
 
-def _finite(part: NDArray[np.float32]) -> NDArray[np.float32]:
+def _finite(block: NDArray[np.float32]) -> NDArray[np.float32]:
     """Minus infinity is a constraint, not a weight to start from."""
-    return np.where(np.isfinite(part), part, np.float32(0))
+    return np.where(np.isfinite(block), block, np.float32(0))

@@ -330,7 +330,7 @@ def without_small(
 
 
 def _temperature(made: ChoiceWeights, labels: DocumentLabels, link: str) -> float:
-    """What margins are divided by before they are read as log-odds, from documents that had not yet taken part."""
+    """What margins are divided by before they are read as log-odds, from documents not yet trained on."""
     if made.held is None or made.held_scores is None or len(labels.classes) < 2:
         return 1.0
     if link == "softmax":

@@ -32,7 +32,7 @@ from chaffinch.text.schemes import (
     repair_column,
     validate_column,
 )
-from chaffinch.text.schemes.table import parts as tag_parts
+from chaffinch.text.schemes.table import letter_and_type
 from chaffinch.text.table import Column, TokenTable
 
 INSIDE = ("auto", "as given")
@@ -148,7 +148,7 @@ class InnerLabels:
         place = {label: i for i, label in enumerate(labels.inner)}
         y = np.array([place.get(label, -1) for label in column.types], np.int32)[column.ids]
         allowed = (y[:, None] == np.arange(len(labels.inner))) | (y < 0)[:, None]
-        spans = any(label != "O" for label in known) and all(tag_parts(label, BIO) for label in known)
+        spans = any(label != "O" for label in known) and all(letter_and_type(label, BIO) for label in known)
         return cls(labels, np.maximum(y, 0), BIO if spans else None, allowed)
 
     @cached_property
@@ -217,7 +217,7 @@ def _as_bio(tag: str) -> str:
 def phrase_files(named: str) -> dict[str, Path]:
     """Files of phrases by name: those named, separated by commas, or those of a folder."""
     folder = Path(named)
-    files = sorted(folder.glob("*.txt")) if folder.is_dir() else [Path(part) for part in named.split(",")]
+    files = sorted(folder.glob("*.txt")) if folder.is_dir() else [Path(name) for name in named.split(",")]
     if not files:
         raise ConfigError(f"{named}: has no file of phrases ending in .txt")
     return {path.stem: path for path in files}

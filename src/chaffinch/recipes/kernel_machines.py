@@ -90,10 +90,10 @@ def _calibration(problem: Problem, learner: Any, link: str, task: DocumentTask) 
     scores, y = [], []
     for k in range(folds):
         learnt, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        part = taken(problem, learnt)
-        if len(held) == 0 or len(np.unique(part.examples.y)) < 2:
+        rest = taken(problem, learnt)
+        if len(held) == 0 or len(np.unique(rest.examples.y)) < 2:
             continue
-        found = _held_out_scores(data, learner.fit(part), learnt, held)
+        found = _held_out_scores(data, learner.fit(rest), learnt, held)
         scores.append(vote_scores(found) if link == "shares" else found)
         y.append(data.y[held])
     if not scores:

@@ -105,15 +105,15 @@ def out_of_fold(
         except DataError:  # one label alone
             continue
         left = left[rows.ptr[left + 1] > rows.ptr[left]]  # of the others the prior speaks
-        part = rows.taken(left)
+        some = rows.taken(left)
         held.append(left)
-        scores.append(_scores(part, w, data.Y, threads))
+        scores.append(_scores(some, w, data.Y, threads))
         if encoder is not None and shares:
             strongest = np.empty(len(w), dtype=np.float32)
             row_strengths(w, threads, strongest)
             for share in shares:
                 keep = strongest[:-1] >= share * strongest.max(initial=0.0)
-                dropped[share].append(_scores(encoder.thinned(part, keep), w, data.Y, threads))
+                dropped[share].append(_scores(encoder.thinned(some, keep), w, data.Y, threads))
     if not held:
         return None
     return FoldScores(
@@ -125,17 +125,17 @@ def out_of_fold(
 
 def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
     """The problem of some of the documents; rows: of all of them."""
-    data, part = problem.examples, rows.taken(which)
+    data, some = problem.examples, rows.taken(which)
     sizes = np.diff(data.label_ptr)[which]
     label_ptr = np.zeros(len(which) + 1, dtype=np.int64)
     np.cumsum(sizes, out=label_ptr[1:])
     at = np.repeat(data.label_ptr[which] - label_ptr[:-1], sizes) + np.arange(label_ptr[-1])
     examples = replace(
         data,
-        ptr=part.ptr,
-        ids=part.ids,
-        values=part.values,
-        factors=part.factors,
+        ptr=some.ptr,
+        ids=some.ids,
+        values=some.values,
+        factors=some.factors,
         label_ptr=label_ptr,
         labels=data.labels[at],
         soft=None if data.soft is None else data.soft[which],

@@ -62,8 +62,8 @@ def _crossed_labels(
     found = np.zeros(task.table.n_tokens, np.int32)
 
     def label(k: int) -> None:
-        rest, part = fold != k, task.table.of_sentences(fold == k)
-        if part.n_tokens == 0:
+        rest, held = fold != k, task.table.of_sentences(fold == k)
+        if held.n_tokens == 0:
             return
         model = first
         if rest.any():
@@ -71,7 +71,7 @@ def _crossed_labels(
             model = once(replace(task, table=task.table.of_sentences(rest), weight=weight, threads=1)).model
         place = {label: i for i, label in enumerate(first.labels.outer)}
         known = np.array([place[label] for label in model.labels.outer], np.int32)
-        found[np.repeat(fold == k, np.diff(task.table.ptr))] = known[model.decode(part, 1)]
+        found[np.repeat(fold == k, np.diff(task.table.ptr))] = known[model.decode(held, 1)]
 
     with ThreadPoolExecutor(task.threads or os.cpu_count() or 1) as pool:
         list(pool.map(label, range(FOLDS)))

@@ -259,11 +259,11 @@ def _cross_tagged(
     found: list[list[str]] = [[] for _ in words]
     for fold in range(folds):
         rest = [n for n in range(len(words)) if n * folds // len(words) != fold]
-        part = [n for n in range(len(words)) if n * folds // len(words) == fold]
+        held = [n for n in range(len(words)) if n * folds // len(words) == fold]
         tagger = _tagger(task, [words[n] for n in rest], [tags[n] for n in rest])
-        table = TokenTable.from_lists({WORD: [words[n] for n in part]})
+        table = TokenTable.from_lists({WORD: [words[n] for n in held]})
         flat = iter([tagger.labels.outer[y] for y in tagger.decode(table, task.threads).tolist()])
-        for n in part:
+        for n in held:
             found[n] = [next(flat) for _ in words[n]]
     return found
 

@@ -35,11 +35,11 @@ class TextFeatures:
     A kind has the settings of a :class:`TextVectorizer`, and ``opening``, ``bits`` and ``head`` of a :class:`View`.
     Phrases with labels of their own add what they say of the texts, multiplied by ``phrase_scale``.
 
-    >>> TextFeatures.named("words").parts[0][0]["ngram_high"]
+    >>> TextFeatures.named("words").ngrams[0][0]["ngram_high"]
     2
     """
 
-    parts: tuple[tuple[Mapping[str, Any], float], ...]
+    ngrams: tuple[tuple[Mapping[str, Any], float], ...]
     overrides: Mapping[str, Any] = field(default_factory=dict)
     clusters: Clusters | None = None
     phrases: LabelledPhrases | None = None
@@ -73,7 +73,7 @@ class TextFeatures:
         """The same with word clusters from a file; kinds of features that need them are left out without."""
         if path is None:
             return self
-        if not any("bits" in settings for settings, _ in self.parts):
+        if not any("bits" in settings for settings, _ in self.ngrams):
             raise ConfigError("these features use no word clusters; the preset questions does")
         return replace(self, clusters=Clusters.read(path))
 
@@ -92,13 +92,13 @@ class TextFeatures:
     @property
     def reads_labels(self) -> bool:
         """Some features are picked or weighted by the labels."""
-        merged = [{**settings, **self.overrides} for settings, _ in self.parts]
+        merged = [{**settings, **self.overrides} for settings, _ in self.ngrams]
         return any(m.get("ratios") or m.get("feature_drop") or m.get("feature_size") for m in merged)
 
     def encoder(self, documents: int, seed: int, threads: int) -> DocumentEncoder:
         """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
-        parts, scales, views = [], [], []
-        for i, (given, scale) in enumerate(self.parts):
+        vectorizers, scales, views = [], [], []
+        for i, (given, scale) in enumerate(self.ngrams):
             view = View(**{k: v for k, v in given.items() if k in _OF_VIEW})
             if view.bits and self.clusters is None:
                 continue
@@ -112,10 +112,12 @@ class TextFeatures:
             )
             vectorizer = TextVectorizer(**{**settings, **least, **mine, "seed": seed, "threads": threads})
             check(vectorizer)
-            parts.append(vectorizer)
+            vectorizers.append(vectorizer)
             scales.append(scale)
             views.append(view)
-        return DocumentEncoder.of(parts, scales, views, self.clusters if any(v.bits for v in views) else None)
+        return DocumentEncoder.of(
+            vectorizers, scales, views, self.clusters if any(v.bits for v in views) else None
+        )
 
 
 FEW = 100

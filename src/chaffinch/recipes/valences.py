@@ -40,7 +40,7 @@ class PhraseValences:
     """
 
     C: float = knob(0.06, "how much a phrase's loss counts against the size of the weights", low=1e-9)
-    folds: int = knob(8, "parts that the texts are split into", low=2)
+    folds: int = knob(8, "folds that the texts are split into", low=2)
     passes: int = knob(6, "passes over the phrases", low=1)
     common: float = knob(0.007, "share of texts that hold a word which stands for itself", low=0.0)
     scale: float = knob(0.4, "what every feature is multiplied by", low=0.0)
@@ -79,10 +79,10 @@ class PhraseValences:
         Y: int,
     ) -> tuple[Valences, NDArray[np.float32]]:
         kinds, twice = self._kinds(texts, phrases, y)
-        parts = self._parts(len(phrases))
-        unlearnt = Valences(parts, SCALES, twice, np.zeros((1, 2 * Y), np.float32), self.scale)
-        seen = zip(parts, SCALES, unlearnt.views(phrases), strict=True)
-        rows = joined([part.fit_transform(view).times(scale) for part, scale, view in seen])
+        vectorizers = self._vectorizers(len(phrases))
+        unlearnt = Valences(vectorizers, SCALES, twice, np.zeros((1, 2 * Y), np.float32), self.scale)
+        seen = zip(vectorizers, SCALES, unlearnt.views(phrases), strict=True)
+        rows = joined([vectorizer.fit_transform(view).times(scale) for vectorizer, scale, view in seen])
         fold = np.empty(len(texts), dtype=np.int64)
         fold[np.asarray(permutation(len(texts), self.seed))] = np.arange(len(texts)) % self.folds
         block = np.zeros((len(texts), unlearnt.columns), dtype=np.float32)
@@ -94,7 +94,7 @@ class PhraseValences:
                 block[own] = learnt.features([texts[n] for n in own.tolist()], self.threads)
         return replace(unlearnt, kinds=kinds, w=self._weights(rows, y, Y)), block
 
-    def _parts(self, phrases: int) -> tuple[TextVectorizer, ...]:
+    def _vectorizers(self, phrases: int) -> tuple[TextVectorizer, ...]:
         words, others = (2, 5) if phrases >= MANY else (1, 1)
         shared: dict[str, Any] = {"binary": True, "threads": self.threads}
         return (

@@ -122,7 +122,7 @@ def seen_pairs(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> tuple[Ma
 
 def parsed_pairs(text: str) -> list[tuple[str, str]]:
     """The pairs of ``A->B, C->D``; ``<s>`` and ``</s>`` are the ends of the sentence."""
-    return [_matched(_PAIR, part, "A->B") for part in text.split(",") if part.strip()]
+    return [_matched(_PAIR, pair, "A->B") for pair in text.split(",") if pair.strip()]
 
 
 def parsed_needs(text: str) -> tuple[Need, ...]:

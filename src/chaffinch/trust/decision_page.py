@@ -9,7 +9,7 @@ from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name,
 from chaffinch.trust.explain import Contribution, Evidence
 from chaffinch.trust.word_evidence import TextPieces, text_evidence, token_evidence
 
-LONG, NEAR = 100, 20  # tokens of a sentence that is shown in part, and those shown on either side
+LONG, NEAR = 100, 20  # tokens of a sentence that is abridged, and those shown on either side
 FAINT = 0.02  # of the strongest colour: no colour
 
 

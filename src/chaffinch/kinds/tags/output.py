@@ -29,8 +29,8 @@ def format_of_spans(output: Path, format: str | None = None) -> Format | None:
     suggested = with_extension(output) if format is None else [named(format)]
     if not suggested or any(one.name in TABLES for one in suggested):
         return None
-    parts = frozenset({"spans", "scores"})  # in a .json of several tools, the one with a place for scores
-    chosen = written_as(output, parts) if format is None else suggested[0]
+    layers = frozenset({"spans", "scores"})  # in a .json of several tools, the one with a place for scores
+    chosen = written_as(output, layers) if format is None else suggested[0]
     if "spans" not in chosen.carries:
         told = "by its name of the format" if format is None else "asked for in the format"
         raise ConfigError(

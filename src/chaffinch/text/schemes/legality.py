@@ -11,9 +11,9 @@ from chaffinch.text.schemes.table import (
     OUTSIDE,
     SCHEMES,
     Scheme,
-    known_parts,
+    known_letter_and_type,
+    letter_and_type,
     letters_text,
-    parts,
     scheme_named,
 )
 from chaffinch.text.table import Column
@@ -49,7 +49,7 @@ def legal_transitions(
     """
     scheme = scheme_named(scheme)
     for label in labels:
-        known_parts(label, scheme)
+        known_letter_and_type(label, scheme)
     wrong_before, wrong_after = _wrong_pairs([*labels, OUTSIDE], scheme)
     legal = ~(wrong_before | wrong_after)
     return legal[:-1, :-1].copy(), legal[-1, :-1].copy(), legal[:-1, -1].copy()
@@ -71,7 +71,7 @@ def detect_column(column: Column, ptr: NDArray[np.int64]) -> Scheme | None:
     """As :func:`detect`, for a column of a token table."""
     best, fewest = None, -1
     for scheme in SCHEMES.values():
-        if any(parts(label, scheme) is None for label in column.types):
+        if any(letter_and_type(label, scheme) is None for label in column.types):
             continue
         before, after = _wrong_tokens(column, ptr, scheme)
         faults = int(np.count_nonzero(before | after))
@@ -96,7 +96,9 @@ def validate_column(column: Column, ptr: NDArray[np.int64], scheme: str | Scheme
     """As :func:`validate`, for a column of a token table."""
     scheme = scheme_named(scheme)
     before, after = _wrong_tokens(column, ptr, scheme)
-    strange = np.array([parts(label, scheme) is None for label in column.types], dtype=bool)[column.ids]
+    strange = np.array([letter_and_type(label, scheme) is None for label in column.types], dtype=bool)[
+        column.ids
+    ]
     sentences = np.repeat(np.arange(len(ptr) - 1), np.diff(ptr))
     faults = []
     for t in np.flatnonzero(before | after | strange).tolist():
@@ -106,12 +108,12 @@ def validate_column(column: Column, ptr: NDArray[np.int64], scheme: str | Scheme
         if strange[t]:
             why = f"is no tag of {scheme}, whose letters are {letters_text(scheme)}"
         elif before[t]:
-            joined = known_parts(tag, scheme)[0] in scheme.must_before
+            joined = known_letter_and_type(tag, scheme)[0] in scheme.must_before
             need = "continue a span of its type" if joined else "come right after a span of its type"
             earlier = repr(column.types[column.ids[t - 1]]) if t > start else "the start of the sentence"
             why = f"must {need}, but follows {earlier}"
         else:
-            joined = known_parts(tag, scheme)[0] in scheme.must_after
+            joined = known_letter_and_type(tag, scheme)[0] in scheme.must_after
             need = "be continued by its type" if joined else "come right before a span of its type"
             later = repr(column.types[column.ids[t + 1]]) if t + 1 < end else "the end of the sentence"
             why = f"must {need}, but is followed by {later}"
@@ -137,7 +139,7 @@ def signs(labels: Sequence[str], scheme: Scheme) -> Signs:
     names: dict[str, int] = {}
     letters, kinds = [], []
     for label in labels:
-        letter, kind = parts(label, scheme) or (OUTSIDE, "")
+        letter, kind = letter_and_type(label, scheme) or (OUTSIDE, "")
         letters.append(LETTERS.index(letter))
         kinds.append(-1 if letter == OUTSIDE else names.setdefault(kind, len(names)))
     return Signs(np.array(letters, dtype=np.int8), np.array(kinds, dtype=np.int32), list(names))

@@ -8,7 +8,15 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.text.schemes.legality import LETTERS, Tags, among, interned, signs, validate_column
-from chaffinch.text.schemes.table import IO, OUTSIDE, Scheme, known_parts, scheme_named, spelled, tag
+from chaffinch.text.schemes.table import (
+    IO,
+    OUTSIDE,
+    Scheme,
+    known_letter_and_type,
+    scheme_named,
+    spelled,
+    tag,
+)
 from chaffinch.text.table import Column
 
 
@@ -58,7 +66,7 @@ def repair(tags: Tags, scheme: str | Scheme) -> tuple[list[list[str]], list[TagC
     scheme = scheme_named(scheme)
     column, ptr = interned(tags)
     for label in column.types:
-        known_parts(label, scheme)
+        known_letter_and_type(label, scheme)
     repaired = _nested(_recoded(column, ptr, scheme, scheme), ptr)
     changes = [
         TagChange(n, t, before, after)

@@ -4,7 +4,15 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chaffinch.errors import DataError
-from chaffinch.text.schemes.table import IO, OUTSIDE, Scheme, known_parts, scheme_named, spelled, tag
+from chaffinch.text.schemes.table import (
+    IO,
+    OUTSIDE,
+    Scheme,
+    known_letter_and_type,
+    scheme_named,
+    spelled,
+    tag,
+)
 
 
 class TokenSpan(NamedTuple):
@@ -25,7 +33,7 @@ def spans(tags: Sequence[str], scheme: str | Scheme) -> list[TokenSpan]:
     found: list[TokenSpan] = []
     before, kind_before = OUTSIDE, ""
     for t, here in enumerate(tags):
-        letter, kind = known_parts(here, scheme)
+        letter, kind = known_letter_and_type(here, scheme)
         if letter != OUTSIDE:
             if kind == kind_before and before in scheme.joins_after and letter in scheme.joins_before:
                 found[-1] = TokenSpan(kind, found[-1].start, t + 1)

@@ -74,7 +74,7 @@ def scheme_of(labels: Sequence[str]) -> Scheme | None:
     """
     if not any(label != OUTSIDE for label in labels):
         return None
-    return next((s for s in (BIO, BIOES, BILOU) if all(parts(label, s) for label in labels)), None)
+    return next((s for s in (BIO, BIOES, BILOU) if all(letter_and_type(label, s) for label in labels)), None)
 
 
 def tag_set(types: Sequence[str], scheme: str | Scheme) -> list[str]:
@@ -93,10 +93,10 @@ def tag(letter: str, kind: str, scheme: Scheme) -> str:
     return f"{spelled}-{kind}" if kind else spelled
 
 
-def parts(tag: str, scheme: Scheme) -> tuple[str, str] | None:
+def letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str] | None:
     """A tag taken apart into letter and type, or None if it is no tag of the scheme.
 
-    >>> parts("L-creative-work", BILOU), parts("O", BIO), parts("NN", BIO)
+    >>> letter_and_type("L-creative-work", BILOU), letter_and_type("O", BIO), letter_and_type("NN", BIO)
     (('E', 'creative-work'), ('O', ''), None)
     """
     if tag == OUTSIDE:
@@ -106,9 +106,9 @@ def parts(tag: str, scheme: Scheme) -> tuple[str, str] | None:
     return None if letter is None or (dash and not kind) else (letter, kind)
 
 
-def known_parts(tag: str, scheme: Scheme) -> tuple[str, str]:
-    """As :func:`parts`; a string that is no tag is an error."""
-    found = parts(tag, scheme)
+def known_letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str]:
+    """As :func:`letter_and_type`; a string that is no tag is an error."""
+    found = letter_and_type(tag, scheme)
     if found is None:
         raise DataError(f"{tag!r} is no tag of {scheme}, whose letters are {letters_text(scheme)}")
     return found
