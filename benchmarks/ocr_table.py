@@ -175,7 +175,7 @@ def split(words: list[Document], fold: str, regime: str) -> tuple[TokenTable, To
 def by_pass(train: TokenTable, test: TokenTable) -> None:
     """Accuracy, primal, dual and gap after every pass."""
     gold = [y for word in test.lists("y") for y in word]
-    for config in (StructuredSvm(measure=1), MaxMarginMarkovNetwork(kernel="quadratic", measure=1)):
+    for config in (StructuredSvm(measure=1), MaxMarginMarkovNetwork(kernel="polynomial", measure=1)):
         print(
             f"\n{type(config).__name__}, C = {config.C:g}\n\n| pass | letters % | primal | dual | gap / primal |"
         )

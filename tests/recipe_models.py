@@ -39,7 +39,7 @@ VARIANTS = {
     "crf in two passes": Crf(second_pass=True),
     "crf of order 2": Crf(order=2),
     "crf in 8 bits": Crf(bits=8),
-    "m3n with a kernel": MaxMarginMarkovNetwork(kernel="quadratic"),
+    "m3n with a kernel": MaxMarginMarkovNetwork(kernel="polynomial"),
     "hmm of classes": Hmm(unknown="classes", order=1),
 }
 

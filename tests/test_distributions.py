@@ -19,7 +19,7 @@ VARIANTS = {
     "crf of two passes": (Crf(second_pass=True, passes=2), None),
     "crf with label pairs that look": (Crf(passes=2), ["w[0]", "y[-1]|w[0]"]),
     "crf with few labels tried": (Crf(prune=0.01, passes=2), None),
-    "quadratic m3n": (MaxMarginMarkovNetwork(kernel="quadratic", passes=2), ["w[0]", "suffix2[0]"]),
+    "quadratic m3n": (MaxMarginMarkovNetwork(kernel="polynomial", passes=2), ["w[0]", "suffix2[0]"]),
 }
 WITH = [recipe.name for recipe in TAGGERS if recipe.name not in WITHOUT]
 

@@ -53,11 +53,11 @@ def test_margin_taggers_learn_text_and_report_their_gap(config, lines, tmp_path)
     assert load(tmp_path / "m.chaff").predict(words) == tagger.predict(words)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "quadratic", "cubic"])
-def test_letters_are_trained_with_every_kernel_saved_and_read_again(kernel, letters, tmp_path):
+@pytest.mark.parametrize(("kernel", "degree"), [("linear", None), ("polynomial", 2), ("polynomial", 3)])
+def test_letters_are_trained_with_every_kernel_saved_and_read_again(kernel, degree, letters, tmp_path):
     train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")
     tagger = Tagger(
-        MaxMarginMarkovNetwork(kernel=kernel, C=0.5, passes=2 if kernel == "cubic" else 6), threads=1
+        MaxMarginMarkovNetwork(kernel=kernel, degree=degree, C=0.5, passes=2 if degree == 3 else 6), threads=1
     ).fit(train)
     tagger.save(tmp_path / "m.chaff")
     again = load(tmp_path / "m.chaff")
@@ -68,6 +68,28 @@ def test_letters_are_trained_with_every_kernel_saved_and_read_again(kernel, lett
     best = again.predict_kbest(test, 2)
     assert [y for (_, y), *_ in best] == again.predict(test)
     assert all(a[0] >= b[0] for a, b in best)
+
+
+def test_quadratic_and_cubic_are_former_names_of_polynomial_kernels(letters, tmp_path, run: Runner):  # noqa: F811
+    train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")
+    for former, degree in (("quadratic", 2), ("cubic", 3)):
+        known = MaxMarginMarkovNetwork(kernel="polynomial", degree=degree, passes=1)
+        old = MaxMarginMarkovNetwork(kernel=former, passes=1)
+        taggers = [Tagger(config, threads=1).fit(train) for config in (known, old)]
+        assert taggers[0].predict_kbest(test, 1) == taggers[1].predict_kbest(test, 1)
+    assert MaxMarginMarkovNetwork(kernel="polynomial").power == 2
+    assert MaxMarginMarkovNetwork().power == 1
+    given = ("train", letters / "train.npz", "-o", tmp_path / "m.chaff", "--recipe", "m3n", "--passes", "1")
+    assert run(*given, "--kernel", "quadratic").code == 0
+    wrong = run(*given, "--kernel", "quadratic", "--degree", "3")
+    assert (wrong.code, "the quadratic kernel has degree 2, got 3; use kernel polynomial" in wrong.err) == (
+        2,
+        True,
+    )
+    wrong = run(*given, "--degree", "3")
+    assert (wrong.code, "the linear kernel has degree 1, got 3" in wrong.err) == (2, True)
+    wrong = run(*given, "--kernel", "octic")
+    assert "must be one of linear, polynomial, got 'octic'" in wrong.err
 
 
 def test_every_chain_recipe_reads_letters(letters):
@@ -92,7 +114,7 @@ def test_the_command_line_trains_predicts_and_draws_the_gap(
         "--recipe",
         "m3n",
         "--kernel",
-        "quadratic",
+        "polynomial",
         "--passes",
         "6",
         "--dev",

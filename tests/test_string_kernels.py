@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import naive_kernels
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.kernels import Mismatch, Spectrum, Subsequence, WordSequence
+from chaffinch.kernels import Component, Mismatch, Spectrum, Subsequence, WordSequence
 
 TEXTS = st.lists(st.text("abc", max_size=9), min_size=1, max_size=5)
 SENTENCES = st.lists(
@@ -99,10 +99,16 @@ def test_empty_texts_are_like_nothing():
         assert not K[2].any()
 
 
-def test_the_alphabet_of_mismatches_is_settled_on_the_training_texts():
-    assert Mismatch().settled(["abc", "abd"]).alphabet == 4
-    with pytest.raises(ConfigError, match=r"Mismatch\.alphabet is not decided"):
-        Mismatch().gram(["abc"])
+def test_the_alphabet_of_mismatches_is_that_of_the_texts_compared_with():
+    texts, known = ["abcabd", "abdaad"], Mismatch(alphabet=4)
+    assert Mismatch().fitted(texts) == known
+    np.testing.assert_array_equal(Mismatch().gram(texts), known.gram(texts))
+    np.testing.assert_array_equal(Mismatch().gram(["abc xyz"], texts), known.gram(["abc xyz"], texts))
+    np.testing.assert_array_equal(Mismatch().diagonal(texts), known.diagonal(texts))
+    ours = Mismatch().normalised().gram(["abcab", "a"], texts)
+    np.testing.assert_array_equal(ours, known.normalised().gram(["abcab", "a"], texts))
+    pairs = [(text, n) for n, text in enumerate(texts)]
+    np.testing.assert_array_equal(Component(Mismatch(), 0).gram(pairs), known.gram(texts))
 
 
 def test_bad_settings_and_objects_are_refused():

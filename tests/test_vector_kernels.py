@@ -23,6 +23,7 @@ from chaffinch.kernels import (
     Sigmoid,
     Sum,
 )
+from chaffinch.scorers.dual import Dual
 
 KERNELS = [
     LinearKernel(),
@@ -168,13 +169,24 @@ def test_parts_of_objects_have_kernels_of_their_own():
         Component(same, 2).gram(objects)
 
 
-def test_an_open_gamma_is_settled_on_the_training_data():
-    A = table(40, 6)
-    settled = Rbf().settled(A)
-    assert settled.gamma == pytest.approx(1 / (6 * A.var()), rel=1e-5)
-    assert Rbf().settled(scipy.sparse.csr_array(A)).gamma == pytest.approx(settled.gamma, rel=1e-5)
-    with pytest.raises(ConfigError, match=r"Rbf\.gamma is not decided"):
-        Rbf().gram(A)
+def test_an_open_gamma_is_that_of_the_objects_compared_with():
+    A, B = table(40, 6), table(7, 6, 1)
+    gamma = Rbf().fitted(A).gamma
+    assert gamma == pytest.approx(1 / (6 * A.var()), rel=1e-5)
+    assert Rbf().fitted(scipy.sparse.csr_array(A)).gamma == pytest.approx(gamma, rel=1e-5)
+    known, w = Rbf(gamma=gamma), table(40, 2, 2)
+    for objects in (A, Rbf().prepared(A), scipy.sparse.csr_array(A)):
+        np.testing.assert_allclose(Rbf().gram(objects), known.gram(A), rtol=1e-4)
+        np.testing.assert_allclose(Rbf().gram(B, objects), known.gram(B, A), rtol=1e-4)
+        np.testing.assert_allclose(
+            Rbf().expansion(B, objects, w), known.expansion(B, A, w), rtol=1e-3, atol=1e-4
+        )
+    made = 0.5 * Rbf().normalised() + Rbf() * LinearKernel()
+    whole = 0.5 * known.normalised() + known * LinearKernel()
+    np.testing.assert_allclose(made.gram(B, A), whole.gram(B, A), rtol=1e-4)
+    np.testing.assert_allclose(made.gram(made.prepared(A)), whole.gram(A), rtol=1e-4)
+    np.testing.assert_array_equal(GramRows(Rbf(), A).row(3), known.gram(A)[3])
+    assert Dual(Rbf(), A, w).kernel == known
 
 
 def test_what_is_no_finite_number_is_refused_with_its_place():

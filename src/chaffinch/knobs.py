@@ -22,8 +22,11 @@ def knob(
     low: float | None = None,
     high: float | None = None,
     choices: tuple[str, ...] | None = None,
+    older: tuple[str, ...] = (),
 ) -> Any:
     """A dataclass field that also carries its range and its one-line help.
+
+    older: former names of choices, which are still accepted but not shown
 
     >>> @dataclass(frozen=True, kw_only=True)
     ... class Perceptron:
@@ -34,7 +37,8 @@ def knob(
     Traceback (most recent call last):
     chaffinch.errors.ConfigError: Perceptron.epochs must be >= 1, got 0
     """
-    return field(default=default, metadata={"help": help, "low": low, "high": high, "choices": choices})
+    metadata = {"help": help, "low": low, "high": high, "choices": choices, "older": older}
+    return field(default=default, metadata=metadata)
 
 
 def composed(default: Any, flags: type) -> Any:
@@ -57,6 +61,7 @@ class Knob:
     low: float | None
     high: float | None
     choices: tuple[str, ...] | None
+    older: tuple[str, ...] = ()
 
     @property
     def flag(self) -> str:
@@ -99,7 +104,8 @@ def _declared(config: type) -> tuple[Knob, ...]:
             continue
         kind, optional = _unwrapped(hints[f.name])
         m = f.metadata
-        declared.append(Knob(f.name, kind, optional, f.default, m["help"], m["low"], m["high"], m["choices"]))
+        ranges = m["low"], m["high"], m["choices"], m["older"]
+        declared.append(Knob(f.name, kind, optional, f.default, m["help"], *ranges))
     return tuple(declared)
 
 
@@ -129,7 +135,7 @@ def check_value(where: str, k: Knob, value: Any) -> None:
         raise ConfigError(f"{where} must be {_type_name(k.type)}, got {value!r}")
     if isinstance(value, float) and math.isnan(value):
         raise ConfigError(f"{where} must be a number, got {value!r}")
-    if k.choices is not None and value not in k.choices:
+    if k.choices is not None and value not in (*k.choices, *k.older):
         raise ConfigError(f"{where} must be one of {', '.join(k.choices)}, got {value!r}")
     if k.low is not None and not value >= k.low:
         raise ConfigError(f"{where} must be >= {k.low:g}, got {value!r}")

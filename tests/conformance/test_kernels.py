@@ -25,7 +25,7 @@ INDEFINITE = ("sigmoid",)
 @pytest.mark.parametrize("name", NAMED)
 def test_a_named_kernel_is_symmetric_and_positive_semi_definite(name: str) -> None:
     objects = OBJECTS[NAMED[name].of]
-    kernel = NAMED[name].kind.chosen({}).settled(objects)
+    kernel = NAMED[name].kind.chosen({})
     K = kernel.gram(objects).astype(np.float64)
     np.testing.assert_allclose(K, K.T, rtol=1e-6)
     np.testing.assert_allclose(kernel.diagonal(objects), np.diag(K), rtol=1e-5)
@@ -36,7 +36,7 @@ def test_a_named_kernel_is_symmetric_and_positive_semi_definite(name: str) -> No
 @pytest.mark.parametrize("name", NAMED)
 def test_a_named_kernel_is_read_back_as_it_was_described(name: str) -> None:
     kernel = (
-        NAMED[name].kind.chosen({"decay": 0.25, "length": 2, "gamma": 0.5}).settled(OBJECTS[NAMED[name].of])
+        NAMED[name].kind.chosen({"decay": 0.25, "length": 2, "gamma": 0.5}).fitted(OBJECTS[NAMED[name].of])
     )
     assert restored(described(kernel)) == kernel
 

@@ -290,7 +290,7 @@ class Reranker(FilePickle, SklearnParams):
     def _evidence(self, one: CandidateList) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
         """What candidates are scored by: names [F], values [n, F], weights [F]."""
         if self.kernel is not None:
-            K = self.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
+            K = self.dual_.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
             values = np.concatenate([_gaps([one])[:, None], K.astype(np.float64)], axis=1)
             names = [BASE_NAMES[0], *(f"#{n + 1} {shown(y)}" for n, y in enumerate(self.support_))]
             return names, values, np.concatenate([[self.base], self.dual_.alpha[:, 0]])

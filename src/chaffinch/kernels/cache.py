@@ -31,8 +31,8 @@ class GramRows:
             raise ConfigError(
                 f"the memory for rows of the Gram matrix must be positive, got {megabytes!r} MB"
             )
-        self.kernel = kernel
-        self.objects = kernel.prepared(objects)
+        self.kernel = kernel.fitted(objects)
+        self.objects = self.kernel.prepared(objects)
         self.threads = threads
         self.capacity = max(
             2, min(len(self.objects), int(megabytes * MEGABYTE / 4 / max(1, len(self.objects))))

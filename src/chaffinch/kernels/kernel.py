@@ -3,7 +3,7 @@
 A kernel offers blocks of its Gram matrix, its diagonal, and expansions over support objects.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, TypeVar
@@ -48,7 +48,9 @@ class Kernel:
     gram:      float32 or float64 [n, m]; without B, that of A with itself. A and B are raw or prepared objects
     diagonal:  k(a, a) of each
     expansion: gram(A, B) @ w, the block never held whole
-    settled:   the same kernel with what depends on the training objects decided
+
+    A setting that is None (``Rbf.gamma``, ``Mismatch.alphabet``) is determined from data: a machine takes it from its
+    training objects, ``gram(A, B)`` from B, and ``gram(A)`` and ``diagonal(A)`` from A.
     """
 
     of_vectors = False  # whether its objects are rows of numbers
@@ -77,8 +79,8 @@ class Kernel:
             given[cls.length] = settings["length"]
         return cls(**given)
 
-    def settled(self, objects: Any) -> "Kernel":
-        """The kernel with its open settings determined from the training objects."""
+    def fitted(self, objects: Any) -> "Kernel":
+        """The kernel with the settings that are None determined from these objects, raw or prepared."""
         return self
 
     def prepared(self, objects: Any) -> Any:
@@ -87,9 +89,10 @@ class Kernel:
 
     def gram(self, A: Any, B: Any = None, *, threads: int = 0) -> Block:
         """K[i, j] = k(A_i, B_j); every entry is a finite number, or DataError names the first that is not."""
-        a = self.prepared(A)
-        b = a if B is None or B is A else self.prepared(B)
-        return self.finite(self.block(a, b, threads))
+        kernel = self.fitted(A if B is None else B)
+        a = kernel.prepared(A)
+        b = a if B is None or B is A else kernel.prepared(B)
+        return kernel.finite(kernel.block(a, b, threads))
 
     def rows(self, A: Any, which: NDArray[np.integer[Any]], B: Any, threads: int) -> Block:
         """Some rows of the Gram block of prepared objects; an error names the objects by their numbers in A."""
@@ -108,33 +111,38 @@ class Kernel:
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
         """k(a, a) of each object: float64 [n]."""
-        a = self.prepared(A)
+        kernel = self.fitted(A)
+        a = kernel.prepared(A)
         out = np.empty(len(a), np.float64)
         for i in range(len(a)):
             one = a.taken(np.array([i]))
-            out[i] = self.block(one, one, threads)[0, 0]
+            out[i] = kernel.block(one, one, threads)[0, 0]
             if not np.isfinite(out[i]):
-                raise self._refused(i, i, out[i])
+                raise kernel._refused(i, i, out[i])
         return out
 
     def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
         """f(a) = sum_j w_j k(a, B_j): [n, columns of w]."""
-        a, b = self.prepared(A), self.prepared(B)
+        kernel = self.fitted(B)
+        a, b = kernel.prepared(A), kernel.prepared(B)
         out = np.empty((len(a), w.shape[1]), np.float64)
         for first in range(0, len(a), EXPANSION_ROWS):
             rows = np.arange(first, min(first + EXPANSION_ROWS, len(a)))
-            out[rows] = self.rows(a, rows, b, threads) @ w
+            out[rows] = kernel.rows(a, rows, b, threads) @ w
         return out
 
     def grouped_expansion(
         self, A: Any, B: Any, bounds: NDArray[np.int64], w: NDArray[np.floating], *, threads: int = 0
     ) -> Block:
         """The expansions over groups of B, which lie one after the other: [n, groups, columns of w]."""
-        a, b = self.prepared(A), self.prepared(B)
+        kernel = self.fitted(B)
+        a, b = kernel.prepared(A), kernel.prepared(B)
         out = np.zeros((len(a), len(bounds) - 1, w.shape[1]))
         for g, (first, last) in enumerate(pairwise(bounds.tolist())):
             if last > first:
-                out[:, g] = self.expansion(a, b.taken(np.arange(first, last)), w[first:last], threads=threads)
+                out[:, g] = kernel.expansion(
+                    a, b.taken(np.arange(first, last)), w[first:last], threads=threads
+                )
         return out
 
     def _refused(self, n: int, m: int, value: float) -> DataError:
@@ -183,9 +191,12 @@ class _Several(Kernel):
         """Whether all its kernels are of vectors."""
         return all(k.of_vectors for k in self.kernels)
 
-    def settled(self, objects: Any) -> "Kernel":
-        """Each kernel settled."""
-        return replace(self, kernels=tuple(k.settled(objects) for k in self.kernels))
+    def fitted(self, objects: Any) -> "Kernel":
+        """Each kernel fitted."""
+        views = objects.of if isinstance(objects, Views) else [objects] * len(self.kernels)
+        return replace(
+            self, kernels=tuple(k.fitted(view) for k, view in zip(self.kernels, views, strict=True))
+        )
 
     def prepared(self, objects: Any) -> Views:
         """A view for each kernel."""
@@ -244,9 +255,9 @@ class Scaled(Kernel):
         """As the kernel within."""
         return self.kernel.of_vectors
 
-    def settled(self, objects: Any) -> "Kernel":
-        """The kernel within, settled."""
-        return replace(self, kernel=self.kernel.settled(objects))
+    def fitted(self, objects: Any) -> "Kernel":
+        """The kernel within, fitted."""
+        return replace(self, kernel=self.kernel.fitted(objects))
 
     def prepared(self, objects: Any) -> Any:
         """As the kernel within."""
@@ -295,9 +306,10 @@ class Normalised(Kernel):
         """As the kernel within."""
         return self.kernel.of_vectors
 
-    def settled(self, objects: Any) -> "Kernel":
-        """The kernel within, settled."""
-        return replace(self, kernel=self.kernel.settled(objects))
+    def fitted(self, objects: Any) -> "Kernel":
+        """The kernel within, fitted."""
+        inner = objects.objects if isinstance(objects, NormedObjects) else objects
+        return replace(self, kernel=self.kernel.fitted(inner))
 
     def prepared(self, objects: Any) -> NormedObjects:
         """The objects as the kernel within prepares them, measured once."""
@@ -339,15 +351,13 @@ class Component(Kernel):
     kernel: Kernel
     at: int | str
 
-    def settled(self, objects: Any) -> "Kernel":
-        """The kernel within, settled on its component."""
-        return replace(self, kernel=self.kernel.settled(self._components(objects)))
+    def fitted(self, objects: Any) -> "Kernel":
+        """The kernel within, fitted to its component."""
+        return replace(self, kernel=self.kernel.fitted(self._within(objects)))
 
     def prepared(self, objects: Any) -> Any:
         """The components, as the kernel within prepares them."""
-        return self.kernel.prepared(
-            self._components(objects) if isinstance(objects, (list, tuple)) else objects
-        )
+        return self.kernel.prepared(self._within(objects))
 
     def block(self, A: Any, B: Any, threads: int) -> Block:
         """See :class:`Kernel`."""
@@ -357,7 +367,10 @@ class Component(Kernel):
         """See :class:`Kernel`."""
         return self.kernel.diagonal(self.prepared(A), threads=threads)
 
-    def _components(self, objects: Sequence[Any]) -> list[Any]:
+    def _within(self, objects: Any) -> Any:
+        """The components of raw objects; prepared ones as they are."""
+        if not isinstance(objects, (list, tuple)):
+            return objects
         try:
             return [one[self.at] for one in objects]
         except (IndexError, KeyError, TypeError):

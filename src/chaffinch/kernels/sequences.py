@@ -133,13 +133,11 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
     length = "n"
     n: int = knob(4, "length of the n-grams", low=1, high=64)
     m: int = knob(1, "how many of its symbols may differ", low=0)
-    alphabet: int | None = knob(
-        None, "how many symbols there are: those of the training texts if not given", low=1
-    )
+    alphabet: int | None = knob(None, "number of symbols; by default that of the training texts", low=1)
     unit: str = knob("characters", "what n-grams consist of", choices=UNITS)
 
-    def settled(self, objects: Any) -> "Mismatch":
-        """The alphabet is that of the training texts."""
+    def fitted(self, objects: Any) -> "Mismatch":
+        """The alphabet is that of these texts."""
         if self.alphabet is not None:
             return self
         return replace(self, alphabet=max(1, self.prepared(objects).bank.symbols))
@@ -148,9 +146,7 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
         """See :class:`Kernel`."""
         check(self)
         if self.alphabet is None:
-            raise ConfigError(
-                "Mismatch.alphabet is not decided: give a number, or take kernel.settled(training texts)"
-            )
+            raise ConfigError("Mismatch.alphabet is None: blocks of prepared objects need a number")
         if self.m > self.n:
             raise ConfigError(f"Mismatch.m must be <= n = {self.n}, got {self.m}")
         shared = np.array(

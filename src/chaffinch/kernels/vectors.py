@@ -64,6 +64,10 @@ class VectorKernel(Kernel):
     of_vectors = True
     apart = False  # whether it looks at |a - b|
 
+    def fitted(self, objects: Any) -> "VectorKernel":
+        """See :class:`Kernel`."""
+        return self
+
     def native(self) -> _core.VectorKernel:
         """The kernel as the core knows it; every setting is checked."""
         raise NotImplementedError
@@ -91,7 +95,7 @@ class VectorKernel(Kernel):
             return self.grouped_expansion(a, b, np.array([0, len(b)]), w, threads=threads)[:, 0]
         narrow = np.ascontiguousarray(w, np.float32)
         out = np.empty((len(a), narrow.shape[1]), np.float32)
-        _core.sparse_expansion(self.native(), a.for_kernels, b.for_kernels, narrow, threads, out)
+        _core.sparse_expansion(self.fitted(b).native(), a.for_kernels, b.for_kernels, narrow, threads, out)
         return out
 
     def grouped_expansion(
@@ -103,7 +107,7 @@ class VectorKernel(Kernel):
             return super().grouped_expansion(a, b, bounds, w, threads=threads)
         narrow = np.ascontiguousarray(w, np.float32)
         out = np.empty((len(a), len(bounds) - 1, narrow.shape[1]), np.float32)
-        _core.dense_expansion(self.native(), a.values, b.values, bounds, narrow, threads, out)
+        _core.dense_expansion(self.fitted(b).native(), a.values, b.values, bounds, narrow, threads, out)
         return out
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
@@ -167,7 +171,7 @@ class Rbf(VectorKernel, name="rbf", of="features"):
         None, "how narrow: 1 / (columns * variance) of the data if not given", low=1e-12
     )
 
-    def settled(self, objects: Any) -> "Rbf":
+    def fitted(self, objects: Any) -> "Rbf":
         """gamma = 1 / (columns * variance of all values), as scikit-learn's "scale"."""
         return self if self.gamma is not None else replace(self, gamma=_scale(self.prepared(objects)))
 
@@ -175,9 +179,7 @@ class Rbf(VectorKernel, name="rbf", of="features"):
         """See :class:`VectorKernel`."""
         check(self)
         if self.gamma is None:
-            raise ConfigError(
-                "Rbf.gamma is not decided: give a number, or take kernel.settled(training objects)"
-            )
+            raise ConfigError("Rbf.gamma is None: blocks of prepared objects need a number")
         return _core.VectorKernel(_core.VectorKernelKind.rbf, 1, self.gamma, 0.0)
 
     def of_products(self, z: NDArray[np.float64]) -> NDArray[np.float64]:

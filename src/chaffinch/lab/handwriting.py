@@ -46,12 +46,14 @@ LINEAR = (
     Reader("M3N, linear", MaxMarginMarkovNetwork()),
 )
 QUADRATIC = (
-    Reader("multiclass SVM, quadratic", MaxMarginMarkovNetwork(kernel="quadratic"), chain=False),
-    Reader("M3N, quadratic", MaxMarginMarkovNetwork(kernel="quadratic")),
+    Reader("multiclass SVM, quadratic", MaxMarginMarkovNetwork(kernel="polynomial"), chain=False),
+    Reader("M3N, quadratic", MaxMarginMarkovNetwork(kernel="polynomial")),
 )
 CUBIC = (
-    Reader("multiclass SVM, cubic", MaxMarginMarkovNetwork(kernel="cubic", passes=10), chain=False),
-    Reader("M3N, cubic", MaxMarginMarkovNetwork(kernel="cubic", passes=10)),
+    Reader(
+        "multiclass SVM, cubic", MaxMarginMarkovNetwork(kernel="polynomial", degree=3, passes=10), chain=False
+    ),
+    Reader("M3N, cubic", MaxMarginMarkovNetwork(kernel="polynomial", degree=3, passes=10)),
 )
 
 

@@ -27,7 +27,7 @@ FOLDS = 3
 
 
 def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
-    """Encode, settle the kernel, learn, calibrate on held-out folds."""
+    """Encode, fit the kernel to the objects, learn, calibrate on held-out folds."""
     labels = task.labels
     if labels.several or labels.soft is not None:
         raise ConfigError("a kernel machine needs one label per document; recipe svm takes several")
@@ -36,7 +36,7 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
     encoder, rows = task.encoded() if kernel.of_vectors else (ObjectEncoder(), list(task.X))
     dense = kernel.of_vectors and better_dense(rows)
     objects = kernel_objects(rows, dense)
-    kernel = kernel.settled(objects)
+    kernel = kernel.fitted(objects)
     problem = kernel_problem(
         kernel,
         kernel.prepared(objects),

@@ -25,8 +25,9 @@ from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
 from chaffinch.structures import Chain
 
-KERNELS = {"linear": 1, "quadratic": 2, "cubic": 3}
-GAMMAS = {"linear": 1.0, "quadratic": 0.1, "cubic": 0.05}
+KERNELS = ("linear", "polynomial")
+FORMER_DEGREES = {"quadratic": 2, "cubic": 3}  # former names of polynomial kernels
+GAMMAS = {1: 1.0, 2: 0.1, 3: 0.05}
 LEARNERS: dict[str, type[MarginLearner]] = {
     "frank-wolfe": FrankWolfe,
     "subgradient": Subgradient,
@@ -72,11 +73,25 @@ class MaxMarginMarkovNetwork(_MarginTagger):
 
     learner: str = knob("frank-wolfe", "optimiser of the dual", choices=M3N_LEARNERS)
     kernel: str = knob(
-        "linear", "(gamma x.x' + 1)^p over the features of a token: p = 1, 2 or 3", choices=tuple(KERNELS)
+        "linear",
+        "of two tokens: x.x' or (gamma x.x' + 1)^degree over their features",
+        choices=KERNELS,
+        older=tuple(FORMER_DEGREES),
     )
+    degree: int | None = knob(None, "polynomial: the power; by default 2", low=1, high=3)
     gamma: float | None = knob(
-        None, "factor of the inner product; by default 0.1 for quadratic, 0.05 for cubic", low=0.0
+        None, "polynomial: factor of the inner product; by default 0.1 for degree 2, 0.05 for 3", low=0.0
     )
+
+    @property
+    def power(self) -> int:
+        """The degree of the kernel: 1 if it is linear."""
+        former = 1 if self.kernel == "linear" else FORMER_DEGREES.get(self.kernel)
+        if former is not None and self.degree not in (None, former):
+            raise ConfigError(
+                f"the {self.kernel} kernel has degree {former}, got {self.degree}; use kernel polynomial"
+            )
+        return former or self.degree or 2
 
 
 def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
@@ -86,8 +101,9 @@ def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
 
 def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
     """The max-margin Markov network."""
-    gamma = config.gamma or GAMMAS[config.kernel]  # 0 is how files of old say that none is given
-    return _train(task, config, degree=KERNELS[config.kernel], gamma=gamma)
+    degree = config.power
+    gamma = config.gamma or GAMMAS[degree]  # 0 is how files of old say that none is given
+    return _train(task, config, degree=degree, gamma=gamma)
 
 
 def load_ssvm(file: ModelFile) -> TaggingModel:
@@ -154,7 +170,7 @@ SSVM = Recipe(
 )
 M3N = Recipe(
     "m3n",
-    "max-margin Markov network: the structured margin with linear, quadratic and cubic kernels",
+    "max-margin Markov network: the structured margin with a linear or polynomial kernel",
     MaxMarginMarkovNetwork,
     train_m3n,
     load_m3n,

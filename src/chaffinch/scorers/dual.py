@@ -59,8 +59,8 @@ class Dual:
         alpha: NDArray[np.floating],
         intercepts: NDArray[np.float64] | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.support = kernel.prepared(support)
+        self.kernel = kernel.fitted(support)
+        self.support = self.kernel.prepared(support)
         self.alpha = alpha
         self.intercepts = np.zeros(alpha.shape[1]) if intercepts is None else intercepts
         if len(alpha) != len(self.support) or self.intercepts.shape != (alpha.shape[1],):

@@ -39,6 +39,7 @@ class Observations:
     objects: Any
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", self.kernel.fitted(self.objects))
         object.__setattr__(self, "objects", self.kernel.prepared(self.objects))
         n = len(self.objects)
         if 4 * n * n > MOST_BYTES:

@@ -36,15 +36,15 @@ class Neighbours:
         weighted: bool = False,
         importance: NDArray[np.floating] | None = None,
     ) -> None:
-        self.kernel = kernel
-        self.support = kernel.prepared(support)
+        self.kernel = kernel.fitted(support)
+        self.support = self.kernel.prepared(support)
         self.labels, self.Y, self.k, self.weighted = labels, Y, k, weighted
         self.importance = np.ones(len(labels)) if importance is None else importance
         if labels.shape != (len(self.support),) or self.importance.shape != labels.shape:
             raise DataError("there must be a label for each training object")
         if len(labels) and not (labels.min() >= 0 and labels.max() < Y):
             raise DataError("a training object has a label that there is not")
-        self._squares = kernel.diagonal(self.support)
+        self._squares = self.kernel.diagonal(self.support)
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
         """The shares of the votes: float64 [n, Y]."""

@@ -35,8 +35,8 @@ class Pairwise:
         alpha: NDArray[np.float32],
         intercepts: NDArray[np.float64],
     ) -> None:
-        self.kernel = kernel
-        self.support = kernel.prepared(support)
+        self.kernel = kernel.fitted(support)
+        self.support = self.kernel.prepared(support)
         self.labels, self.alpha, self.intercepts = labels, alpha, intercepts
         Y = len(intercepts)
         if (

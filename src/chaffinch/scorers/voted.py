@@ -31,8 +31,8 @@ class Voted:
         survived: NDArray[np.float64],
         Y: int,
     ) -> None:
-        self.kernel = kernel
-        self.support = kernel.prepared(support)
+        self.kernel = kernel.fitted(support)
+        self.support = self.kernel.prepared(support)
         self.mistakes, self.survived, self.Y = mistakes, survived, Y
         most = np.array([len(self.support), Y, Y])
         if (
