@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from chaffinch.errors import ConfigError, DataError, ModelFileError
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import FeatureSet, parse_all
-from chaffinch.features.token_rows import FeatureRows
 from chaffinch.modelfile import Packed
 from chaffinch.text.table import Column, TokenTable
 from naive_features import extract, observations

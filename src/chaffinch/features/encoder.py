@@ -11,8 +11,8 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.files import feature_set
 from chaffinch.features.plan import Plan
+from chaffinch.features.rows import FeatureRows, LabelTemplate
 from chaffinch.features.templates import FeatureSet, Pattern, parse_all
-from chaffinch.features.token_rows import FeatureRows, LabelTemplate
 from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.columns import SentenceFunction, is_registered

@@ -32,9 +32,16 @@ from chaffinch.features.weighting import (
 from chaffinch.knobs import check, configured, knob, knobs
 from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.text.cleaning import CLEANINGS, cleaned
-from chaffinch.text.stems import STEMMERS, stems
-from chaffinch.text.stopwords import STOPWORDS, stopwords
-from chaffinch.text.words import WORD_RULES, lowered, surrogate_error, word_rule
+from chaffinch.text.words import (
+    STEMMERS,
+    STOPWORDS,
+    WORD_RULES,
+    lowered,
+    stems,
+    stopwords,
+    surrogate_error,
+    word_rule,
+)
 
 # How many n-grams that share a hashed feature are named.
 SHOWN = 3

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 from chaffinch.text.clusters import Clusters
-from chaffinch.text.question_head import question_head
 
 
 @dataclass(frozen=True)
@@ -52,3 +51,65 @@ class View:
             }
             cut = [[path.get(w) or path.get(w.lower(), "?") for w in words] for words in cut]
         return [" ".join(words) for words in cut]
+
+
+# What an English question asks about: its question word, and the noun that names the kind of answer.
+#
+# "What Chinese city is on ...?" asks for a city, "What is the name of the dog ...?" for a name, and of a dog. A rule
+# of thumb, not a parser: the noun is the last word before the first word that ends a noun phrase.
+
+QUESTION_WORDS = frozenset("what which who whom whose where when why how name define describe".split())
+
+# Question words that say themselves what is asked for.
+ANSWERED = frozenset("who whom whose where when why".split())
+BE = frozenset("is are was were 's s be been 're".split())
+BEFORE_NOUNS = frozenset(
+    "the a an some any all this that these those his her its their your my our first most largest only".split()
+)
+AFTER_NOUNS = frozenset(
+    "of in for to that who which whom whose did does do is are was were has have had can could would will should may "
+    "might must with from by on at as about and or but if when where than into during between under over after before "
+    "through against you i he she it we they there called named used made known ? . , ; : `` '' \" ' ) ( 's".split()
+)
+# Nouns that only point at the one behind "of".
+EMPTY = frozenset(
+    "name names type types kind kinds sort term word part number one percentage amount form".split()
+)
+
+
+def question_head(text: str) -> str:
+    """The question word and what it asks about, in small letters.
+
+    >>> question_head("What Chinese city is the largest ?"), question_head("How many dogs bark ?")
+    ('what city', 'how many')
+    >>> question_head("What is the name of the highest mountain ?"), question_head("Who sang ?")
+    ('what name mountain', 'who who')
+    """
+    words = text.lower().split()
+    at = next((i for i, word in enumerate(words) if word in QUESTION_WORDS), 0)
+    asked = words[at] if words else ""
+    if asked == "how":
+        return " ".join(words[at : at + 2])
+    if asked in ANSWERED:
+        return f"{asked} {asked}"
+    start = at + 1
+    while start < len(words) and words[start] in BE:
+        start += 1
+    start, end = _noun_phrase(words, start)
+    if start == end:
+        return " ".join([asked, *words[start : start + 1]])
+    found = [asked, words[end - 1]]
+    if found[1] in EMPTY and end < len(words) and words[end] in ("of", "for"):
+        start, end = _noun_phrase(words, end + 1)
+        found += words[end - 1 : end] if end > start else []
+    return " ".join(found)
+
+
+def _noun_phrase(words: list[str], start: int) -> tuple[int, int]:
+    """Where the noun phrase from here on begins, articles passed over, and where it ends."""
+    while start < len(words) and words[start] in BEFORE_NOUNS:
+        start += 1
+    end = start
+    while end < len(words) and words[end] not in AFTER_NOUNS:
+        end += 1
+    return start, end

@@ -17,7 +17,7 @@ from chaffinch.knobs import knob
 from chaffinch.learners.problem import CountLearner, Problem
 from chaffinch.text.binary_trees import ABOVE, is_part, labels, nodes
 from chaffinch.text.document import Tree
-from chaffinch.text.word_signature import signature
+from chaffinch.text.words import signature
 
 Rule = tuple[str, str, str]
 Weights = dict[str, float]

@@ -17,8 +17,7 @@ from chaffinch.model.evidence import Grams, Named, Seen
 from chaffinch.model.valences import Valences
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, strings
 from chaffinch.text.clusters import Clusters
-from chaffinch.text.stems import stems
-from chaffinch.text.words import word_tokens
+from chaffinch.text.words import stems, word_tokens
 
 SECTION = "features."
 VALENCES = "valences."

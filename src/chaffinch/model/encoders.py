@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.features.rows import FeatureRows
 from chaffinch.features.symbols import LADDERS, Symbols
-from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.evidence import Named, Offsets, Seen
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile, Requirements, Saved, fact, strings

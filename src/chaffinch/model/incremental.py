@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.features.reduction import reduced
-from chaffinch.features.token_rows import FeatureRows
+from chaffinch.features.rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import token_features
 from chaffinch.model.evidence import Named, Question, TaggedSentence

@@ -13,8 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import parse
-from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.evidence import Named, Seen
 from chaffinch.model.template_encoder import TemplateEncoder
 

@@ -20,7 +20,7 @@ from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, nes
 from chaffinch.structures import Derivation, Parts
 from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
 from chaffinch.text.binary_trees import is_part, labels
-from chaffinch.text.word_signature import signature
+from chaffinch.text.words import signature
 
 ANY = "*"  # the row of words whose form is new too; no form is called so
 

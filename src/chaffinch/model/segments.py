@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
+from chaffinch.features.rows import FeatureRows
 from chaffinch.features.spans import names_of_span, span_features
-from chaffinch.features.token_rows import FeatureRows
 from chaffinch.model.encoders import TokenFeatures, token_features
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet

@@ -22,7 +22,7 @@ from chaffinch.structures.tree import placed, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
-from chaffinch.text.word_signature import signature
+from chaffinch.text.words import signature
 
 UNKNOWN = "?"  # begins the name of a form among the words; what it is a form of begins with no such sign or is itself
 

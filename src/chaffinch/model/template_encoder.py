@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.encoder import FeatureEncoder
-from chaffinch.features.token_rows import FeatureRows
+from chaffinch.features.rows import FeatureRows
 from chaffinch.model.evidence import Seen
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile import ModelFile

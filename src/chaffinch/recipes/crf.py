@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError
-from chaffinch.features.token_rows import FeatureRows
+from chaffinch.features.rows import FeatureRows
 from chaffinch.learners.likelihood import KeptDuals, LikelihoodLearner, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet, TaggingModel

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chaffinch._core import CrfProblem, CrfSdca
 from chaffinch.errors import ChaffinchError, ConfigError
-from chaffinch.features.token_rows import FeatureRows
+from chaffinch.features.rows import FeatureRows
 from chaffinch.model import LabelSet
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import padded
 from chaffinch.corpus.lines import lines, shown
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.features.token_rows import FeatureRows
+from chaffinch.features.rows import FeatureRows
 from chaffinch.files import display_name
 from chaffinch.learners.costs import LabelCosts
 from chaffinch.learners.examples import CrfExamples

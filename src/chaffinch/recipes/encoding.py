@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
 from chaffinch.features.files import feature_set
+from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import FeatureSet, columns_of, parse_all
-from chaffinch.features.token_rows import FeatureRows
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
 from chaffinch.model.chain_weights import Legal

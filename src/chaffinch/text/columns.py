@@ -8,7 +8,7 @@ from functools import cache
 from chaffinch.errors import ConfigError
 from chaffinch.text.linear_patterns import LinearPattern
 from chaffinch.text.sentence_structure import SENTENCE_COLUMNS
-from chaffinch.text.stems import stems
+from chaffinch.text.words import stems
 
 WordFunction = Callable[[str], str | None]
 WordsFunction = Callable[[list[str]], Sequence[str | None]]

@@ -1,4 +1,4 @@
-"""Cutting plain text into words, natively and by Python's own idea of a letter; offsets are kept."""
+"""Words: cutting plain text into words with their offsets, stems, stop words, and signatures of rare words."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import word_offsets
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, missing_extra
 from chaffinch.text.document import Token
 
 MARK, WORD, SPACE = 0, 1, 2
@@ -100,3 +100,87 @@ def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
             kinds[run.start() : run.end()] = kind
     kinds.flags.writeable = False
     return kinds
+
+
+STEMMERS = ("none", "stem", "lemma")
+# The codes under which lemmas are looked up; stems go by the language's name.
+LANGUAGES = {"danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr", "german": "de",
+             "hungarian": "hu", "italian": "it", "norwegian": "nb", "portuguese": "pt", "romanian": "ro",
+             "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr"}  # fmt: skip
+
+
+def stems(words: list[str], how: str, language: str = "english") -> list[str]:
+    """What each word becomes: itself (``none``), its Snowball stem, or its dictionary form (``lemma``).
+
+    >>> stems(["happily", "geese"], "stem")
+    ['happili', 'gees']
+    """
+    if how == "none":
+        return words
+    if language not in LANGUAGES:
+        raise ConfigError(f"no {how} for {language!r}; there are {', '.join(LANGUAGES)}")
+    if how == "stem":
+        from snowballstemmer import stemmer
+
+        stemmed: list[str] = stemmer(language).stemWords(words)
+        return stemmed
+    try:
+        from simplemma import lemmatize
+    except ImportError:
+        raise missing_extra("lemma", "simplemma") from None
+    return [lemmatize(word, lang=LANGUAGES[language]) for word in words]
+
+
+_ENGLISH = """
+a about above after again against all am an and any are aren as at be because been before being
+below between both but by can cannot could couldn d did didn do does doesn doing don down during
+each few for from further had hadn has hasn have haven having he her here hers herself him himself
+his how i if in into is isn it its itself just ll m ma me might mightn more most must mustn my
+myself needn no nor not now o of off on once only or other ought our ours ourselves out over own re
+s same shall shan she should shouldn so some such t than that the their theirs them themselves then
+there these they this those through to too under until up upon us ve very was wasn we were weren
+what when where which while who whom whose why will with won would wouldn y yet you your yours
+yourself yourselves
+"""
+
+STOPWORDS = {"none": frozenset[str](), "english": frozenset(_ENGLISH.split())}
+
+
+def stopwords(name: str) -> frozenset[str]:
+    """The stop words of a language, lower-cased; what a word rule cuts off ("isn" and "t") is among them.
+
+    >>> sorted(w for w in ("not", "happy", "i") if w in stopwords("english"))
+    ['i', 'not']
+    """
+    if name not in STOPWORDS:
+        raise ConfigError(f"no stop words for {name!r}; there are {', '.join(STOPWORDS)}")
+    return STOPWORDS[name]
+
+
+# Endings that say something about an English word's part of speech, the longest first.
+ENDINGS = ("tion", "ing", "ity", "ness", "ment", "able", "ible", "ous", "ive", "ful", "est", "ion", "ers",
+           "ed", "ly", "al", "er", "or", "ic", "es", "'s", "s", "y")  # fmt: skip
+_NUMBER = re.compile(r"[+-]?[\d.,:/\\-]*\d[\d.,:/\\-]*")
+
+
+def signature(word: str) -> str:
+    """Its case, digits, hyphens and ending.
+
+    >>> [signature(w) for w in ("1,200", "Chaffinches", "NASA", "well-known", "reranking", "3rd")]
+    ['number', 'Xx-es', 'X', 'x-hyphen', 'x-ing', 'x-digit']
+    """
+    if _NUMBER.fullmatch(word):
+        return "number"
+    if not any(c.isalpha() for c in word):
+        return "sign"
+    case = "x" if word[0].islower() or not word[0].isalpha() else "X" if word.isupper() else "Xx"
+    if any(c.isdigit() for c in word):
+        return f"{case}-digit"
+    if "-" in word.strip("-"):
+        return f"{case}-hyphen"
+    if case == "X":
+        return case
+    lower = word.lower()
+    return next(
+        (f"{case}-{end}" for end in ENDINGS if lower.endswith(end) and len(lower) > len(end) + 2), case
+    )
