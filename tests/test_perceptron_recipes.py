@@ -8,7 +8,6 @@ from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.estimators import Tagger, load
 from chaffinch.kinds.tags.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
-from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.modelfile.compressed import SECTION
 from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
 from chaffinch.recipes.label_templates import label_templates
@@ -195,14 +194,13 @@ def test_the_dictionary_fixes_words_that_always_have_one_label(corpus):
 
 
 def test_a_reduced_model_decides_as_the_pruned_one_does_and_is_smaller(corpus, tmp_path):
-    from dataclasses import replace
-
     from chaffinch.lab.size_search import with_model
 
     X, y = corpus
     tagger = Tagger(EasiestFirstTagger(epochs=4)).fit(X, y)
     pruned = with_model(tagger, tagger.model_.pruned(0.3, 8))
-    small = with_model(tagger, replace(pruned.model_.reduced(), small=True))
+    small = with_model(tagger, tagger.model_.shrunk(0.3, 8))
+    small.compressed_ = True
     sizes = []
     for name, one in (("whole", tagger), ("pruned", pruned), ("small", small)):
         one.save(tmp_path / name)
@@ -213,39 +211,16 @@ def test_a_reduced_model_decides_as_the_pruned_one_does_and_is_smaller(corpus, t
 
 
 def test_a_damaged_squeezed_section_is_refused(corpus, tmp_path):
-    from dataclasses import replace
-
-    from chaffinch.lab.size_search import with_model
-
     X, y = corpus
     tagger = Tagger(Greedy(epochs=2)).fit(X, y)
-    with_model(tagger, replace(tagger.model_, small=True)).save(tmp_path / "m.chaff")
+    tagger.compressed_ = True
+    tagger.save(tmp_path / "m.chaff")
     file = modelfile.read(tmp_path / "m.chaff")
     good = file.arrays[SECTION]
     for bad in (good[: len(good) // 2], np.zeros(9, np.uint8), np.roll(good, 7)):
         modelfile.write(tmp_path / "bad.chaff", file.header, {**file.arrays, SECTION: bad}, {})
         with pytest.raises(ModelFileError):
             load(tmp_path / "bad.chaff")
-
-
-def test_the_size_search_comes_near_its_budget_from_below_and_tries_a_dictionary(corpus):
-    X, y = corpus
-    train, dev = table_of(X[:80], y[:80]), table_of(X[80:], y[80:])
-    found = smallest(Greedy(epochs=3), train, dev, parsed_size("4.5KB"))
-    assert max(p.bytes for p in found.curve if p.bytes <= 4608) > 4000
-    assert {0, 20} <= {p.dictionary for p in found.curve}
-    assert found.curve == sorted(found.curve, key=lambda p: p.bytes)
-
-
-def test_the_size_search_keeps_to_its_budget(corpus):
-    X, y = corpus
-    found = smallest(Greedy(epochs=3), table_of(X[:80], y[:80]), table_of(X[80:], y[80:]), parsed_size("6KB"))
-    assert found.best.bytes <= 6 * 1024
-    assert found.best in found.curve
-    with pytest.raises(ConfigError, match="no setting fits"):
-        smallest(Greedy(epochs=1), table_of(X[:80], y[:80]), table_of(X[80:], y[80:]), 100)
-    with pytest.raises(ConfigError, match="expected a size"):
-        parsed_size("small")
 
 
 def test_decisions_come_in_order_with_scores_and_confidence(corpus):
@@ -309,7 +284,7 @@ def test_the_command_line_compares_shrinks_and_shows_steps(corpus, tmp_path, run
         2,
     )
     assert made.code == 0
-    assert "sentences" in made.out
+    assert "bits" in made.out
     assert (tmp_path / "small.chaff").stat().st_size <= 20 * 1024
     assert run("predict", small, dev, "--steps", "--beside", best, "-o", steps).code == 0
     assert "easiest-first" in (tmp_path / "steps.html").read_text()

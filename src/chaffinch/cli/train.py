@@ -90,7 +90,7 @@ def command(
     max_size: Annotated[
         str | None,
         typer.Option(
-            help="greedy, easiest-first, beam: the best model no larger, such as 300KB.", metavar="SIZE"
+            help="Taggers and classifiers: the best model no larger, such as 300KB.", metavar="SIZE"
         ),
     ] = None,
     pairs: Annotated[
@@ -155,9 +155,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         compare_and_keep(kind, asked, settings, corpora)
         return
     if asked.max_size is not None:
-        recipe = asked.recipe or kind.default
-        kind.refuse_settings_of_others(recipe, settings)
-        keep_smallest(kind, asked, recipe, settings, corpora)
+        keep_smallest(kind, asked, settings, corpora)
         return
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     dev = corpora.get("dev")

@@ -19,7 +19,7 @@ from chaffinch.kinds.kind import TrainRequest
 from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
-from chaffinch.lab.size_search import HEAD, parsed_size, smallest
+from chaffinch.lab.size_search import parsed_size, smallest
 from chaffinch.progress import Progress
 
 Scores = dict[str, dict[str, float]]
@@ -146,38 +146,31 @@ def compare_and_keep(
     out.print(f"{best.recipe} is kept in {asked.model}")
 
 
-def keep_smallest(
-    kind: Kind, asked: TrainRequest, recipe: str, settings: dict[str, Any], corpora: dict[str, Any]
-) -> None:
+def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], corpora: dict[str, Any]) -> None:
     """Search for the best model within a number of bytes, print the curve of accuracy against size, write the model."""
     most = parsed_size(str(asked.max_size))
-    config, _ = kind.split(recipe, settings)
-    train, dev = _with_dev(kind, corpora)
-    with progress_bar() as listener:
-        found = smallest(
-            config,
-            train,
-            dev,
-            most,
-            features=asked.features,
-            seed=asked.seed,
-            threads=asked.threads,
-            on_epoch=listener,
+    if asked.recipe is not None and (reason := kind.recipes.by_name(asked.recipe).unshrinkable) is not None:
+        raise ConfigError(
+            f"--max-size: a model of the recipe {asked.recipe} cannot be made smaller: {reason}"
         )
+    train, dev = _with_dev(kind, corpora)
+    estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
+    with progress_bar() as listener:
+        kind.fit(estimator, train, dev, listener)
+    found = smallest(estimator, most, lambda made: kind.scores_of(kind.tally(made, dev)))
     best, model = found.best, asked.model
-    scores = {"dev.token_accuracy": best.token_accuracy, "dev.sentence_accuracy": best.sentence_accuracy}
-    found.tagger.save(model, scores=scores)
+    found.estimator.save(model, scores={f"dev.{name}": value for name, value in best.scores.items()})
     if asked.report is not None:
         with writing_text(asked.report) as stream:
             stream.write(found.page(f"at most {asked.max_size}").render())
     if asked.json:
         print_json(
-            {"model": str(model), "model_bytes": model.stat().st_size, "best": vars(best)}
-            | {"curve": [vars(p) for p in found.curve]}
+            {"model": str(model), "model_bytes": model.stat().st_size, "best": best.as_dict()}
+            | {"curve": [p.as_dict() for p in found.curve]}
         )
         return
     shown = Table(box=None, header_style="bold", pad_edge=False)
-    for name in HEAD:
+    for name in best.head():
         shown.add_column(name, justify="right")
     for point in found.curve:
         shown.add_row(*point.row(), style="bold" if point == best else None)

@@ -11,6 +11,8 @@ from chaffinch import modelfile
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import settings_of
 from chaffinch.model.protocols import Packed
+from chaffinch.modelfile.compressed import SECTION as COMPRESSED
+from chaffinch.modelfile.compressed import compressed
 from chaffinch.recipes import Recipes
 
 INNER = "recipe__"
@@ -119,10 +121,11 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     config_: Any
     history_: list[Any]
     fingerprint_: str
+    compressed_: bool = False  # whether its file is
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
-        packed = self._packed()
+        packed = compressed(self._packed()) if self.compressed_ else self._packed()
         named = {} if self.task is None else {"task": self.task}
         header = modelfile.Header(
             recipe=self.recipes.by_config(self.config_).name,
@@ -143,6 +146,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         recipe = cls.recipes.by_name(file.header.recipe)
         made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
         made.config_ = made.recipe
+        made.compressed_ = COMPRESSED in file.arrays
         made.model_ = recipe.load(file)
         made.fingerprint_ = file.header.data or ""
         made.history_ = []

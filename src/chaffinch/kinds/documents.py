@@ -122,7 +122,7 @@ class DocumentKind(Kind):
         ("weights of labels, threshold, file", DocumentOptions),
     )
     columns = (("further columns", DocumentColumns),)
-    takes = ("features", "stop_on_dev", "threshold", "text", "to_format")
+    takes = ("features", "max_size", "stop_on_dev", "threshold", "text", "to_format")
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True

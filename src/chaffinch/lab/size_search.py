@@ -1,93 +1,84 @@
-"""The best tagger within a number of bytes: fewer features, fewer weights, fewer bits, a dictionary of labels."""
+"""The best model within a number of bytes: fewer features, fewer weights, fewer bits, a compressed file."""
 
 import re
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
-from chaffinch.estimators import Tagger
-from chaffinch.evaluate import score_tags
-from chaffinch.model.incremental import IncrementalModel
-from chaffinch.progress import Listener, keep_going
+from chaffinch.model.protocols import Shrinkable
 from chaffinch.report import Page, figure, lines, table
-from chaffinch.text.document import LABEL
-from chaffinch.text.table import TokenTable
 
-UPDATES = (1, 3, 6)
-BITS = (8, 6, 5)
-DICTIONARY = 20
-SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2.0)
-TURNS = 6
-NEAR = 0.985
+SHARES = (1 / 4, 1 / 2)
+TURNS = 3
+MOST_TURNS = 20  # as long as nothing fits
+NEAR = 0.97
 
-_UNITS = {"": 1, "B": 1, "KB": 1024, "KIB": 1024, "MB": 1024**2, "MIB": 1024**2}
+_UNITS = {"": 1, "B": 1, "K": 1024, "KB": 1024, "KIB": 1024, "M": 1024**2, "MB": 1024**2, "MIB": 1024**2}
+
+Scores = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Sized:
-    """One point of the curve: the settings, the size of the file, and the scores."""
+    """One point of the curve: how many weights are left, the size of the file, and the scores."""
 
-    min_updates: int
-    dictionary: int
+    weights: int
     min_weight: float
     bits: int
     bytes: int
-    token_accuracy: float
-    sentence_accuracy: float
+    scores: Scores = field(default_factory=dict)
 
     def row(self) -> list[str]:
         """For a table."""
-        return [
-            str(self.min_updates),
-            str(self.dictionary or "-"),
+        settings = [
+            f"{self.weights:,}",
             f"{self.min_weight:.2g}",
             str(self.bits),
             f"{self.bytes / 1024:,.1f}",
-            f"{100 * self.token_accuracy:.2f}",
-            f"{100 * self.sentence_accuracy:.2f}",
         ]
+        return [*settings, *(f"{100 * value:.2f}" for value in self.scores.values())]
 
+    def head(self) -> list[str]:
+        """What the cells of a row are."""
+        return ["weights", "min weight", "bits", "KB", *self.scores]
 
-HEAD = ["min updates", "dictionary", "min weight", "bits", "KB", "tokens", "sentences"]
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {name: value for name, value in vars(self).items() if name != "scores"} | dict(self.scores)
 
 
 @dataclass(frozen=True)
 class SizeSearch:
-    """tagger: the best that fits   best: its point   curve: every point that was scored, by size"""
+    """estimator: the best that fits   best: its point   curve: every point that was scored, by size"""
 
-    tagger: Tagger
+    estimator: Any
     best: Sized
     curve: list[Sized]
 
     def page(self, title: str) -> Page:
-        """The curve of accuracy against size, and the points."""
-        made = Page("Accuracy and size", title)
-        kinds = dict.fromkeys((p.bits, p.dictionary > 0) for p in self.curve)
+        """The curve of the score that counts against size, and the points."""
+        made = Page("Scores and size", title)
+        name = next(iter(self.best.scores))
         series = {
-            f"{bits} bits" + (", dictionary" if listed else ""): [
-                (p.bytes / 1024, 100 * p.sentence_accuracy)
-                for p in self.curve
-                if (p.bits, p.dictionary > 0) == (bits, listed)
-            ]
-            for bits, listed in kinds
+            f"{bits} bits": [(p.bytes / 1024, 100 * p.scores[name]) for p in self.curve if p.bits == bits]
+            for bits in dict.fromkeys(p.bits for p in self.curve)
         }
-        made.add(
-            "Sentences right, by size", figure(lines("Sentence accuracy", series, "KB", "% of sentences"))
-        )
-        made.add("All points", table(HEAD, [p.row() for p in self.curve]))
+        made.add(f"{name} by size", figure(lines(name, series, "KB", "%")))
+        made.add("All points", table(self.best.head(), [p.row() for p in self.curve]))
         return made
 
 
 def parsed_size(text: str) -> int:
-    """A number of bytes: ``300KB``, ``1.5MB``, ``4096``.
+    """Bytes.
 
-    >>> parsed_size("300KB"), parsed_size("1.5 mb")
-    (307200, 1572864)
+    >>> parsed_size("300KB"), parsed_size("300k"), parsed_size("1.5 MB")
+    (307200, 307200, 1572864)
     """
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if not found or found[2].upper() not in _UNITS:
@@ -96,95 +87,85 @@ def parsed_size(text: str) -> int:
 
 
 def smallest(
-    config: Any,
-    train: TokenTable,
-    dev: TokenTable,
+    estimator: Any,
     most: int,
-    *,
-    features: str | None = None,
-    seed: int = 0,
-    threads: int = 0,
-    on_epoch: Listener = keep_going,
+    score: Callable[[Any], Scores],
     on_point: Callable[[Sized], None] = lambda _: None,
 ) -> SizeSearch:
-    """The best tagger of at most ``most`` bytes on the dev sentences.
+    """The best model of at most ``most`` bytes that is left of a trained one.
 
-    For each number of updates that a feature needs to count, one model is trained; its weights are rounded to few
-    bits, and of each width as many as fit are kept, the largest. The best of these is tried with a dictionary of
-    unambiguous words as well, and at other sizes, for the curve.
+    Weights are rounded to few bits, and of each width as many as fit are kept, the largest; the rest is forgotten with
+    its features. The better of these is kept, and scored at smaller sizes as well, for the curve.
+
+    score: of an estimator, on held-out data; the first score counts
     """
-    if not hasattr(config, "min_updates"):
+    whole = estimator.model_
+    if not isinstance(whole, Shrinkable):
         raise ConfigError(
-            "--max-size makes greedy, easiest-first and beam taggers small; choose one of these recipes"
+            f"recipe {estimator.recipes.by_config(estimator.config_).name} makes models that cannot be made smaller"
         )
+    asked = getattr(estimator.config_, "bits", None)
+    widths = whole.widths if asked is None or len(whole.widths) == 1 else (asked,)
+    magnitude = np.sort(whole.magnitudes())[::-1]
+    magnitude = magnitude[magnitude > 0]
     curve: list[Sized] = []
-    fitting: list[tuple[Sized, Tagger]] = []
-    plain = replace(config, bits=None, min_weight=0.0)
-    widths = BITS if config.bits is None else (config.bits,)
-    trained: dict[tuple[int, int], Tagger] = {}
+    fitting: list[tuple[Sized, Any]] = []
+    bytes_each = 1.0  # a first guess; what was found with more bits is the next
 
-    def whole(updates: int, dictionary: int) -> Tagger:
-        if (updates, dictionary) not in trained:
-            chosen = replace(plain, min_updates=updates, dictionary=dictionary)
-            made = Tagger(chosen, features=features, folds=0, seed=seed, threads=threads)
-            trained[updates, dictionary] = made.fit(train, dev=dev, on_epoch=on_epoch)
-        return trained[updates, dictionary]
-
-    def search(updates: int, dictionary: int, bits: int, share: float = 1.0) -> None:
-        threshold, small, size = _largest_that_fits(
-            whole(updates, dictionary), bits, int(share * most), config.min_weight
-        )
-        point = _scored(small, dev, Sized(updates, dictionary, threshold, bits, size, 0.0, 0.0))
+    def keep(point: Sized, small: Any) -> None:
+        point = replace(point, scores=dict(score(small)))
         curve.append(point)
         on_point(point)
-        if size <= most:
+        if point.bytes <= most:
             fitting.append((point, small))
 
-    for updates in UPDATES if config.min_updates == 1 else (config.min_updates,):
-        for bits in widths:
-            search(updates, config.dictionary, bits)
+    for bits in widths:
+        # Weights below half a step are rounded to zero.
+        left = magnitude[magnitude * (2 ** (bits - 1) - 1) >= magnitude[:1].sum() / 2]
+        point, small = _largest_that_fits(estimator, left, bits, most, bytes_each)
+        bytes_each = point.bytes / max(point.weights, 1)
+        keep(point, small)
     if not fitting:
         least = min(p.bytes for p in curve) / 1024
         raise ConfigError(
             f"no setting fits into {most / 1024:,.0f} KB; the smallest tried has {least:,.0f} KB: "
-            "allow more, or give fewer templates with --features"
+            "allow more, or train on fewer features with --features or --min-count"
         )
-    if config.dictionary == 0:
-        best = max(fitting, key=_merit)[0]
-        search(best.min_updates, DICTIONARY, best.bits)
     best = max(fitting, key=_merit)[0]
     for share in SHARES:
-        search(best.min_updates, best.dictionary, best.bits, share)
+        keep(*_shrunk(estimator, magnitude, int(share * best.weights), best.bits))
     best, small = max(fitting, key=_merit)
-    return SizeSearch(small, best, sorted(set(curve), key=lambda p: p.bytes))
+    return SizeSearch(small, best, sorted(curve, key=lambda p: p.bytes))
 
 
-def _largest_that_fits(tagger: Tagger, bits: int, most: int, least: float) -> tuple[float, Tagger, int]:
-    """With the lowest threshold whose file has at most ``most`` bytes, or the smallest file that was met.
+def _largest_that_fits(
+    estimator: Any, magnitude: NDArray[np.float32], bits: int, most: int, bytes_each: float
+) -> tuple[Sized, Any]:
+    """With the lowest threshold at which a file of at most ``most`` bytes was met, or else the smallest file met.
 
-    The size of a file is about in proportion to the number of weights in it, so a few tries come near.
+    The size of a large file is about in proportion to the number of weights in it, so a few tries come near.
     """
-    whole = tagger.model_
-    assert isinstance(whole, IncrementalModel)
-    w = whole.weights
-    magnitude = np.sort(np.abs(np.concatenate([w.unary.ravel(), w.context.ravel()])))[::-1]
-    magnitude = magnitude[magnitude >= max(least, np.finfo(np.float32).tiny)]
-    n, best = min(len(magnitude), most), None
+    found: list[tuple[Sized, Any]] = []
+    n = int(min(len(magnitude), most / bytes_each))
     fits, above = 0, len(magnitude) + 1  # numbers of weights that fit for sure, and that do not
-    for _ in range(TURNS):
-        threshold = float(magnitude[n - 1]) if n else float(magnitude[:1].sum()) * 2
-        small = with_model(tagger, replace(whole.pruned(threshold, bits).reduced(), small=True))
-        size = file_size(small)
-        if best is None or _fit(size, most) > _fit(best[2], most):
-            best = threshold, small, size
+    while len(found) < TURNS or (not fits and len(found) < MOST_TURNS):
+        found.append(_shrunk(estimator, magnitude, n, bits))
+        size = found[-1][0].bytes
         fits, above = (max(fits, n), above) if size <= most else (fits, min(above, n))
         if above - fits <= 1 or NEAR * most <= size <= most:
             break
         n = int(n * (1 + NEAR) / 2 * most / size)
-        if not fits < n < above:
+        if not fits < n < above or (len(found) >= 2 and not fits):
             n = (fits + above) // 2
-    assert best is not None
-    return best
+    return max(found, key=lambda one: _fit(one[0].bytes, most))
+
+
+def _shrunk(estimator: Any, magnitude: NDArray[np.float32], n: int, bits: int) -> tuple[Sized, Any]:
+    """With the n largest weights."""
+    threshold = float(magnitude[n - 1]) if n else float(magnitude[:1].sum()) * 2
+    small = with_model(estimator, estimator.model_.shrunk(threshold, bits))
+    small.compressed_ = True
+    return Sized(n, threshold, bits, file_size(small)), small
 
 
 def _fit(size: int, most: int) -> tuple[bool, int]:
@@ -192,30 +173,22 @@ def _fit(size: int, most: int) -> tuple[bool, int]:
     return (True, size) if size <= most else (False, -size)
 
 
-def _merit(found: tuple[Sized, Tagger]) -> tuple[float, int]:
+def _merit(found: tuple[Sized, Any]) -> tuple[float, int]:
     point, _ = found
-    return point.sentence_accuracy + point.token_accuracy, -point.bytes
+    return next(iter(point.scores.values()), 0.0), -point.bytes
 
 
-def with_model(tagger: Tagger, model: IncrementalModel) -> Tagger:
-    """A tagger like this one around another model."""
-    made = Tagger(tagger.recipe, features=tagger.features, seed=tagger.seed, threads=tagger.threads)
-    for name, value in vars(tagger).items():
-        setattr(made, name, value)
+def with_model(estimator: Any, model: Any) -> Any:
+    """An estimator like this one around another model."""
+    made = type(estimator)(**estimator.get_params(deep=False))
+    vars(made).update(vars(estimator))
     made.model_ = model
     return made
 
 
-def file_size(tagger: Tagger) -> int:
+def file_size(estimator: Any) -> int:
     """The bytes of the model file."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.chaff"
-        tagger.save(path)
+        estimator.save(path)
         return path.stat().st_size
-
-
-def _scored(tagger: Tagger, dev: TokenTable, point: Sized) -> Sized:
-    scores = score_tags(dev.lists(LABEL), tagger.predict(dev)).as_dict()
-    return replace(
-        point, token_accuracy=scores["token_accuracy"], sentence_accuracy=scores["sentence_accuracy"]
-    )

@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.errors import ConfigError
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import Encoder, IdRows
@@ -21,6 +22,7 @@ from chaffinch.model.potentials import (
     Pruning,
 )
 from chaffinch.model.protocols import Packed, Reading
+from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
@@ -158,6 +160,30 @@ class ChainModel:
     ) -> Iterator[TaggedSentence]:
         """Features, and labels that follow one another."""
         return chain_examples(self, self.source.sentence, table, which, threads)
+
+    widths = (8, 6)
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """The absolute values of the weights of features; those of labels alone always stay."""
+        unary = self.weights.unary
+        if isinstance(unary, SparseWeights):
+            return np.abs(unary.values.astype(np.float32) * np.float32(unary.scale))
+        return np.abs(unary.ravel())
+
+    def shrunk(self, threshold: float, bits: int) -> "ChainModel":
+        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        if not isinstance(self.encoder, TemplateEncoder) or isinstance(self.source, Polynomial):
+            raise ConfigError(
+                "a model of word probabilities or of a kernel has no features that it can do without"
+            )
+        w = self.weights
+        every = w.dense
+        rounded = SparseWeights.of(np.where(np.abs(every) < threshold, np.float32(0), every), bits)
+        encoder, order = self.encoder.reduced(rounded.counts > 0)
+        kept = rounded.of_rows(order.astype(np.int32))
+        sparse = isinstance(w.unary, SparseWeights)
+        weights = replace(w, unary=kept if sparse else kept.dense(w.Y), bits=bits)
+        return replace(self, encoder=encoder, source=self.source.with_weights(weights))
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""

@@ -15,7 +15,7 @@ from chaffinch.model.choice_evidence import ListExample, ScoredDocument
 from chaffinch.model.confidence import RAW, Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.evidence import Question
-from chaffinch.model.quantised import full_scales, restored, short_scales, with_lanes
+from chaffinch.model.quantised import full_scales, quantised, restored, short_scales, with_lanes
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.modelfile.schema import AS_STORED
 
@@ -110,6 +110,23 @@ class ClassifierModel:
                 order = np.argsort(-weights, kind="stable")[:top]
                 rows[str(name)] = [(names[f], float(weights[f])) for f in order.tolist()]
         return "strongest features", rows
+
+    widths = (8,)
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """By feature the largest change that it can make: of one label against another, or of one label alone."""
+        w = self.w[:-1, : len(self.classes)]
+        if self.link == "sigmoid":
+            return np.abs(w).max(axis=1, initial=0.0)
+        return w.max(axis=1, initial=-np.inf) - w.min(axis=1, initial=np.inf)
+
+    def shrunk(self, threshold: float, bits: int) -> "ClassifierModel":
+        """The same model without the features below the threshold; weights in eight bits stay in eight."""
+        keep = self.magnitudes() >= threshold
+        encoder = self.encoder.restricted(keep)  # which keeps what cannot go
+        w = np.ascontiguousarray(self.w[np.append(np.flatnonzero(keep), len(keep))])
+        eight = None if self.eight is None else quantised(w, len(self.classes))
+        return replace(self, encoder=encoder, w=w, eight=eight)
 
     def packed(self) -> Packed:
         """What a model file keeps."""

@@ -30,7 +30,6 @@ from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
-from chaffinch.modelfile.compressed import SECTION, compressed, decompressed
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of
 from chaffinch.text.table import TokenTable
@@ -76,7 +75,6 @@ class IncrementalModel:
     dictionary:  words that get their label without search
     temperature: scores are divided by it before the softmax that gives a decision's confidence; 1 is raw
     bits:        how weights are stored; None: as float32
-    small:       the file is compressed
     """
 
     encoder: TemplateEncoder
@@ -87,7 +85,6 @@ class IncrementalModel:
     dictionary: LabelDictionary = field(default_factory=LabelDictionary)
     temperature: float = 1.0
     bits: int | None = None
-    small: bool = False
 
     def __post_init__(self) -> None:
         w = self.weights
@@ -258,8 +255,17 @@ class IncrementalModel:
         )
         unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
         weights = w.packed() | unary.packed("unary.") | context.packed("context.")
-        whole = self.encoder.packed() | weights | facts | self.dictionary.packed()
-        return compressed(whole) if self.small else whole
+        return self.encoder.packed() | weights | facts | self.dictionary.packed()
+
+    widths = (8, 6)
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """The absolute values of all weights."""
+        return np.abs(np.concatenate([self.weights.unary.ravel(), self.weights.context.ravel()]))
+
+    def shrunk(self, threshold: float, bits: int) -> "IncrementalModel":
+        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        return self.pruned(threshold, bits).reduced()
 
     def reduced(self) -> "IncrementalModel":
         """The same model without the features, contexts and strings that have no weights."""
@@ -297,8 +303,6 @@ class IncrementalModel:
     @classmethod
     def loaded(cls, file: ModelFile) -> "IncrementalModel":
         """The model of a file, every size and index checked."""
-        small = SECTION in file.arrays
-        file = decompressed(file)
         encoder = TemplateEncoder.loaded(file)
         details, Y = file.header.details, len(file.header.labels)
         search = details.get("search")
@@ -328,7 +332,6 @@ class IncrementalModel:
                 LabelDictionary.loaded(need),
                 loaded_temperature(file),
                 details.get("bits"),
-                small,
             )
         except (TypeError, ValueError, KeyError, ConfigError) as e:
             raise ModelFileError(f"{file.source}: its tagger is damaged: {e}") from None

@@ -9,7 +9,7 @@ A chain model decodes, lists the best labellings and sums over all of them; what
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol
@@ -103,6 +103,10 @@ class Potentials(Protocol):
         """What a model file's header records."""
         ...
 
+    def with_weights(self, weights: ChainWeights) -> "Potentials":
+        """The same source of other weights."""
+        ...
+
 
 @dataclass(frozen=True)
 class Additive:
@@ -161,6 +165,10 @@ class Additive:
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""
         return encoder.names(rows)
+
+    def with_weights(self, weights: ChainWeights) -> "Additive":
+        """The same source of other weights."""
+        return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
         """Nothing."""
@@ -247,6 +255,10 @@ class Pruned:
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""
         return encoder.names(rows)
+
+    def with_weights(self, weights: ChainWeights) -> "Pruned":
+        """The same source of other weights."""
+        return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
         """How labels are pruned."""
@@ -341,6 +353,10 @@ class PolynomialPotentials:
 
         return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
+    def with_weights(self, weights: ChainWeights) -> "Polynomial":
+        """The same source of other weights."""
+        return replace(self, weights=weights)
+
     def details(self) -> Mapping[str, Any]:
         """The kernel."""
         map = self.products
@@ -411,6 +427,10 @@ class LocallyNormalised:
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
         """The features'."""
         return encoder.names(rows)
+
+    def with_weights(self, weights: ChainWeights) -> "LocallyNormalised":
+        """The same source of other weights."""
+        return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
         """Nothing: the recipe says that it is one."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,4 +85,25 @@ class Tempered(TaggingModel, Protocol):
 
     def with_temperature(self, temperature: float) -> "Tempered":
         """The same model with another temperature."""
+        ...
+
+
+@runtime_checkable
+class Shrinkable(Protocol):
+    """A trained model that can do without its smaller weights.
+
+    widths: numbers of bits in which its weights can be stored
+    """
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """The numbers of bits, the largest first."""
+        ...
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """How much each weight, or each feature, can change a score."""
+        ...
+
+    def shrunk(self, threshold: float, bits: int) -> Any:
+        """A model without what is below the threshold, the rest rounded to ``bits``."""
         ...

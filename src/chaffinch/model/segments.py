@@ -16,6 +16,7 @@ from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.segment_evidence import SegmentExample
+from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
@@ -92,6 +93,14 @@ class SegmentWeights:
     F: int
     G: int
     longest: NDArray[np.int32]
+
+    @classmethod
+    def zeros(cls, F: int, G: int, longest: NDArray[np.int32]) -> "SegmentWeights":
+        """Weights of zero for so many features."""
+        Y = len(longest)
+        widths = ((F, 1 + len(PLACES) * (Y - 1)), (G, Y), (Y + 2, Y))
+        size = sum(count * int(_core.padded(width)) for count, width in widths)
+        return cls(np.zeros(size, np.float32), F, G, longest)
 
     @property
     def L(self) -> int:
@@ -219,6 +228,32 @@ class SegmentModel:
             tag=tag_of,
         )
 
+    widths = (8, 6)
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """The absolute values of the weights of features; those of labels alone always stay."""
+        blocks = self.weights.blocks()
+        return np.abs(np.concatenate([blocks["token"].ravel(), blocks["span"].ravel()]))
+
+    def shrunk(self, threshold: float, bits: int) -> "SegmentModel":
+        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        own = self.weights
+        blocks = own.blocks()
+        cut = {
+            name: SparseWeights.of(
+                np.where(np.abs(blocks[name]) < threshold, np.float32(0), blocks[name]), bits
+            )
+            for name in ("token", "span")
+        }
+        encoder, order = self.encoder.reduced(cut["token"].counts > 0)
+        known = np.flatnonzero(cut["span"].counts)
+        made = SegmentWeights.zeros(len(order), len(known), own.longest)
+        for name, block in made.blocks().items():
+            rows = {"token": order, "span": known}.get(name)
+            block[...] = blocks[name] if rows is None else cut[name].dense(block.shape[1])[rows]
+        spans = replace(self.spans, keys=self.spans.keys[known])
+        return replace(self, encoder=encoder, spans=spans, weights=made)
+
     def packed(self) -> Packed:
         """What a model file keeps."""
         lists = {} if self.spans.gazetteers is None else self.spans.gazetteers.lists
@@ -247,11 +282,7 @@ class SegmentModel:
             raise need.fault("its header does not list the types of its segments")
         if found.longest[0] != 1:
             raise need.fault("array 'longest' does not say how long segments are")
-        size = sum(
-            count * int(_core.padded(width))
-            for count, width in ((F, 1 + len(PLACES) * (Y - 1)), (len(found.keys), Y), (Y + 2, Y))
-        )
-        weights = SegmentWeights(np.zeros(size, np.float32), F, len(found.keys), found.longest)
+        weights = SegmentWeights.zeros(F, len(found.keys), found.longest)
         for name, block in weights.blocks().items():
             block[...] = need.array(name, np.float32, block.shape, finite=True)
         phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in found.lists}

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.features.reduction import reduced
 from chaffinch.features.rows import FeatureRows
 from chaffinch.model.evidence import Seen
 from chaffinch.model.protocols import Packed
@@ -48,6 +49,12 @@ class TemplateEncoder:
     def pruned(self, keep: NDArray[np.bool_]) -> "TemplateEncoder":
         """A new encoder with the features that are kept (bool [F]); this one stays as it is."""
         return TemplateEncoder(self.features.pruned(keep))
+
+    def reduced(self, keep: NDArray[np.bool_]) -> "tuple[TemplateEncoder, NDArray[np.int64]]":
+        """A new encoder with the features that are kept (bool [F]) and the strings in them, and which each was."""
+        every = [np.ones(t.n_observations, bool) for t in self.features.label_templates]
+        smaller = reduced(self.features, keep, every)
+        return TemplateEncoder(smaller.encoder), smaller.order
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
         """What features are called, such as ``w[-1]=the|w[0]=dog``."""

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.protocols import LatticeModel, Packed, Reading, TaggingModel, Tempered
+from chaffinch.model.protocols import LatticeModel, Packed, Reading, Shrinkable, TaggingModel, Tempered
 from chaffinch.modelfile import ModelFile
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.first_pass import FIRST, MAJORITY, with_first_pass
@@ -79,6 +79,25 @@ class TwoPassModel:
     ) -> Iterable[TaggedSentence]:
         """The second model's; its features name the labels of the first."""
         return self.second.examples(self.read(table, threads), which, question, threads)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """As of either."""
+        return self.second.widths if isinstance(self.second, Shrinkable) else ()
+
+    def magnitudes(self) -> NDArray[np.float32]:
+        """Those of both."""
+        assert isinstance(self.first, Shrinkable)
+        assert isinstance(self.second, Shrinkable)
+        return np.concatenate([self.first.magnitudes(), self.second.magnitudes()])
+
+    def shrunk(self, threshold: float, bits: int) -> "TwoPassModel":
+        """Both, made smaller."""
+        assert isinstance(self.first, Shrinkable)
+        assert isinstance(self.second, Shrinkable)
+        return replace(
+            self, first=self.first.shrunk(threshold, bits), second=self.second.shrunk(threshold, bits)
+        )
 
     def packed(self) -> Packed:
         """Both; the first's sections have names that begin with ``first.``."""

@@ -17,13 +17,13 @@ dataclass, or asked for with :class:`Requirements`.
 StringList(['w=the', 'w=dog'])
 """
 
+from chaffinch.modelfile.compressed import read
 from chaffinch.modelfile.file import (
     EXTENSION,
     ModelFile,
     Section,
     as_json,
     drop_names,
-    read,
     sections,
     write,
 )

@@ -7,6 +7,7 @@ Arrays of whole numbers are stored as differences; every array is stored byte by
 import json
 import lzma
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
 from chaffinch.modelfile.file import ModelFile
+from chaffinch.modelfile.file import read as read_sections
 from chaffinch.modelfile.schema import Packed
 from chaffinch.modelfile.strings import StringList
 
@@ -36,6 +38,11 @@ def compressed(packed: Packed) -> Packed:
     whole = b"".join([text, b"\n", *body])
     made = lzma.compress(whole, format=lzma.FORMAT_RAW, filters=_FILTERS)
     return replace(packed, arrays={SECTION: np.frombuffer(made, np.uint8)}, strings={}, droppable=())
+
+
+def read(path: str | Path) -> ModelFile:
+    """A model file, its sections as they were before they were compressed."""
+    return decompressed(read_sections(path))
 
 
 def decompressed(file: ModelFile) -> ModelFile:

@@ -36,7 +36,8 @@ def unpacked(
 
 
 def _kernel_recipe(name: str, summary: str, config: Any) -> Recipe:
-    return Recipe(name, summary, config, train_kernel_machine, load)
+    reason = "it keeps the documents that it compares with"
+    return Recipe(name, summary, config, train_kernel_machine, load, unshrinkable=reason)
 
 
 def _recipe(name: str, summary: str, config: Any) -> Recipe:

@@ -44,6 +44,7 @@ from chaffinch.recipes.encoding import (
     InnerLabels,
     encoded,
     inner_labels,
+    refuse_empty,
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
@@ -294,6 +295,7 @@ def smaller(
     every = weights.dense
     largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
     keep = (largest >= min_weight) & (largest > 0)
+    refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
     # The rest is done on what is left: the whole table may be the largest thing in memory.
     unary = every[keep]
     unary[np.abs(unary) < min_weight] = 0

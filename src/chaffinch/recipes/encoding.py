@@ -209,6 +209,12 @@ def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> 
     return InnerLabels.of(task.table.columns[LABEL], task.table.ptr, inside, unknown)
 
 
+def refuse_empty(left: NDArray[np.floating], min_weight: float, largest: float) -> None:
+    """Refuse a threshold that no weight reaches: the model would know nothing."""
+    if min_weight > 0 and largest > 0 and not np.any(left):
+        raise ConfigError(f"min_weight {min_weight:g} leaves no weight: the largest is {largest:.2g}")
+
+
 def _as_bio(tag: str) -> str:
     """E ends as I does, S is a B alone."""
     return {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:]

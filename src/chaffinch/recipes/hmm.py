@@ -187,5 +187,10 @@ def _model(
     return ChainModel(SymbolEncoder(table.symbols), Additive(weights), labels)
 
 
-RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train, load)
-EMISSION = Recipe("emission", "each word by its most likely label", Emission, train, load)
+UNSHRINKABLE = (
+    "it keeps the probabilities of every word; --unknown classes with a higher --rare keeps fewer words"
+)
+RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train, load, unshrinkable=UNSHRINKABLE)
+EMISSION = Recipe(
+    "emission", "each word by its most likely label", Emission, train, load, unshrinkable=UNSHRINKABLE
+)

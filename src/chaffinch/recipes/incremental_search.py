@@ -16,11 +16,11 @@ from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
 from chaffinch.model.label_observations import native_templates, observations
 from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, suggested_preset
+from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, refuse_empty, suggested_preset
 from chaffinch.recipes.label_templates import label_templates, observed_with
 from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.training import trained_tagger
+from chaffinch.recipes.training import train_tagger
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import seen_pairs
 
@@ -198,7 +198,12 @@ def _train_incremental(
 
     epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
     problem = Problem(search, None, range(len(rows.sentences) - 1))
-    return trained_tagger(task, epochs, problem, model, config.patience)
+    training = train_tagger(task, epochs, problem, model, patience=config.patience)
+    made = model(training.made)
+    if config.min_weight > 0 or config.min_updates > 1 or config.bits is not None:
+        refuse_empty(made.magnitudes(), config.min_weight, _largest(trainer, config))
+        made = made.reduced()
+    return Trained(made, training.history)
 
 
 @dataclass(frozen=True)
@@ -236,6 +241,10 @@ def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:
                 f"template {template.text!r} reads a label to the right, which {search.kind} search decides later; "
                 "use easiest-first"
             )
+
+
+def _largest(trainer: Any, config: IncrementalTagger) -> float:
+    return float(np.abs(trainer.weights(config.average)).max(initial=0.0))
 
 
 def _weights(trainer: Any, F: int, Y: int, config: IncrementalTagger) -> IncrementalWeights:

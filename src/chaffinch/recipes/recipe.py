@@ -87,6 +87,7 @@ class Recipe:
 
     options:  those of a tagging task, of OPTIONS, that it can use
     learn_on: a memory and a change of its sentences to a model and a memory; None: it learns anew from all data
+    unshrinkable: why no model of it can be made smaller than it is; None: it can
     remember: a memory made around a model of which nothing else is known; None if that cannot be
     """
 
@@ -98,6 +99,7 @@ class Recipe:
     options: tuple[str, ...] = ()
     learn_on: Callable[[Any, Change, int], Trained] | None = None
     remember: Callable[[Any, Any, int], Any] | None = None
+    unshrinkable: str | None = None
 
     def trained(self, task: TaggingTask, config: Any) -> Trained:
         """Train a tagger; options of the task that the recipe does not have are refused."""
