@@ -172,7 +172,7 @@ class ChainModel:
 
     def shrunk(self, threshold: float, bits: int) -> "ChainModel":
         """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
-        if not isinstance(self.encoder, TemplateEncoder) or isinstance(self.source, Polynomial):
+        if not isinstance(self.encoder, TemplateEncoder) or isinstance(self.source, PolynomialPotentials):
             raise ConfigError(
                 "a model of word probabilities or of a kernel has no features that it can do without"
             )

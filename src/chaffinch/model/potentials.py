@@ -353,7 +353,7 @@ class PolynomialPotentials:
 
         return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
-    def with_weights(self, weights: ChainWeights) -> "Polynomial":
+    def with_weights(self, weights: ChainWeights) -> "PolynomialPotentials":
         """The same source of other weights."""
         return replace(self, weights=weights)
 
