@@ -17,7 +17,7 @@ def trainer(search: str) -> Any:
         from chaffinch import _core
         from chaffinch.model.label_observations import native_templates, observations
         from chaffinch.recipes.encoding import TemplateFeatures, encoded, inner_labels
-        from chaffinch.recipes.label_templates import label_templates
+        from chaffinch.recipes.incremental_search import label_templates
         from chaffinch.recipes.recipe import TaggingTask
 
         both = search == "easiest-first"

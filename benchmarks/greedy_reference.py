@@ -19,7 +19,7 @@ def sentences(_seed: int) -> Any:
     import numpy as np
 
     from chaffinch.recipes.encoding import TemplateFeatures, encoded, inner_labels
-    from chaffinch.recipes.label_templates import label_templates
+    from chaffinch.recipes.incremental_search import label_templates
     from chaffinch.recipes.recipe import TaggingTask
     from chaffinch.text.table import Column, TokenTable
 

@@ -17,7 +17,7 @@ from chaffinch.evaluate import score_alignments
 from chaffinch.model.associations import Associations, ibm1_links
 from chaffinch.recipes.aligners import MarginAligner
 from chaffinch.report import alignment_grid
-from chaffinch.report.standalone import svg_file
+from chaffinch.report.html import svg_file
 
 Pairs = list[tuple[list[str], list[str]]]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaffinch import Parser, samples
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.files import writing_text
-from chaffinch.report.standalone import svg_file
+from chaffinch.report.html import svg_file
 from chaffinch.report.trees import tree_picture
 
 SENTENCES = (

@@ -14,7 +14,7 @@ from chaffinch.corpus import read, write
 from chaffinch.evaluate import LabelSets, score_label_sets
 from chaffinch.lab import Source, bench
 from chaffinch.learners.choice_gradient import ChoiceSgd
-from chaffinch.recipes.document_options import label_weights
+from chaffinch.recipes.document_task import label_weights
 from chaffinch.text.document import Document
 from commandline import Runner, run  # noqa: F401
 

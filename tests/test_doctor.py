@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chaffinch.doctor import CorpusFile, examine
-from chaffinch.doctor.conflicts import conflicts
+from chaffinch.doctor.conflicts import conflicts, duplicates
 from chaffinch.doctor.corpus_file import normalised
-from chaffinch.doctor.duplicates import duplicates
 from chaffinch.doctor.tag_schemes import tag_schemes
 from chaffinch.errors import ConfigError
 from chaffinch.text.document import Document

@@ -10,7 +10,7 @@ import pytest
 
 from chaffinch.errors import ModelFileError
 from chaffinch.estimators import load
-from chaffinch.modelfile.foreign import named_by_start
+from chaffinch.modelfile.file import named_by_start
 from commandline import Runner, run  # noqa: F401
 
 FILES = {

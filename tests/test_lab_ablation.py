@@ -7,7 +7,7 @@ import pytest
 from chaffinch.errors import ConfigError
 from chaffinch.lab import Axis, Experiment, Source, ablate, ablation, bench, run
 from chaffinch.lab.plots import charts, page
-from chaffinch.report.standalone import png_file, svg_file
+from chaffinch.report.html import png_file, svg_file
 
 
 @pytest.fixture(scope="module")

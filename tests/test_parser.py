@@ -18,7 +18,7 @@ from chaffinch.learners.problem import Problem
 from chaffinch.learners.subgradient import Subgradient
 from chaffinch.model.parsing import Parse, distinct
 from chaffinch.model.tree_labels import TreeLabels
-from chaffinch.recipes.pcfg import Pcfg
+from chaffinch.recipes.parsers import Pcfg
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Parts, SpanTree

@@ -9,8 +9,7 @@ from chaffinch.estimators import Tagger, load
 from chaffinch.kinds.tags.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.modelfile.compressed import SECTION
-from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
-from chaffinch.recipes.label_templates import label_templates
+from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy, label_templates
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.text.schemes import validate
 from chaffinch.text.table import TokenTable

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from chaffinch.report import Bar, Page, bars, figure, grouped_bars, heat_map, lines, reliability, table, tag
-from chaffinch.report.axes import Scale, ticks
+from chaffinch.report.charts import Scale, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -20,7 +20,7 @@ from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.scorers import FeatureScorer, Rows
 from chaffinch.scorers.kernel_lists import KernelLists
-from chaffinch.structures.candidates import Candidates, Judged
+from chaffinch.structures.choice import Candidates, Judged
 from commandline import Runner, run  # noqa: F401
 
 

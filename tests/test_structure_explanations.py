@@ -17,8 +17,7 @@ from chaffinch.estimators.reranker import _in_words
 from chaffinch.kernels import SubsetTreeKernel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.recipes.aligners import ALIGNERS
-from chaffinch.recipes.parsers import PARSERS
-from chaffinch.recipes.pcfg import Pcfg
+from chaffinch.recipes.parsers import PARSERS, Pcfg
 from chaffinch.recipes.rerankers import RERANKERS
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.structures import Parts

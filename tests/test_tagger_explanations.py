@@ -8,10 +8,9 @@ import pytest
 from chaffinch import ConfigError, DataError, Tagger, load
 from chaffinch.features.spans import names_of_span, span_features, span_names
 from chaffinch.model import chain_evidence
-from chaffinch.model.encoders import SymbolEncoder
+from chaffinch.model.encoders import SymbolEncoder, TemplateEncoder
 from chaffinch.model.evidence import FEATURE
 from chaffinch.model.segment_evidence import place as place_column
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.crf import Crf
 from chaffinch.recipes.hmm import Hmm

@@ -27,7 +27,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.files import writing, writing_text
 from chaffinch.lab import Ablation, Axis, Source, ablate, bench, scored_split
 from chaffinch.lab.plots import HEAD, charts, page, table_rows
-from chaffinch.report.standalone import png_file, svg_file
+from chaffinch.report.html import png_file, svg_file
 
 FOLDER = Path("evaluation")
 

@@ -30,7 +30,7 @@ from chaffinch.model.associations import Associations, ibm1_links
 from chaffinch.recipes.aligners import MarginAligner
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.report import alignment_grid
-from chaffinch.report.standalone import svg_file
+from chaffinch.report.html import svg_file
 from chaffinch.report.trees import tree_picture
 from chaffinch.text.document import LABEL, WORD, Document, Links
 from chaffinch.text.table import TokenTable

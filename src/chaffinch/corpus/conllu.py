@@ -1,5 +1,6 @@
 """CoNLL-U: ten columns, multi-word tokens, empty nodes, and comments that carry the text and its ids."""
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,28 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from chaffinch.corpus.conllu_text import (
-    CELLS,
-    COMBINED,
-    EMPTY_NODE,
-    FORM,
-    MISC,
-    RANGE,
-    Unit,
-    placed,
-    space_after,
-    text_of,
-)
-from chaffinch.corpus.conllu_writer import write
+from chaffinch.corpus.columns import encoded
 from chaffinch.corpus.format import Format
+from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import BOM, Lookahead, fault, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import RowRules, blocks, whole
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import reading
+from chaffinch.files import reading, writing
 from chaffinch.knobs import configured, knob
-from chaffinch.text.document import LABEL, WORD, Document
+from chaffinch.text.document import LABEL, WORD, Document, Token
 from chaffinch.text.table import Column, TokenTable
+
+# The nine cells after the number; the form is the word.
+CELLS = ("form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+FORM, MISC = CELLS.index("form"), CELLS.index("misc")
+# Labels that join two columns.
+COMBINED = {"upos|feats": ("upos", "feats"), "xpos|feats": ("xpos", "feats")}
+NOTHING = "_"
+
+RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
+EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 
 # What a table holds unless asked for else: the others are nearly as many as the tokens.
 TABLE_COLUMNS = ("lemma", "upos", "xpos", "feats", "deprel")
@@ -154,7 +154,7 @@ class _Sentence:
             text, tokens, columns, id=sentence_id, group=group, fields=self.fields, line=self.line
         )
 
-    def _words(self) -> tuple[list[tuple[str, ...]], list[Unit]]:
+    def _words(self) -> tuple[list[tuple[str, ...]], list["Unit"]]:
         """The cells of the words; the units of the text. Ranges and empty nodes go to the fields."""
         words: list[tuple[str, ...]] = []
         units: list[Unit] = []
@@ -228,6 +228,211 @@ def _joined(a: Column, b: Column) -> Column:
 
 def _strings(types: list[str], ids: list[int]) -> list[str]:
     return [types[i] for i in ids]
+
+
+# -- offsets of the words in the sentence's text --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A stretch of the text as it is written: one word, or the multi-word token of several."""
+
+    form: str
+    words: list[str]
+    space_after: bool
+
+
+def labelled(names: Sequence[str], y: Sequence[str]) -> dict[str, list[str]]:
+    """Labels in the column or the two columns that they are of.
+
+    >>> labelled(("upos", "feats"), ["NOUN|Number=Sing", "X"])
+    {'upos': ['NOUN', 'X'], 'feats': ['Number=Sing', '_']}
+    """
+    if len(names) == 1:
+        return {names[0]: list(y)}
+    first, second = names
+    parts = [label.partition("|") for label in y]
+    return {first: [a for a, _, _ in parts], second: [b or NOTHING for _, _, b in parts]}
+
+
+def space_after(misc: str) -> bool:
+    """Does the column say that a space follows?"""
+    return "SpaceAfter=No" not in misc.split("|")
+
+
+def text_of(units: Sequence[Unit]) -> str:
+    """The text that forms and SpaceAfter spell.
+
+    >>> text_of([Unit("don't", ["do", "n't"], True), Unit("go", ["go"], False), Unit(".", ["."], True)])
+    "don't go."
+    """
+    pieces = [unit.form + " " * unit.space_after for unit in units[:-1]]
+    return "".join([*pieces, units[-1].form])
+
+
+def placed(units: Sequence[Unit], text: str) -> list[Token] | str:
+    """The words as tokens of the text, or the first form that the text does not have at its place.
+
+    Only white space may stand between units. The words of a multi-word token share it out if they spell it
+    (do + n't), and else each has all of it (de + le, written du).
+
+    >>> placed([Unit("du", ["de", "le"], True), Unit("vin", ["vin"], True)], "du vin")
+    [Token(text='de', start=0, end=2), Token(text='le', start=0, end=2), Token(text='vin', start=3, end=6)]
+    """
+    tokens = []
+    at = 0
+    for unit in units:
+        while not text.startswith(unit.form, at):
+            if at >= len(text) or not text[at].isspace():
+                return unit.form
+            at += 1
+        end = at + len(unit.form)
+        if "".join(unit.words) == unit.form:
+            for word in unit.words:
+                tokens.append(Token(word, at, at + len(word)))
+                at += len(word)
+        else:
+            tokens += [Token(word, at, end) for word in unit.words]
+            at = end
+    return tokens if not text[at:].strip() else text[at:].strip()
+
+
+# -- writing --------------------------------------------------------------------------------------------------------
+
+
+_RESERVED = ("sent_id", "text", "newdoc", "newdoc id")
+
+
+def write(documents: Iterable[Document], path: str | Path) -> None:
+    """Write sentences as CoNLL-U.
+
+    The label ``y`` goes to the column that the document lacks: upos, else xpos, else another of the ten;
+    ``pos`` to xpos. Without a misc column, SpaceAfter=No comes from the tokens' places.
+    """
+    group, groups = None, 0
+    with writing(path) as stream:
+        for number, document in enumerate(documents, 1):
+            lines = []
+            if document.group != group:
+                group, groups = document.group, groups + 1
+                if group is None:
+                    raise DataError(f"sentence {number}: belongs to no document, but follows one that does")
+                lines.append("# newdoc" if group == str(groups) else f"# newdoc id = {group}")
+            try:
+                lines += _lines(document)
+            except _Unfit as e:
+                raise DataError(f"sentence {number}{e}") from None
+            for line in lines:
+                if any(sign in line for sign in "\n\r\0"):
+                    raise DataError(f"sentence {number}: a line end or a NUL inside a line: {shown(line)}")
+            stream.write(encoded("\n".join(lines) + "\n\n", number))
+
+
+def misc(document: Document) -> list[str]:
+    """The last column: the document's own, else SpaceAfter=No if the next token follows without a space.
+
+    >>> from chaffinch.text.document import Token
+    >>> misc(Document("no.", [Token("no", 0, 2), Token(".", 2, 3)]))
+    ['SpaceAfter=No', '_']
+    """
+    if "misc" in document.columns:
+        return document.columns["misc"]
+    joined = [a.end == b.start for a, b in itertools.pairwise(document.tokens)]
+    return ["SpaceAfter=No" if j else NOTHING for j in [*joined, False]] if document.tokens else []
+
+
+class _Unfit(Exception):
+    """What of a document CoNLL-U cannot say, after the sentence's number."""
+
+
+def _lines(document: Document) -> list[str]:
+    rows = _rows(document)
+    fields = {key: as_text(value) for key, value in document.fields.items()}
+    extra = {key: value for key, value in fields.items() if _is_row(key, value)}
+    units = _units(rows, extra)
+    if placed(units, document.text) != document.tokens:
+        raise _Unfit(f": its tokens do not spell its text with white space between: {shown(document.text)}")
+    lines = [] if document.id is None else [f"# sent_id = {document.id}"]
+    for key, values in fields.items():
+        if key in extra:
+            continue
+        if key in _RESERVED or not key or " = " in key or key != key.strip() or (" =" in key and not values):
+            raise _Unfit(f": a field cannot be called {key!r} in a comment")
+        lines += [f"# {key} = {value}" if value else f"# {key}" for value in values.split("\n")]
+    lines.append(f"# text = {document.text}")
+    lines += [f"{key}\t{row}" for key, row in extra.items() if key.startswith("0.")]
+    for i, row in enumerate(rows, 1):
+        lines += [f"{key}\t{row}" for key, row in extra.items() if key.startswith(f"{i}-")]
+        lines.append("\t".join([str(i), *row]))
+        lines += [f"{key}\t{row}" for key, row in extra.items() if key.startswith(f"{i}.")]
+    return lines
+
+
+def _rows(document: Document) -> list[tuple[str, ...]]:
+    """The nine cells of each word."""
+    if not document.tokens:
+        raise _Unfit(f": has no tokens: {shown(document.text)}")
+    columns = _columns(document)
+    rows = list(zip(*(columns[name] for name in CELLS), strict=True))
+    for t, row in enumerate(rows, 1):
+        for name, cell in zip(CELLS, row, strict=True):
+            if not cell or any(sign in cell for sign in "\t\n\r\0"):
+                why = "is empty" if not cell else "holds a tab, a line end or a NUL"
+                raise _Unfit(f", token {t} {shown(row[FORM])}: column {name!r} {why}: {shown(cell)}")
+    return rows
+
+
+def _columns(document: Document) -> dict[str, list[str]]:
+    T = len(document.tokens)
+    columns = {"form": document.words()} | document.columns
+    y = columns.pop(LABEL, None)
+    if "pos" in columns and "xpos" not in columns:
+        columns["xpos"] = columns.pop("pos")
+    for name in columns:
+        if name not in CELLS:
+            raise _Unfit(f": CoNLL-U has no column {name!r}; it has {', '.join(CELLS)}")
+        if len(columns[name]) != T:
+            raise _Unfit(f": column {name!r} has {len(columns[name])} cells for {T} tokens")
+    if y is not None:
+        _place_labels(columns, y)
+    columns["misc"] = misc(document)
+    return {name: columns.get(name, [NOTHING] * T) for name in CELLS}
+
+
+def _place_labels(columns: dict[str, list[str]], y: list[str]) -> None:
+    """Into the column or the two columns that are missing."""
+    missing = tuple(name for name in CELLS if name not in columns)
+    if missing in COMBINED.values() and all("|" in label for label in y):
+        columns |= labelled(missing, y)
+        return
+    for name in ("upos", "xpos", *CELLS[:-1]):
+        if name in missing:
+            columns[name] = y
+            return
+    if columns["upos"] != y:
+        raise _Unfit(f": no column is free for {LABEL!r}: all ten are there")
+
+
+def _is_row(key: str, value: str) -> bool:
+    """Is this field a multi-word token or an empty node of a CoNLL-U file?"""
+    named = RANGE.fullmatch(key) or EMPTY_NODE.fullmatch(key)
+    return named is not None and value.count("\t") == len(CELLS) - 1
+
+
+def _units(rows: list[tuple[str, ...]], extra: dict[str, str]) -> list[Unit]:
+    ranges = {}
+    for key, value in extra.items():
+        if m := RANGE.fullmatch(key):
+            ranges[int(m[1])] = int(m[2]), value.split("\t")
+            if not int(m[1]) < int(m[2]) <= len(rows):
+                raise _Unfit(f": the range {key} is not within its {len(rows)} tokens")
+    units = []
+    i = 1
+    while i <= len(rows):
+        end, cells = ranges.get(i, (i, rows[i - 1]))
+        units.append(Unit(cells[FORM], [row[FORM] for row in rows[i - 1 : end]], space_after(cells[MISC])))
+        i = end + 1
+    return units
 
 
 FORMAT = Format(

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.column_writer import encoded
-from chaffinch.corpus.columns import documents, table
+from chaffinch.corpus.columns import documents, encoded, table
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.lines import Lookahead, shown
 from chaffinch.corpus.losses import Losses

@@ -1,4 +1,4 @@
-"""Label conflicts: the same text, the same words in the same surroundings, or the same name, labelled differently."""
+"""Conflicts: one text, one context or one name with different labels. Duplicates: one text twice."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -179,3 +179,40 @@ def _spoken(pairs: list[tuple[str, str]]) -> str:
 
 def _listed(labels: list[str]) -> str:
     return " and ".join(sorted(labels)) or "nothing"
+
+
+# -- duplicates: texts that occur twice in a file, or in a training file and a held-out file -----------------------
+
+DUPLICATES = "duplicates"
+
+# Lines of fewer words repeat themselves without anybody's doing: "1 onion", "Thank you ."
+LONG = 8
+
+
+def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
+    """Every row whose text, case and spaces aside, an earlier row has.
+
+    In another file it is an error from eight words on: what a model was trained on says nothing about new text.
+    """
+    first: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by text, its first row in each file
+    for f, file in enumerate(files):
+        for n, d in enumerate(file.documents):
+            key = normalised(content(d))
+            if not key:
+                continue
+            met = first[key]
+            if met:
+                g, m = met[0]
+                leak = g < f
+                same = (
+                    "the same text as"
+                    if files[g].documents[m].text == d.text
+                    else "case and spaces aside, the text of"
+                )
+                words = len(key.split())
+                what = f"{same} {files[g].place(m)}: {quoted(d.text)}"
+                severity = ERROR if leak and words >= LONG else HINT
+                advice = "remove it from one of the two files" if severity == ERROR else ""
+                yield file.finding(DUPLICATES, severity, n, what, advice, weight=words + 1e6 * leak)
+            if not met or met[-1][0] != f:
+                met.append((f, n))

@@ -8,7 +8,6 @@ from typing import Any
 from chaffinch.doctor import (
     characters,
     conflicts,
-    duplicates,
     label_errors,
     label_names,
     span_bounds,
@@ -39,7 +38,7 @@ def _refused(files: Sequence[CorpusFile]) -> Iterable[Finding]:
 CHECKS = (
     Check(READING, "unreadable records, offsets out of range", _refused),
     Check(characters.CHECK, "empty, odd characters, far too long", characters.characters),
-    Check(duplicates.CHECK, "duplicate texts, in one file or in two", duplicates.duplicates),
+    Check(conflicts.DUPLICATES, "duplicate texts, in one file or in two", conflicts.duplicates),
     Check(conflicts.CHECK, "the same text or words labelled differently", conflicts.conflicts),
     Check(tag_schemes.CHECK, "illegal tags, mixed schemes", tag_schemes.tag_schemes),
     Check(label_names.CHECK, "rare, unseen in training, look-alikes", label_names.label_names),

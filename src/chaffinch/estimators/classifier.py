@@ -22,7 +22,7 @@ from chaffinch.estimators.documents import (
     objects_of,
     texts_of,
 )
-from chaffinch.estimators.lessons import Lessons
+from chaffinch.estimators.learnt import Lessons
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check

@@ -12,7 +12,7 @@ from chaffinch.model.evidence import Question
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
-from chaffinch.recipes.parsing_task import ParsingTask
+from chaffinch.recipes.training import ParsingTask
 from chaffinch.text.document import Document, Tree
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation

@@ -45,7 +45,7 @@ from chaffinch.recipes.rerankers import DEFAULT_RERANKER, RERANKERS, ListTask
 from chaffinch.recipes.training import list_score
 from chaffinch.scorers import FeatureScorer, PartFeatures, Rows
 from chaffinch.scorers.kernel_lists import KernelLists
-from chaffinch.structures.candidates import Candidates, Judged
+from chaffinch.structures.choice import Candidates, Judged
 from chaffinch.text.document import Tree
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation

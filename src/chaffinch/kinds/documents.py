@@ -46,7 +46,7 @@ from chaffinch.model.classifier import ClassifierModel
 from chaffinch.model.kernel_classifier import KernelModel, ObjectEncoder
 from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
-from chaffinch.recipes.document_options import DocumentOptions, as_arguments
+from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document
 from chaffinch.trust.explanation import Explanation

@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from chaffinch.lab.ablation import Ablation, Row, SeedScores
 from chaffinch.report import Html, Page, cards, figure, heat_map, lines, paragraph, table, tag
-from chaffinch.report.axes import Scale, clipped, tick_text, ticks
-from chaffinch.report.charts import WIDTH, chart, series_colour
+from chaffinch.report.charts import WIDTH, Scale, chart, clipped, series_colour, tick_text, ticks
 
 _CHARACTERS = 40
 

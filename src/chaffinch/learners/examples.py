@@ -12,7 +12,7 @@ from chaffinch._core import DocumentRows
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.scorers import Dense, Example, PartFeatures, Rows
 from chaffinch.scorers.monomials import Monomials
-from chaffinch.structures.candidates import Judged
+from chaffinch.structures.choice import Judged
 
 
 @dataclass(frozen=True)

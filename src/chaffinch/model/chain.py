@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
-from chaffinch.model.encoders import Encoder, IdRows
+from chaffinch.model.encoders import Encoder, IdRows, TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
@@ -24,7 +24,6 @@ from chaffinch.model.potentials import (
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable

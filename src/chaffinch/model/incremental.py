@@ -14,7 +14,7 @@ from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.features.reduction import reduced
 from chaffinch.features.rows import FeatureRows
 from chaffinch.model.dictionary import LabelDictionary
-from chaffinch.model.encoders import token_features
+from chaffinch.model.encoders import TemplateEncoder, token_features
 from chaffinch.model.evidence import Named, Question, TaggedSentence
 from chaffinch.model.incremental_evidence import BeamExample, Path, StepScores, TokenRows, step_examples
 from chaffinch.model.label_observations import (
@@ -28,7 +28,6 @@ from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, given
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import needs_of

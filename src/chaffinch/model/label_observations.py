@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import parse
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.evidence import Named, Seen
-from chaffinch.model.template_encoder import TemplateEncoder
 
 
 def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int, int]]:

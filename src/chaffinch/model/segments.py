@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.features.rows import FeatureRows
 from chaffinch.features.spans import names_of_span, span_features
-from chaffinch.model.encoders import TokenFeatures, token_features
+from chaffinch.model.encoders import TemplateEncoder, TokenFeatures, token_features
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.segment_evidence import SegmentExample
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment, Segments

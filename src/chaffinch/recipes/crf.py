@@ -14,9 +14,9 @@ from chaffinch.learners.training import Checkpoint
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import Additive, Pruned, Pruning
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.model.two_pass import TwoPassModel, stretch_of, two_files
 from chaffinch.modelfile import ModelFile, fingerprint
 from chaffinch.progress import Progress

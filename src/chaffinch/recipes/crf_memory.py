@@ -19,8 +19,8 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.model import LabelSet
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import Additive
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.recipes.crf_config import FEW_SENTENCES, Crf, CrfObjective, has_margin, suited_objective
 from chaffinch.recipes.crf_problem import CrfLayout, margin_costs
 from chaffinch.recipes.encoding import InnerLabels

@@ -18,7 +18,7 @@ from chaffinch.learners.examples import CrfExamples
 from chaffinch.learners.problem import Problem
 from chaffinch.model import LabelSet
 from chaffinch.model.chain_weights import ChainWeights, Legal
-from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.recipes.encoding import OUTSIDE, InnerLabels
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain, LocalChain

@@ -16,7 +16,7 @@ from chaffinch.features.templates import FeatureSet, columns_of, parse_all
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
 from chaffinch.model.chain_weights import Legal
-from chaffinch.model.template_encoder import TemplateEncoder
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.recipes.recipe import TaggingTask
 from chaffinch.text.clusters import Clusters
 from chaffinch.text.document import LABEL

@@ -1,6 +1,6 @@
 """Online learning with incremental search: greedy, easiest-first and beam taggers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError
+from chaffinch.features.templates import FeatureSet
 from chaffinch.knobs import knob
 from chaffinch.learners.problem import Learner, Pass, Problem, example_order
 from chaffinch.model import TaggingModel
 from chaffinch.model.dictionary import LabelDictionary
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
 from chaffinch.model.label_observations import native_templates, observations
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, refuse_empty, suggested_preset
-from chaffinch.recipes.label_templates import label_templates, observed_with
 from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.training import train_tagger
@@ -268,3 +268,31 @@ EASIEST_FIRST = Recipe(
     load,
 )
 BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, load)
+
+
+# -- templates over decided labels, for features that have none ----------------------------------------------------
+
+
+def observed_with(features: FeatureSet) -> list[str]:
+    """What label templates look at beside labels: the stem where the features have stems, else the word; the tag."""
+    read = {atom.column for template in features.templates for atom in template.atoms}
+    return ["stem[0]" if "stem" in read else "lower[0]", *(["pos[0]"] if "pos" in read else [])]
+
+
+def label_templates(window: int, both_sides: bool, observed: Sequence[str]) -> list[str]:
+    """Templates over decided labels: the nearest one, two ... ``window``, the second alone, and with what is observed.
+
+    >>> label_templates(3, False, ["stem[0]"])
+    ['y[-1]', 'y[-2]|y[-1]', 'y[-3]|y[-2]|y[-1]', 'y[-2]', 'y[-1]|stem[0]']
+    """
+    if window == 0:
+        return []
+    made = []
+    for sign in (-1, 1) if both_sides else (-1,):
+        for n in range(1, window + 1):
+            made.append("|".join(f"y[{o}]" for o in sorted(sign * d for d in range(1, n + 1))))
+        made += [f"y[{2 * sign}]"] if window > 1 else []
+        made += [f"y[{sign}]|{o}" for o in observed]
+    if both_sides:
+        made += ["y[-1]|y[1]", *(f"y[-1]|y[1]|{o}" for o in observed)]
+    return made

@@ -7,8 +7,8 @@ from chaffinch.knobs import knob
 from chaffinch.learners.likelihood import Lbfgs, LikelihoodLearner, Sgd
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import LocallyNormalised
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset

@@ -1,8 +1,60 @@
-"""The recipes of parsers."""
+"""The recipes of parsers, and the one that is only counted: a smoothed probabilistic grammar read off a treebank."""
 
-from chaffinch.recipes import pcfg, span_parser
-from chaffinch.recipes.recipe import Recipes
+from dataclasses import dataclass
 
-PARSERS = Recipes(span_parser.RECIPE, pcfg.RECIPE)
+from chaffinch.knobs import knob
+from chaffinch.learners.grammar import GrammarCounts
+from chaffinch.learners.problem import Problem
+from chaffinch.model.pcfg import PcfgModel
+from chaffinch.recipes import span_parser
+from chaffinch.recipes.recipe import Recipe, Recipes, Trained
+from chaffinch.recipes.training import ParsingTask, trained_parser
+from chaffinch.text.binary_trees import binary
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pcfg(GrammarCounts):
+    """A probabilistic context-free grammar with horizontal and vertical memory.
+
+    Plain: ``Pcfg(vertical=1, horizontal=99, rule_smoothing=0, expected=False)``.
+    Klein and Manning 2003, "Accurate unlexicalized parsing"; Goodman 1996 for ``expected``.
+    """
+
+    vertical: int = knob(
+        2, "ancestor labels in a symbol: 1 its own, 2 its parent's too (vertical Markov order)", low=1
+    )
+    horizontal: int = knob(
+        1, "number of removed siblings that a symbol is annotated with (horizontal Markov order)", low=0
+    )
+    annotate_words: bool = knob(False, "annotate the symbols of words with their parents too")
+    expected: bool = knob(
+        True, "return the tree with the highest expected number of right brackets, not the most probable tree"
+    )
+    toll: float = knob(
+        0.45, "probability that a bracket must exceed to raise the score, with --expected", low=0.0
+    )
+
+
+def train(task: ParsingTask, config: Pcfg) -> Trained:
+    """Count the trees made binary."""
+    made = [
+        binary(
+            tree,
+            horizontal=config.horizontal,
+            vertical=config.vertical,
+            annotate_words=config.annotate_words,
+        )
+        for tree in task.trees
+    ]
+    toll = config.toll if config.expected else None
+    return trained_parser(
+        task, config, Problem(None, None, made), lambda counted: PcfgModel.of(counted, toll)
+    )
+
+
+PCFG = Recipe("pcfg", "a grammar counted off the trees, smoothed", Pcfg, train, PcfgModel.loaded)
+
+
+PARSERS = Recipes(span_parser.RECIPE, PCFG)
 
 DEFAULT_PARSER = "parser"

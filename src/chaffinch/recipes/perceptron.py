@@ -17,8 +17,8 @@ from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.potentials import Additive
-from chaffinch.model.template_encoder import TemplateEncoder
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained

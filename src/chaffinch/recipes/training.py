@@ -1,6 +1,7 @@
-"""What the training loop is given for each kind of data: a model's score on held-out data, one function for each."""
+"""Training of taggers, parsers and aligners: their tasks, and the scores on held-out data that stop them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from chaffinch.learners.training import PATIENCE, Checkpoint, Training, train_pa
 from chaffinch.model import TaggingModel
 from chaffinch.model.associations import Pair
 from chaffinch.model.parsing import ParsingModel, Sentence
+from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.recipe import TaggingTask, Trained
 from chaffinch.structures.matching import Links
 from chaffinch.text.binary_trees import nodes
@@ -119,3 +121,32 @@ def list_score(losses: Sequence[NDArray[np.float64]], scores: Callable[[Any], Se
         return -float(np.mean(chosen)) if chosen else 0.0
 
     return score
+
+
+@dataclass(frozen=True)
+class ParsingTask:
+    """Trees without traces and function tags.
+
+    dev: held-out trees: the best pass on them is kept; or None
+    """
+
+    trees: Sequence[Tree]
+    seed: int = 0
+    threads: int = 0
+    on_epoch: Listener = keep_going
+    dev: Sequence[Tree] | None = None
+
+
+def trained_parser(
+    task: ParsingTask, learner: Learner, problem: Problem, model: Callable[[Any], ParsingModel]
+) -> Trained:
+    """Train on a problem and stop on the task's held-out trees. model: makes a parser of what a pass made."""
+    training = train_passes(
+        learner,
+        problem,
+        threads=task.threads,
+        model=model,
+        on_epoch=task.on_epoch,
+        held_out_score=None if task.dev is None else tree_score(task.dev, task.threads),
+    )
+    return Trained(model(training.made), training.history)

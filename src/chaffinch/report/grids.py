@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from chaffinch.report.axes import Scale, clipped, text_width, tick_text, ticks
-from chaffinch.report.charts import WIDTH, axis_names, chart
+from chaffinch.report.charts import WIDTH, Scale, axis_names, chart, clipped, text_width, tick_text, ticks
 from chaffinch.report.html import Html, tag
 
 _LABEL_CHARACTERS = 18

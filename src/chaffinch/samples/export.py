@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from chaffinch.corpus import alignment_tsv, brackets, column_writer, delimited
+from chaffinch.corpus import alignment_tsv, brackets, columns, delimited
 from chaffinch.corpus import letters as letter_images
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.samples.catalogue import load, sample
@@ -93,19 +93,19 @@ def _write_letters(documents: list[Document], path: Path) -> None:
     letter_images.write(archive, path)
 
 
-_TAGGED = partial(column_writer.write, columns=(WORD, LABEL), separator=" ")
-_WORDS = partial(column_writer.write, columns=(WORD,))
+_TAGGED = partial(columns.write, columns=(WORD, LABEL), separator=" ")
+_WORDS = partial(columns.write, columns=(WORD,))
 
 _WRITERS: dict[str, tuple[str, Writer]] = {
-    "ingredients": (".conll", partial(column_writer.write, columns=(WORD, "pos", LABEL))),
-    "posts": (".conll", partial(column_writer.write, columns=(WORD, LABEL))),
+    "ingredients": (".conll", partial(columns.write, columns=(WORD, "pos", LABEL))),
+    "posts": (".conll", partial(columns.write, columns=(WORD, LABEL))),
     "reviews": (".csv", delimited.write_csv),
     "topics": (".csv", delimited.write_csv),
     "questions": (".csv", delimited.write_csv),
     "trees": (".mrg", brackets.write),
     "pairs": (".tsv", alignment_tsv.write),
     "letters": (".npz", _write_letters),
-    "quotations": (".conll", partial(column_writer.write, columns=(WORD, LABEL))),
+    "quotations": (".conll", partial(columns.write, columns=(WORD, LABEL))),
 }
 
 # The layout of a course on hidden Markov models: token and tag, one space between them, tags held back.

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
-from chaffinch.samples.font import LETTERS, glyphs
 from chaffinch.text.document import Document
 
 ROWS, COLUMNS = 16, 8
@@ -135,3 +134,67 @@ def _drawn() -> dict[str, Pixels]:
 
 def _lookalike(label: str) -> str:
     return LOOKALIKES.get(label, label)
+
+
+# -- a bitmap font of the small letters a to z, 8 rows of 5 ---------------------------------------------------------
+
+# Rows 0 and 1 hold what rises above the line, rows 6 and 7 what hangs below it.
+_SHEETS = """
+..... #.... ..... ....# ..... ..##. .....
+..... #.... ..... ....# ..... .#... .....
+.###. ####. .###. .#### .###. ####. .####
+....# #...# #.... #...# #...# .#... #...#
+.#### #...# #.... #...# ##### .#... #...#
+#...# #...# #...# #...# #.... .#... .####
+.#### ####. .###. .#### .###. .#... ....#
+..... ..... ..... ..... ..... ..... .###.
+
+#.... ..#.. ...#. #.... .##.. ..... .....
+#.... ..... ..... #.... ..#.. ..... .....
+#.##. .##.. ..##. #..#. ..#.. ##.#. #.##.
+##..# ..#.. ...#. #.#.. ..#.. #.#.# ##..#
+#...# ..#.. ...#. ##... ..#.. #.#.# #...#
+#...# ..#.. ...#. #.#.. ..#.. #.#.# #...#
+#...# .###. #..#. #..#. .###. #.#.# #...#
+..... ..... .##.. ..... ..... ..... .....
+
+..... ..... ..... ..... ..... .#... .....
+..... ..... ..... ..... ..... .#... .....
+.###. ####. .#### #.##. .#### ####. #...#
+#...# #...# #...# ##..# #.... .#... #...#
+#...# #...# #...# #.... .###. .#... #...#
+#...# ####. .#### #.... ....# .#..# #..##
+.###. #.... ....# #.... ####. ..##. .##.#
+..... #.... ....# ..... ..... ..... .....
+
+..... ..... ..... ..... .....
+..... ..... ..... ..... .....
+#...# #...# #...# #...# #####
+#...# #.#.# .#.#. #...# ...#.
+#...# #.#.# ..#.. #...# ..#..
+.#.#. #.#.# .#.#. .#### .#...
+..#.. .#.#. #...# ....# #####
+..... ..... ..... .###. .....
+"""
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def glyphs() -> dict[str, tuple[str, ...]]:
+    """Letter -> 8 rows of 5 signs, ``#`` for ink.
+
+    >>> print("\\n".join(glyphs()["h"]))
+    #....
+    #....
+    #.##.
+    ##..#
+    #...#
+    #...#
+    #...#
+    .....
+    """
+    drawn: list[tuple[str, ...]] = []
+    for sheet in _SHEETS.strip().split("\n\n"):
+        rows = [line.split() for line in sheet.splitlines()]
+        drawn += zip(*rows, strict=True)
+    return dict(zip(LETTERS, drawn, strict=True))

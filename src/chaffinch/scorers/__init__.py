@@ -1,7 +1,6 @@
 """Scorers: how w . phi is stored."""
 
-from chaffinch.scorers.feature_map import FeatureMap, NamedFeatures
-from chaffinch.scorers.features import FeatureScorer, PartFeatures, Rows
+from chaffinch.scorers.features import FeatureMap, FeatureScorer, NamedFeatures, PartFeatures, Rows
 from chaffinch.scorers.linear import Block, Dense, Example, Layout, Linear
 
 __all__ = [

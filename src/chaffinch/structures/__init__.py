@@ -3,9 +3,8 @@
 import warnings
 from typing import Any
 
-from chaffinch.structures.candidates import Candidates, Judged
 from chaffinch.structures.chain import Chain, LocalChain
-from chaffinch.structures.choice import Choice
+from chaffinch.structures.choice import Candidates, Choice, Judged
 from chaffinch.structures.derivation import Derivation
 from chaffinch.structures.matching import GoldLinks, Matching
 from chaffinch.structures.parts import Parts, Shape

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from chaffinch.report import Bar, Html, figure, join, tag
-from chaffinch.report.axes import clipped
-from chaffinch.report.charts import signed_bars
+from chaffinch.report.charts import clipped, signed_bars
 from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name, removal_sentence
 from chaffinch.trust.explain import Contribution, Evidence
 from chaffinch.trust.word_evidence import TextPieces, text_evidence, token_evidence

@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from chaffinch.corpus import Format, conllu, write
-from chaffinch.corpus.conllu_text import CELLS, NOTHING, labelled
-from chaffinch.corpus.conllu_writer import misc
+from chaffinch.corpus.conllu import CELLS, NOTHING, labelled, misc
 from chaffinch.corpus.registry import TABLES, named, with_extension, written_as
 from chaffinch.errors import ConfigError
 from chaffinch.estimators import Tagger
