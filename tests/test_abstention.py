@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from chaffinch.errors import ConfigError
+from chaffinch.recipes.document_calibration import calibrated
 from chaffinch.trust.abstention import Certificate, binomial_tail
+from chaffinch.trust.confidence import Confidence
 
 
 @given(n=st.integers(1, 400), share=st.floats(0, 1), p=st.floats(0.01, 0.99))
@@ -58,3 +60,45 @@ def test_too_few_answers_certify_nothing_and_the_error_says_how_many_are_needed(
 def test_answers_that_are_always_right_need_no_threshold():
     p = np.linspace(0.1, 0.99, 1000)
     assert Certificate.of(p, np.ones(1000, bool)).threshold(0.9) <= 0.1
+
+
+# -- classifiers ----------------------------------------------------------------------------------------------------
+
+
+def scored_documents(rng, n):
+    """Overconfident scores of four labels and the right ones."""
+    y = rng.integers(0, 4, n)
+    signal = rng.uniform(0, 5, n)
+    s = rng.normal(0, 1, (n, 4)) + signal[:, None] * np.eye(4)[y]
+    return 3 * s, np.eye(4, dtype=bool)[y]
+
+
+@pytest.mark.parametrize(("precision", "n"), [(0.9, 600), (0.97, 2000)])
+def test_the_precision_of_a_classifier_is_missed_in_no_more_than_the_stated_share_of_draws(precision, n):
+    fresh, gold = scored_documents(np.random.default_rng(99), 40_000)
+    right = gold[np.arange(len(fresh)), fresh.argmax(axis=1)]
+    rng, missed, certified, draws = np.random.default_rng(0), 0, 0, 80
+    for _ in range(draws):
+        # Calibration and threshold come from the same documents, as in training.
+        fitted, confidence = calibrated(
+            *scored_documents(rng, n), sigmoids=False, several=False, threshold=0.5, folds=5
+        )
+        try:
+            threshold = confidence.threshold(precision, 0.1)
+        except ConfigError:
+            continue
+        certified += 1
+        missed += right[fitted.softmax(fresh).max(axis=1) >= threshold].mean() < precision
+    assert certified > draws / 2
+    assert missed <= draws * 0.1 + 3 * np.sqrt(draws * 0.1 * 0.9)
+
+
+def test_a_threshold_in_calibrated_terms_gives_the_answers_that_were_certified():
+    # The threshold lies below the first knot of the map, which must not be flat there.
+    p = 1 / (1 + np.exp(-np.linspace(-6, 6, 2000)))
+    right = np.arange(2000) >= 60
+    confidence = Confidence.fitted("spans", 5, p, right, p)
+    for precision in (0.975, 0.98, 0.985):
+        given = confidence.to_honest(p) >= confidence.threshold(precision, 0.1)
+        assert not given.all()
+        assert np.array_equal(given, p >= confidence.certificate.threshold(precision))

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chaffinch.trust.calibration import LogitMap, brier_score, fitted_map, logits, reliability
+from chaffinch.evaluate.reliability import brier_score, reliability
+from chaffinch.trust.calibration import LogitMap, fitted_map, logits
 
 
 def overconfident(rng, n):

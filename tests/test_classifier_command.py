@@ -137,3 +137,28 @@ def test_documents_that_teach_nothing_are_refused_with_their_place(
     outcome = run("train", tmp_path / name, "-o", tmp_path / "m.chaff")
     assert outcome.code == 2
     assert message in outcome.err
+
+
+def test_documents_are_held_back_below_a_certified_threshold_and_training_tells_its_calibration(
+    run: Runner,  # noqa: F811
+    tmp_path,
+):
+    for split in ("train", "test"):
+        write(samples.load("topics", split), tmp_path / f"{split}.csv")
+    model, out, page = tmp_path / "m.chaff", tmp_path / "out.csv", tmp_path / "report.html"
+    done = run("train", tmp_path / "train.csv", "-o", model, "--recipe", "ridge", "--report", page)
+    assert done.code == 0, done.err
+    assert "probabilities of documents calibrated on" in " ".join(done.out.split())
+    assert 'aria-label="Reliability of the probabilities of documents"' in page.read_text(encoding="utf-8")
+    done = run("predict", model, tmp_path / "test.csv", "-o", out, "--precision", "0.95")
+    assert done.code == 0, done.err
+    assert "documents held back" in " ".join(done.err.split())
+    with out.open(encoding="utf-8", newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    given = [row for row in rows if row["prediction"]]
+    assert 0 < len(given) < len(rows)
+    assert sum(row["label"] == row["prediction"] for row in given) / len(given) > 0.92
+    least = min(float(row["confidence"]) for row in given)
+    assert all(float(row["confidence"]) <= least for row in rows if not row["prediction"])
+    lines = run("predict", model, tmp_path / "test.csv", "--json", "--precision", "0.95").out.splitlines()
+    assert sum(json.loads(line)["prediction"] is None for line in lines) == len(rows) - len(given)

@@ -5,14 +5,15 @@ import pytest
 
 import chaffinch
 from chaffinch import Classifier
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.evaluate.reliability import reliability
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.scaling import NumberScaling
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoiceSgd
 from chaffinch.model.confidence import Calibration
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
-from chaffinch.recipes.out_of_fold import FoldScores, affordable_share, blocked
+from chaffinch.recipes.out_of_fold import FoldScores, HeldOut, affordable_share, blocked
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
 ALL = [recipe.name for recipe in CLASSIFIERS]
@@ -176,6 +177,86 @@ def test_thinned_rows_are_those_of_the_smaller_encoder():
     keep = np.random.RandomState(0).uniform(size=encoder.n_features) < 0.6
     expected = encoder.restricted(keep.copy()).rows(texts, None, 1).dense()
     np.testing.assert_allclose(encoder.thinned(rows, keep).dense()[:, keep], expected, atol=1e-6)
+
+
+def test_held_out_rows_lack_what_is_too_rare_elsewhere():
+    texts = ["tea cup", "tea leaf", "tea cup pot", "rain leaf", "rain cup sun", "rain sun"]
+    encoder = DocumentEncoder.of([TextVectorizer(ngram_high=1, min_df=2, norm="l2")], [1.0])
+    rows = encoder.fitted_rows(texts, None, None)
+    fold = np.array([0, 0, 1, 1, 2, 2])
+    held, part = HeldOut(rows, fold, encoder).of(2)
+    assert held.tolist() == [4]  # what is left of the last text is nothing: rain and sun are rare elsewhere
+    names = encoder.names()
+    assert [names[i] for i in part.ids.tolist()] == ["cup"]
+    assert part.weights().tolist() == [1.0]
+    assert (
+        HeldOut(rows, fold, None).of(2)[1].dense().tolist() == rows.taken(np.array([4, 5])).dense().tolist()
+    )
+
+
+@pytest.mark.parametrize("recipe", [name for name in ALL if name not in ("nb", "complement-nb")])
+def test_rows_of_numbers_are_calibrated_too(recipe):
+    rng = np.random.RandomState(0)
+    y = rng.randint(0, 3, 900)
+    X = rng.normal(0, 1, (900, 6)) + 1.5 * np.eye(3)[y].repeat(2, axis=1)
+    classifier = Classifier(recipe, threads=1).fit(X[:400], y[:400])
+    p = classifier.predict_proba(X[400:])
+    right = p.argmax(axis=1) == y[400:]
+    assert abs(p.max(axis=1).mean() - right.mean()) < 0.06
+    assert reliability(p.max(axis=1), right).error < 0.08
+    assert classifier.confidence_.decisions == 400
+
+
+def test_pairwise_votes_are_calibrated_with_their_margins():
+    rng = np.random.RandomState(1)
+    y = rng.randint(0, 4, 1600)
+    X = rng.normal(0, 1, (1600, 4)) + 1.3 * np.eye(4)[y]
+    model = Classifier("kernel-svm", threads=1).fit(X[:600], y[:600])
+    p = model.predict_proba(X[600:])
+    assert (p.argmax(axis=1) == model.predict(X[600:])).all()
+    right = p.argmax(axis=1) == y[600:]
+    unsure = p.max(axis=1) < np.median(p.max(axis=1))
+    assert right[~unsure].mean() > right[unsure].mean() + 0.15
+    assert reliability(p.max(axis=1), right).error < 0.06
+
+
+def test_a_classifier_tells_from_which_probability_on_it_has_a_precision(tmp_path):
+    texts, y = noisy_corpus(1500)
+    classifier = Classifier("ridge", threads=1).fit(texts[:900], y[:900])
+    least = classifier.threshold_for(precision=0.85)
+    p = classifier.predict_proba(texts[900:])
+    right = classifier.classes_[p.argmax(axis=1)] == np.array(y[900:])
+    assert right.mean() < 0.8
+    assert right[p.max(axis=1) >= least].mean() > 0.82
+    again = _reloaded(classifier, tmp_path)
+    assert again.threshold_for(precision=0.85) == least
+    assert again.confidence_.details() == classifier.confidence_.details()
+    with pytest.raises(ConfigError, match="cannot be certified"):
+        classifier.threshold_for(precision=0.9999)
+    with pytest.raises(ConfigError, match="not calibrated"):
+        Classifier("ridge", calibrate=False).fit(texts, y).threshold_for(precision=0.9)
+
+
+def test_labels_of_several_are_certified_one_by_one():
+    rng = np.random.RandomState(0)
+    y = [sorted(set(rng.choice(["tea", "rain", "bolt"], rng.randint(1, 3)))) for _ in range(600)]
+    texts = [" ".join(word if rng.rand() > 0.15 else "nut" for word in row for _ in range(2)) for row in y]
+    classifier = Classifier("ridge", threads=1).fit(texts, y)
+    assert classifier.confidence_.unit == "labels"
+    assert 0.0 <= classifier.threshold_for(precision=0.8) <= 1.0
+
+
+def noisy_corpus(n):
+    """Texts of two labels, some of them hard to tell."""
+    rng = np.random.RandomState(0)
+    words = np.array([list("abcdef"), list("ghijkl")])
+    y = rng.randint(0, 2, n)
+    share = rng.choice([0.5, 0.95], n)
+    texts = [
+        " ".join(f"{words[t if rng.rand() < s else 1 - t, rng.randint(6)]}word" for _ in range(12))
+        for t, s in zip(y, share, strict=True)
+    ]
+    return texts, [f"label {t}" for t in y]
 
 
 def _reloaded(classifier, tmp_path):

@@ -8,12 +8,14 @@ from html.parser import HTMLParser
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from chaffinch.cli import app
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate import evaluate_files, score_tags
+from chaffinch.evaluate.reliability import reliability
 
 
 def run(*arguments):
@@ -295,3 +297,75 @@ def test_the_column_that_is_scored_is_told_to_files_of_golds_format_alone(tmp_pa
         == 1
     )
     assert evaluate_files(tmp_path / "gold.conllu", tmp_path / "out.conll").scores.token_accuracy == 0
+
+
+# -- probabilities --------------------------------------------------------------------------------------------------
+
+
+def assert_calibration(found, unit, p, right):
+    p, right = np.array(p), np.array(right)
+    assert found["calibration"]["unit"] == unit
+    assert found["calibration"]["answers"] == len(p)
+    assert found["calibration"]["brier"] == pytest.approx(np.mean((p - right) ** 2))
+    assert found["calibration"]["error"] == pytest.approx(reliability(p, right).error)
+
+
+SURE = [["0.9000", "0.4000", "0.7000"], ["0.8000", "0.6000"], ["0.5000", "_"]]
+RIGHT = [True, False, True, True, True, True]
+
+
+def test_a_column_of_probabilities_is_judged(files, tmp_path):
+    gold, _ = files
+    out = column_file(tmp_path / "sure.conll", WORDS, SURE, FOUND)
+    p = [float(cell) for row in SURE for cell in row if cell != "_"]
+    assert_calibration(json.loads(run(gold, out, "--json")), "tokens", p, RIGHT)
+    both = column_file(tmp_path / "both.conll", WORDS, GOLD, SURE, FOUND)
+    assert_calibration(json.loads(run(both, "--json")), "tokens", p, RIGHT)
+    assert "calibration" not in json.loads(run(*files, "--json"))
+
+
+def test_the_last_column_of_conllu_may_hold_probabilities(tmp_path):
+    for name, tags, sure in (("gold", ["DET", "NOUN"], ["_", "_"]), ("out", ["DET", "VERB"], ["0.9", "0.7"])):
+        rows = [
+            f"{n}\t{word}\t_\t{tag}\t_\t_\t0\troot\t_\t{'_' if p == '_' else 'SpaceAfter=No|Probability=' + p}"
+            for n, (word, tag, p) in enumerate(zip(["the", "finch"], tags, sure, strict=True), 1)
+        ]
+        (tmp_path / f"{name}.conllu").write_text("\n".join(rows) + "\n\n")
+    found = json.loads(run(tmp_path / "gold.conllu", tmp_path / "out.conllu", "--json"))
+    assert_calibration(found, "tokens", [0.9, 0.7], [True, False])
+
+
+def test_confidence_of_documents_and_scores_of_spans_are_judged(tmp_path):
+    (tmp_path / "d.csv").write_text(
+        "text,label,prediction,confidence\na,x,x,0.9\nb,x,y,0.6\nc,y,y,0.8\nd,y,,\n", encoding="utf-8"
+    )
+    found = json.loads(run(tmp_path / "d.csv", "--json"))
+    assert_calibration(found, "documents", [0.9, 0.6, 0.8], [True, False, True])
+    shown = run(tmp_path / "d.csv", "--html", tmp_path / "d.html")
+    assert "expected calibration error" in shown
+    assert "Brier score" in shown
+    page = (tmp_path / "d.html").read_text(encoding="utf-8")
+    assert 'aria-label="Reliability of the probabilities of documents"' in page
+    gold = {"text": "Ann met Bob", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
+    spans = [
+        {"start": 0, "end": 3, "label": "PER", "score": 0.9},
+        {"start": 8, "end": 11, "label": "PER", "score": 0.3},
+    ]
+    (tmp_path / "g.jsonl").write_text(json.dumps(gold) + "\n")
+    (tmp_path / "s.jsonl").write_text(json.dumps({"text": "Ann met Bob", "spans": spans}) + "\n")
+    found = json.loads(run(tmp_path / "g.jsonl", tmp_path / "s.jsonl", "--json"))
+    assert_calibration(found, "spans", [0.9, 0.3], [True, False])
+
+
+def test_several_labels_are_judged_by_the_shares_of_a_json_output(tmp_path):
+    rows = [({"a": 0.9, "b": 0.7}, ["a", "b"], ["a"]), ({"a": 0.2, "b": 0.8}, ["b"], ["a", "b"])]
+    for name in ("gold", "out"):
+        lines = [
+            {"text": f"t{n}", "labels": gold}
+            if name == "gold"
+            else {"text": f"t{n}", "prediction": given, "labels": shares}
+            for n, (shares, given, gold) in enumerate(rows)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = json.loads(run(tmp_path / "gold.jsonl", tmp_path / "out.jsonl", "--json"))
+    assert_calibration(found, "labels", [0.9, 0.7, 0.8], [True, False, True])

@@ -10,6 +10,7 @@ from sklearn.svm import SVC
 from chaffinch import Classifier, load, modelfile, samples
 from chaffinch.corpus.brackets import parse
 from chaffinch.errors import ConfigError, DataError, ModelFileError
+from chaffinch.evaluate.reliability import reliability
 from chaffinch.kernels import (
     Component,
     FunctionKernel,
@@ -22,7 +23,6 @@ from chaffinch.kernels import (
 from chaffinch.learners.kernel_choice import NearestNeighbours
 from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.kernel_svm import KernelSvm
-from chaffinch.trust.calibration import reliability
 from commandline import Runner, run
 
 __all__ = ["run"]

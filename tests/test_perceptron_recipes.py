@@ -6,6 +6,7 @@ import pytest
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.estimators import Tagger, load
+from chaffinch.evaluate.reliability import reliability
 from chaffinch.kinds.tags.decisions import decisions, page
 from chaffinch.lab.recipe_comparison import compare_recipes
 from chaffinch.modelfile.compressed import SECTION
@@ -13,7 +14,7 @@ from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger,
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.text.schemes import validate
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.calibration import fitted_temperature, reliability
+from chaffinch.trust.calibration import fitted_temperature
 from commandline import run  # noqa: F401
 
 CONFIGS = {

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from chaffinch import ConfigError, Tagger, load, samples
+from chaffinch.evaluate.reliability import reliability
 from chaffinch.recipes import TAGGERS
 from chaffinch.recipes.calibration import decision_probabilities
 from chaffinch.recipes.crf import Crf
 from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable
-from chaffinch.trust.calibration import reliability
 
 
 def table(name, part, n):

@@ -66,7 +66,11 @@ def command(
         str | None, typer.Option("--html", metavar="FILE", help="Write a report with plots.")
     ] = None,
 ) -> None:
-    """Score an output: tags, document labels, spans, parse trees or word links, depending on the data."""
+    """Score an output: tags, document labels, spans, parse trees or word links, depending on the data.
+
+    If the output has probabilities (a column 'confidence', scores of spans, columns of --marginals), their expected
+    calibration error and Brier score are printed too.
+    """
     if html is not None:
         refuse_unwritable(html)
     told = {"label": label, "label_separator": label_separator}
@@ -108,6 +112,11 @@ def _print(evaluation: Evaluation) -> None:
         if evaluation.seen is not None:
             tokens, accuracy = (evaluation.seen[f"{name}.{k}"] for k in ("tokens", "token_accuracy"))
             head.add_row(f"token accuracy, {name} words", f"{accuracy:.4f}", f"{tokens:,.0f} tokens")
+    if evaluation.confidences is not None:
+        found = evaluation.confidences.as_dict()
+        answers = f"{found['answers']:,} {found['unit']}"
+        head.add_row("expected calibration error", f"{found['error']:.4f}", f"probabilities of {answers}")
+        head.add_row("Brier score", f"{found['brier']:.4f}", "")
     out.print(head)
     if evaluation.comparison is not None:
         _print_comparison(evaluation)

@@ -26,6 +26,7 @@ chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
 chaffinch predict names.chaff letters.txt -o sure.jsonl --precision 0.95
 chaffinch predict names.chaff letters.txt --from text -o tasks.json --to label-studio --marginals
 chaffinch predict stars.chaff new.csv -o labelled.csv
+chaffinch predict stars.chaff new.csv -o sure.csv --precision 0.95
 chaffinch predict reranker.chaff lists.jsonl -o chosen.jsonl
 echo "the soup was awful" | chaffinch predict stars.chaff
 """
@@ -102,8 +103,8 @@ def command(
     precision: Annotated[
         float | None,
         typer.Option(
-            help="Sentences: leave out spans (or labels) that are not sure enough for this precision, such as 0.99; "
-            "the threshold is certified on held-out data with a risk of 10 %.",
+            help="Sentences, documents: leave out spans and labels that are not sure enough for this precision, such "
+            "as 0.99; the threshold is certified on held-out data with a risk of 10 %.",
             min=0.0,
             max=1.0,
         ),

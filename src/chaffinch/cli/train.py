@@ -102,7 +102,7 @@ def command(
         ),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(help="An HTML page: learning curve, comparison or sizes.")
+        Path | None, typer.Option(help="An HTML page: learning curve and reliability, comparison or sizes.")
     ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:

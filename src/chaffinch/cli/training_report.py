@@ -65,7 +65,7 @@ def keep_trained(
     estimator.save(asked.model, scores=flat(scores))
     if asked.report is not None:
         with writing_text(asked.report) as stream:
-            stream.write(learning_page(recipe, estimator.history_).render())
+            stream.write(learning_page(recipe, estimator.history_, calibration).render())
     size = asked.model.stat().st_size
     if asked.json:
         record: dict[str, Any] = {

@@ -104,7 +104,7 @@ def _is_annotation(value: Any) -> bool:
 
 def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
     if isinstance(value, dict) and not {"start", "start_offset"} & value.keys():
-        made.shares = _shares(record.record(key))
+        made.shares = _shares(record.record(key), predicted=PREDICTION in record.value)
         made.labels.append(max(made.shares, key=lambda name: made.shares[name]))
         return
     items = value if isinstance(value, list) else [value]
@@ -124,8 +124,11 @@ def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
             raise DataError(f"{where}: expected a label or a span, found {shown(item)}")
 
 
-def _shares(record: Record) -> dict[str, float]:
+def _shares(record: Record, predicted: bool) -> dict[str, float]:
+    """How much of each label a document has; of predictions the probability of each, which stands by itself."""
     found = {name: record.number(name) or 0.0 for name in record.value}
+    if predicted and found and min(found.values()) >= 0 and max(found.values()) <= 1:
+        return found
     if not found or min(found.values()) < 0 or abs(sum(found.values()) - 1.0) > 1e-3:
         raise DataError(
             f"{record.where}: the shares of its labels must not be negative and add up to one, "

@@ -25,7 +25,7 @@ from chaffinch.learners.choice import padded
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import DocumentTask, suited, without_own_folds
-from chaffinch.recipes.out_of_fold import FOLDS, blocked, first_labels, out_of_fold
+from chaffinch.recipes.out_of_fold import FOLDS, HeldOut, blocked, first_labels, out_of_fold
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
@@ -288,13 +288,12 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
     for name in kinds.names:
         try:
-            rows = (
-                kinds.whole(name)[1] if whole else replace(task, features=kinds.features(name)).encoded()[1]
-            )
+            encoded = kinds.whole(name) if whole else replace(task, features=kinds.features(name)).encoded()
         except DataError:  # no n-gram occurs twice: these texts have no such features
             continue
+        held_out = _folds(task, *encoded)
         for recipe, C in probes:
-            one = _measured(task, rows, RecipeTrial(name, recipe, C), {}, PROBED_FOLDS)
+            one = _measured(task, held_out, RecipeTrial(name, recipe, C), {}, PROBED_FOLDS)
             if one is not None and (name not in best or one.accuracy > best[name].accuracy):
                 best[name] = one
     if not best:
@@ -317,12 +316,13 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
         names = names[:1]
         count = _affordable(kinds, left, names)
     part, which = kinds.sampled(count), np.arange(count) * N // count
-    encoded = {name: kinds.whole(name)[1] for name in names}
-    if count < N:
-        encoded = {name: rows.taken(which) for name, rows in encoded.items()}
+    held_out = {}
+    for name in names:
+        encoder, rows = kinds.whole(name)
+        held_out[name] = _folds(part, encoder, rows.taken(which) if count < N else rows)
 
     def measure(candidate: RecipeTrial, folds: Sequence[int]) -> Measured | None:
-        return _measured(part, encoded[candidate.features], candidate, left.settings, folds)
+        return _measured(part, held_out[candidate.features], candidate, left.settings, folds)
 
     def climb(name: str, recipe: str) -> Iterator[Measured]:
         ladder = [RecipeTrial(name, recipe, C) for C in _penalties(recipe, left)]
@@ -376,9 +376,14 @@ def _last_round(found: list[Measured]) -> Measured:
     return min(equal, key=Measured.surprise) if len(equal) > 1 else best
 
 
+def _folds(task: DocumentTask, encoder: DocumentEncoder, rows: SparseRows) -> HeldOut:
+    """The rows of a task by fold."""
+    return HeldOut(rows, blocked(first_labels(task.problem(rows).examples), FOLDS), encoder)
+
+
 def _measured(
     task: DocumentTask,
-    rows: SparseRows,
+    held_out: HeldOut,
     candidate: RecipeTrial,
     settings: Mapping[str, Any],
     folds: Sequence[int],
@@ -387,9 +392,8 @@ def _measured(
     own = {} if candidate.C is None else {"C": candidate.C}
     config = CLASSIFIERS.by_name(candidate.recipe).configured({**settings, **own})
     learner = without_own_folds(suited(config, True, len(task.X)), True)
-    problem = task.problem(rows)
-    fold = blocked(first_labels(problem.examples), FOLDS)
-    found = out_of_fold(problem, learner, fold, folds, task.threads)
+    rows, fold = held_out.rows, held_out.fold
+    found = out_of_fold(task.problem(rows), learner, held_out, folds, task.threads)
     if found is None or len(found.held) == 0:
         return None
     gold = task.gold(np.arange(len(rows)))

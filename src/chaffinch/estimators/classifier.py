@@ -3,11 +3,12 @@
 import dataclasses
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch import modelfile
 from chaffinch.defaults.documents import DefaultChoice, choose
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
@@ -30,11 +31,13 @@ from chaffinch.learners.kernel_choice import KernelChoice
 from chaffinch.model.choice_evidence import DOCUMENT
 from chaffinch.model.evidence import Question
 from chaffinch.model.objects import shown
+from chaffinch.model.protocols import Packed
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
 from chaffinch.recipes.document_task import DocumentTask, train_classifier
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
+from chaffinch.trust.confidence import Confidence
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
@@ -74,6 +77,8 @@ class Classifier(Persistent[Any]):
 
     task = "classifier"
     recipes = CLASSIFIERS
+
+    confidence_: Confidence | None = None
 
     # What partial_fit needs: the documents of fit, and the features and the config that were settled for them.
     _lessons: Lessons | None = None
@@ -134,7 +139,7 @@ class Classifier(Persistent[Any]):
         trained = recipe.train(task, config)
         if trained.counts is not None and not task.labels.several and task.labels.soft is None:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)
-        self._keep(trained.model, config, trained.history)
+        self._keep(trained.model, config, trained.history, trained.confidence)
         single = not task.labels.several and task.labels.soft is None
         plain = (
             task.text
@@ -183,7 +188,7 @@ class Classifier(Persistent[Any]):
         features, config = self._settled
         task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
         trained = CLASSIFIERS.by_config(config).train(dataclasses.replace(task, features=features), config)
-        self._keep(trained.model, config, trained.history)
+        self._keep(trained.model, config, trained.history, trained.confidence)
         self._lessons = lessons
         return self
 
@@ -237,6 +242,21 @@ class Classifier(Persistent[Any]):
     def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""
         return self._fitted().probabilities(self._scores(X, beside))
+
+    def threshold_for(self, *, precision: float, risk: float = 0.1) -> float:
+        """The probability from which answers are right in at least this share of cases.
+
+        An answer is the likeliest label of a document; of several labels, each that is given. With a probability of
+        1 - ``risk`` over the training data, answers at or above it have the precision asked for on data of the same
+        distribution (learn-then-test on out-of-fold answers). ConfigError if the data cannot show that.
+        """
+        self._fitted()
+        if self.confidence_ is None:
+            raise ConfigError(
+                "this classifier was not calibrated on held-out documents, so no threshold can be certified: train it "
+                "with calibrate=True, or with dev data"
+            )
+        return self.confidence_.threshold(precision, risk)
 
     def decision_function(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """The scores [N, labels]; of two labels, the second's lead over the first [N]."""
@@ -325,6 +345,21 @@ class Classifier(Persistent[Any]):
 
     # -- inside -----------------------------------------------------------------------------------------------
 
+    @classmethod
+    def loaded(cls, file: modelfile.ModelFile) -> Self:
+        """The classifier that a model file holds."""
+        made = super().loaded(file)
+        made.confidence_ = Confidence.loaded(file)
+        return made
+
+    def _packed(self) -> Packed:
+        packed = super()._packed()
+        if self.confidence_ is None:
+            return packed
+        details = {**packed.details, **self.confidence_.details()}
+        arrays = {**packed.arrays, **self.confidence_.arrays()}
+        return dataclasses.replace(packed, details=details, arrays=arrays)
+
     def _header_labels(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.model_.classes.tolist())
 
@@ -343,8 +378,11 @@ class Classifier(Persistent[Any]):
         w = np.asarray(model.w[:, : len(model.classes)])
         return w[:, 1:] - w[:, :1] if w.shape[1] == 2 and not model.several else w
 
-    def _keep(self, model: Any, config: Any, history: list[Any]) -> None:
+    def _keep(
+        self, model: Any, config: Any, history: list[Any], confidence: Confidence | None = None
+    ) -> None:
         self.model_ = model
+        self.confidence_ = confidence
         self.config_ = config
         self.history_ = history
 

@@ -16,9 +16,11 @@ from chaffinch.evaluate.outputs import (
     DocumentOutputs,
     Rules,
     predicted_label,
+    predicted_probability,
     row_place,
 )
 from chaffinch.evaluate.rates import Floats, Rates, macro, ratio, weighted
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document
 
@@ -153,6 +155,20 @@ class LabelOutputs(DocumentOutputs):
         every = sorted({label for y_hat in y_hats for label in y_hat})
         pairs = [LabelPair.from_lists([d.labels[0] for d in self.gold], y_hat, every) for y_hat in y_hats]
         return pairs[0].scores(), [pair.tally() for pair in pairs]
+
+    def confidences(self) -> Confidences | None:
+        """The probability of each document's label, if all have one; documents without an answer are left out."""
+        p, right = [], []
+        for gold, d in zip(self.gold, self.outputs[0], strict=True):
+            label = predicted_label(d)
+            if not label:
+                continue
+            sure = predicted_probability(d, label)
+            if sure is None:
+                return None
+            p.append(sure)
+            right.append(label == gold.labels[0])
+        return Confidences(self.task, np.array(p), np.array(right, bool)) if p else None
 
     def classes(self, scores: DocumentScores) -> Classes:
         """The labels."""

@@ -12,6 +12,7 @@ from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.intervals import RESAMPLES, Comparison, Interval, compare, intervals
 from chaffinch.evaluate.label_sets import LabelSetOutputs
 from chaffinch.evaluate.outputs import Outputs, Rules, Scores, read_outputs
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs
 from chaffinch.evaluate.tags import AUTO
@@ -34,6 +35,7 @@ class Evaluation:
 
     seen:       scores of the words that the training file has and of those it does not
     comparison: our output against another one, by score
+    confidences: the probabilities of answers, if the output has any
     """
 
     outputs: Outputs = field(repr=False)
@@ -44,6 +46,7 @@ class Evaluation:
     comparison: dict[str, Comparison] | None = None
     seen: dict[str, float] | None = None
     rules: Rules = field(default_factory=Rules)
+    confidences: Confidences | None = None
 
     @property
     def headline(self) -> list[str]:
@@ -69,6 +72,8 @@ class Evaluation:
             "seed": self.seed,
             **{key: [i.low, i.high] for key, i in self.intervals.items()},
         }
+        if self.confidences is not None:
+            found["calibration"] = self.confidences.as_dict()
         if self.comparison is not None:
             found["against"] = names[2]
             found["comparison"] = {key: asdict(c) for key, c in self.comparison.items()}
@@ -125,6 +130,7 @@ def evaluated(
         comparison=compare(tallies[0], tallies[1], confidence, seed) if len(tallies) > 1 else None,
         seen=seen,
         rules=rules,
+        confidences=outputs.confidences(),
     )
 
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules, predicted_labels
+from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules, predicted_labels, probability
 from chaffinch.evaluate.rates import Floats, Rates, macro, ratio
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document
 
@@ -125,6 +126,18 @@ class LabelSetOutputs(DocumentOutputs):
         given = sorted({name for output in sets for one in output for name in one})
         sides = [LabelSets.from_lists([d.labels for d in self.gold], output, given) for output in sets]
         return sides[0].scores(), [side.tally() for side in sides]
+
+    def confidences(self) -> Confidences | None:
+        """The probability of each label that was given, if an output has shares of labels (predict --json)."""
+        p, right = [], []
+        for gold, d in zip(self.gold, self.outputs[0], strict=True):
+            for label in predicted_labels(d):
+                sure = probability(d.shares.get(label))
+                if sure is None:
+                    return None
+                p.append(sure)
+                right.append(label in gold.labels)
+        return Confidences("labels", np.array(p), np.array(right, bool)) if p else None
 
     def classes(self, scores: LabelSetScores) -> Classes:
         """The labels."""

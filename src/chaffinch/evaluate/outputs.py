@@ -15,6 +15,7 @@ from chaffinch.corpus.json_records import as_text
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.evaluate.mistakes import ErrorType
 from chaffinch.evaluate.rates import Rates
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tally import Tally
 from chaffinch.files import display_name
 from chaffinch.knobs import knobs
@@ -22,6 +23,9 @@ from chaffinch.text.document import Document
 
 # The field in which predictions come back in a document's row.
 PREDICTION = "prediction"
+
+# The field in which the probability of a document's prediction comes back.
+CONFIDENCE = "confidence"
 
 # What separates several labels in a cell of predictions.
 SEPARATOR = "|"
@@ -112,6 +116,10 @@ class Outputs(ABC):
         """The confusions."""
         return None
 
+    def confidences(self) -> Confidences | None:
+        """The probabilities that came with the answers of the first output, and which answers are right."""
+        return None
+
     def seen(self, train: str | Path) -> dict[str, float] | None:
         """Scores of the words that a training file has, and of those it does not."""
         return None
@@ -170,12 +178,36 @@ def predicted_labels(d: Document) -> list[str]:
     """The labels that a system gave: in the column of predictions, or as the labels themselves."""
     if PREDICTION not in d.fields:
         return d.labels
+    if isinstance(d.fields[PREDICTION], list):
+        return [as_text(name) for name in d.fields[PREDICTION]]
     return [name for name in as_text(d.fields[PREDICTION]).split(SEPARATOR) if name]
 
 
 def predicted_label(d: Document) -> str:
     """The label that a system gave: in the column of predictions, or as the label itself."""
     return as_text(d.fields[PREDICTION]) if PREDICTION in d.fields else d.labels[0]
+
+
+def predicted_probability(d: Document, label: str) -> float | None:
+    """The probability with which a system gave a label to a document; None if it did not say.
+
+    >>> predicted_probability(Document(text="", fields={PREDICTION: "a", CONFIDENCE: "0.8"}), "a")
+    0.8
+    """
+    if label in d.shares:
+        return probability(d.shares[label])
+    if CONFIDENCE in d.fields:
+        return probability(d.fields[CONFIDENCE])
+    return None if d.score is None else probability(d.score)
+
+
+def probability(cell: Any) -> float | None:
+    """A number from 0 to 1; None if a cell is none."""
+    try:
+        found = float(cell)
+    except (TypeError, ValueError):
+        return None
+    return found if 0.0 <= found <= 1.0 else None
 
 
 def _format_like(gold: Format, path: str | Path) -> str:

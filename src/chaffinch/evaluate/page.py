@@ -1,6 +1,7 @@
 """The HTML report of an evaluation: scores with intervals, confusions, a comparison, examples of errors."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from chaffinch.report import (
     heat_map,
     join,
     paragraph,
+    reliability,
     table,
     tag,
 )
@@ -34,6 +36,8 @@ def page(evaluation: Evaluation) -> Page:
     report.add("Scores", _headline(evaluation))
     if evaluation.comparison is not None:
         report.add(f"Against {names[2]}", *_comparison(evaluation))
+    if evaluation.confidences is not None:
+        report.add("Reliability", *calibration_section(evaluation.confidences.as_dict()))
     classes = evaluation.outputs.classes(evaluation.scores)
     if classes is not None and classes.rates:
         report.add(f"By {classes.what}", *_by_class(evaluation, classes))
@@ -63,6 +67,27 @@ def _headline(evaluation: Evaluation) -> Html:
         paragraph(
             f"{description(evaluation)}. Below each score its {evaluation.confidence:g}% bootstrap interval."
         ),
+    )
+
+
+def calibration_section(found: Mapping[str, Any]) -> Iterable[Html]:
+    """Calibration error and Brier score, and the diagram of the bins; ``found`` as :class:`Confidences` tells it."""
+    unit = found["unit"]
+    yield cards(
+        [
+            ("calibration error", f"{found['error']:.4f}", "mean gap of confidence and accuracy, 0 is best"),
+            ("Brier score", f"{found['brier']:.4f}", "mean of (probability - right)², 0 is best"),
+        ]
+    )
+    yield figure(
+        reliability(f"Reliability of the probabilities of {unit}", found["bins"]),
+        f"Each point is a bin of {unit} with similar probabilities: on the dashed diagonal they are right as often as "
+        f"their probability says, below it less often. Whiskers are 95 % intervals of the accuracy; the columns show "
+        f"how many {unit} each bin has.",
+    )
+    yield table(
+        ("probability", "right", unit),
+        [(f"{p:.3f}", f"{right:.3f}", f"{n:,.0f}") for p, right, n in found["bins"]],
     )
 
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from chaffinch.errors import DataError
-from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules
+from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules, probability
 from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tags import SpanScores, span_scores_by_key
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document, Span
@@ -95,6 +96,19 @@ class SpanOutputs(DocumentOutputs):
         spans = [[d.spans for d in side] for side in (self.gold, *self.outputs)]
         types = sorted({s.label for side in spans for each in side for s in each})
         return score_spans(spans[0], spans[1]), [span_tally(spans[0], s, types)[0] for s in spans[1:]]
+
+    def confidences(self) -> Confidences | None:
+        """The score of each predicted span, if all have one."""
+        p, right = [], []
+        for gold, d in zip(self.gold, self.outputs[0], strict=True):
+            true = {(s.label, s.start, s.end) for s in gold.spans}
+            for s in d.spans:
+                sure = probability(s.score)
+                if sure is None:
+                    return None
+                p.append(sure)
+                right.append((s.label, s.start, s.end) in true)
+        return Confidences("spans", np.array(p), np.array(right, bool)) if p else None
 
     def classes(self, scores: TextSpanScores) -> Classes:
         """The types."""

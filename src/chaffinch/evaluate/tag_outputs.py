@@ -2,26 +2,30 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus import detect, read_table
+from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.lines import lines
 from chaffinch.errors import DataError
 from chaffinch.evaluate.intervals import Comparison, compare
 from chaffinch.evaluate.mistakes import NONE, ErrorSentence, ErrorType, Pieces, marked, paired
-from chaffinch.evaluate.outputs import Classes, Confusions, Outputs, Rules, has_tags
+from chaffinch.evaluate.outputs import Classes, Confusions, Outputs, Rules, has_tags, probability
 from chaffinch.evaluate.rates import Rates
+from chaffinch.evaluate.reliability import Confidences
 from chaffinch.evaluate.tags import TagPair, TagScorer, TagScores
 from chaffinch.evaluate.tally import Tally
 from chaffinch.files import STDIO, display_name
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import Column, TokenTable
 
+CONLLU = "conllu"
+NOTHING = "_"  # a cell without a probability
+SURENESS = "Probability="  # in the last column of CoNLL-U
 SPANS_NOTE = (
     "Each gold span with the predicted one that shares most words with it; (none) is a span that was missed or "
     "invented. Equal type does not mean equal bounds."
@@ -50,6 +54,9 @@ class TagOutputs(Outputs):
     labels: list[str]
     y: NDArray[np.int32]
     outputs: tuple[NDArray[np.int32], ...]
+    sure: NDArray[np.float64] | None = (
+        None  # [T], probabilities of the first output's tags; NaN: none is given
+    )
 
     @classmethod
     def reads(cls, path: str | Path, format: str | None) -> bool:
@@ -70,15 +77,21 @@ class TagOutputs(Outputs):
         for path, table in zip(paths[1:], tables[1:], strict=True):
             _check_same_tokens(paths[0], gold, path, table)
         columns = [table.columns[LABEL] for table in tables]
+        sure = _probabilities(tables[min(1, len(tables) - 1)])
         if len(paths) == 1:
             between = [name for name in gold.columns if name not in (WORD, LABEL)]
+            if sure is not None:  # gold, probability, prediction
+                between.pop()
             if not between:
                 raise DataError(
                     f"{names[0]}: has one column of tags; a single file needs two, gold and then predicted, "
                     "or name a second file with the predictions"
                 )
             columns.insert(0, gold.columns[between[-1]])
-        return cls.of_columns(names, gold, columns)
+        found = cls.of_columns(names, gold, columns)
+        if sure is None and CONLLU in formats[1:2]:
+            sure = _conllu_probabilities(paths[1], len(found.y))
+        return replace(found, sure=sure)
 
     @classmethod
     def of_columns(cls, names: tuple[str, ...], words: TokenTable, columns: Sequence[Column]) -> "TagOutputs":
@@ -97,6 +110,13 @@ class TagOutputs(Outputs):
         scorer = self.scorer(rules)
         tallies = [scorer.tally(self.y, output, self.ptr) for output in self.outputs]
         return scorer.scores_of(tallies[0].sums()), tallies
+
+    def confidences(self) -> Confidences | None:
+        """The probability of each token's tag, if the output has a column of them."""
+        if self.sure is None:
+            return None
+        known = ~np.isnan(self.sure)
+        return Confidences("tokens", self.sure[known], (self.y == self.outputs[0])[known])
 
     def convention(self, rules: Rules) -> str | None:
         """The convention of spans."""
@@ -202,6 +222,31 @@ def _token_pieces(source: TagOutputs) -> Iterator[tuple[int, Pieces, Pieces]]:
 
 def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> ErrorSentence:
     return ErrorSentence(n, source.sentence(n), marked(gold, predicted), marked(predicted, gold))
+
+
+def _probabilities(table: TokenTable) -> NDArray[np.float64] | None:
+    """The column before the labels, if it holds probabilities as ``predict --marginals`` writes them: [T]."""
+    names = list(table.columns)
+    if names[-1] != LABEL or len(names) < 3 or table.n_tokens == 0:
+        return None
+    column = table.columns[names[-2]]
+    values = [probability(cell) if "." in cell else None for cell in column.types]
+    if any(p is None and cell != NOTHING for p, cell in zip(values, column.types, strict=True)):
+        return None
+    found = np.array([np.nan if p is None else p for p in values])[column.ids]
+    return None if np.isnan(found).all() else found
+
+
+def _conllu_probabilities(path: str | Path, tokens: int) -> NDArray[np.float64] | None:
+    """The attribute ``Probability`` of the last column: [T]; None if no token has it."""
+    cells = [cell for d in read(path, CONLLU) for cell in d.columns.get("misc", [NOTHING] * len(d.tokens))]
+    found = [
+        next((probability(a[len(SURENESS) :]) for a in cell.split("|") if a.startswith(SURENESS)), None)
+        for cell in cells
+    ]
+    if len(found) != tokens or all(p is None for p in found):
+        return None
+    return np.array([np.nan if p is None else p for p in found], np.float64)
 
 
 def _check_same_tokens(a: str | Path, gold: TokenTable, b: str | Path, other: TokenTable) -> None:

@@ -16,7 +16,7 @@ from chaffinch.corpus.annotators import FIRST
 from chaffinch.corpus.json_records import writing_json
 from chaffinch.corpus.registry import every_document, named, with_extension, write_nothing
 from chaffinch.defaults.documents import SINGLE
-from chaffinch.errors import ConfigError, DataError
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
@@ -49,6 +49,7 @@ from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.text.document import Document
+from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 # Held back more than a model that is to predict: it must not believe the slips that it is to find.
@@ -122,7 +123,7 @@ class DocumentKind(Kind):
         ("weights of labels, threshold, file", DocumentOptions),
     )
     columns = (("further columns", DocumentColumns),)
-    takes = ("features", "max_size", "stop_on_dev", "threshold", "text", "to_format")
+    takes = ("features", "max_size", "stop_on_dev", "threshold", "precision", "text", "to_format")
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
@@ -250,6 +251,11 @@ class DocumentKind(Kind):
             found["support_vectors"] = len(model.support)
         return found
 
+    def calibration(self, estimator: Classifier) -> dict[str, Any]:
+        """What calibration found, if it was done."""
+        found = estimator.confidence_
+        return {} if found is None else found.details()[DETAILS]
+
     # -- answering
 
     def predict(self, model: Classifier, asked: PredictRequest) -> None:
@@ -278,12 +284,14 @@ class DocumentKind(Kind):
             return
         p, labels = model.answers([d.text for d in documents], _numbers(model, documents))
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
+        if asked.precision is not None:
+            given = _certain(model, p, given, asked.precision)
         if asked.json:
             with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
                 for document, names, row in zip(documents, given, p, strict=True):
                     shares = dict(zip(map(str, model.classes_.tolist()), row.round(6).tolist(), strict=True))
                     known = {} if document.id is None else {"id": document.id}
-                    answer = names if model.model_.several else names[0]
+                    answer = names if model.model_.several else names[0] if names else None
                     put(known | {"text": document.text, PREDICTION: answer, "labels": shares})
             return
         sure = [round(float(row.max()), 4) for row in p]
@@ -471,6 +479,26 @@ def _numbers(model: Classifier, documents: Sequence[Document]) -> dict[str, list
     """The columns of numbers that a model reads beside the text."""
     union = model.model_.encoder.union
     return number_columns(documents, ",".join(union.beside_names) if union else None)
+
+
+def _certain(
+    model: Classifier, p: NDArray[np.float64], given: list[list[Any]], precision: float
+) -> list[list[Any]]:
+    """The labels without those below the threshold of a precision."""
+    least = model.threshold_for(precision=precision)
+    place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
+    kept = [
+        [name for name in names if row[place[str(name)]] >= least]
+        for names, row in zip(given, p, strict=True)
+    ]
+    assert model.confidence_ is not None
+    unit = model.confidence_.unit
+    before, after = (sum(map(len, side)) for side in (given, kept))
+    warn_about_data(
+        f"{before - after:,} of {before:,} {unit} held back: their probability is below {least:.4f}, the least at "
+        f"which held-out {unit} were shown to have a precision of {precision:g}"
+    )
+    return kept
 
 
 def _write_for_tools(

@@ -1,7 +1,9 @@
 """How a model learnt, as a page: the objectives and the gap between them, held-out scores, and every number."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from chaffinch.evaluate.page import calibration_section
 from chaffinch.progress import Progress
 from chaffinch.report import Html, Page, cards, figure, lines, paragraph, table
 
@@ -17,8 +19,13 @@ GAP = "gap"
 SHARE = "gap / primal"
 
 
-def learning_page(recipe: str, history: Sequence[Progress]) -> Page:
-    """A page of what training reported: a curve for each score, the objectives together, and a table."""
+def learning_page(
+    recipe: str, history: Sequence[Progress], calibration: Mapping[str, Any] | None = None
+) -> Page:
+    """A page of what training reported: a curve for each score, the objectives together, and a table.
+
+    calibration: how honest the probabilities are, as :meth:`Confidence.details` has it
+    """
     unit = "epoch" if history and history[0].task == "epoch" else "pass"
     page = Page(f"How {recipe} learnt", _counted(len(history), unit))
     last = _last(history)
@@ -28,6 +35,17 @@ def learning_page(recipe: str, history: Sequence[Progress]) -> Page:
         points = _points(history, name)
         if name not in (*OBJECTIVES, GAP) and len(points) > 1:
             page.add(name, figure(lines(f"{name} by {unit}", {name: points}, unit, name), MEANING.get(name)))
+    if calibration and calibration.get("bins"):
+        where = f"{calibration['folds']} folds" if calibration["folds"] else "the dev data"
+        page.add(
+            "Reliability",
+            paragraph(
+                f"Probabilities of {calibration['unit']} after calibration, on {where} that the models had not seen "
+                f"({calibration['decisions']:,} decisions); the calibration error was {calibration['raw_error']:.4f} "
+                "before."
+            ),
+            *calibration_section(calibration),
+        )
     page.add("Numbers", _numbers(history, unit))
     return page
 

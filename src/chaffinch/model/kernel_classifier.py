@@ -25,7 +25,7 @@ from chaffinch.scorers.neighbours import Neighbours
 from chaffinch.scorers.pairwise import Pairwise
 from chaffinch.scorers.voted import Voted
 
-LINKS = ("softmax", "shares")
+LINKS = ("softmax", "shares", "votes")
 DENSE_FROM = 0.03  # of the cells: from there on, dense rows are faster
 WIDEST = 4096
 
@@ -60,6 +60,7 @@ class ObjectEncoder:
 class KernelModel:
     """s_y from support examples;  p = softmax(s / temperature), or s itself if scores are shares of votes.
 
+    link:    softmax of scores; shares of votes; votes of pairs of labels, whose margins count too
     scorer:  what learning left (:class:`Pairwise`, :class:`Dual`, :class:`Voted`, :class:`Neighbours`)
     support: the support examples as they were given: rows of features, or a list of objects
     dense:   whether rows are dense for the kernel
@@ -96,7 +97,7 @@ class KernelModel:
             plain = self.calibration == Calibration()
             p = s.copy() if plain else self.calibration.softmax(vote_scores(s))
         else:
-            p = self.calibration.softmax(s)
+            p = self.calibration.softmax(with_margins(s) if self.link == "votes" else s)
         if self.prior is not None:
             p[self.prior.marked(s)] = self.prior.shares
         return p
@@ -223,6 +224,22 @@ class KernelModel:
 def vote_scores(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """Shares of votes as scores: their logs, none below that of a twentieth of a vote."""
     return np.asarray(np.log(np.maximum(shares, 0.0) + 0.05))
+
+
+def with_margins(s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Votes plus the sum of margins, from the scores of pairwise machines; the best label stays best.
+
+        s = v + m / (3 (|m| + 1))   ->   v + m
+
+    >>> with_margins(np.array([[2 + 0.5 / 4.5, 1 - 0.25 / 3.75]])).round(6).tolist()
+    [[2.5, 0.75]]
+    """
+    votes = np.round(s)
+    rest = np.clip(3 * (s - votes), -0.99999, 0.99999)
+    found = np.asarray(votes + rest / (1 - np.abs(rest)), np.float64)
+    rows, top = np.arange(len(s)), s.argmax(axis=1)
+    found[rows, top] = found.max(axis=1, initial=-np.inf) + 1e-9
+    return found
 
 
 def kernel_objects(rows: Any, dense: bool) -> Any:

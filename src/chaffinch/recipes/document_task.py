@@ -13,7 +13,7 @@ from chaffinch.errors import ConfigError
 from chaffinch.features.rows import SparseRows, joined
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import knob
-from chaffinch.learners.choice import ChoiceWeights, document_problem
+from chaffinch.learners.choice import ChoiceWeights, dealt, document_problem
 from chaffinch.learners.dual import DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
@@ -24,10 +24,12 @@ from chaffinch.model.confidence import Calibration, Prior
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.quantised import quantised
 from chaffinch.progress import Listener, keep_going
+from chaffinch.recipes.document_calibration import calibrated
 from chaffinch.recipes.out_of_fold import (
     FOLDS,
     SHARES,
     FoldScores,
+    HeldOut,
     affordable_share,
     blocked,
     first_labels,
@@ -38,7 +40,8 @@ from chaffinch.recipes.recipe import Trained
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.recipes.training import document_score
 from chaffinch.recipes.valences import PhraseValences
-from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration, fitted_temperature
+from chaffinch.trust.calibration import fitted_temperature
+from chaffinch.trust.confidence import Confidence
 
 # Recipes that count: what they make must not be rounded, nor thinned.
 COUNTS = (MultinomialNaiveBayes, ComplementNaiveBayes)
@@ -94,8 +97,8 @@ class DocumentTask:
     smallest:   features none of whose weights reaches this share of the largest are dropped; None: the recipe's
     dev:        held-out documents, their labels and the numbers beside them: the best pass on them is kept; or None
     kernel:     of kernel machines, instead of the one that the recipe's settings name; or None
-    calibrate:  whether texts are scored by models of other folds, to calibrate probabilities and to see what small
-                weights are worth
+    calibrate:  whether documents are scored by models of other folds, to calibrate probabilities and to see what small
+                weights of texts are worth
     ready:      the encoder and the rows of these features, if they are there already
     """
 
@@ -179,18 +182,27 @@ class DocumentTask:
 
         return score
 
-    def held_out_calibration(self, model: ClassifierModel) -> Calibration:
-        """How scores become probabilities, by the held-out documents; as it is if none has a known label."""
+    def calibrated_on_dev(self, model: Any) -> tuple[Any, Confidence | None]:
+        """The model calibrated on the held-out documents, and its confidence; as it is if none has a known label."""
         assert self.dev is not None
         X, labels, beside = self.dev
+        rows = model.encoder.rows(X, beside, self.threads)
         gold = labels.table(self.labels.classes)
         known = gold.any(axis=1) | model.several
+        if self.text:  # of texts without a known feature the prior speaks
+            known &= np.diff(rows.ptr) > 0
         if not known.any():
-            return model.calibration
-        scores = model.scores(X, beside, self.threads)[known]
-        if model.link == "sigmoid":
-            return fitted_label_calibration(scores, gold[known])
-        return fitted_calibration(scores, gold[known].argmax(axis=1))
+            return model, None
+        scores = model.scores_of_rows(rows, self.threads)[known]
+        calibration, confidence = calibrated(
+            scores,
+            gold[known],
+            sigmoids=model.link == "sigmoid",
+            several=model.several,
+            threshold=model.threshold,
+            folds=0,
+        )
+        return replace(model, calibration=calibration), confidence
 
 
 def train_classifier(task: DocumentTask, learner: Any) -> Trained:
@@ -206,31 +218,52 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
         without_own_folds(learner, found),
         problem,
         threads=task.threads,
-        model=lambda made: finished(whole, encoder, replace(made, w=made.w.copy())),
+        model=lambda made: finished(whole, encoder, replace(made, w=made.w.copy()))[0],
         on_epoch=task.on_epoch,
         held_out_score=task.held_out_score(encoder),
     )
     del problem  # whose rows are larger than the model that is made now
     counts = training.made.counts
-    model = finished(task if task.dev is None else whole, encoder, training.made, found)
-    if task.dev is not None and task.text and task.calibrate:
-        model = replace(model, calibration=task.held_out_calibration(model))
-    return Trained(model, training.history, None if counts is None else (encoder, *counts))
+    model, confidence = finished(task if task.dev is None else whole, encoder, training.made, found)
+    if task.dev is not None and task.calibrate and task.labels.soft is None and len(model.classes) > 1:
+        model, confidence = task.calibrated_on_dev(model)
+    counted = None if counts is None else (encoder, *counts)
+    return Trained(model, training.history, counted, confidence=confidence)
 
 
 def measured(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
 ) -> FoldScores | None:
-    """Out-of-fold scores of texts by this learner; None if they are not wanted, or held-out documents serve."""
-    if not task.text or not task.calibrate or task.dev is not None:
+    """Out-of-fold scores by this learner; None if they are not wanted, or held-out documents serve."""
+    if not task.calibrate or task.dev is not None:
         return None
     data: DocumentExamples = problem.examples
     if getattr(learner, "folds", 1) == 0 or data.Y < 2 or data.soft is not None:
         return None  # soft targets are probabilities as they are
-    shares = SHARES if task.smallest is None and not isinstance(learner, COUNTS) else ()
-    fold = blocked(first_labels(data), FOLDS)
+    if not task.text and len(data) < FEWEST_ROWS:
+        return None
+    shares = SHARES if task.text and task.smallest is None and not isinstance(learner, COUNTS) else ()
+    fold = blocked(first_labels(data), FOLDS) if task.text else scattered(first_labels(data), FOLDS)
     alone = without_own_folds(learner, True)
-    return out_of_fold(problem, alone, fold, scored_folds(len(data)), task.threads, encoder, shares)
+    rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
+    held_out = HeldOut(rows, fold, encoder if task.text else None)
+    found = out_of_fold(problem, alone, held_out, scored_folds(len(data)), task.threads, shares)
+    return None if found is None or len(found.held) == 0 else found
+
+
+# Rows of numbers: with fewer, nothing is calibrated, and a recipe's own guess at a temperature stays.
+FEWEST_ROWS = 50
+
+
+def scattered(y: NDArray[np.integer[Any]], folds: int) -> NDArray[np.int64]:
+    """The fold of each row of numbers, int64 [N]: the rows of each label are dealt out in a random order.
+
+    Rows that repeat were merged and so are sorted by their numbers: runs of them would be unlike each other.
+    """
+    order = np.random.default_rng(0).permutation(len(y))
+    fold = np.empty(len(y), np.int64)
+    fold[order] = dealt(y[order], folds)
+    return fold
 
 
 def without_own_folds(learner: Any, found: object) -> Any:
@@ -263,8 +296,8 @@ def finished(
     made: ChoiceWeights,
     found: FoldScores | None = None,
     masses: NDArray[np.float64] | None = None,
-) -> ClassifierModel:
-    """The model of learnt weights.
+) -> tuple[ClassifierModel, Confidence | None]:
+    """The model of learnt weights, and the confidence in what it decides; None if no documents were held out.
 
     found:  out-of-fold scores: they calibrate, and decide which small weights go
     masses: how much the documents of each label count, if those of the task are not all; float64 [Y]
@@ -290,13 +323,19 @@ def finished(
     if smallest > 0 and task.text:
         encoder, w = without_small(encoder, w, smallest, task.threads)
     eight = quantised(w, len(labels.classes), task.threads) if bits == 8 else None
+    confidence = None
     if found is None or scores is None:
         calibration = Calibration(_temperature(made, labels, link) if made.link == "margin" else 1.0)
-    elif link == "softmax":
-        calibration = fitted_calibration(scores, labels.ids[found.held])
     else:
-        calibration = fitted_label_calibration(scores, task.gold(found.held) > 0)
-    return ClassifierModel(
+        calibration, confidence = calibrated(
+            scores,
+            task.gold(found.held) > 0,
+            sigmoids=link == "sigmoid",
+            several=labels.several,
+            threshold=task.threshold,
+            folds=found.folds,
+        )
+    model = ClassifierModel(
         encoder=encoder,
         w=w,
         classes=labels.classes,
@@ -308,6 +347,7 @@ def finished(
         eight=eight,
         prior=task.prior(link == "sigmoid", masses) if task.text else None,
     )
+    return model, confidence
 
 
 # Where nothing was measured, what is dropped is next to nothing.

@@ -1,27 +1,34 @@
 """The way from documents or other objects to a kernel machine, which all its recipes share."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
+from chaffinch.features.rows import SparseRows
 from chaffinch.kernels import Kernel
-from chaffinch.learners.choice import dealt
 from chaffinch.learners.kernel_choice import GramExamples, KernelMachine, kernel_problem, taken
 from chaffinch.learners.problem import Problem
 from chaffinch.learners.training import train_passes
 from chaffinch.model.confidence import RAW, Calibration
+from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.model.kernel_classifier import (
     KernelModel,
     ObjectEncoder,
     better_dense,
     kernel_objects,
     vote_scores,
+    with_margins,
 )
-from chaffinch.recipes.document_task import DocumentTask
+from chaffinch.recipes.document_calibration import calibrated
+from chaffinch.recipes.document_task import FEWEST_ROWS, DocumentTask, scattered
+from chaffinch.recipes.out_of_fold import HeldOut
 from chaffinch.recipes.recipe import Trained
-from chaffinch.trust.calibration import fitted_calibration, fitted_temperature
+from chaffinch.scorers.pairwise import Pairwise
+from chaffinch.trust.calibration import fitted_temperature
+from chaffinch.trust.confidence import Confidence
 
 FOLDS = 3
 
@@ -48,7 +55,7 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
         megabytes=learner.megabytes,
     )
 
-    def model(machine: KernelMachine, calibration: Calibration = RAW) -> KernelModel:
+    def model(machine: KernelMachine, calibration: Calibration = RAW, link: str = "") -> KernelModel:
         support = machine.support
         return KernelModel(
             encoder=encoder,
@@ -56,7 +63,7 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
             scorer=machine.scorer,
             support=rows.taken(support) if kernel.of_vectors else [rows[n] for n in support.tolist()],
             classes=labels.classes,
-            link="shares" if machine.link == "shares" else "softmax",
+            link=link or ("shares" if machine.link == "shares" else "softmax"),
             calibration=calibration,
             dense=dense,
             prior=task.prior(False) if task.text else None,
@@ -71,35 +78,65 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
         held_out_score=task.held_out_score(encoder),
     )
     machine: KernelMachine = training.made
-    return Trained(model(machine, _calibration(problem, learner, machine.link, task)), training.history)
+    rare = HeldOutRows(encoder, rows, dense) if task.text and isinstance(encoder, DocumentEncoder) else None
+    pairs = isinstance(machine.scorer, Pairwise) and len(labels.classes) > 2
+    link = "votes" if pairs else machine.link
+    calibration, confidence = _calibration(problem, learner, link, task, rare)
+    fitted = "votes" if pairs and confidence is not None else ""
+    return Trained(model(machine, calibration, fitted), training.history, confidence=confidence)
 
 
-def _calibration(problem: Problem, learner: Any, link: str, task: DocumentTask) -> Calibration:
-    """How scores become probabilities, from machines that had not seen the objects they scored.
+@dataclass(frozen=True)
+class HeldOutRows:
+    """What held-out texts are read from anew, without the features that are too rare in the other folds."""
 
-    Margins of numbers and other objects get a temperature; of texts the top label is calibrated too, and so are votes.
+    encoder: DocumentEncoder
+    rows: SparseRows
+    dense: bool
+
+
+def _calibration(
+    problem: Problem, learner: Any, link: str, task: DocumentTask, texts: HeldOutRows | None
+) -> tuple[Calibration, Confidence | None]:
+    """How scores become probabilities, from machines that had not seen the objects they scored, and the confidence.
+
+    A few objects that are no texts get a temperature alone, and votes of a few stay as they are.
     """
     data: GramExamples = problem.examples
-    if not task.calibrate or (link != "margin" and not task.text):
-        return RAW
+    few = not task.text and len(data) < FEWEST_ROWS
+    if not task.calibrate or (link == "shares" and few):
+        return RAW, None
     most = int(np.bincount(data.y, minlength=data.Y).max(initial=0))
     folds = min(getattr(learner, "folds", FOLDS), most)
     if folds < 2 or data.Y < 2:
-        return RAW
-    fold = dealt(data.y, folds)
+        return RAW, None
+    fold = scattered(data.y, folds)
+    held_out = None if texts is None else HeldOut(texts.rows, fold, texts.encoder)
     scores, y = [], []
     for k in range(folds):
         learnt, held = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         rest = taken(problem, learnt)
         if len(held) == 0 or len(np.unique(rest.examples.y)) < 2:
             continue
-        found = _held_out_scores(data, learner.fit(rest), learnt, held)
-        scores.append(vote_scores(found) if link == "shares" else found)
+        machine = learner.fit(rest)
+        if texts is not None and held_out is not None:
+            held, row_part = held_out.of(k)
+            found = np.asarray(machine.scorer.scores(kernel_objects(row_part, texts.dense), task.threads))
+        else:
+            found = _held_out_scores(data, machine, learnt, held)
+        if link == "shares":
+            found = vote_scores(found)
+        scores.append(with_margins(found) if link == "votes" and not few else found)
         y.append(data.y[held])
     if not scores:
-        return RAW
-    together = np.concatenate(scores), np.concatenate(y)
-    return fitted_calibration(*together) if task.text else Calibration(fitted_temperature(*together))
+        return RAW, None
+    together, gold = np.concatenate(scores), np.concatenate(y)
+    if few:
+        return Calibration(fitted_temperature(together, gold)), None
+    right = gold[:, None] == np.arange(data.Y)
+    return calibrated(
+        together, right, sigmoids=False, several=False, threshold=task.threshold, folds=len(scores)
+    )
 
 
 def _held_out_scores(

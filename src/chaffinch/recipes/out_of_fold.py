@@ -33,11 +33,13 @@ class FoldScores:
     held:    int64 [M], the documents
     scores:  float32 [M, Y]
     dropped: the same by models without features whose weights are below a share of the largest
+    folds:   how many models there were
     """
 
     held: Which
     scores: NDArray[np.float32]
     dropped: dict[float, NDArray[np.float32]] = field(default_factory=dict)
+    folds: int = 1
 
 
 def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
@@ -79,33 +81,70 @@ def scored_folds(documents: int) -> tuple[int, ...]:
     return tuple(range(FOLDS)) if documents < FEW else (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
 
 
+class HeldOut:
+    """The rows of each fold as models of the other folds would read them.
+
+    A feature that is too rare in the other folds is one that a new text would not have: it is left out, and a row that
+    was brought to length one is brought to it again. Rows of numbers keep all they have.
+    """
+
+    def __init__(self, rows: SparseRows, fold: Which, encoder: DocumentEncoder | None) -> None:
+        self.rows, self.fold, self.encoder = rows, fold, encoder
+        self._of_fold: dict[int, tuple[Which, SparseRows]] = {}
+        if encoder is not None:
+            self._counts = np.bincount(rows.ids, minlength=rows.columns)
+            self._least = _least_documents(encoder, rows)
+
+    def of(self, k: int) -> tuple[Which, SparseRows]:
+        """The documents of fold k that have features, and their rows."""
+        if k not in self._of_fold:
+            left = np.flatnonzero(self.fold == k)
+            rows = self.rows.taken(left)
+            if self.encoder is not None:
+                known = self._counts - np.bincount(rows.ids, minlength=self.rows.columns) >= self._least
+                if not known[rows.ids].all():
+                    rows = self.encoder.thinned(rows, known)
+            some = np.flatnonzero(np.diff(rows.ptr) > 0)  # of the others the prior speaks
+            self._of_fold[k] = left[some], rows.taken(some)
+        return self._of_fold[k]
+
+
+def _least_documents(encoder: DocumentEncoder, rows: SparseRows) -> NDArray[np.float64]:
+    """How many documents must have each feature for the encoder to know it: float64 [F]."""
+    least = np.ones(rows.columns)
+    if encoder.union is not None:
+        bounds = encoder.union.offsets()
+        for k, part in enumerate(encoder.union.parts):
+            wanted = part.min_df if part.min_df >= 1 else part.min_df * len(rows)
+            least[bounds[k] : bounds[k + 1]] = max(wanted, 1.0)
+    return least
+
+
 def out_of_fold(
     problem: Problem,
     learner: Any,
-    fold: Which,
+    held_out: HeldOut,
     folds: Sequence[int],
     threads: int,
-    encoder: DocumentEncoder | None = None,
     shares: Sequence[float] = (),
 ) -> FoldScores | None:
     """The scores of the documents of some folds; None if no fold leaves two labels to learn.
 
-    encoder, shares: what else to score by, see :class:`FoldScores`
+    shares: what else to score by, see :class:`FoldScores`
     """
     data: DocumentExamples = problem.examples
-    rows = SparseRows(data.ptr, data.ids, data.values, data.F, data.factors)
+    rows, encoder = held_out.rows, held_out.encoder
     held, scores = [], []
     dropped: dict[float, list[NDArray[np.float32]]] = {share: [] for share in shares}
     for k in folds:
-        learnt, left = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if len(left) == 0 or len(learnt) == 0:
+        learnt = np.flatnonzero(held_out.fold != k)
+        if len(learnt) in (0, len(rows)):
             continue
         try:
             w = learner.fit(part_of(problem, rows, learnt), threads=threads).w
         except DataError:  # one label alone
             continue
-        left = left[rows.ptr[left + 1] > rows.ptr[left]]  # of the others the prior speaks
-        some = rows.taken(left)
+        left, some = held_out.of(k)
         held.append(left)
         scores.append(_scores(some, w, data.Y, threads))
         if encoder is not None and shares:
@@ -120,6 +159,7 @@ def out_of_fold(
         np.concatenate(held),
         np.concatenate(scores),
         {share: np.concatenate(found) for share, found in dropped.items() if found},
+        len(held),
     )
 
 

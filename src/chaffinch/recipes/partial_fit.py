@@ -67,7 +67,7 @@ class Increment:
         rows = self._rows(task)
         made = self._moved(task.problem(rows), task.text, task.threads)
         assert self._encoder is not None
-        return finished(task, self._encoder, made, masses=self._masses)
+        return finished(task, self._encoder, made, masses=self._masses)[0]
 
     def _rows(self, task: DocumentTask) -> SparseRows:
         if self._encoder is None:

@@ -58,12 +58,14 @@ class Trained:
 
     counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
     memory: what the recipe of a tagger needs to learn on from the model; None: nothing was kept
+    confidence: of a classifier, how honest its probabilities are; None: it was not calibrated on held-out documents
     """
 
     model: Any
     history: list[Progress] = field(default_factory=list)
     counts: tuple[Any, ...] | None = None
     memory: Any = None
+    confidence: Any = None
 
 
 @dataclass(frozen=True)

@@ -95,7 +95,10 @@ def heat_map(
 def reliability(title: str, bins: Sequence[tuple[float, float, int]]) -> Html:
     """Confidence against accuracy: (mean confidence, accuracy, count) per bin; on the diagonal, both agree.
 
-    The columns below show how many cases each bin has.
+    Whiskers are 95 % intervals of the accuracy (Wilson 1927). The columns below show how many cases each bin has.
+
+    >>> "<title>confidence 0.900, accuracy 0.800 (0.490 to 0.943), 10 cases" in reliability("R", [(0.9, 0.8, 10)])
+    True
     """
     side, left, top, bottom = 320, 64, 40, 96
     height = top + side + bottom
@@ -114,8 +117,15 @@ def reliability(title: str, bins: Sequence[tuple[float, float, int]]) -> Html:
     path = " ".join(f"{x(c):g},{y(a):g}" for c, a, _ in drawn)
     marks.append(tag("polyline", points=path, fill="none", stroke="var(--s0)", stroke_width=2))
     for confidence, accuracy, count in drawn:
-        told = tag("title", f"confidence {confidence:.3f}, accuracy {accuracy:.3f}, {count:,} cases")
+        low, high = _wilson(accuracy, count)
+        told = tag(
+            "title",
+            f"confidence {confidence:.3f}, accuracy {accuracy:.3f} ({low:.3f} to {high:.3f}), {count:,.0f} cases",
+        )
         tall = round(34 * count / largest, 1)
+        at = x(confidence)
+        whisker = f"M{at - 3:g} {y(low):g}H{at + 3:g}M{at:g} {y(low):g}V{y(high):g}M{at - 3:g} {y(high):g}H{at + 3:g}"
+        marks.append(tag("path", d=whisker, stroke="var(--s0)", stroke_opacity=0.5, fill="none"))
         marks.append(tag("circle", told, cx=x(confidence), cy=y(accuracy), r=4, fill="var(--s0)"))
         marks.append(
             tag(
@@ -130,6 +140,14 @@ def reliability(title: str, bins: Sequence[tuple[float, float, int]]) -> Html:
         )
     marks += axis_names("confidence", "accuracy", left, left + side, top, top + side)
     return chart(title, height, marks, left + side + 24)
+
+
+def _wilson(share: float, n: float) -> tuple[float, float]:
+    """The 95 % interval of a share that was seen in n cases."""
+    z2 = 1.96**2
+    middle = (share + z2 / (2 * n)) / (1 + z2 / n)
+    half = 1.96 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, middle - half), min(1.0, middle + half)
 
 
 def _depth(value: float, strongest: float, logarithmic: bool) -> float:

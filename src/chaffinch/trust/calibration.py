@@ -129,55 +129,17 @@ def _logistic_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[fl
     return max(round(float(v[0]), 6), 1e-3), round(float(v[1]), 6)
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Confidence against truth, in bins of equal width.
-
-    confidence, accuracy: float64 [bins], means; NaN if a bin is empty   counts: int64 [bins]
-    """
-
-    confidence: NDArray[np.float64]
-    accuracy: NDArray[np.float64]
-    counts: NDArray[np.int64]
-
-    @property
-    def error(self) -> float:
-        """Expected calibration error: the mean gap between confidence and accuracy, weighted by the bins' sizes.
-
-        >>> reliability(np.array([0.9, 0.9, 0.1]), np.array([True, True, False])).error
-        0.1
-        """
-        filled = self.counts > 0
-        gap = np.abs(self.confidence[filled] - self.accuracy[filled])
-        return round(float(np.average(gap, weights=self.counts[filled])), 12)
-
-
-def reliability(confidence: NDArray[np.floating], right: NDArray[np.bool_], bins: int = 10) -> Reliability:
-    """The accuracy of decisions by their confidence."""
-    place = np.minimum((np.asarray(confidence, np.float64) * bins).astype(np.int64), bins - 1)
-    counts = np.bincount(place, minlength=bins)
-    with np.errstate(invalid="ignore"):
-        return Reliability(
-            np.bincount(place, np.asarray(confidence, np.float64), bins) / counts,
-            np.bincount(place, np.asarray(right, np.float64), bins) / counts,
-            counts,
-        )
-
-
-def brier_score(confidence: NDArray[np.floating], right: NDArray[np.bool_]) -> float:
-    """The mean of (confidence - right)^2: calibration and sharpness in one number, lower is better.
-
-    >>> brier_score(np.array([0.9, 0.2]), np.array([True, False]))
-    0.025
-    """
-    return round(float(np.mean((np.asarray(confidence, np.float64) - np.asarray(right)) ** 2)), 12)
+RISE = 1e-9
 
 
 @dataclass(frozen=True)
 class LogitMap:
-    """A monotone map of probabilities: piecewise linear in logits, constant before the first and after the last knot.
+    """A rising map of probabilities: piecewise linear in logits, all but constant outside the knots.
 
-        logit q = interpolation of (x, y) at logit p
+        logit q = interpolation of (x, y) at logit p + RISE logit p
+
+    RISE keeps the order of answers that have the same value otherwise, so that a threshold on q divides them as the
+    threshold on p does that it was made from.
 
     x: float64 [K], rising   y: float64 [K], not falling
 
@@ -196,7 +158,8 @@ class LogitMap:
 
     def __call__(self, p: NDArray[np.floating]) -> NDArray[np.float64]:
         """The calibrated probabilities."""
-        return np.asarray(1.0 / (1.0 + np.exp(-np.interp(logits(p), self.x, self.y))), np.float64)
+        z = logits(p)
+        return np.asarray(1.0 / (1.0 + np.exp(-np.interp(z, self.x, self.y) - RISE * z)), np.float64)
 
 
 # Fewer decisions than this are fitted by two numbers, more by a free monotone curve.

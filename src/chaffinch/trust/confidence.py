@@ -1,4 +1,4 @@
-"""Confidence in a tagger's decisions: its calibration on out-of-fold data, saved with the model."""
+"""Confidence in a model's decisions: its calibration on out-of-fold data, saved with the model."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,25 +8,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ModelFileError
+from chaffinch.evaluate.reliability import brier_score, reliability
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.trust.abstention import STEPS, Certificate
-from chaffinch.trust.calibration import LogitMap, brier_score, fitted_map, reliability
+from chaffinch.trust.calibration import LogitMap, fitted_map
 
-SPANS, TOKENS = "spans", "tokens"
+SPANS, TOKENS, DOCUMENTS, LABELS = "spans", "tokens", "documents", "labels"
+UNITS = (SPANS, TOKENS, DOCUMENTS, LABELS)
 DETAILS = "confidence"
+FACTS = ("unit", "folds", "decisions", "raw_error", "error", "brier")
 
 
 @dataclass(frozen=True)
 class Confidence:
     """The map from a model's probability of a decision to a calibrated probability.
 
-    unit:        what a decision is: a span if labels spell spans, else a token
-    to_honest:   maps the model's probability of a decision (at its temperature) to a calibrated one
+    unit:        what a decision is: a span if labels spell spans, else a token; a document, or one of its labels if
+                 it may have several
+    to_honest:   maps the model's probability of a decision to a calibrated one
     certificate: how often out-of-fold decisions were right, for thresholds with a guarantee
-    folds:       models that were trained without the sentences they judged; 0: the dev data served
+    folds:       models that were trained without the data they judged; 0: the dev data served
     decisions:   how many were judged
     error, brier: expected calibration error and Brier score of the calibrated probabilities, cross-fitted;
-    raw_error:   the error at temperature 1 without the map
+    raw_error:   the error without calibration
+    bins:        of the calibrated probabilities, cross-fitted: mean confidence, accuracy and number of decisions; empty
+                 in older files
     """
 
     unit: str
@@ -37,6 +43,7 @@ class Confidence:
     raw_error: float
     error: float
     brier: float
+    bins: tuple[tuple[float, float, int], ...] = ()
 
     @classmethod
     def fitted(
@@ -47,7 +54,7 @@ class Confidence:
         right: NDArray[np.bool_],
         raw: NDArray[np.float64],
     ) -> "Confidence":
-        """From decisions of models on sentences they were not trained on.
+        """From decisions of taggers on sentences they were not trained on, with the map that calibrates them.
 
         p: [N], probabilities at the model's temperature   raw: [N], at temperature 1   right: bool [N]
         """
@@ -55,15 +62,31 @@ class Confidence:
         half = np.arange(len(p)) % 2 == 0
         for part in (half, ~half):
             crossed[part] = fitted_map(p[~part], right[~part])(p[part])
+        return cls.judged(unit, folds, p, right, raw, crossed, fitted_map(p, right))
+
+    @classmethod
+    def judged(
+        cls,
+        unit: str,
+        folds: int,
+        p: NDArray[np.float64],
+        right: NDArray[np.bool_],
+        raw: NDArray[np.float64],
+        crossed: NDArray[np.float64],
+        to_honest: LogitMap,
+    ) -> "Confidence":
+        """Of decisions out of fold: p is certified, raw and crossed (cross-fitted) are judged. All of them [N]."""
+        found = reliability(crossed, right)
         return cls(
             unit,
-            fitted_map(p, right),
+            to_honest,
             Certificate.of(p, right),
             folds,
             len(p),
-            reliability(raw, right).error if len(p) else 0.0,
-            reliability(crossed, right).error if len(p) else 0.0,
-            brier_score(crossed, right) if len(p) else 0.0,
+            reliability(raw, right).error,
+            found.error,
+            brier_score(crossed, right),
+            tuple((c, a, int(n)) for c, a, n in found.bins()),
         )
 
     def threshold(self, precision: float, risk: float) -> float:
@@ -72,8 +95,8 @@ class Confidence:
 
     def details(self) -> dict[str, Any]:
         """The facts that go into a model file's header."""
-        names = ("unit", "folds", "decisions", "raw_error", "error", "brier")
-        return {DETAILS: {name: getattr(self, name) for name in names}}
+        facts = {name: getattr(self, name) for name in FACTS}
+        return {DETAILS: facts | {"bins": [list(one) for one in self.bins]}}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The arrays that go into a model file."""
@@ -96,11 +119,9 @@ class Confidence:
         given, right = (need.array(f"confidence.{name}", np.int64, ("S",)) for name in ("given", "right"))
         if (
             not isinstance(facts, Mapping)
-            or facts.get("unit") not in (SPANS, TOKENS)
-            or not all(
-                isinstance(facts.get(name), int | float)
-                for name in ("folds", "decisions", "raw_error", "error", "brier")
-            )
+            or facts.get("unit") not in UNITS
+            or not all(isinstance(facts.get(name), int | float) for name in FACTS[1:])
+            or not _are_bins(facts.get("bins", []))
             or knots < 2
             or (np.diff(x) <= 0).any()
             or (np.diff(y) < 0).any()
@@ -117,4 +138,13 @@ class Confidence:
             float(facts["raw_error"]),
             float(facts["error"]),
             float(facts["brier"]),
+            tuple((float(c), float(a), int(n)) for c, a, n in facts.get("bins", [])),
         )
+
+
+def _are_bins(found: Any) -> bool:
+    """Rows of three numbers."""
+    return isinstance(found, list) and all(
+        isinstance(row, list) and len(row) == 3 and all(isinstance(x, int | float) for x in row)
+        for row in found
+    )

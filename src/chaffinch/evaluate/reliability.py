@@ -1,0 +1,82 @@
+"""Reliability: whether answers that claim a probability are right that often."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Confidences:
+    """Answers that came with a probability.
+
+    unit: what one answer is: documents, labels, tokens, spans
+    p:    float64 [N], the probability that each claims   right: bool [N], whether gold agrees
+    """
+
+    unit: str
+    p: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Calibration error, Brier score and the bins of the diagram, ready for JSON."""
+        found = reliability(self.p, self.right)
+        return {
+            "unit": self.unit,
+            "answers": len(self.p),
+            "error": found.error,
+            "brier": brier_score(self.p, self.right),
+            "bins": found.bins(),
+        }
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Confidence against truth, in bins of equal width.
+
+    confidence, accuracy: float64 [bins], means; NaN if a bin is empty   counts: int64 [bins]
+    """
+
+    confidence: NDArray[np.float64]
+    accuracy: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+    @property
+    def error(self) -> float:
+        """Expected calibration error: the mean gap between confidence and accuracy, weighted by the bins' sizes.
+
+        >>> reliability(np.array([0.9, 0.9, 0.1]), np.array([True, True, False])).error
+        0.1
+        """
+        filled = self.counts > 0
+        gap = np.abs(self.confidence[filled] - self.accuracy[filled])
+        return round(float(np.average(gap, weights=self.counts[filled])), 12) if filled.any() else 0.0
+
+    def bins(self) -> list[list[float]]:
+        """Mean confidence, accuracy and size of each bin that is not empty, rounded."""
+        rows = zip(self.confidence.tolist(), self.accuracy.tolist(), self.counts.tolist(), strict=True)
+        return [[round(c, 6), round(a, 6), n] for c, a, n in rows if n]
+
+
+def reliability(confidence: NDArray[np.floating], right: NDArray[np.bool_], bins: int = 10) -> Reliability:
+    """The accuracy of decisions by their confidence."""
+    place = np.minimum((np.asarray(confidence, np.float64) * bins).astype(np.int64), bins - 1)
+    counts = np.bincount(place, minlength=bins)
+    with np.errstate(invalid="ignore"):
+        return Reliability(
+            np.bincount(place, np.asarray(confidence, np.float64), bins) / counts,
+            np.bincount(place, np.asarray(right, np.float64), bins) / counts,
+            counts,
+        )
+
+
+def brier_score(confidence: NDArray[np.floating], right: NDArray[np.bool_]) -> float:
+    """The mean of (confidence - right)^2: calibration and sharpness in one number, lower is better.
+
+    >>> brier_score(np.array([0.9, 0.2]), np.array([True, False]))
+    0.025
+    """
+    if len(confidence) == 0:
+        return 0.0
+    return round(float(np.mean((np.asarray(confidence, np.float64) - np.asarray(right)) ** 2)), 12)
