@@ -114,8 +114,8 @@ def _least_documents(encoder: DocumentEncoder, rows: SparseRows) -> NDArray[np.f
     least = np.ones(rows.columns)
     if encoder.union is not None:
         bounds = encoder.union.offsets()
-        for k, part in enumerate(encoder.union.parts):
-            wanted = part.min_df if part.min_df >= 1 else part.min_df * len(rows)
+        for k, one in enumerate(encoder.union.vectorizers):
+            wanted = one.min_df if one.min_df >= 1 else one.min_df * len(rows)
             least[bounds[k] : bounds[k + 1]] = max(wanted, 1.0)
     return least
 
