@@ -208,7 +208,7 @@ def test_a_margin_makes_the_model_surer_and_a_dearer_miss_finds_more_names():
         return float(model.predict_marginals([["u"]])[0][0, 0])
 
     assert 0.5 < sure(0.0) < sure(2.0) < 1
-    with pytest.raises(ConfigError, match="margin needs labels that are known"):
+    with pytest.raises(ConfigError, match="margin needs one known label"):
         tagger(margin=1.0).fit([["u", "v"]], [["A", None]])
 
 

@@ -118,9 +118,9 @@ def test_the_command_line_takes_a_file_of_phrases(run: Runner, tmp_path):  # noq
 
 def test_labels_that_no_text_has_and_phrases_of_no_text_are_refused():
     texts, _, _ = reviews()
-    with pytest.raises(DataError, match=r"a phrase has the label '\?'; texts have -, \+"):
+    with pytest.raises(DataError, match=r"labels of the texts \(-, \+\), found '\?'"):
         PhraseValences().learnt(texts, LabelledPhrases(["fine"], ["?"]), LABELS)
-    with pytest.raises(DataError, match="none of the phrases is in any of the texts"):
+    with pytest.raises(DataError, match="phrases that occur in the texts"):
         PhraseValences().learnt(texts, LabelledPhrases(["xyzzy"], ["+"]), LABELS)
 
 

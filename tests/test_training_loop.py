@@ -120,5 +120,5 @@ def test_an_interrupted_training_goes_on_from_its_checkpoint(tmp_path: Any) -> N
 
 
 def test_a_checkpoint_of_a_learner_that_cannot_go_on_is_refused(tmp_path: Any) -> None:
-    with pytest.raises(ConfigError, match="Counting cannot go on from a checkpoint"):
+    with pytest.raises(ConfigError, match="Counting cannot continue from a checkpoint"):
         train_passes(Counting(), NOTHING, checkpoint=Checkpoint(str(tmp_path / "kept"), "this"))

@@ -1,1 +1,1 @@
-"""Learners: how a scorer is moved by examples."""
+"""Learners: algorithms that find the weights of a scorer from examples."""

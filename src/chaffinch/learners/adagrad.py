@@ -1,4 +1,4 @@
-"""Stochastic gradients with a pace for each weight."""
+"""AdaGrad: stochastic gradients with a step size for each weight."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ LOSSES = ("likelihood", "hinge", "perceptron")
 
 @dataclass(frozen=True, kw_only=True)
 class AdaGrad(Learner):
-    """One example at a time, frequent features at smaller steps than rare ones.
+    """Gradient steps on one example at a time; features with large past gradients get smaller steps.
 
         likelihood  delta = parts(y) - marginals                                     (a conditional random field)
         hinge       delta = parts(y) - parts(argmax(potentials + cost))              (a structured SVM)
@@ -42,19 +42,19 @@ class AdaGrad(Learner):
         0.1, "AdaGrad's initial sum of squares: a larger value damps small gradients", low=1e-12
     )
     dropout: float = knob(
-        0.0, "share of features that a sentence is learnt without (trees)", low=0.0, high=0.9
+        0.0, "share of a sentence's features dropped at random in each pass (trees)", low=0.0, high=0.9
     )
     average: bool = knob(True, "return the mean of w over all steps")
     seed: int = knob(0, "seed of the order of the examples", low=0)
 
     def check(self, problem: Problem) -> None:
-        """Refuse structures without the oracle."""
+        """Refuse structures without the required oracle."""
         requires(self, "logsum" if self.loss == "likelihood" else "argmax", problem)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The loop over the protocols."""
         if self.dropout > 0:
-            raise ConfigError("AdaGrad.dropout is for trees over span features")
+            raise ConfigError("AdaGrad.dropout works only for trees over span features; set it to 0")
         structure, weight = problem.costed, problem.weights()
         w = problem.scorer.w.copy()
         scorer = problem.scorer.with_weights(w)
@@ -83,7 +83,7 @@ class AdaGrad(Learner):
             yield self.told(problem, number, wrong, made)
 
     def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
-        """The record of an epoch with so many wrong answers."""
+        """The record of an epoch. wrong: the number of wrong answers."""
         return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 
     def _delta(

@@ -1,4 +1,4 @@
-"""Document classifiers: the problem that their learners are given, and the weights that they make."""
+"""Document classifiers: the problem that their learners solve, and the weights that they return."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,31 +14,31 @@ from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Choice
 
 LANES = 8
-FOLD_PASSES = 2  # over the others, after a fold is forgotten
+FOLD_PASSES = 2  # over the other folds, after a fold was forgotten
 
 Which = NDArray[np.int64]
 
 
 def document_problem(examples: DocumentExamples, importance: NDArray[np.float32], seed: int = 0) -> Problem:
-    """Documents as a problem. importance: how much each document counts, float32 [N], above 0."""
+    """Documents as a problem. importance: the weight of each document, float32 [N], above 0."""
     scorer = Linear(Layout.choice(examples.F + 1, examples.Y))
     return Problem(Choice(examples.Y), scorer, examples, importance, seed=seed)
 
 
 def with_bias(problem: Problem, bias: float | None) -> DocumentExamples:
-    """The documents, with a feature of this value that all have."""
+    """The documents with a constant feature of this value added."""
     data: DocumentExamples = problem.examples
     return replace(data, bias=bias or 0.0)
 
 
 @dataclass
 class ChoiceWeights:
-    """What a learner made: w [F+1, S], the last row the intercepts.
+    """The result of a learner: w [F+1, S], the last row the intercepts.
 
-    link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label by itself; ``margin``, whose scale
+    link:     how scores become probabilities: ``softmax``; ``sigmoid``, each label separately; ``margin``, whose scale
               has to be fitted; ``counts``, a softmax of logs that must not be rounded
-    counts:   what a learner that counts has counted: of features by label, and of documents by label
-    held:     documents that were held out, and ``held_scores`` [held, Y], theirs by weights that had not met them
+    counts:   of a learner that counts: features by label, and documents by label
+    held:     held-out documents, and ``held_scores`` [held, Y], their scores before they were trained on
     """
 
     w: NDArray[np.float32]
@@ -49,7 +49,7 @@ class ChoiceWeights:
 
 
 def padded(Y: int) -> int:
-    """Y rounded up to whole vectors, as the native code lays out a row of weights."""
+    """Y rounded up to whole vectors, the length of a row of weights in the core."""
     return -(-Y // LANES) * LANES
 
 
@@ -60,7 +60,7 @@ def with_intercepts(made: ChoiceWeights, bias: float) -> ChoiceWeights:
 
 
 def weights_of_scorer(scorer: Linear, link: str, bias: float) -> ChoiceWeights:
-    """The weights that the generic loops move, as a table of their own."""
+    """The weights of the generic loops as a table of their own."""
     block = scorer.layout["choice"]
     table = scorer.w[: block.size].reshape(block.rows, block.stride)
     return with_intercepts(ChoiceWeights(table.astype(np.float32), link), bias)
@@ -73,7 +73,7 @@ def penalties(problem: Problem, C: float) -> NDArray[np.float32]:
 
 
 def importance(problem: Problem) -> NDArray[np.float32]:
-    """How much each document counts."""
+    """The weight of each document."""
     return penalties(problem, 1.0)
 
 
@@ -81,7 +81,7 @@ def importance(problem: Problem) -> NDArray[np.float32]:
 
 
 def dealt(y: NDArray[np.integer[Any]], folds: int) -> Which:
-    """The fold of each example, int64 [N]: each label is dealt out to all folds.
+    """The fold of each example, int64 [N]: the examples of each label are dealt to the folds in turn.
 
     >>> dealt(np.array([0, 0, 1, 0, 1]), 2)
     array([0, 1, 1, 0, 0])
@@ -98,14 +98,14 @@ def out_of_fold_scores(
     folds: int,
     scores: Callable[[Which], NDArray[np.float32]],
 ) -> tuple[Which, NDArray[np.float32]] | None:
-    """Every document and its scores [N, Y] by weights that forgot its fold and then learnt from the others alone.
+    """Every document and its out-of-fold scores [N, Y]: the solver forgets its fold and makes a few more passes.
 
-    The solver is as training left it, so a fold costs a few passes instead of a training; it is used up by this.
-    None if there are too few documents to hold any out.
+    The solver starts where training ended, so a fold costs a few passes instead of a training. It cannot be used after.
+    None if there are too few documents.
     """
     data: DocumentExamples = problem.examples
     N = len(data)
-    first = np.full(N, -1, np.int64)  # documents without a label are one more kind
+    first = np.full(N, -1, np.int64)  # documents without a label are a class of their own
     labelled = np.diff(data.label_ptr) > 0
     first[labelled] = data.labels[data.label_ptr[:-1][labelled]]
     folds = min(folds, int(np.bincount(first + 1).max(initial=0)))

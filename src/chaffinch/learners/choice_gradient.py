@@ -1,4 +1,4 @@
-"""Document classifiers by gradients: stochastic (log-linear, margins, the perceptron), and L-BFGS or OWL-QN."""
+"""Document classifiers by gradients: stochastic (log-linear, margins, perceptron), and L-BFGS or OWL-QN."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,12 +35,12 @@ SCHEDULES = ("fixed", "decaying", "random")
 
 @dataclass(frozen=True, kw_only=True)
 class ChoiceSgd(Learner):
-    """Steps along the gradient of one document, or of the mean of a mini-batch.
+    """Stochastic gradient steps on one document, or on the mean of a mini-batch.
 
         w := shrunk((1 - e l2) w, e l1) + e g,   g = c_n (q_n - p_n) x_n for the logistic loss
 
     The rate e: fixed; decaying, e / (1 + decay t / N) after t documents; or drawn evenly from [0, e) per step.
-    ``minibatch`` false: the weights move after every document, and a batch is only what ``iterations`` repeats.
+    ``minibatch`` false: the weights move after every document; ``iterations`` repeats a batch.
     """
 
     loss: str = knob(
@@ -64,17 +64,17 @@ class ChoiceSgd(Learner):
     )
 
     def check(self, problem: Problem) -> None:
-        """Several labels need a loss for each."""
+        """Refuse several labels per document unless each label has its own loss."""
         data: DocumentExamples = problem.examples
         if self.loss != "labels" and data.soft is None and not data.single:
             raise ConfigError(f"several labels per document need loss='labels', got {self.loss!r}")
 
     def started(self, F: int, Y: int) -> "SgdRun":
-        """Weights of zero, to be trained epoch by epoch in the core."""
+        """A training from weights of zero, epoch by epoch in the core."""
         return SgdRun(self, F, Y)
 
     def order(self, problem: Problem, epoch: int) -> NDArray[np.int64]:
-        """The documents of an epoch, counted from 0, with every batch gone through several times."""
+        """The documents of an epoch, counted from 0, every batch repeated ``iterations`` times."""
         order = np.asarray(_core.permutation(len(problem.examples), problem.seed + epoch), dtype=np.int64)
         if self.iterations == 1:
             return order
@@ -82,7 +82,7 @@ class ChoiceSgd(Learner):
         return np.concatenate([np.tile(order[i : i + self.batch], self.iterations) for i in starts])
 
     def rates(self, problem: Problem, epoch: int, steps: int, met: int) -> NDArray[np.float32]:
-        """The rate of each step of an epoch, after so many documents met before it."""
+        """The rate of each step of an epoch, given the number of documents before it."""
         size = self.batch if self.minibatch else 1
         if self.schedule == "random":
             return (self.rate * _core.uniforms(steps, problem.seed + epoch)).astype(np.float32)
@@ -92,7 +92,7 @@ class ChoiceSgd(Learner):
         return np.full(steps, self.rate, dtype=np.float32)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The same over the protocols, every weight penalised at every step."""
+        """The loop over the protocols; every weight is penalised at every step."""
         data, q = with_bias(problem, self.bias), problem.examples.targets().astype(np.float64)
         examples, c = list(data), importance(problem)
         scorer = problem.scorer.with_weights(problem.scorer.w)
@@ -134,7 +134,7 @@ class ChoiceSgd(Learner):
 
 @dataclass(frozen=True, kw_only=True)
 class ChoicePerceptron(Learner):
-    """The multiclass perceptron: on a mistake w_y += x, w_y_hat -= x; the mean of w over all steps is kept."""
+    """The averaged multiclass perceptron: on a mistake w_y += x, w_y_hat -= x."""
 
     epochs: int = knob(5, "passes over the documents", low=1)
     average: bool = knob(True, "return the mean of the weights over all steps")
@@ -143,19 +143,19 @@ class ChoicePerceptron(Learner):
     )
 
     def check(self, problem: Problem) -> None:
-        """One label for each document."""
+        """Refuse documents with several labels or none."""
         self.as_sgd().check(problem)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Over the protocols."""
+        """The loop over the protocols."""
         return self.as_sgd().generic(problem)
 
     def started(self, F: int, Y: int) -> "SgdRun":
-        """Weights of zero, to be trained epoch by epoch in the core."""
+        """A training from weights of zero, epoch by epoch in the core."""
         return self.as_sgd().started(F, Y)
 
     def as_sgd(self) -> ChoiceSgd:
-        """Its gradient steps: of length one, on mistakes alone."""
+        """Its steps as those of SGD: of length one, on mistakes only."""
         return ChoiceSgd(loss="perceptron", rate=1.0, **vars(self))
 
 
@@ -163,7 +163,7 @@ class ChoicePerceptron(Learner):
 class ChoiceBatch(Learner):
     """min over w of  sum_n c_n loss_n(w) + l2 |w|^2 / 2 + l1 |w|_1.
 
-    The loss is that of multinomial logistic regression, or of one logistic regression per label where documents
+    The loss is that of multinomial logistic regression, or of one logistic regression per label if documents
     have several. Both penalties together are the elastic net.
     """
 
@@ -182,18 +182,20 @@ class ChoiceBatch(Learner):
 
     @property
     def link(self) -> str:
-        """How scores become probabilities."""
+        """The link from scores to probabilities."""
         return "sigmoid" if self.each else "softmax"
 
     def check(self, problem: Problem) -> None:
-        """Several labels need a regression for each."""
+        """Refuse several labels per document unless each label has its own regression."""
         if not self.each and problem.examples.soft is None and not problem.examples.single:
-            raise ConfigError("several labels per document need each=True")
+            raise ConfigError("documents with several labels need ChoiceBatch.each = True")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """L-BFGS over the protocols: no L1 penalty."""
         if self.l1 > 0:
-            raise ConfigError("ChoiceBatch.l1 needs OWL-QN, which the core has for documents")
+            raise ConfigError(
+                "ChoiceBatch.l1 needs OWL-QN, which only the core implements, for documents; set l1 to 0"
+            )
         data, q, c = with_bias(problem, self.bias), problem.examples.targets(), importance(problem)
         examples, loss = list(data), "labels" if self.each else "logistic"
 
@@ -219,7 +221,7 @@ class ChoiceBatch(Learner):
     def steps_of(
         self, minimiser: Any, step: Callable[[], bool], made: Callable[[], ChoiceWeights]
     ) -> Iterator[Pass]:
-        """Steps until two running lower the value by a share below the tolerance."""
+        """Steps until two in a row lower the objective by a fraction below the tolerance."""
         before, small = minimiser.value, 0
         for number in range(1, self.steps + 1):
             moved = step()
@@ -232,7 +234,7 @@ class ChoiceBatch(Learner):
 
 
 class SgdRun:
-    """Weights in training in the core, which keep their state between calls: what ``partial_fit`` continues."""
+    """Training in the core that keeps its state between calls, as ``partial_fit`` needs."""
 
     def __init__(self, config: ChoiceSgd, F: int, Y: int) -> None:
         self.config, self.F, self.Y = config, F, Y
@@ -244,13 +246,13 @@ class SgdRun:
         self._epochs = 0
 
     def begin(self, w: NDArray[np.float32]) -> None:
-        """Start from these weights, whose last row are intercepts."""
+        """Start from these weights; the last row holds the intercepts."""
         self._w[:] = w
         if self.config.bias:
             self._w[-1] /= self.config.bias
 
     def epoch(self, problem: Problem, threads: int) -> float:
-        """One pass over a problem, shuffled; the mean loss met on the way."""
+        """One shuffled pass over a problem; returns the mean loss."""
         config = self.config
         config.check(problem)
         order = config.order(problem, self._epochs)
@@ -260,14 +262,14 @@ class SgdRun:
         loss = self._native.run(
             data.rows(), data.targets(), importance(problem), order, size, rates, threads, self._w
         )
-        # Here, so that weights looked at between passes are the same as weights that are not.
+        # Here, so that reading the weights between passes does not change the result.
         self._native.settle(self._w)
         self._documents += len(order)
         self._epochs += 1
         return loss / max(len(order), 1)
 
     def weights(self) -> ChoiceWeights:
-        """The weights as they stand, or their mean so far."""
+        """The current weights, or their mean so far."""
         w = self._w.copy()
         if self.config.average:
             self._native.average(self._w, w)

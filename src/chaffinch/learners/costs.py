@@ -1,4 +1,4 @@
-"""Costs of the user's own: a structure whose wrong answers cost something else than its own loss says."""
+"""User-defined costs: a structure with another loss than its own."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ Cost = Callable[[Shape, Any], Parts]
 
 
 class Costed:
-    """A structure with another cost: everything else is the structure's own, and so are its oracles.
+    """A structure with another cost; everything else, oracles included, is the structure's own.
 
-    The cost is any function of a shape and a gold answer that gives parts which are zero on the gold answer's and not
-    below zero elsewhere: then cost-augmented search is the structure's own argmax.
+    The cost is any function of a shape and a gold answer whose parts are zero on those of the gold answer and not
+    negative elsewhere: then cost-augmented search is the structure's own argmax.
 
     >>> from chaffinch.structures import Choice
     >>> careful = Costed(Choice(3), label_costs([[0, 1, 5], [1, 0, 1], [1, 1, 0]]))
@@ -34,7 +34,7 @@ class Costed:
                 setattr(self, oracle, getattr(structure, oracle))
 
     def cost(self, shape: Shape, y: Any) -> Parts:
-        """The user's cost, checked: zero on y, never below zero."""
+        """The user's cost, checked: zero on y, never negative."""
         cost = self._cost(shape, y)
         on_gold = cost.dot(self.structure.parts(shape, y))
         if on_gold != 0 or any(
@@ -49,7 +49,7 @@ class Costed:
 
 @dataclass(frozen=True, eq=False)
 class LabelCosts:
-    """costs[y, z]: what label z costs where y is right; added up over positions."""
+    """costs[y, z]: the cost of label z if y is gold, summed over positions."""
 
     costs: NDArray[np.float32]
 
@@ -60,7 +60,7 @@ class LabelCosts:
 
 
 def label_costs(table: Sequence[Sequence[float]] | NDArray[Any]) -> LabelCosts:
-    """Costs by right and wrong label: a square table, zero on its diagonal."""
+    """Costs by gold and predicted label: a square table with zeros on its diagonal."""
     costs = np.array(table, np.float32)
     if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or np.diag(costs).any() or not (costs >= 0).all():
         raise ConfigError("label costs must be a square table of numbers >= 0 with zeros on its diagonal")

@@ -1,9 +1,9 @@
-"""The count learner: the potentials of a hidden Markov model, read off the training data.
+"""The count learner: the potentials of a hidden Markov model, from counts of the training data.
 
     p(x, y) = q(y_1|START) e(x_1|y_1) q(y_2|y_1) e(x_2|y_2) ... q(STOP|y_T)
 
 Everything returned is a log-probability, so the score of a labelling is log p(x, y). Words come as symbols:
-integers whose order, and whose ladder of wider symbols, the caller knows; this file knows only counts.
+integers; the caller knows their order and their ladders of wider symbols, this file only their counts.
 """
 
 from dataclasses import dataclass
@@ -86,10 +86,10 @@ def transitions(
 
 
 def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix:
-    """log e(x|y) [S, Y] by one of the two rules for unseen words that need no classes.
+    """log e(x|y) [S, Y] by one of the two rules for unseen words without classes.
 
     half      e(x|y) = c(y, x) / (c(y) + k), an unseen word gets k / (c(y) + k); k = ``amount``
-    constant  e(x|y) = c(y, x) / c(y), an unseen word tells nothing: the same for every label
+    constant  e(x|y) = c(y, x) / c(y), an unseen word has the same value under every label
     """
     c_y = symbols.labels
     if rule == "half":
@@ -106,7 +106,7 @@ def emissions_by_rule(symbols: SymbolCounts, rule: str, amount: float) -> Matrix
 def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> Matrix:
     """log e(s|y) [S, Y] over words and the narrowest rungs of rare words, smoothed as one distribution per label.
 
-    The widest rung stands for a word of which nothing is known. It is an outcome that a smoothing gives mass to even
+    The widest rung stands for an unknown word. It is an outcome that a smoothing gives mass to even
     if no rare word ended in it: otherwise a discount would go to known words alone. Any other rung that no rare word
     ended in scores as its parent does. Without smoothing, such rungs score as all rare words below them do.
     """
@@ -128,12 +128,12 @@ def emissions_by_class(symbols: SymbolCounts, smoothing: str, amount: float) -> 
 def emissions_by_ladder(
     symbols: SymbolCounts, word_strength: float | None, rung_strength: float | None
 ) -> tuple[Matrix, float, float]:
-    """log e(s|y) [S, Y] through p(y|s) of ever narrower symbols.
+    """log e(s|y) [S, Y] from p(y|s), interpolated from the widest symbol to the narrowest.
 
         p(y|s) = (c(s, y) + k p(y|parent of s)) / (c(s) + k)        e(s|y) = p(s) p(y|s) / p(y)
 
-    p(y) is how often the label was seen (Brants 2000): with what is unseen in it as well, e would sum to exactly
-    one over the symbols, and tags worse. The strengths k of words and of rungs are those given, or those under
+    p(y) is the label's relative frequency (Brants 2000): if it included unseen words, e would sum to exactly
+    one over the symbols, but tagging is worse. The strengths k of words and of rungs are those given, or those under
     which left-out words are most likely. Returns the table and the two strengths.
     """
     levels = _levels(symbols.parent)
@@ -159,7 +159,7 @@ def _trigram_counts(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> NDA
     lengths = np.diff(ptr)
     starts = ptr[:-1][lengths > 0]
     padded = np.full(len(y) + 3 * len(starts), Y, dtype=np.int64)
-    # Each sentence stands after two STARTs and before one STOP.
+    # Each sentence follows two STARTs and precedes one STOP.
     shift = np.zeros(len(y), dtype=np.int64)
     shift[starts] = 3
     shift = np.cumsum(shift) - 1
@@ -185,9 +185,9 @@ def _levels(parent: NDArray[np.int32]) -> list[NDArray[np.int64]]:
 
 
 def _symbol_probabilities(symbols: SymbolCounts) -> NDArray[np.float64]:
-    """p(s) [S]: words as often as they were seen, rungs as often as words seen once stand on them.
+    """p(s) [S]: words by their counts, rungs by the number of words seen once on them.
 
-    The share of all rungs together is that of words seen once, Good and Turing's estimate of what is unseen.
+    The share of all rungs is that of words seen once, the Good-Turing estimate of unseen mass.
     """
     V = symbols.words
     seen = symbols.counts[:V].sum(axis=1)
@@ -198,7 +198,7 @@ def _symbol_probabilities(symbols: SymbolCounts) -> NDArray[np.float64]:
 
 
 def _left_out_rungs(symbols: SymbolCounts, k: float) -> float:
-    """Log-likelihood of the labels of words seen once, each read through its ladder without itself."""
+    """Leave-one-out log-likelihood of the labels of words seen once, each from its ladder."""
     counts = symbols.counts[: symbols.words]
     once = np.flatnonzero(counts.sum(axis=1) == 1)
     if len(once) == 0:
@@ -217,7 +217,7 @@ def _left_out_rungs(symbols: SymbolCounts, k: float) -> float:
 
 
 def _left_out_words(counts: Matrix, lower: Matrix, k: float) -> float:
-    """Log-likelihood of the labels of words seen at least twice, each occurrence without itself."""
+    """Leave-one-out log-likelihood of the labels of words seen at least twice."""
     totals = counts.sum(axis=1)
     often = totals >= 2
     c, n = counts[often], totals[often][:, None]

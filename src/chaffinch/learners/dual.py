@@ -23,15 +23,15 @@ LOSSES = {
 }
 EPOCHS = 20
 MOST_EPOCHS = 10_000
-LATEST_LOOK = 12  # the pass after which the gap is evaluated for the first time, whatever is expected of it
-FIRST_MET = 2.0  # what the first pass meets, as a multiple of the objective at the optimum: 1.5 to 2 in texts
+LATEST_LOOK = 12  # the gap is evaluated after this pass at the latest
+FIRST_MET = 2.0  # the gap summed over the first pass, as a multiple of the optimum: 1.5 to 2 for texts
 TINY = 1e-30
 HALVINGS = 100  # of the interval in which a multiplier lies
 
 
 @dataclass(frozen=True, kw_only=True)
 class DualLearner(Learner):
-    """What every learner by dual coordinates lets one set: the penalty, when to stop, the bias."""
+    """The knobs of all dual coordinate learners: penalty, stopping rule, bias."""
 
     C: float = knob(1.0, "weight of a document's loss against the L2 penalty", low=1e-9, high=1e12)
     epochs: int | None = knob(
@@ -48,20 +48,18 @@ class DualLearner(Learner):
     )
 
     link: ClassVar[str] = "margin"
-    certified: ClassVar[bool] = (
-        True  # whether the gap is evaluated after the last pass although none was asked for
-    )
+    certified: ClassVar[bool] = True  # whether the gap is evaluated after the last pass even if no gap is set
     late: ClassVar[bool] = (
-        False  # a tenth of the documents joins after half of the passes, and is scored before it does
+        False  # a tenth of the documents joins after half of the passes and is scored before it joins
     )
 
     @property
     def most(self) -> int:
-        """Most passes."""
+        """The maximum number of passes."""
         return self.epochs or (EPOCHS if self.gap is None else MOST_EPOCHS)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """One document at a time, over the protocols; stops when no condition is missed by more than the tolerance."""
+        """The loop over the protocols; stops when every optimality condition is violated by less than the tolerance."""
         data = with_bias(problem, self.bias)
         scorer = problem.scorer.with_weights(problem.scorer.w)
         C, alpha = penalties(problem, self.C).astype(np.float64), np.zeros((len(data), data.Y))
@@ -94,11 +92,11 @@ class DualLearner(Learner):
         square: float,
         C: float,
     ) -> tuple[NDArray[np.float64], float]:
-        """The dual variables [Y] of document n, set right for all others, and by how much they missed optimality."""
+        """The optimal dual variables [Y] of document n given all others, and the violation of the old ones."""
         raise NotImplementedError
 
     def as_weights(self, data: DocumentExamples, n: int, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What a change of a document's dual variables adds to each label's weights, times the document."""
+        """The factors [Y] of the document in the change of each label's weights."""
         return change
 
 
@@ -110,7 +108,7 @@ def _unit(Y: int, y: int) -> Parts:
 
 @dataclass(frozen=True, kw_only=True)
 class DualMargin(DualLearner):
-    """The same of margins, which have no scale of their own."""
+    """The same for margins, whose scores have no scale of their own."""
 
     folds: int = knob(
         3,
@@ -124,7 +122,7 @@ class _OneVsRest:
     """A dual variable for each document and label, t a times the document in the label's weights."""
 
     def margin_loss(self) -> str:
-        """Of LOSSES."""
+        """The loss, one of LOSSES."""
         raise NotImplementedError
 
     def solved(
@@ -173,18 +171,18 @@ class DualRest(_OneVsRest, DualMargin):
     loss: str = knob("squared-hinge", "loss of a margin below one", choices=tuple(LOSSES))
 
     def margin_loss(self) -> str:
-        """The one that is set."""
+        """The loss that is set."""
         return self.loss
 
     @property
     def certified(self) -> bool:  # type: ignore[override]
-        """The regression's gap is not evaluated unasked."""
+        """The gap of a regression is evaluated only if one is set."""
         return self.loss != "squared"
 
     def check(self, problem: Problem) -> None:
-        """Labels, not soft targets, of two kinds at least."""
+        """Refuse soft targets, and data with a single label."""
         if problem.examples.soft is not None:
-            raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
+            raise ConfigError("margins need labels, not soft targets; use recipe logistic for soft targets")
         problem.examples.two_labels("a support vector machine")
 
 
@@ -205,13 +203,13 @@ class DualRidge(_OneVsRest, DualLearner):
     certified = False
 
     def margin_loss(self) -> str:
-        """Regression."""
+        """The squared loss."""
         return "squared"
 
     def check(self, problem: Problem) -> None:
-        """Labels, not soft targets."""
+        """Refuse soft targets."""
         if problem.examples.soft is not None:
-            raise ConfigError("margins need labels, not soft targets; a logistic recipe takes them")
+            raise ConfigError("margins need labels, not soft targets; use recipe logistic for soft targets")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +228,7 @@ class DualCrammerSinger(DualMargin):
     )
 
     def check(self, problem: Problem) -> None:
-        """One label for each document, two kinds at least."""
+        """Refuse documents with several labels, and data with a single label."""
         problem.examples.two_labels("the Crammer-Singer margin")
         problem.examples.one_label_each("the Crammer-Singer margin")
 
@@ -243,7 +241,7 @@ class DualCrammerSinger(DualMargin):
         square: float,
         C: float,
     ) -> tuple[NDArray[np.float64], float]:
-        """a(y) + ([y = y_n] - s(y) - theta) / |x|^2 up to its bound, for the theta at which they add up to zero."""
+        """a(y) + ([y = y_n] - s(y) - theta) / |x|^2, clipped to its bound; theta makes them sum to zero."""
         gold = np.zeros(data.Y)
         gold[data.labels[n]] = 1
         flat = gold / (2 * C) if self.loss == "squared-hinge" else np.zeros(data.Y)
@@ -278,12 +276,12 @@ class DualLogistic(DualLearner):
     link = "softmax"
 
     def check(self, problem: Problem) -> None:
-        """Targets are distributions."""
+        """Refuse targets that are not distributions."""
         if not np.allclose(problem.examples.targets().sum(axis=1), 1.0, atol=1e-3):
             raise ConfigError("logistic regression needs targets that sum to one: one label per document")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Dual ascent on the likelihood, whose penalty is 1 / 2C; of labels, not of soft targets."""
+        """Dual ascent on the likelihood with penalty 1 / 2C; takes labels, not soft targets."""
         problem.examples.one_label_each("this loop")
         ascent = Sdca(c2=1 / (2 * self.C), epochs=self.most, tolerance=self.tolerance / 10)
         for one in ascent.generic(replace(problem, examples=with_bias(problem, self.bias))):
@@ -297,21 +295,21 @@ class DualLogistic(DualLearner):
 
 
 class GapWatch:
-    """When to look at the gap next: where it should be closed, and never much later.
+    """When to evaluate the gap next: at the pass that should close it, and never much later.
 
-    A pass meets each example's share of the gap under the weights of that moment, in all about the gap that the pass
-    before had left. So what this pass leaves is what the next one would meet: less by the factor by which this one met
-    less than the one before.
+    A pass sums each example's share of the gap at the weights of that moment, together about the gap that the previous
+    pass left. So the gap after this pass is what the next pass would sum: smaller by the factor between this pass
+    and the previous one.
     """
 
     def __init__(self, wanted: float | None) -> None:
         self.wanted, self.closed = wanted, False
-        self._met = 0.0  # by the last pass
-        self._primal = 0.0  # the objective at the last look, a guess before
-        self._looked = 0  # the pass before the last look
+        self._met = 0.0  # the gap summed over the last pass
+        self._primal = 0.0  # the objective at the last evaluation, an estimate before the first
+        self._looked = 0  # the pass of the last evaluation
 
     def due(self, epoch: int, met: float) -> bool:
-        """Whether to look after this pass, which met this gap; asked once for each pass."""
+        """Whether to evaluate the gap after this pass, which summed this gap; called once for each pass."""
         before, self._met = self._met, met
         self._primal = self._primal or met / FIRST_MET
         if self.wanted is None or epoch == 1:
@@ -320,7 +318,7 @@ class GapWatch:
         return epoch >= (2 * self._looked or LATEST_LOOK) or left <= self.wanted * self._primal
 
     def seen(self, epoch: int, primal: float, dual: float) -> dict[str, float]:
-        """What was found."""
+        """Record an evaluation."""
         self._primal, self._looked = abs(primal), epoch
         if self.wanted is not None:
             self.closed = primal - dual <= self.wanted * max(abs(primal), TINY)

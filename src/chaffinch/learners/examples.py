@@ -1,4 +1,4 @@
-"""Examples that lie end to end in arrays, as sequences of pairs of x and gold y that any learner can read."""
+"""Examples stored end to end in arrays, as sequences of pairs of x and gold y that any learner can read."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from chaffinch.structures.choice import Judged
 
 @dataclass(frozen=True)
 class SentenceExamples:
-    """Sentences whose features and labels lie end to end, as examples.
+    """Sentences with features and labels stored end to end, as examples.
 
     sentences: int64 [N+1], bounds in tokens   ptr: int64 [T+1]   ids: int32 [nnz]   y: int32 [T]
     """
@@ -43,9 +43,9 @@ class SentenceExamples:
 
 @dataclass(frozen=True)
 class CrfExamples(SentenceExamples):
-    """Sentences of which more is known than a label for each token, or less; for the likelihood in the core.
+    """Sentences with soft, partial or unknown labels, offsets or fixed weights; for the likelihood in the core.
 
-    soft:         float32 [T, Y], how likely each label is, instead of y; None: y is certain
+    soft:         float32 [T, Y], probabilities of the labels instead of y; None: y is certain
     allowed:      uint8 [T, Y], which labels a token may have; None: y alone
     offset:       float32 [T, Y], what is added to the scores
     observed:     int32 [T, templates], rows of weights on pairs of labels; observations: how many there are of each
@@ -60,14 +60,14 @@ class CrfExamples(SentenceExamples):
     trainable: NDArray[np.uint8] | None = None
 
     def native(self) -> dict[str, Any]:
-        """What the core is told besides the sentences."""
+        """The arguments of the core besides the sentences."""
         names = ("soft", "allowed", "offset", "observed", "trainable")
         return {name: getattr(self, name) for name in names} | {"observations": list(self.observations)}
 
 
 @dataclass(frozen=True)
 class DenseExamples:
-    """Sentences whose positions are rows of numbers, end to end, as examples.
+    """Sentences with a row of numbers at each position, stored end to end, as examples.
 
     sentences: int64 [N+1], bounds in positions   rows: float32 [T, D]   y: int32 [T]
     """
@@ -91,7 +91,7 @@ class DenseExamples:
 
 @dataclass(frozen=True)
 class MonomialExamples(SentenceExamples):
-    """Sentences whose positions are lists of binary features, each list rising, to be multiplied with each other."""
+    """Sentences with a sorted list of binary features at each position, for products of features."""
 
     map: Monomials
 
@@ -154,7 +154,7 @@ class ListExamples:
 
     @property
     def best(self) -> NDArray[np.int64]:
-        """The first candidate of the least loss of each list, counted over all: int64 [N]."""
+        """The first candidate with the smallest loss of each list, numbered over all lists: int64 [N]."""
         starts = self.lists[:-1]
         least = np.minimum.reduceat(self.losses, starts) if len(self) else self.losses
         right = np.flatnonzero(self.losses == np.repeat(least, np.diff(self.lists)))
@@ -177,8 +177,8 @@ class DocumentExamples:
     ptr, ids, values: rows as CSR, int64 [N+1], int32 [nnz], float32 [nnz] or None if every value is 1
     factors:    instead of values, float32 [F] and [N]: each is that of its feature times that of its row; or None
     label_ptr, labels: the labels of each document as CSR; one each, unless there are several
-    soft:       target distributions float32 [N, Y] that count instead of the labels; or None
-    bias:       the value of a feature that all documents have
+    soft:       target distributions float32 [N, Y] instead of the labels; or None
+    bias:       the value of the constant feature
     """
 
     ptr: NDArray[np.int64]
@@ -210,17 +210,17 @@ class DocumentExamples:
 
     @property
     def single(self) -> bool:
-        """Every document has exactly one label."""
+        """Whether every document has exactly one label."""
         return bool(np.array_equal(self.label_ptr, np.arange(len(self) + 1)))
 
     def rows(self) -> DocumentRows:
-        """The rows as the native learners read them."""
+        """The rows in the form of the core's learners."""
         none = np.zeros(0, np.float32)
         values = none if self.values is None else self.values
         return DocumentRows(self.ptr, self.ids, values, self.F, self.bias, *(self.factors or (none, none)))
 
     def weights(self) -> NDArray[np.float32]:
-        """The values, spelt out: float32 [nnz]."""
+        """The explicit values: float32 [nnz]."""
         if self.values is not None:
             return self.values
         if self.factors is None:
@@ -246,7 +246,7 @@ class DocumentExamples:
         """y [N]; ConfigError if documents have soft targets, several labels or none."""
         if self.soft is not None:
             raise ConfigError(
-                f"{learner} learns from labels, not from soft targets; a logistic recipe takes them"
+                f"{learner} needs labels, not soft targets; use recipe logistic for soft targets"
             )
         if not self.single:
             raise ConfigError(f"{learner} needs one label per document; one-vs-rest recipes take several")

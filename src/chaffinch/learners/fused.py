@@ -1,7 +1,7 @@
-"""The table of native epochs: which structure, scorer and learner have passes of their own in the core.
+"""The table of native epochs: structures, scorers and learners whose passes run in the core.
 
-A native row is an optimisation, never a second definition: a test runs over the table and holds what each learns equal
-to what the learner's generic loop over the protocols learns.
+A native row is an optimisation, never a second definition: a test runs over the table and compares what each learns
+with the learner's generic loop over the protocols.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,8 +27,8 @@ from chaffinch.structures.fertile import FertileMatching
 class Native:
     """Passes in the core.
 
-    passes: of a learner over a problem, with so many threads, from a state that a pass before made if it is not None
-    fits:   whether the problem is one that they are for: how its examples lie, which options it has
+    passes: run a learner on a problem with a number of threads, from the state of an earlier pass if it is not None
+    fits:   whether they apply to the problem: the layout of its examples, its options
     """
 
     passes: Callable[[Any, Problem, int, State | None], Iterator[Pass]]
@@ -80,7 +80,7 @@ FUSED: dict[tuple[type, type, type], Native] = {
 
 
 def native(learner: Learner, problem: Problem) -> Native | None:
-    """The row for a problem, by the learner's own type or the nearest one that it is made from."""
+    """The row for a problem, by the learner's type or its nearest base class."""
     for kind in type(learner).__mro__:
         row = FUSED.get((type(problem.structure), type(problem.scorer), kind))
         if row is not None:

@@ -4,8 +4,8 @@
     p(A | w)                = (c(A, w) + k p(tag A | w) p(A | tag A)) / (c(w) + k)
     p(tag | w)              = (c(tag, w) + k' p(tag | form of w)) / (c(w) + k')
 
-A rule seen under one parent is thus possible under every other. A word's weight is log p(A|w) - log p(A), which is
-log p(w|A) but for a term that all trees share. Words that are new have the chances of rare words of their form.
+So a rule seen under one parent is possible under every other. A word's weight is log p(A|w) - log p(A), which is
+log p(w|A) up to a constant of the sentence. Unknown words have the probabilities of rare words of their form.
 """
 
 import math
@@ -40,7 +40,7 @@ class CountedGrammar:
 
 @dataclass(frozen=True, kw_only=True)
 class GrammarCounts(CountLearner):
-    """How counts become probabilities."""
+    """The smoothing of a counted grammar."""
 
     rule_smoothing: float = knob(
         1.0, "smoothing weight of a rule's probability without its parent's label", low=0.0
@@ -183,7 +183,7 @@ def _under(bare: str, parents: str) -> str:
 
 
 def _relative(child: str, parents: str) -> str:
-    """A child as seen from its parent: a part of the same phrase has the same labels above it."""
+    """A child's symbol relative to its parent: a partial phrase has the same labels above it."""
     bare, note = _without_parents(child)
     return bare if is_part(child) and note == parents else child
 

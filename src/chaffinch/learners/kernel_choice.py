@@ -1,4 +1,4 @@
-"""What kernel machines learn from (objects behind a kernel), which kernel that is, and nearest neighbours by it."""
+"""Kernel machines: their examples (objects and a kernel), the choice of the kernel, and nearest neighbours."""
 
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -18,7 +18,7 @@ from chaffinch.structures import Choice
 
 @dataclass(frozen=True)
 class GramExamples:
-    """N objects behind a kernel, each known by its number; x is that number.
+    """N objects and a kernel; x is the number of an object.
 
     objects:    as the kernel prepared them
     y:          int32 [N], of Y labels
@@ -62,16 +62,16 @@ def kernel_problem(
     threads: int = 0,
     megabytes: float = 1024.0,
 ) -> Problem:
-    """Objects behind a kernel as a problem; kernel machines make their own scorers.
+    """Objects and a kernel as a problem; kernel machines make their own scorers.
 
-    importance: how much each object counts, float [N], above 0
+    importance: the weight of each object, float [N], above 0
     """
     examples = GramExamples(kernel, objects, y, Y, threads, megabytes)
     return Problem(Choice(Y), None, examples, importance, seed=seed)
 
 
 def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
-    """The problem of some of the objects; if the whole Gram matrix is at hand, theirs is cut from it."""
+    """The problem of some of the objects; their Gram matrix is a slice of the whole one, if that is in memory."""
     data: GramExamples = problem.examples
     part = replace(data, objects=data.objects.taken(which), y=data.y[which])
     if data.rows.fits:
@@ -82,7 +82,7 @@ def taken(problem: Problem, which: NDArray[np.int64]) -> Problem:
 
 @dataclass
 class KernelMachine:
-    """What a learner made: a scorer of new objects, and which training objects it rests on.
+    """The result of a learner: a scorer of new objects, and its support, the training objects that it uses.
 
     link: ``margin``, whose scale has to be fitted, or ``shares``, which are probabilities already
     """
@@ -92,7 +92,7 @@ class KernelMachine:
     link: str
 
 
-# What named kernels are of, in words.
+# The objects of the named kernels, in words.
 OBJECTS = {"features": "of the features of documents", "text": "of their text", "trees": "of bracketed trees"}
 
 
@@ -102,7 +102,7 @@ def _names(of: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelChoice:
-    """Which kernel a recipe uses, by name, and that kernel's settings; those that it lacks are left alone."""
+    """The kernel of a recipe, by name, with its settings; settings that the kernel lacks are ignored."""
 
     kernel: str = knob(
         "rbf",
@@ -140,7 +140,7 @@ class KernelChoice:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginChoice(KernelChoice):
-    """The same for machines whose scores have no scale of their own."""
+    """The same for machines whose scores need calibration."""
 
     folds: int = knob(
         3,
@@ -168,11 +168,11 @@ class NearestNeighbours(KernelChoice, CountLearner):
     weighted: bool = knob(False, "weight neighbours by one over the squared distance")
 
     def check(self, problem: Problem) -> None:
-        """Two labels at least."""
+        """Refuse data with a single label."""
         problem.examples.two_labels("a vote of neighbours")
 
     def counted(self, problem: Problem) -> KernelMachine:
-        """All objects, kept."""
+        """Keep all objects."""
         data: GramExamples = problem.examples
         assert problem.weight is not None
         scorer = Neighbours(

@@ -27,10 +27,10 @@ class KernelExponentiatedGradient(MarginChoice, Learner):
 
         mu_n(y) := mu_n(y) exp(eta_n (cost_n(y) + F_n(y))),  normalised
 
-    The change of D by one step is known before it is taken: eta_n grows while D rises and is halved where D would fall.
+    The change of D by a step is known in advance: eta_n grows while D rises and is halved if D would fall.
 
     Bartlett et al. 2004; Collins et al. 2008, "Exponentiated gradient algorithms for CRFs and max-margin Markov
-    networks". The same optimum as the linear Crammer-Singer machine where the kernel is linear.
+    networks". With the linear kernel it has the optimum of the linear Crammer-Singer machine.
     """
 
     C: float = knob(1.0, "weight of the loss against the L2 penalty", low=1e-9, high=1e12)
@@ -38,7 +38,7 @@ class KernelExponentiatedGradient(MarginChoice, Learner):
     gap: float = knob(0.01, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def check(self, problem: Problem) -> None:
-        """Two labels at least."""
+        """Refuse data with a single label."""
         problem.examples.two_labels("the multiclass margin")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -49,7 +49,7 @@ class KernelExponentiatedGradient(MarginChoice, Learner):
         everyone = np.arange(N)
         C = self.C * problem.weight.astype(np.float64)
         k = np.maximum(data.kernel.diagonal(data.objects, threads=data.threads), 1e-9)
-        eta = 1 / (C * k)  # at which D cannot fall
+        eta = 1 / (C * k)  # small enough that D cannot fall
         gold, cost = np.zeros((N, S)), np.ones((N, Y))
         gold[everyone, data.y], cost[everyone, data.y] = 1, 0
         mu = np.zeros((N, S))
@@ -82,7 +82,7 @@ class KernelExponentiatedGradient(MarginChoice, Learner):
 def _blocks(
     data: GramExamples, order: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-    """Examples in this order, some at a time, and their rows of the Gram matrix."""
+    """Blocks of examples in this order, with their rows of the Gram matrix."""
     whole = data.rows.whole() if data.rows.fits else None
     for first in range(0, len(order), BLOCK):
         which = np.ascontiguousarray(order[first : first + BLOCK], np.int64)

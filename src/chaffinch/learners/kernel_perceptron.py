@@ -19,14 +19,14 @@ from chaffinch.structures import Parts
 
 @dataclass(frozen=True, kw_only=True)
 class KernelPerceptron(MarginChoice, Learner):
-    """Mistake counts alpha_i(y) in the place of weights.
+    """The perceptron with mistake counts alpha_i(y) instead of weights.
 
         y_hat = argmax_y sum_i alpha_i(y) k(x_i, x_n)
         alpha_n(y_n) += 1,   alpha_n(y_hat) -= 1        where y_hat is not y_n (as much as x_n counts, if not 1)
 
     With the linear kernel it makes the same predictions as the perceptron on weights. The answer is the last
-    hypothesis, the mean of all, or the votes of all (Freund and Schapire 1999). With a budget, a support example has to
-    go before another comes (Crammer, Kandola and Singer 2003).
+    hypothesis, the mean of all, or the votes of all (Freund and Schapire 1999). With a budget, a support example is
+    removed before another is added (Crammer, Kandola and Singer 2003).
 
     >>> from chaffinch.kernels import Polynomial
     >>> from chaffinch.learners.kernel_choice import kernel_problem
@@ -41,12 +41,12 @@ class KernelPerceptron(MarginChoice, Learner):
     budget: int | None = knob(None, "maximum number of support examples of the last hypothesis", low=1)
 
     def check(self, problem: Problem) -> None:
-        """Two labels at least, and no budget but for the last hypothesis."""
+        """Refuse data with a single label, and a budget for another hypothesis than the last."""
         problem.examples.two_labels("a kernel perceptron")
         if self.budget is not None and self.hypothesis != "last":
             raise ConfigError(
-                f"KernelPerceptron.budget bounds the last hypothesis; with hypothesis {self.hypothesis!r} all that "
-                "ever were support examples stay: set hypothesis to last"
+                f"KernelPerceptron.budget needs hypothesis 'last': with {self.hypothesis!r} all examples that "
+                "were ever support examples are kept; set hypothesis to last"
             )
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -70,7 +70,7 @@ class KernelPerceptron(MarginChoice, Learner):
 def _voted(data: GramExamples, log: "Log", met: int) -> KernelMachine:
     mistakes = np.array(log.mistakes, np.int64).reshape(-1, 3)
     support, place = np.unique(mistakes[:, 0], return_inverse=True)
-    at = np.array([1, *log.met, met + 1], np.float64)  # a hypothesis answers from its own mistake on
+    at = np.array([1, *log.met, met + 1], np.float64)  # a hypothesis is used from its mistake on
     numbered = np.column_stack([place, mistakes[:, 1:]])
     scorer = Voted(data.kernel, data.objects.taken(support), numbered, np.diff(at), data.Y)
     return KernelMachine(scorer, support, "shares")
@@ -78,7 +78,7 @@ def _voted(data: GramExamples, log: "Log", met: int) -> KernelMachine:
 
 @dataclass
 class Log:
-    """The mistakes (example, label, answer) in their order, and how many examples had been met before each."""
+    """The mistakes (example, label, answer) in order, and the number of examples before each."""
 
     mistakes: list[tuple[int, int, int]]
     met: list[int]
@@ -97,12 +97,12 @@ class Recording(DualInTraining):
         return Recording(self.rows, self.Y, w, self.budget, log=self.log)
 
     def potentials(self, x: int) -> Parts:
-        """An example is met."""
+        """Count an example."""
         self.log.seen += 1
         return super().potentials(x)
 
     def update(self, x: int, delta: Parts, step: float = 1.0) -> None:
-        """A mistake is made."""
+        """Record a mistake."""
         change = delta["choice"]
         self.log.mistakes.append((x, int(change.argmax()), int(change.argmin())))
         self.log.met.append(self.log.seen)

@@ -42,11 +42,11 @@ class KernelSvm(MarginChoice, Learner):
     gap: float = knob(0.0, "stop when the duality gap is below this share of the primal objective", low=0.0)
 
     def check(self, problem: Problem) -> None:
-        """Two labels at least."""
+        """Refuse data with a single label."""
         problem.examples.two_labels("a support vector machine")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The machines of all labels. With two labels each pass can be kept; else only the last one is whole."""
+        """Train the machines of all labels. With more than two labels only the last pass makes a model."""
         return self._pairwise(problem) if self.against == "one" else self._rest(problem)
 
     def _pairwise(self, problem: Problem) -> Iterator[Pass]:
@@ -56,7 +56,7 @@ class KernelSvm(MarginChoice, Learner):
         pairs = [(a, b) for a in range(Y) for b in range(a + 1, Y)]
         full = [(a, b) for a, b in pairs if len(members[a]) and len(members[b])]
         alpha, intercepts = np.zeros((len(data), Y), np.float32), np.zeros((Y, Y))
-        for a, b in pairs:  # a label that nobody has loses every vote
+        for a, b in pairs:  # a label without examples loses every vote
             intercepts[a, b] = float(len(members[b]) == 0) - float(len(members[a]) == 0)
 
         def put(pair: tuple[int, int], a_n: NDArray[np.float64], bias: float) -> None:
@@ -122,7 +122,7 @@ class KernelSvm(MarginChoice, Learner):
         members: tuple[NDArray[np.int64], ...],
         signs: tuple[NDArray[np.float32], ...],
     ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-        """Many problems over one Gram matrix, shared out to threads."""
+        """Solve many problems over one Gram matrix on several threads."""
         data: GramExamples = problem.examples
         ptr = np.zeros(len(members) + 1, np.int64)
         np.cumsum([len(who) for who in members], out=ptr[1:])
@@ -151,7 +151,7 @@ class KernelSvm(MarginChoice, Learner):
         whole = len(who) == len(data) and (who == np.arange(len(data))).all()
         part: GramExamples = data if whole else taken(problem, who).examples
         diagonal = part.kernel.diagonal(part.objects, threads=part.threads).astype(np.float64)
-        # A part of what is too large as a whole is met once: few of its rows are ever asked for.
+        # If the whole matrix is too large, a subset is used only once: few of its rows are ever needed.
         row: Callable[[int], NDArray[np.float32]] = (
             part.rows.whole().__getitem__ if data.rows.fits else part.rows.row
         )

@@ -20,32 +20,32 @@ from chaffinch.knobs import knob
 from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
 from chaffinch.structures import Parts
 
-# The first step size of SGD that suits features which are on or off, up to so many a token; with more, it is smaller.
+# Initial step size of SGD for binary features, up to this many per token; with more features it is smaller.
 RATE = 0.2
 FEATURES_AT_RATE = 40
 
-# Dual ascent is far off if its gap is this many times its tolerance.
+# Dual ascent is far from the optimum if its gap is this many times its tolerance.
 FAR = 5
 FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
-# The duals of all sentences may take this much memory; beyond it dual coordinate ascent is not chosen.
+# Dual coordinate ascent is not chosen if the duals of all sentences need more memory than this.
 MOST_DUAL_BYTES = 2 << 30
 
 
 @dataclass(frozen=True, kw_only=True)
 class LikelihoodLearner(Learner):
-    """What they have in common. A recipe with a penalty of its own sets c1 and c2 to it."""
+    """The knobs that they share. A recipe with its own penalty sets c1 and c2."""
 
     c2: float = 1.0
 
     def check(self, problem: Problem) -> None:
-        """Refuse structures that cannot be summed over."""
+        """Refuse structures without a SumOracle."""
         if not hasattr(problem.structure, "logsum_given"):
             requires(self, "logsum", problem, ("Perceptron", "Mira", "FrankWolfe"))
 
 
 class KeptDuals:
-    """Where dual ascent leaves the state of its last pass and the weights that belong to it, for learning on."""
+    """Holds the state of dual ascent's last pass and its weights, for learning on."""
 
     state: Any = None
     w: NDArray[np.float32] | None = None
@@ -59,26 +59,26 @@ class Sdca(LikelihoodLearner):
         d    = p - m_n,   m_n += g d,   w -= (g k_n / 2 c2) F_n d        p: marginals under w
         g    = K / (K + k_n |F_n d|^2 / 2 c2)                    K: how far p and m_n are apart, both ways
 
-    Stops when its gap, which halves with each pass and is some five times the true one, is below ``tolerance``.
-    A small c2 makes it slow: if it is still far off after its last pass, ``finish`` goes on from there.
+    Stops when its estimated gap, about five times the true one, is below ``tolerance``; it halves with each pass.
+    A small c2 makes it slow: if it is still far from the optimum after its last pass, ``finish`` continues.
 
     Shalev-Shwartz and Zhang 2013; Le Priol et al. 2018.
     """
 
     epochs: int = knob(20, "maximum number of passes over the training data", low=1)
     tolerance: float = knob(0.02, "stop when the estimated gap is below this share of the objective", low=0.0)
-    still: float = knob(0.001, "tokens whose marginals change by less are left alone", low=0.0)
+    still: float = knob(0.001, "tokens whose marginals change by less are not updated", low=0.0)
     finish: "Lbfgs | None" = None
     kept: "KeptDuals | None" = field(default=None, compare=False, repr=False)
 
     def check(self, problem: Problem) -> None:
-        """Its duals start at the gold answers, which stand for weights of zero."""
+        """Refuse initial weights: the duals start at the gold answers, which means weights of zero."""
         super().check(problem)
         if self.c2 <= 0 or np.any(problem.scorer.w):
             raise ConfigError("Sdca needs c2 > 0 and starts from weights of zero; use Sgd or Lbfgs")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Over the protocols; ``finish`` is not run, for a pass here may be repeated as often as is needed."""
+        """The loop over the protocols, without ``finish``: passes can be repeated as often as needed."""
         structure, k = problem.structure, problem.weights()
         scorer = problem.scorer.with_weights(problem.scorer.w)
         N = len(problem.examples)
@@ -115,22 +115,24 @@ class Sgd(LikelihoodLearner):
 
         w := (1 - 2 eta c2 / N) w - eta k_n F_n(p - gold_n),     eta = rate (1 - t / (epochs N))
 
-    Goes on from any weights.
+    Starts from any weights.
     """
 
     epochs: int = knob(5, "passes over the training data", low=1)
     rate: float | None = knob(
-        None, "the first step size; auto: 0.2, less if tokens have more than 40 features", low=0.0
+        None, "initial step size; auto: 0.2, less if tokens have more than 40 features", low=0.0
     )
-    calibrate: bool = knob(False, "halve the step size for as long as a sample of sentences fits better")
+    calibrate: bool = knob(
+        False, "halve the step size as long as that improves the fit of a sample of sentences"
+    )
 
     @property
     def rate_or_default(self) -> float:
-        """The first step size."""
+        """The initial step size."""
         return RATE if self.rate is None else self.rate
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Over the protocols."""
+        """The loop over the protocols."""
         k, N = problem.weights(), len(problem.examples)
         scorer = problem.scorer.with_weights(problem.scorer.w)
         for number in range(1, self.epochs + 1):
@@ -165,11 +167,11 @@ class PrunedSgd(Sgd):
 class Lbfgs(LikelihoodLearner):
     """L-BFGS from a start that SGD made, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
 
-    Stops when the relative fall of f over a step is below ``tolerance`` twice running.
+    Stops when two steps in a row lower f by a relative amount below ``tolerance``.
     fisher: the Fisher diagonal at w as first curvature, which a start by SGD implies
     """
 
-    steps: int = knob(500, "steps at most", low=1)
+    steps: int = knob(500, "maximum number of steps", low=1)
     tolerance: float = knob(
         1e-4, "stop when two successive steps lower the objective by a smaller fraction", low=0.0
     )
@@ -178,9 +180,9 @@ class Lbfgs(LikelihoodLearner):
     fisher: bool = False
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Over the protocols: L2 alone."""
+        """The loop over the protocols, for the L2 penalty only."""
         if self.c1 > 0:
-            raise ConfigError("Lbfgs.c1 needs a structure and a scorer that have OWL-QN in the core")
+            raise ConfigError("Lbfgs.c1 > 0 needs OWL-QN, which the core has only for chains; set c1 to 0")
         k = problem.weights()
 
         def value(w: NDArray[np.float32], g: NDArray[np.float32]) -> float:
@@ -224,7 +226,7 @@ def summed(problem: Problem, potentials: Parts, y: Any) -> tuple[float, Parts]:
 
 
 def suited_rate(features_per_token: float) -> float:
-    """The first step size of SGD: a step moves a token's scores by the rate times its features.
+    """The initial step size of SGD: a step moves a token's scores by the rate times its number of features.
 
     >>> suited_rate(19), suited_rate(80)
     (0.2, 0.1)

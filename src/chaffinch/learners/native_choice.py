@@ -24,13 +24,13 @@ from chaffinch.learners.examples import DocumentExamples
 from chaffinch.learners.problem import Pass, Problem, State
 
 MOST_LATE = 1000
-LONGEST_REST = 16  # passes: what rests wrongly is found out by then
+LONGEST_REST = 16  # passes after which shrunk variables are checked again
 
 Order = NDArray[np.int64]
 
 
 class Violation(NamedTuple):
-    """What a pass found: the largest miss of an optimality condition, and the gap as the examples met it."""
+    """The result of a pass: the largest violation of an optimality condition, and the gap summed over examples."""
 
     missed: float
     gap: float
@@ -92,10 +92,10 @@ def _descend(
     *,
     resting: bool,
 ) -> Iterator[Pass]:
-    """Passes in ever new order until one misses optimality by less than the tolerance everywhere, or the gap is closed.
+    """Passes in random order until every violation is below the tolerance, or the gap is closed.
 
-    resting: whether the solver lets variables rest (shrinking); the last pass is one in which none did. A gap that is
-    small enough needs no more proof. To know it costs about half a pass, so it is evaluated when it should be closed.
+    resting: whether the solver shrinks (skips variables at their bounds); the last pass visits all variables, unless
+    the gap is small enough. Evaluating the gap costs half a pass, so it is done when it should be closed.
     """
     N, most, bias, folds = (
         len(problem.examples),
@@ -109,7 +109,7 @@ def _descend(
     waiting, tolerance = len(late) > 0, learner.tolerance
     joining = most // 2 if learner.gap is None else 2
     watch = GapWatch(learner.gap)
-    fresh = True  # nothing rested in the pass at hand
+    fresh = True  # no variable was shrunk in this pass
     held: tuple[Order, NDArray[np.float32]] | None = None
 
     def finish(
@@ -148,14 +148,14 @@ def _descend(
             return
         elif done or epoch % LONGEST_REST == 0:
             if done and learner.gap is not None:
-                tolerance /= 4  # it was too loose for this gap
+                tolerance /= 4  # it was too large for this gap
             if resting:
                 solver.wake()
                 fresh = True
 
 
 def _weights(problem: Problem, solver: Any, bias: float, link: str) -> ChoiceWeights:
-    """The weights as they stand."""
+    """The current weights."""
     data: DocumentExamples = problem.examples
     w = np.empty((data.F + 1, padded(data.Y)), dtype=np.float32)
     solver.weights(w)
@@ -170,7 +170,7 @@ def _scores(problem: Problem, solver: Any, which: Order) -> NDArray[np.float32]:
 
 
 def _late(problem: Problem) -> Order:
-    """Which documents join late: a tenth, none of a few."""
+    """The documents that join late: a tenth; none if documents are few."""
     N = len(problem.examples)
     count = min(N // 10, MOST_LATE) if N >= 40 else 0
     return np.sort(np.asarray(_core.permutation(N, problem.seed), dtype=np.int64)[:count])

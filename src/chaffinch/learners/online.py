@@ -1,4 +1,4 @@
-"""Online learners: one example at a time, an answer is found, and a rule moves the weights if it was wrong."""
+"""Online learners: predict one example at a time, and update the weights if the answer was wrong."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ STILL = 1e-6
 
 @dataclass(frozen=True)
 class Mistake:
-    """A wrong answer: parts(y) - parts(y_hat), and what it costs."""
+    """A wrong answer: parts(y) - parts(y_hat), and its cost."""
 
     delta: Parts
     cost: float
@@ -27,7 +27,7 @@ Move = Callable[[Any, Any, list[Mistake], float], None]
 
 @dataclass(frozen=True, kw_only=True)
 class OnlineLearner(Learner):
-    """What the rules have in common: epochs in an order that depends on the seed, and averaging."""
+    """What the update rules share: epochs in an order that depends on the seed, and averaging."""
 
     epochs: int = knob(10, "passes over the training data", low=1)
     seed: int = knob(0, "seed of the order of the examples", low=0)
@@ -42,19 +42,19 @@ class OnlineLearner(Learner):
         return 1.0
 
     def answers(self) -> int:
-        """How many answers it looks at for each example."""
+        """The number of answers considered for each example."""
         return 1
 
     def check(self, problem: Problem) -> None:
-        """Refuse structures without the oracle."""
+        """Refuse structures without the required oracle."""
         requires(self, "kbest" if self.answers() > 1 else "argmax", problem)
 
     def mover(self, scorer: Any) -> Move:
-        """What moves the weights of this scorer: the rule, unless it keeps something between steps."""
+        """The function that updates this scorer: the rule, or the rule with state between steps."""
         return self.move
 
     def move(self, scorer: Scorer[Any], x: Any, mistakes: list[Mistake], weight: float = 1.0) -> None:
-        """Move the weights on the mistakes made on x, which counts ``weight`` times."""
+        """Update the weights for the mistakes on x, with this weight."""
         raise NotImplementedError
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -84,7 +84,7 @@ class OnlineLearner(Learner):
             yield self.told(problem, number, wrong, averaged)
 
     def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
-        """The record of an epoch with so many wrong answers."""
+        """The record of an epoch. wrong: the number of wrong answers."""
         return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 
 
@@ -135,16 +135,16 @@ class Perceptron(OnlineLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class MarginPerceptron(OnlineLearner):
-    """The perceptron with margin: an answer that wins by too little is a mistake as well.
+    """The perceptron with margin: winning by less than the margin counts as a mistake.
 
         y_hat = argmax w.f(x, y') + margin cost(y, y')
         w    += f(x, y) - f(x, y_hat)
 
     Krauth and Mezard 1987, "Learning algorithms with optimal stability in neural networks". The step is 1 / margin and
-    the cost counts once, which gives the same answers by smaller weights. Needs a MaxOracle.
+    the cost counts once, which gives the same answers with smaller weights. Needs a MaxOracle.
     """
 
-    margin: float = knob(100.0, "how far y is to be ahead, for each unit of cost", low=1e-6)
+    margin: float = knob(100.0, "margin required for each unit of cost", low=1e-6)
 
     rule = "margin-perceptron"
     augmented = True
@@ -160,7 +160,7 @@ class MarginPerceptron(OnlineLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class PassiveAggressive(OnlineLearner):
-    """Passive-aggressive updates of the kind PA-I, on the answer that was found.
+    """Passive-aggressive updates (PA-I) on the predicted answer.
 
         d   = f(x, y) - f(x, y_hat)
         tau = min(C, max(0, cost(y, y_hat) - w.d) / |d|^2)
@@ -178,7 +178,7 @@ class PassiveAggressive(OnlineLearner):
         return self.C
 
     def move(self, scorer: Scorer[Any], x: object, mistakes: list[Mistake], weight: float = 1.0) -> None:
-        """Hildreth's turns: each multiplier in [0, C] is set right for the others, until none moves."""
+        """Hildreth's algorithm: optimise each multiplier in [0, C] given the others, until none changes."""
         lengths = [scorer.sq_norm(x, m.delta) for m in mistakes]
         tau = [0.0] * len(mistakes)
         for _ in range(TURNS if len(mistakes) > 1 else 1):
@@ -198,7 +198,7 @@ class PassiveAggressive(OnlineLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Mira(PassiveAggressive):
-    """MIRA: the same on the k answers of the highest score plus cost, each kept below y by its cost.
+    """MIRA: the same for the k answers with the highest score plus cost; y must beat each by its cost.
 
     Crammer and Singer 2003; k-best: McDonald, Crammer and Pereira 2005. Needs a KBestOracle if k > 1.
     """
@@ -225,7 +225,7 @@ class Arow(OnlineLearner):
     Crammer, Kulesza and Dredze 2009. Needs a MaxOracle, and a scorer with one vector of weights.
     """
 
-    r: float = knob(1.0, "how slowly variances fall", low=0.0)
+    r: float = knob(1.0, "regularisation r; larger values lower the variances more slowly", low=0.0)
     average: bool = knob(False, "return the mean of w over all steps")
 
     rule = "arow"

@@ -1,12 +1,12 @@
-"""Slack rescaling: the answer of the highest cost times violation, which does not fall apart into parts.
+"""Slack rescaling: the answer with the highest cost times violation, a product that does not decompose into parts.
 
     argmax over y of  g(y) h(y)        g(y) = cost(y),  h(y) = 1 + s(y) - s(y_n)
 
 Maximising h + lambda g is ordinary cost-augmented search, and its answers are the corners of the convex hull of all
 points (h, g). On the hull the product is highest where h / g = lambda: at a corner, or on the edge between two, which
-is found by asking for the lambda of the line through the last corners on either side until nothing lies above it.
-Points below that edge may be better still than its ends: for any y, h(y) + lambda g(y) <= v gives
-g h <= v^2 / (4 lambda), so the k best of that lambda are asked for until none that is left can win.
+is found by taking the lambda of the line through the last corners on either side until no point lies above it.
+Points below that edge may still beat its ends: for any y, h(y) + lambda g(y) <= v gives
+g h <= v^2 / (4 lambda), so the k best for that lambda are searched until no other answer can win.
 
 Sarawagi and Gupta 2008; Choi, Meshi and Srebro 2016.
 """
@@ -18,7 +18,7 @@ from chaffinch.structures import Parts
 
 CORNERS = 60
 MOST = 256
-CLOSE = 1e-6  # of a product: no better one is looked for
+CLOSE = 1e-6  # relative tolerance of the product
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Point:
 
     @property
     def product(self) -> float:
-        """What is to be highest; an answer that violates nothing has none."""
+        """The product to maximise; 0 if the answer violates nothing."""
         return self.h * self.g if self.h > 0 else 0.0
 
     def value(self, rate: float) -> float:
@@ -40,7 +40,7 @@ class Point:
 
 
 def most_violated_by_slack(structure: Any, potentials: Parts, y: Any) -> Any:
-    """The answer of the highest cost (1 + s(y) - s(y_n)); y itself where none has a positive one."""
+    """The answer with the highest cost (1 + s(y) - s(y_n)); y itself if none is positive."""
     plane = _Plane(structure, potentials, y)
     rate, best = _edge(plane)
     return best.answer if rate is None else _certified(plane, rate, best).answer
@@ -60,11 +60,11 @@ class _Plane:
         return Point(answer, 1 + self.potentials.dot(parts) - self.gold_score, self.cost.dot(parts))
 
     def corner(self, rate: float) -> Point:
-        """The answer of the highest h + lambda g."""
+        """The answer with the highest h + lambda g."""
         return self.point(self.structure.argmax(self.potentials + self.cost * rate))
 
     def listed(self, rate: float, k: int) -> list[tuple[float, Any]]:
-        """The k best by h + lambda g, and that of each."""
+        """The k best by h + lambda g, with their values."""
         found = self.structure.kbest(self.potentials + self.cost * rate, k)
         return [(value + 1 - self.gold_score, answer) for value, answer in found]
 
@@ -75,7 +75,7 @@ class _Plane:
 
 
 def _edge(plane: _Plane) -> tuple[float | None, Point]:
-    """The lambda of the hull where its product is highest, and the best corner; no lambda where nothing costs."""
+    """The lambda at which the hull's product is highest, and the best corner; no lambda if all costs are zero."""
     left = plane.corner(0.0)  # its h / g is above its lambda; that of the right one is not
     best, rate = max(plane.gold, left, key=lambda p: p.product), 1.0
     for _ in range(CORNERS):
@@ -104,7 +104,7 @@ def _edge(plane: _Plane) -> tuple[float | None, Point]:
 
 
 def _certified(plane: _Plane, rate: float, best: Point) -> Point:
-    """The best of the k best, for a k at which no answer beyond them can have a higher product."""
+    """The best of the k best, for a k large enough that no other answer can have a higher product."""
     k, seen = 4, 0
     while True:
         listed = plane.listed(rate, k)

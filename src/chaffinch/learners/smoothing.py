@@ -1,4 +1,4 @@
-"""From counts to probabilities that sum to one: maximum likelihood and what is put in its place.
+"""Smoothing: from counts to probabilities that sum to one.
 
 Counts are a matrix c [contexts, outcomes]; each estimate below returns P [contexts, outcomes] whose rows sum
 to one, also for a context that was never seen. Letters: c(h, x) the count of outcome x in context h, c(h) the
@@ -40,10 +40,10 @@ def add_k(counts: Matrix, k: float) -> Matrix:
 
 
 def absolute_discounting(counts: Matrix, d: float) -> Matrix:
-    """P(x|h) = (c(h, x) - d) / c(h) where x was seen; what was taken is shared equally by the unseen.
+    """P(x|h) = (c(h, x) - d) / c(h) if x was seen; the discounted mass is shared equally by the unseen.
 
-    The mass taken is d n(h) / c(h), so an unseen x gets d n(h) / (c(h) (X - n(h))). Where nothing is unseen,
-    nothing is taken. Ney, Essen and Kneser 1994.
+    The mass is d n(h) / c(h), so an unseen x gets d n(h) / (c(h) (X - n(h))). If no outcome is unseen,
+    nothing is discounted. Ney, Essen and Kneser 1994.
     """
     seen = counts > 0
     n = seen.sum(axis=1, keepdims=True)
@@ -56,8 +56,8 @@ def absolute_discounting(counts: Matrix, d: float) -> Matrix:
 def kneser_ney(counts: Matrix, d: float) -> Matrix:
     """P(x|h) = max(c(h, x) - d, 0) / c(h) + d n(h) / c(h) * P_1(x), interpolated for every x.
 
-    P_1(x) is not how often x occurs but in how many contexts: (n(x) + 1) / sum over x' of (n(x') + 1), the
-    one being for outcomes seen nowhere. Kneser and Ney 1995, with Chen and Goodman's interpolation.
+    P_1(x) counts the contexts of x, not its occurrences: (n(x) + 1) / sum over x' of (n(x') + 1), the
+    one for outcomes never seen. Kneser and Ney 1995, with Chen and Goodman's interpolation.
     """
     contexts = (counts > 0).sum(axis=0).astype(np.float64) + 1.0
     lower = contexts / contexts.sum()
@@ -69,7 +69,7 @@ def kneser_ney(counts: Matrix, d: float) -> Matrix:
 
 
 def backed_off(counts: Matrix, lower: Matrix, strength: float) -> Matrix:
-    """P(x|h) = (c(h, x) + s P_lower(x)) / (c(h) + s): the counts of h, and s imagined ones from a wider context.
+    """P(x|h) = (c(h, x) + s P_lower(x)) / (c(h) + s): the counts of h, and s pseudo-counts from a wider context.
 
     lower: [contexts, outcomes], rows summing to one. MacKay and Peto 1995.
     """
@@ -80,7 +80,7 @@ def deleted_interpolation(trigrams: NDArray[np.float64]) -> tuple[NDArray[np.flo
     """P(z|x, y) = l1 P(z) + l2 P(z|y) + l3 P(z|x, y), with weights set by leaving each trigram out once.
 
     trigrams: c [X, Y, Z] over all histories; the two shorter estimates are its margins. For each trigram the
-    order of model that predicts it best once its own occurrence is taken away wins its count (Brants 2000,
+    order of model that predicts it best with its own occurrence removed gets its count (Brants 2000,
     "TnT", figure 1). Returns P [X, Y, Z] and the weights l [3].
     """
     bigrams = trigrams.sum(axis=0)

@@ -21,7 +21,7 @@ CHECKPOINT = "checkpoint"
 
 @dataclass(frozen=True)
 class Training:
-    """What was learnt, by the last pass or the best on held-out data, and the progress that was reported."""
+    """The result of the last pass, or of the best on held-out data, and the progress that was reported."""
 
     made: Any
     history: list[Progress] = field(default_factory=list)
@@ -38,11 +38,11 @@ def train_passes(
     patience: int = PATIENCE,
     checkpoint: "Checkpoint | None" = None,
 ) -> Training:
-    """Run the passes until the learner is done, the listener returns False, or held-out data say stop.
+    """Run passes until the learner is done, the listener returns False, or the held-out score stops improving.
 
-    model:          makes a model of what a pass made, for the held-out score and for the listener
-    held_out_score: of a model; the pass with the highest is kept, and training stops ``patience`` passes after it
-    checkpoint:     written after every pass; training goes on from what it holds
+    model:          makes a model of a pass's result, for the held-out score and for the listener
+    held_out_score: scores a model; the best pass is kept, and training stops ``patience`` passes after it
+    checkpoint:     written after every pass; training continues from it if it exists
     """
     state = None if checkpoint is None else checkpoint.load()
     passes = learner.passes(problem, threads, state)
@@ -69,10 +69,10 @@ def train_passes(
             break
     close = getattr(passes, "close", None)
     if close is not None:
-        close()  # which frees what the learner needed, before the model is made
+        close()  # frees the learner's memory before the model is made
     if last is None:
         raise ConfigError(
-            f"{type(learner).__name__} made no pass: the checkpoint is that of a finished training"
+            f"{type(learner).__name__} made no pass: the checkpoint is of a finished training; remove it to train again"
         )
     made = _finished(last, best, history)
     if checkpoint is not None:
@@ -81,7 +81,7 @@ def train_passes(
 
 
 def _finished(last: Pass, best: Any, history: list[Progress]) -> Any:
-    """What was learnt; what is left to do at the end is done."""
+    """The result of training, after the last pass's ``finish``."""
     if last.finish is not None:
         made, scores = last.finish(best)
         history[-1] = replace(history[-1], scores={**history[-1].scores, **scores})
@@ -96,7 +96,9 @@ def _modelled(model: Callable[[Any], Any], made: Callable[[], Any]) -> Callable[
 
 def _state(learner: Learner, one: Pass) -> State:
     if one.state is None:
-        raise ConfigError(f"{type(learner).__name__} cannot go on from a checkpoint: leave it out")
+        raise ConfigError(
+            f"{type(learner).__name__} cannot continue from a checkpoint; leave out the checkpoint"
+        )
     return one.state()
 
 
@@ -111,7 +113,7 @@ class Checkpoint:
     asked: str
 
     def load(self) -> State | None:
-        """What was saved last; None if nothing was. Another training's checkpoint is refused."""
+        """The last saved state; None if there is none. A checkpoint of another training is refused."""
         if not Path(self.path).exists():
             return None
         file = modelfile.read(self.path)
@@ -123,9 +125,9 @@ class Checkpoint:
         return file.arrays
 
     def save(self, arrays: State) -> None:
-        """Write the file anew; an interruption leaves the one before."""
+        """Replace the file; an interruption leaves the old one."""
         modelfile.write(self.path, modelfile.Header(recipe=CHECKPOINT, data=self.asked), arrays, {})
 
     def remove(self) -> None:
-        """The training is done."""
+        """Remove the file: the training is done."""
         Path(self.path).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""The recipes of aligners: a learner each, over matchings with the same features."""
+"""The recipes of aligners: one learner each, over matchings with the same features."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ Lexicon = dict[tuple[str | None, str | None], int]
 
 @dataclass(frozen=True, kw_only=True)
 class AlignerKnobs:
-    """What all aligners have in common."""
+    """The knobs that all aligners share."""
 
     rounds: int = knob(5, "rounds of EM for the word associations (IBM model 1)", low=1, high=1000)
     lexicon: int = knob(
@@ -70,10 +70,10 @@ class PerceptronAligner(AlignerKnobs, Perceptron):
 
 @dataclass(frozen=True)
 class AlignmentTask:
-    """What an aligner is to be trained on.
+    """The training data of an aligner, and how it is trained.
 
     pairs:    two sentences each, as words
-    sure:     links that are right      possible: links that are neither right nor wrong
+    sure:     links that are required   possible: links that are allowed
     text:     further sentence pairs without links, for the word associations
     dev:      held-out pairs, their sure and their possible links: the best pass on them is kept; or None
     """
@@ -90,7 +90,7 @@ class AlignmentTask:
 def train(task: AlignmentTask, config: Any) -> Trained:
     """Learn associations from the text, then weights from the links."""
     if not any(task.sure):
-        raise DataError("there is no sure link to learn from")
+        raise DataError("expected at least one sure link to train on, found none")
     text = [*task.pairs, *task.text]
     views = {
         name: Associations.learnt(text, view, config.rounds, task.threads) for name, view in VIEWS.items()
@@ -105,7 +105,7 @@ def train(task: AlignmentTask, config: Any) -> Trained:
         examples.append((x, _gold(structure, links, sure, possible)))
 
     def model(scorer: FeatureScorer) -> AlignerModel:
-        # Weights are kept in 32 bits, so that a model answers alike before and after it is saved.
+        # Weights are rounded to 32 bits now, so that a model predicts the same before and after it is saved.
         w = scorer.w.astype(np.float32).astype(np.float64)
         return AlignerModel(features, FeatureScorer(len(w), w), structure)
 
@@ -135,7 +135,7 @@ def _structure(config: Any) -> Matching | FertileMatching:
 def _gold(
     structure: Matching | FertileMatching, links: Links, sure: Links, possible: Links
 ) -> GoldLinks | GoldKindLinks:
-    """The answer to learn: a matching, with further links where the structure has a place for them."""
+    """The target of training: a matching, with further links if the structure allows them."""
     if isinstance(structure, Matching):
         return GoldLinks(links, (sure | possible) - links)
     kinds = with_kinds(sure, links)
@@ -143,7 +143,7 @@ def _gold(
 
 
 def _as_matching(shape: tuple[int, ...], links: Links) -> Links:
-    """As many of the links as fit in a matching, those near the diagonal first."""
+    """A matching out of the links: those near the diagonal first."""
     n, m = shape
     if len({i for i, _ in links}) == len({j for _, j in links}) == len(links):
         return links
@@ -154,7 +154,7 @@ def _as_matching(shape: tuple[int, ...], links: Links) -> Links:
 
 
 def _lexicon(task: AlignmentTask, least: int) -> Lexicon:
-    """Word pairs linked often enough, and words left alone often enough."""
+    """Word pairs with enough links, and words with enough unlinked occurrences."""
     counts: Counter[tuple[str | None, str | None]] = Counter()
     for (e, f), sure, possible in zip(task.pairs, task.sure, task.possible, strict=True):
         linked: set[Link] = {*sure, *possible}

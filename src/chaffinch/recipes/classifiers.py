@@ -31,7 +31,7 @@ def unpacked(
     arrays: Mapping[str, NDArray[Any]],
     strings: Mapping[str, list[str]],
 ) -> Any:
-    """The model of what a file would keep."""
+    """The model of packed sections, as if read from a file."""
     return load(Packed(details, arrays, strings).file("the classifier is damaged", labels))
 
 
@@ -66,7 +66,7 @@ DEFAULT_CLASSIFIER = "ridge"
 
 
 def takes_several_labels(config: Any) -> bool:
-    """Documents may have any number of labels."""
+    """Whether documents may have any number of labels."""
     if isinstance(config, ChoiceSgd):
         return config.loss == "labels"
     return isinstance(config, (DualRest, DualRidge)) or (isinstance(config, ChoiceBatch) and config.each)

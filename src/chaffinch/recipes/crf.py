@@ -55,7 +55,7 @@ from chaffinch.text.first_pass import MAJORITY
 
 __all__ = ["RECIPE", "Crf", "load", "smaller", "train", "train_once"]
 
-# With many labels each token tries only those that its own features give this share, at most this number of them.
+# With many labels each token keeps only labels with at least this probability by its own features, at most this many.
 PRUNED_BELOW = 0.001
 MOST_STATES = 16
 
@@ -75,9 +75,9 @@ def train(task: TaggingTask, config: Crf) -> Trained:
 
 
 def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
-    """Further sentences, learnt near the weights of a model."""
+    """Train on further sentences, near the weights of a model."""
     if task.soft is not None or task.unknown is not None or config.unknown is not None:
-        raise ConfigError("learning on needs labels that are known, each for certain")
+        raise ConfigError("learning on needs one known label per token, not soft or unknown labels")
     memory = remember(start, config, task.seed)
     if memory is None:
         raise ConfigError(CANNOT)
@@ -87,14 +87,14 @@ def _learn_near(task: TaggingTask, config: Crf, start: TaggingModel) -> Trained:
 
 
 def remember(model: TaggingModel, config: Crf, seed: int) -> CrfMemory | None:
-    """A memory of no sentence that holds the weights of a model; None if these cannot be held."""
+    """A memory without sentences that holds the weights of a model; None if they cannot be held."""
     if not isinstance(model, ChainModel) or not can_learn_on(model, config):
         return None
     return CrfMemory.around(model, config, seed)
 
 
 def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
-    """Sentences appended and taken out, and dual ascent run to its gap; the memory given stays as it is."""
+    """Add and remove sentences and run dual ascent to its tolerance; the given memory does not change."""
     memory = memory.weighing(change.weight).without(change.dropped)
     if change.fresh is not None:
         weight = change.fresh_weight
@@ -255,7 +255,7 @@ class PrunedModels:
 
 
 def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: InnerLabels) -> Pruning | None:
-    """What of the lattice is left out; None: nothing."""
+    """The pruning of the lattice; None: no pruning."""
     asked = config.prune
     plain = (
         config.order == 1
@@ -277,7 +277,7 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
 
 
 def _is_quick(learner: Any) -> bool:
-    """SGD, or whatever suits."""
+    """SGD with the given settings, or the learner that the config selects."""
     return isinstance(learner, Sgd) or (isinstance(learner, Auto) and not learner.precise)
 
 
@@ -296,7 +296,7 @@ def smaller(
     largest = np.maximum(every.max(axis=1, initial=0), -every.min(axis=1, initial=0))
     keep = (largest >= min_weight) & (largest > 0)
     refuse_empty(keep, min_weight, float(largest.max(initial=0.0)))
-    # The rest is done on what is left: the whole table may be the largest thing in memory.
+    # The rest works on the remaining weights: the whole table may be the largest object in memory.
     unary = every[keep]
     unary[np.abs(unary) < min_weight] = 0
     if bits is not None:
@@ -307,7 +307,7 @@ def smaller(
 
 
 def _model_of(path: str) -> TaggingModel:
-    """The CRF that a file holds."""
+    """The CRF of a file."""
     file = modelfile.read(path)
     if file.header.recipe != RECIPE.name:
         raise ConfigError(

@@ -29,8 +29,8 @@ SGD_PASSES = 5
 # From this number of labels on each token tries only those that its own features make likely.
 MANY_LABELS = 100
 
-# With fewer sentences than this dual ascent runs nearer to the optimum, which then costs little: what is learnt later
-# moves only the answers that it concerns.
+# With fewer sentences than this dual ascent runs closer to the optimum, which is cheap then; sentences learnt later
+# change only the answers that they concern.
 FEW_SENTENCES = 3000
 
 OPTIMISERS = ("auto", "precise", "fast", "sdca", "sgd", "lbfgs")
@@ -253,7 +253,9 @@ def suited_objective(
     with_margin: labels that are no names get a margin too, if neither it nor the penalty is set
     """
     if config.margin and not certain:
-        raise ConfigError("Crf.margin needs labels that are known, each for certain; set it to 0")
+        raise ConfigError(
+            "Crf.margin needs one known label per token, not soft or unknown labels; set it to 0"
+        )
     names = names and certain
     margin, c2 = config.margin, config.c2
     if margin is None:
@@ -268,7 +270,7 @@ def suited_objective(
 
 
 def has_margin(config: "Crf", labels: int) -> bool:
-    """Whether labels that are no names get a margin: with an automatic learner that dual ascent is open to."""
+    """Whether labels other than names get a margin: if the learner is automatic and dual ascent applies."""
     plain = isinstance(config.learner, Auto) and not config.learner.precise and config.order == 1
     return plain and config.c1 == 0 and config.fixed is None and not config.prune and labels < MANY_LABELS
 
@@ -276,10 +278,10 @@ def has_margin(config: "Crf", labels: int) -> bool:
 def chosen_learner(
     config: Crf, chosen: CrfObjective, sentences: int, dual_bytes: int | None
 ) -> LikelihoodLearner:
-    """The learner that the config asks for, or the one that fits.
+    """The learner that the config names, or the one that suits the data.
 
-    sentences:  how many there are to learn from
-    dual_bytes: what dual ascent would keep in memory; None: the problem is not one for it
+    sentences:  number of training sentences
+    dual_bytes: memory that dual ascent needs; None: dual ascent does not apply to the problem
     """
     asked, c2, rate = config.learner, chosen.c2, chosen.rate
     dual = dual_bytes is not None and config.c1 == 0 and c2 > 0
@@ -327,6 +329,6 @@ def _suited_learner(
 
 
 def learner_rate(learner: CrfLearner) -> float | None:
-    """The first step size of SGD that is set; None: it is chosen."""
+    """The initial step size of SGD if it is set; None: chosen from the data."""
     rate: float | None = LearnerFlags.of(learner)["rate"]
     return rate

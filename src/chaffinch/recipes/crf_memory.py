@@ -43,10 +43,10 @@ PASSES = 60
 AT_LEAST = 2
 STILL = 0.001
 
-# Around a model of which only the weights are known this share of its features stays as it is: the most frequent ones.
+# If only the weights of a model are known, this share of its features is frozen: the most frequent ones.
 HELD = 0.02
 
-# Marginals of more than this are not kept.
+# Marginals that need more bytes than this are not kept.
 MOST_KEPT_BYTES = 1 << 29
 
 SdcaState = tuple[
@@ -68,7 +68,7 @@ class Duals:
 
     nodes, pairs:          float32 [T, S] and [N, Y, S], the marginals
     change, loss, smaller: float32 [N], of the last visit
-    met:                   bool [N], whether there was one
+    met:                   bool [N], whether the sentence was visited
     """
 
     nodes: NDArray[np.float32]
@@ -86,7 +86,7 @@ class Duals:
 
     @classmethod
     def at_gold(cls, sentences: NDArray[np.int64], y: NDArray[np.int32], Y: int, S: int) -> "Duals":
-        """Of sentences that were never visited."""
+        """The duals of sentences that were never visited."""
         T, N = len(y), len(sentences) - 1
         nodes, pairs = np.zeros((T, S), np.float32), np.zeros((N, Y, S), np.float32)
         nodes[np.arange(T), y] = 1
@@ -127,12 +127,12 @@ class Duals:
         )
 
     def followed_by(self, other: "Duals") -> "Duals":
-        """These and the others."""
+        """These duals followed by others."""
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Duals(*(np.concatenate([a, b]) for a, b in pairs))
 
     def relabelled(self, place: NDArray[np.int32], Y: int, S: int) -> "Duals":
-        """With labels whose new ids are ``place``."""
+        """The duals after labels were renumbered: their new ids are ``place``."""
         old = len(place)
         nodes = np.zeros((len(self.nodes), S), np.float32)
         nodes[:, place] = self.nodes[:, :old]
@@ -214,7 +214,9 @@ class CrfMemory:
             with_margin=has_margin(config, len(model.labels.inner)),
         )
         if chosen.c2 == 0:
-            raise ConfigError("a crf with c2 = 0 cannot learn on: nothing holds its weights; set c2 > 0")
+            raise ConfigError(
+                "a crf with c2 = 0 cannot learn on: no penalty keeps its weights near the old ones; set c2 > 0"
+            )
         shape = CrfLayout(encoder.n_features, len(model.labels.inner))
         empty = np.zeros(1, np.int64)
         rows = FeatureRows(empty, np.zeros(0, np.int32), np.zeros((0, 0), np.int32), empty)
@@ -246,7 +248,7 @@ class CrfMemory:
 
     @cached_property
     def shape(self) -> CrfLayout:
-        """Where weights lie."""
+        """The layout of the weights."""
         return CrfLayout(self.encoder.n_features, len(self.labels.inner))
 
     def without(self, dropped: NDArray[np.bool_]) -> "CrfMemory":
@@ -302,7 +304,7 @@ class CrfMemory:
         )
 
     def weighing(self, weight: NDArray[np.float32]) -> "CrfMemory":
-        """The same with other weights of the sentences: float32 [N]."""
+        """A copy with new sentence weights: float32 [N]."""
         return replace(self, weight=weight)
 
     def solved(self) -> "tuple[CrfMemory, NDArray[np.float32], float]":
@@ -337,7 +339,7 @@ class CrfMemory:
         return replace(self, duals=Duals.of(state, self.shape.Y, self.shape.S)), w, gap
 
     def _trainable(self) -> NDArray[np.uint8] | None:
-        """Of a model whose data are gone: 0 for weights that most of them have had a say in.
+        """For a model without its data: 0 for weights that most of its sentences contributed to.
 
         Those are pairs of labels and the most frequent features, which come first. A new sentence must not move them.
         """

@@ -1,4 +1,4 @@
-"""From a tagging task to the CRF's problem: where weights lie, which are trained, and how much sentences count."""
+"""From a tagging task to the CRF's problem: layout of the weights, which are trained, weights of sentences."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from chaffinch.structures import Chain, LocalChain
 
 @dataclass(frozen=True)
 class CrfLayout:
-    """Where the weights of a problem lie in its flat array: unary rows first, then the chain, then bigram rows.
+    """The layout of a problem's flat array of weights: unary rows first, then the chain, then bigram rows.
 
     observations: for each template that observes the input on a pair of labels, how many rows it has
     """
@@ -53,7 +53,7 @@ class CrfLayout:
         return Layout.packed_chain(self.F, self.Y, self.order, sum(self.observations))
 
     def dual_bytes(self, rows: FeatureRows) -> int:
-        """What dual ascent over these rows would keep in memory besides the weights."""
+        """Memory in bytes that dual ascent over these rows needs besides the weights."""
         return 4 * self.S * (rows.n_tokens + (len(rows.sentences) - 1) * self.Y)
 
     @property
@@ -129,7 +129,7 @@ class CrfLayout:
 
 @dataclass(frozen=True)
 class FixedWeights:
-    """Weights given by hand: (feature, label) pairs that are not trained."""
+    """Fixed weights of (feature, label) pairs, which are not trained."""
 
     features: NDArray[np.int64]
     labels: NDArray[np.int64]
@@ -212,7 +212,7 @@ def sentence_weights(
 def margin_costs(labels: LabelSet, margin: float, recall: float) -> NDArray[np.float32]:
     """What each answer costs by the gold label: float32 [Y, Y].
 
-    A wrong label costs ``margin``, and ``recall`` times as much where it is O and the right one is not.
+    A wrong label costs ``margin``, and ``recall`` times as much if it is O and the gold label is not.
 
     >>> margin_costs(LabelSet.plain(["B-PER", "O"]), 2.0, 1.5).tolist()
     [[0.0, 3.0], [2.0, 0.0]]
@@ -259,7 +259,7 @@ def crf_problem(
 ) -> Problem:
     """The problem that the learners of the likelihood read.
 
-    local: labels are normalised one by one     start: weights to go on from
+    local: labels are normalised one by one     start: initial weights
     """
     trainable = shape.observed(rows, inner.y) if observed_only else None
     offset = None

@@ -43,13 +43,13 @@ from chaffinch.recipes.valences import PhraseValences
 from chaffinch.trust.calibration import fitted_temperature
 from chaffinch.trust.confidence import Confidence
 
-# Recipes that count: what they make must not be rounded, nor thinned.
+# Recipes that count: their weights are neither rounded nor pruned.
 COUNTS = (MultinomialNaiveBayes, ComplementNaiveBayes)
 
 
 @dataclass(frozen=True)
 class DocumentLabels:
-    """What documents are labelled.
+    """The labels of documents.
 
     classes:   the labels, sorted
     ptr, ids:  the labels of each document as CSR: one each, unless ``several``
@@ -65,7 +65,7 @@ class DocumentLabels:
     indicator: bool = False
 
     def taken(self, which: NDArray[np.int64]) -> "DocumentLabels":
-        """The labels of some documents, in the order named; the classes stay."""
+        """The labels of the selected documents, in the given order; the classes stay."""
         sizes = np.diff(self.ptr)[which]
         ptr = np.zeros(len(which) + 1, dtype=np.int64)
         np.cumsum(sizes, out=ptr[1:])
@@ -90,16 +90,16 @@ class DocumentLabels:
 class DocumentTask:
     """Documents with labels.
 
-    X:          texts, or rows of numbers where ``text`` is false
+    X:          texts, or rows of numbers if ``text`` is false
     beside:     numbers beside the texts, or None
     importance: how much each document counts, float32 [N], above 0
-    bits:       8 or 32 for each weight; None: 8 for text where the recipe bears it
-    smallest:   features none of whose weights reaches this share of the largest are dropped; None: the recipe's
+    bits:       8 or 32 for each weight; None: 8 for text if the recipe allows it
+    smallest:   drop features whose largest absolute weight is below this fraction of the maximum; None: the recipe's
     dev:        held-out documents, their labels and the numbers beside them: the best pass on them is kept; or None
     kernel:     of kernel machines, instead of the one that the recipe's settings name; or None
     calibrate:  whether documents are scored by models of other folds, to calibrate probabilities and to see what small
                 weights of texts are worth
-    ready:      the encoder and the rows of these features, if they are there already
+    ready:      the encoder and the rows of these features, if they were computed before
     """
 
     X: Any
@@ -144,7 +144,7 @@ class DocumentTask:
         return self.labels.taken(which).table(self.labels.classes).astype(np.float32)
 
     def prior(self, sigmoids: bool, masses: NDArray[np.float64] | None = None) -> Prior:
-        """The shares of the labels among the documents, each as much as it counts."""
+        """The weighted shares of the labels among the documents."""
         weight = self.importance.astype(np.float64)
         if masses is None:
             masses = weight @ self.gold(np.arange(len(weight))).astype(np.float64)
@@ -208,8 +208,8 @@ class DocumentTask:
 def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     """Encode, learn, keep the best pass if there are held-out documents, drop and round weights, calibrate."""
     encoder, rows = task.encoded()
-    give_back_memory()  # what encoding needed, before the weights are made
-    # A model that is scored while it learns is the one that is kept: nothing is dropped from it unless asked for.
+    give_back_memory()  # of encoding, before the weights are allocated
+    # The model that was scored on dev data is the one that is kept: nothing is dropped from it by default.
     whole = task if task.smallest is not None else replace(task, smallest=0.0)
     problem, learner = task.problem(rows), suited(learner, task.text, len(task.X))
     del rows
@@ -222,7 +222,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
         on_epoch=task.on_epoch,
         held_out_score=task.held_out_score(encoder),
     )
-    del problem  # whose rows are larger than the model that is made now
+    del problem  # its rows are larger than the model
     counts = training.made.counts
     model, confidence = finished(task if task.dev is None else whole, encoder, training.made, found)
     if task.dev is not None and task.calibrate and task.labels.soft is None and len(model.classes) > 1:
@@ -239,7 +239,7 @@ def measured(
         return None
     data: DocumentExamples = problem.examples
     if getattr(learner, "folds", 1) == 0 or data.Y < 2 or data.soft is not None:
-        return None  # soft targets are probabilities as they are
+        return None  # soft targets are probabilities already
     if not task.text and len(data) < FEWEST_ROWS:
         return None
     shares = SHARES if task.text and task.smallest is None and not isinstance(learner, COUNTS) else ()
@@ -267,23 +267,23 @@ def scattered(y: NDArray[np.integer[Any]], folds: int) -> NDArray[np.int64]:
 
 
 def without_own_folds(learner: Any, found: object) -> Any:
-    """The learner without scores of its own of held-out folds, if there are others."""
+    """The learner without its own calibration folds, if there are other out-of-fold scores."""
     own: int = getattr(learner, "folds", 0)
     return replace(learner, folds=0) if found is not None and own else learner
 
 
-# From so many documents on, the third pass of a regression is the last that changes anything worth the name.
+# With at least this many documents, passes of a regression after the third change next to nothing.
 MANY = 10_000
 
 
 def suited(learner: Any, text: bool, documents: int = 0) -> Any:
-    """The learner with what depends on the kind of documents decided.
+    """The learner with the settings that depend on the documents filled in.
 
-    Numbers need intercepts, n-grams do without. Rows of n-grams are nearly orthogonal: a few passes are as good as
-    convergence, which a table of numbers may need many for.
+    Numbers need intercepts, n-grams do not. Rows of n-grams are nearly orthogonal: a few passes are as good as
+    convergence; a table of numbers may need many.
     """
     own = {"bias": 0.0 if text else 1.0}
-    if getattr(learner, "gap", None) is None:  # which decides when it is enough
+    if getattr(learner, "gap", None) is None:  # a gap is a stopping rule of its own
         quick = isinstance(learner, DualRidge) and documents >= MANY
         own["epochs"] = 200 if not text else 3 if quick else 4
     open_ = {name: value for name, value in own.items() if getattr(learner, name, 0) is None}
@@ -300,7 +300,7 @@ def finished(
     """The model of learnt weights, and the confidence in what it decides; None if no documents were held out.
 
     found:  out-of-fold scores: they calibrate, and decide which small weights go
-    masses: how much the documents of each label count, if those of the task are not all; float64 [Y]
+    masses: the total weight of the documents of each label, if there are more than the task's; float64 [Y]
     """
     labels = task.labels
     if task.bits not in (None, 8, 32):
@@ -350,7 +350,7 @@ def finished(
     return model, confidence
 
 
-# Where nothing was measured, what is dropped is next to nothing.
+# Without out-of-fold scores, only tiny weights are dropped.
 SMALLEST = SHARES[-1]
 BLOCK = 1 << 14
 
@@ -364,7 +364,7 @@ def without_small(
     keep = strongest[:-1] >= share * strongest.max(initial=0.0)
     encoder = encoder.restricted(keep)
     kept = np.append(np.flatnonzero(keep), len(keep))
-    # In place, block after block, for a second table would be the largest thing in memory.
+    # In place, block by block: a second table would be the largest object in memory.
     for start in range(0, len(kept), BLOCK):
         rows = kept[start : start + BLOCK]
         w[start : start + len(rows)] = w[rows]
@@ -372,7 +372,7 @@ def without_small(
 
 
 def _temperature(made: ChoiceWeights, labels: DocumentLabels, link: str) -> float:
-    """What margins are divided by before they are read as log-odds, from documents not yet trained on."""
+    """The temperature of margins, fitted on documents not yet trained on."""
     if made.held is None or made.held_scores is None or len(labels.classes) < 2:
         return 1.0
     if link == "softmax":
@@ -421,7 +421,7 @@ class DocumentOptions:
 
 
 def label_weights(written: str) -> str | dict[str, float]:
-    """What a user wrote of class weights, as the classifier takes it.
+    """The class weights that a user wrote, as an argument of the classifier.
 
     >>> label_weights("balanced"), label_weights("spam=2,ham=0.5")
     ('balanced', {'spam': 2.0, 'ham': 0.5})

@@ -1,4 +1,4 @@
-"""What discriminative taggers share before they learn: features of the input, and labels as they are inside."""
+"""What discriminative taggers share before training: features of the input, and inner labels."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ INSIDE = ("auto", "as given")
 
 OUTSIDE = "O"
 
-# One tag in so many may break its scheme.
+# One tag in this many may break its scheme.
 FEW = 100
 
 
@@ -67,10 +67,10 @@ def encoded(
     labels: Callable[[FeatureSet], Sequence[str]] | None = None,
     second: Sequence[str] = (),
 ) -> tuple[TemplateEncoder, FeatureRows]:
-    """The encoder fitted to the task's sentences, and their rows. ``preset`` counts where the task names none.
+    """The encoder fitted to the task's sentences, and their rows. ``preset`` is used if the task names no features.
 
-    labels: templates over decided labels to go with the features, added where these have none
-    second: templates over what a first pass said, added where these read nothing of it
+    labels: templates over decided labels, added if the features have none
+    second: templates over the labels of a first pass, added if the features do not read them
     """
     paths = None if knobs.clusters is None else Clusters.read(knobs.clusters)
     phrases = None if knobs.gazetteers is None else Gazetteers.read(phrase_files(knobs.gazetteers))
@@ -115,8 +115,8 @@ class InnerLabels:
     ) -> "InnerLabels":
         """Labels in BIO are learnt as BIOES, unless ``inside`` says to keep them as given.
 
-        A few tags that break their scheme are learnt as scorers read them: an I that continues nothing begins a span.
-        Where more than one in a hundred does, labels are neither recoded nor constrained but stay as they are.
+        A few tags that break their scheme are learnt as scorers read them: an I without a span before it begins one.
+        If more than one in a hundred does, labels are neither recoded nor constrained.
         A token with the label ``unknown`` may have any label; then nothing is recoded.
 
         >>> column = Column(["B-NP", "I-NP", "O"], np.array([0, 1, 2, 0], np.int32))
@@ -143,7 +143,9 @@ class InnerLabels:
     def _partial(cls, column: Column, unknown: str) -> "InnerLabels":
         known = [label for label in column.types if label != unknown]
         if not known:
-            raise DataError(f"every label is {unknown!r}, which stands for labels that are not known")
+            raise DataError(
+                f"expected some known labels, but every label is {unknown!r}, the marker of unknown labels"
+            )
         labels = LabelSet.plain(known)
         place = {label: i for i, label in enumerate(labels.inner)}
         y = np.array([place.get(label, -1) for label in column.types], np.int32)[column.ids]
@@ -158,13 +160,13 @@ class InnerLabels:
 
     @cached_property
     def names(self) -> bool:
-        """Whether the labels are spans that most tokens lie outside of, as names do; phrases cover the text."""
+        """Whether the labels are spans with most tokens outside, such as names; phrases cover the text."""
         if self.scheme is None or OUTSIDE not in self.labels.inner:
             return False
         return bool((self.y == self.labels.inner.index(OUTSIDE)).mean() > 0.5)
 
     def with_labels_of(self, other: LabelSet) -> "InnerLabels":
-        """The same tokens, with the labels of another set besides."""
+        """The same tokens with the labels of another set added."""
         outer = {
             inner: labels.outer[o]
             for labels in (other, self.labels)
@@ -181,7 +183,7 @@ class InnerLabels:
 
 
 def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
-    """Features by what there is to read and to label: names, phrases, or a label for every token."""
+    """The preset that suits the columns and the labels: names, phrases, or a label for every token."""
     if task.table.images:
         return "pixels"
     if inner.names:
@@ -194,7 +196,7 @@ def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
 def encoded_without_labels(
     task: TaggingTask, knobs: TemplateFeatures, inner: InnerLabels
 ) -> tuple[TemplateEncoder, FeatureRows]:
-    """The same for an exact search over chains, which has no decided labels to look at."""
+    """The same for exact search over chains, whose features cannot read decided labels."""
     encoder, rows = encoded(task, knobs, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
         raise ConfigError(
@@ -210,13 +212,13 @@ def inner_labels(task: TaggingTask, inside: str, unknown: str | None = None) -> 
 
 
 def refuse_empty(left: NDArray[np.floating], min_weight: float, largest: float) -> None:
-    """Refuse a threshold that no weight reaches: the model would know nothing."""
+    """Refuse a threshold above every weight: the model would be empty."""
     if min_weight > 0 and largest > 0 and not np.any(left):
         raise ConfigError(f"min_weight {min_weight:g} leaves no weight: the largest is {largest:.2g}")
 
 
 def _as_bio(tag: str) -> str:
-    """E ends as I does, S is a B alone."""
+    """Map BIOES to BIO: E becomes I, S becomes B."""
     return {"E": "I", "S": "B"}.get(tag[0], tag[0]) + tag[1:]
 
 

@@ -30,11 +30,11 @@ from chaffinch.recipes.training import trained_tagger
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
 
-# Words seen this often or less tell what words never seen are like (Brants 2000 found 10).
+# Words seen this often or less estimate the suffixes of unknown words (Brants 2000 uses 10).
 COMMON = 10
 
 UNKNOWN = ("suffix", "classes", "one", "half", "constant")
-# Rules under which rare words are counted as unknown ones, so that one smoothed distribution covers both.
+# Rules that count rare words as unknown words, so that one smoothed distribution covers both.
 FOLDED = ("classes", "one")
 
 
@@ -104,7 +104,7 @@ class Emission(CountLearner):
 
 @dataclass(frozen=True)
 class CountedTokens:
-    """Tokens as symbols with labels: what both count.
+    """Tokens as symbols with labels, the input of both models.
 
     y: int32 [tokens]    ptr: int64 [N+1], bounds of sentences
     """

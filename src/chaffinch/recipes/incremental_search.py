@@ -193,7 +193,7 @@ def _train_incremental(
 
     def model(weights: IncrementalWeights) -> IncrementalModel:
         made = IncrementalModel(encoder, weights, inner.labels, search, legality, dictionary)
-        # Rounded now, so that the model answers as its file will.
+        # Rounded now, so that the model predicts the same after it is saved and loaded.
         return made if config.bits is None else made.pruned(0.0, config.bits)
 
     epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
@@ -208,9 +208,9 @@ def _train_incremental(
 
 @dataclass(frozen=True)
 class SearchEpochs(Learner):
-    """Epochs of an online rule through an incremental search, which the core alone has: its choices are its structure.
+    """Epochs of an online update rule with incremental search, implemented in the core only.
 
-    own: how often a wrong label stays as context, by epoch
+    own: probability of keeping a wrong label as context, by epoch
     """
 
     trainer: Any
@@ -274,7 +274,7 @@ BEAM = Recipe("beam", "online learning, beam search", BeamTagger, train_beam, lo
 
 
 def observed_with(features: FeatureSet) -> list[str]:
-    """What label templates look at beside labels: the stem where the features have stems, else the word; the tag."""
+    """What label templates observe besides labels: the stem if the features have stems, else the word; the tag."""
     read = {atom.column for template in features.templates for atom in template.atoms}
     return ["stem[0]" if "stem" in read else "lower[0]", *(["pos[0]"] if "pos" in read else [])]
 

@@ -1,4 +1,4 @@
-"""The way from documents or other objects to a kernel machine, which all its recipes share."""
+"""Training of kernel machines on documents or other objects, shared by all their recipes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -142,7 +142,7 @@ def _calibration(
 def _held_out_scores(
     data: GramExamples, machine: KernelMachine, learnt: NDArray[np.int64], held: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    if data.rows.fits and hasattr(machine.scorer, "of_block"):  # the Gram matrix is there already
+    if data.rows.fits and hasattr(machine.scorer, "of_block"):  # the Gram matrix was computed before
         block = data.rows.whole()[np.ix_(held, learnt[machine.support])]
         found: NDArray[np.float64] = machine.scorer.of_block(block)
         return found

@@ -38,7 +38,7 @@ LEARNERS: dict[str, type[MarginLearner]] = {
 }
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
-MOST_BYTES = 4 << 30  # of weights that a kernel may spell out
+MOST_BYTES = 4 << 30  # of explicit weights of a kernel's products
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +61,7 @@ class _MarginTagger(TemplateFeatures):
 
 @dataclass(frozen=True, kw_only=True)
 class StructuredSvm(_MarginTagger):
-    """The structured SVM: every wrong labelling is kept below the right one by as much as it is wrong."""
+    """The structured SVM: the gold labelling must beat every other by a margin equal to its cost."""
 
     learner: str = knob("frank-wolfe", "optimiser of the weights", choices=SSVM_LEARNERS)
     rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
@@ -69,7 +69,7 @@ class StructuredSvm(_MarginTagger):
 
 @dataclass(frozen=True, kw_only=True)
 class MaxMarginMarkovNetwork(_MarginTagger):
-    """The max-margin Markov network: the structured SVM's dual over marginals, with a kernel on what is observed."""
+    """The max-margin Markov network: the structured SVM's dual over marginals, with a kernel on the features."""
 
     learner: str = knob("frank-wolfe", "optimiser of the dual", choices=M3N_LEARNERS)
     kernel: str = knob(
@@ -102,7 +102,7 @@ def train_ssvm(task: TaggingTask, config: StructuredSvm) -> Trained:
 def train_m3n(task: TaggingTask, config: MaxMarginMarkovNetwork) -> Trained:
     """The max-margin Markov network."""
     degree = config.power
-    gamma = config.gamma or GAMMAS[degree]  # 0 is how files of old say that none is given
+    gamma = config.gamma or GAMMAS[degree]  # old files write 0 if no gamma is set
     return _train(task, config, degree=degree, gamma=gamma)
 
 
@@ -145,7 +145,7 @@ def _train(
 
 
 def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:
-    """The learner that is named, with those of the knobs that it has."""
+    """The named learner, with the knobs that it has."""
     kind = LEARNERS[config.learner]
     given = {"epochs": config.passes, "seed": seed}
     for name in ("C", "tolerance", "average", "measure", "rescale"):
@@ -156,7 +156,7 @@ def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> Margi
 
 
 def _checked(map: Monomials, Y: int) -> Monomials:
-    """Refuse a kernel whose products would fill the memory."""
+    """Refuse a kernel whose products do not fit in memory."""
     if map.D > 2000 or 4 * map.rows * Y > MOST_BYTES:
         raise ConfigError(
             f"the kernel's products of {map.D:,} features are too many to hold for {Y} labels; use --kernel linear, "

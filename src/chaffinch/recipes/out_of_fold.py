@@ -1,6 +1,6 @@
-"""Out-of-fold scores of documents: what models say of documents that they have not learnt from.
+"""Out-of-fold scores of documents: scores by models that were not trained on the document.
 
-They decide how scores become probabilities, and how many small weights a model can do without.
+They calibrate probabilities, and measure how many small weights can be dropped.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 FOLDS = 5
 FEW = 1000  # documents: with fewer, every fold is scored
 MANY = 10_000  # documents: from here on, the last fold alone is scored
-# Features whose largest weight is below this share of the largest of all may go, if that costs no accuracy.
+# Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
 SHARES = (0.02, 0.01, 0.005)
 
 Which = NDArray[np.int64]
@@ -45,8 +45,8 @@ class FoldScores:
 def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
     """The fold of each document, int64 [N]: the documents of a label, in their order, are cut into even runs.
 
-    Neighbours in a file are often alike (one author, one thread, one day). Runs keep them in one fold, so that
-    scores are not too good; a file in random order is cut at random. Labels with fewer documents than folds go
+    Neighbours in a file are often similar (one author, one thread, one day). Runs keep them in one fold, so that
+    scores are not optimistic; a file in random order is cut at random. Labels with fewer documents than folds go
     to the folds in turn.
 
     >>> blocked(np.array([0, 0, 1, 0, 1, 0]), 2).tolist()
@@ -66,7 +66,7 @@ def blocked(y: NDArray[np.integer[Any]], folds: int) -> Which:
 
 
 def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
-    """One label of each document, int64 [N]: its first; documents without one are a kind of their own, 0."""
+    """One label of each document, int64 [N]: its first; 0 for documents without a label."""
     first = np.zeros(len(data), np.int64)
     labelled = np.diff(data.label_ptr) > 0
     first[labelled] = 1 + data.labels[data.label_ptr[:-1][labelled]]
@@ -74,9 +74,9 @@ def first_labels(data: DocumentExamples) -> NDArray[np.int64]:
 
 
 def scored_folds(documents: int) -> tuple[int, ...]:
-    """The folds worth their cost: all of a few documents; else the runs at both ends; of very many the last.
+    """The folds to score: all if documents are few; else the first and the last; with very many the last alone.
 
-    The runs at the ends have neighbours on one side only, as new documents have.
+    The runs at the ends have neighbours on one side only, as new documents do.
     """
     return tuple(range(FOLDS)) if documents < FEW else (0, FOLDS - 1) if documents < MANY else (FOLDS - 1,)
 
@@ -128,7 +128,7 @@ def out_of_fold(
     threads: int,
     shares: Sequence[float] = (),
 ) -> FoldScores | None:
-    """The scores of the documents of some folds; None if no fold leaves two labels to learn.
+    """The scores of the documents of some folds; None if no fold leaves two labels in the training data.
 
     shares: what else to score by, see :class:`FoldScores`
     """
@@ -142,7 +142,7 @@ def out_of_fold(
             continue
         try:
             w = learner.fit(part_of(problem, rows, learnt), threads=threads).w
-        except DataError:  # one label alone
+        except DataError:  # only one label
             continue
         left, some = held_out.of(k)
         held.append(left)
@@ -186,14 +186,14 @@ def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
 
 
 def affordable_share(found: FoldScores, gold: NDArray[np.float32]) -> float:
-    """The largest of the shares at which as many documents are right as without dropping; else 0.
+    """The largest share whose dropped weights cost no out-of-fold accuracy; else 0.
 
     gold: float32 [M, Y], the labels of the documents scored
     """
     several = not np.allclose(gold.sum(axis=1), 1.0, atol=1e-3)
 
     def right(scores: NDArray[np.float32]) -> float:
-        if several:  # margins and log-odds both change sides at zero
+        if several:  # margins and log-odds both have their threshold at zero
             return float(((scores > 0) == (gold > 0)).sum())
         return float(gold[np.arange(len(gold)), scores.argmax(axis=1)].sum())
 

@@ -1,4 +1,4 @@
-"""Partial fit: more documents move the weights on from where they stand."""
+"""Partial fit: further documents update the weights."""
 
 from dataclasses import replace
 from typing import Any
@@ -22,11 +22,11 @@ from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.document_task import DocumentLabels, DocumentTask, finished, suited
 
 COUNTED = (MultinomialNaiveBayes, ComplementNaiveBayes)
-RESUMED = 1000.0  # documents that the prior of a loaded model stands for
+RESUMED = 1000.0  # weight of a loaded model's prior, in documents
 
 
 class Increment:
-    """A classifier in the making: features settled by the first instalment, weights moved by every one."""
+    """A classifier that is trained in batches: the first fixes the features, each one updates the weights."""
 
     def __init__(self, config: Any, classes: NDArray[Any]) -> None:
         self.config, self.classes = config, classes
@@ -37,9 +37,11 @@ class Increment:
 
     @classmethod
     def resumed(cls, config: Any, model: ClassifierModel) -> "Increment":
-        """From a trained model, whose weights move on."""
+        """From a trained model, whose weights are updated."""
         if isinstance(config, COUNTED):
-            raise ConfigError("counts are not kept in a model file: naive Bayes goes on only where it began")
+            raise ConfigError(
+                "a model file has no counts: naive Bayes can learn on only in the process that trained it"
+            )
         made = cls(config, model.classes)
         made._encoder = model.encoder
         learner: Any = suited(config, model.encoder.union is not None)
@@ -51,18 +53,18 @@ class Increment:
 
     @classmethod
     def counted(cls, config: Any, classes: NDArray[Any], counts: tuple[Any, ...]) -> "Increment":
-        """From what a training counted, which further counts are added to."""
+        """From the counts of a training, to which further counts are added."""
         made = cls(config, classes)
         made._encoder, made._counts, made._masses = counts
         return made
 
     @staticmethod
     def possible(config: Any) -> bool:
-        """A recipe can learn in instalments."""
+        """Whether a recipe can be trained in batches."""
         return isinstance(config, (ChoiceSgd, ChoicePerceptron, MultinomialNaiveBayes, ComplementNaiveBayes))
 
     def model(self, task: DocumentTask) -> ClassifierModel:
-        """The model after one pass over these documents too."""
+        """The model after one pass over these documents."""
         task = replace(task, labels=self._placed(task.labels), smallest=0.0)
         rows = self._rows(task)
         made = self._moved(task.problem(rows), task.text, task.threads)

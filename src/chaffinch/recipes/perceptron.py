@@ -108,7 +108,7 @@ def _train_chain(
 
 
 def named_learner(config: Any, seed: int) -> OnlineLearner:
-    """The learner that a config's rule names, with those of the knobs that it has."""
+    """The learner that a config's rule names, with the knobs that it has."""
     kind = RULES[config.rule]
     own = {f.name for f in fields(kind)} - {"seed"}
     return kind(seed=seed, **{name: getattr(config, name) for name in own if hasattr(config, name)})

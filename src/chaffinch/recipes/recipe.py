@@ -24,18 +24,18 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class TaggingTask:
-    """What a tagger is to be trained on.
+    """The training data of a tagger, and how it is trained.
 
     table:    sentences with their columns, labels in column ``y``
     columns:  the columns that features may read, the word first
     dev:      held-out sentences with labels, for stopping and choosing; or None
     features: a preset's name, a file or templates; None leaves it to the recipe
-    weight:   float32 [sentences], how much each counts; None: all alike
+    weight:   float32 [sentences], the weight of each; None: all equal
     soft:     labels in alphabetical order and, instead of one label for each token, how likely each is
               (float32 [tokens, labels]); ``y`` then holds the likeliest
     unknown:  the label that stands for "not known" in ``y``, if any token has it
-    start:    a trained model of the same recipe to go on from
-    keep:     whether what learning on needs is kept besides the model
+    start:    a trained model of the same recipe to continue from
+    keep:     whether to keep what learning on needs, besides the model
     """
 
     table: TokenTable
@@ -54,7 +54,7 @@ class TaggingTask:
 
 @dataclass(frozen=True)
 class Trained:
-    """A model, and the progress that was reported on the way.
+    """A model, and the progress that was reported during training.
 
     counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
     memory: what the recipe of a tagger needs to learn on from the model; None: nothing was kept
@@ -70,10 +70,10 @@ class Trained:
 
 @dataclass(frozen=True)
 class Change:
-    """What is learnt on, or taken back.
+    """A change of the training data: sentences to add, to forget and to reweight.
 
     dropped: bool [sentences of the memory], those to forget
-    weight:  float32 [sentences of the memory], how much each counts from now on
+    weight:  float32 [sentences of the memory], their new weights
     fresh:   sentences to add, labels in column ``y``; None: none
     """
 
@@ -88,9 +88,9 @@ class Recipe:
     """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
 
     options:  those of a tagging task, of OPTIONS, that it can use
-    learn_on: a memory and a change of its sentences to a model and a memory; None: it learns anew from all data
+    learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained anew on all data
     unshrinkable: why no model of it can be made smaller than it is; None: it can
-    remember: a memory made around a model of which nothing else is known; None if that cannot be
+    remember: makes a memory of a model without its data; None if the recipe cannot
     """
 
     name: str
@@ -126,7 +126,7 @@ class Recipes:
         return iter(self._by_name.values())
 
     def by_name(self, name: str) -> Recipe:
-        """The recipe called so; ConfigError lists the names there are."""
+        """The recipe of this name; ConfigError lists the known names."""
         if name not in self._by_name:
             raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(self._by_name)}")
         return self._by_name[name]

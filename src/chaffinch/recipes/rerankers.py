@@ -18,14 +18,14 @@ from chaffinch.scorers import FeatureScorer
 
 @dataclass(frozen=True, kw_only=True)
 class ListLikelihood(MaximumLikelihood):
-    """The likelihood of the best candidate; features of whole answers are many and rare, so the penalty is strong."""
+    """The likelihood of the best candidate; features of whole answers are rare, so the penalty is strong."""
 
     l2: float = knob(10.0, "L2 penalty", low=0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListRisk(ExpectedLoss):
-    """The least loss to be expected, under the penalty that many rare features need."""
+    """The expected loss, with the penalty that many rare features need."""
 
     l2: float = knob(3.0, "L2 penalty", low=0.0)
     steps: int = knob(100, "maximum number of steps", low=1)
@@ -33,9 +33,9 @@ class ListRisk(ExpectedLoss):
 
 @dataclass(frozen=True)
 class ListTask:
-    """What a reranker is to be trained on.
+    """The training data of a reranker.
 
-    dev: the score of a scorer on held-out lists: the best pass by it is kept; or None
+    dev: scores a scorer on held-out lists; the best pass is kept; or None
     """
 
     problem: Problem

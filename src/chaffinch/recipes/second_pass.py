@@ -1,7 +1,7 @@
-"""A second pass: a tagger that reads what a first one said of the same word elsewhere in the document.
+"""Two passes: a second tagger reads the first one's labels of the same word elsewhere in the document.
 
-The first tagger knows the sentences that it learnt from too well for the second to learn from what it says of them.
-So each fifth of the training sentences is labelled by a tagger that learnt from the other four. Krishnan and Manning
+On its own training sentences the first tagger is too accurate for the second to learn from its labels.
+So each fifth of the training sentences is labelled by a tagger trained on the other four. Krishnan and Manning
 2006, "An effective two-stage model for exploiting non-local dependencies in named entity recognition".
 """
 
@@ -28,7 +28,7 @@ def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], str
     """The first model, then the second on top of it; the progress is the second's.
 
     once:    trains one model; the task of the second has the columns ``first`` and ``majority`` besides
-    stretch: sentences in a row that count as one document where the data marks none; None: found
+    stretch: consecutive sentences that count as one document if the data mark none; None: estimated
     """
     plain = replace(task, dev=None, on_epoch=keep_going, features=_without_first_pass(task.features))
     stretch = stretch or natural_stretch(task.table)
@@ -43,8 +43,8 @@ def trained_twice(task: TaggingTask, once: Callable[[TaggingTask], Trained], str
 
 
 def second_templates(names: bool) -> list[str]:
-    """What the second pass reads besides the features of the first: the majority, and, unless it is after names,
-    what the first pass said of the tokens around.
+    """What the second pass reads besides the features of the first: the majority label, and, except for names,
+    the first pass's labels of the neighbouring tokens.
     """
     majority = [f"{MAJORITY}[-1..1]", f"{MAJORITY}[0]|caps[0]", f"{MAJORITY}[0]|w[0]"]
     if names:
@@ -57,7 +57,7 @@ def second_templates(names: bool) -> list[str]:
 def _crossed_labels(
     task: TaggingTask, once: Callable[[TaggingTask], Trained], first: TaggingModel, stretch: int
 ) -> NDArray[np.int32]:
-    """The labels of all training tokens, each given by a model that did not learn from it; ids as of ``first``."""
+    """Out-of-fold labels of all training tokens; ids as of ``first``."""
     fold = _folds(document_groups(task.table, stretch))
     found = np.zeros(task.table.n_tokens, np.int32)
 
@@ -79,14 +79,14 @@ def _crossed_labels(
 
 
 def _without_first_pass(features: str | Sequence[str] | None) -> str | Sequence[str] | None:
-    """Templates that the first pass can use, where they are listed."""
+    """The templates that the first pass can use, if they are listed."""
     if features is None or isinstance(features, str):
         return features
     return [t for t in features if not {FIRST, MAJORITY} & set(columns_of(parse_all([t])))]
 
 
 def _folds(groups: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The fold of each sentence: stretches of about as many sentences, documents whole where there are enough."""
+    """The fold of each sentence: folds of equal size, documents kept whole if there are enough."""
     N = len(groups)
     starts = np.flatnonzero(np.diff(groups, prepend=groups[:1] - 1) != 0)
     if len(starts) < FOLDS:

@@ -49,12 +49,12 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     scheme = detect_column(column, task.table.ptr)
     if scheme is None:
         raise ConfigError(
-            "recipe semi-crf labels spans, and these labels are not those of a tag scheme; use crf"
+            "recipe semi-crf needs labels of a tag scheme such as BIO, and these mark no spans; use crf"
         )
     inner = inner_labels(task, "auto")
     encoder, rows = encoded(task, config, preset=suggested_preset(task, inner))
     if encoder.features.label_templates:
-        raise ConfigError("recipe semi-crf has no templates with labels; leave those with y[-1] out")
+        raise ConfigError("recipe semi-crf takes no templates over labels; leave out those with y[-1]")
     found = [spans(tags, scheme) for tags in task.table.lists(LABEL)]
     types = (OUTSIDE, *sorted({span.label for one in found for span in one}))
     longest = _longest(found, types, config.longest)
@@ -93,7 +93,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
 
 @dataclass(frozen=True)
 class SegmentSgd(Learner):
-    """Stochastic gradients of the likelihood of segments, which the core alone has over features of whole spans."""
+    """Stochastic gradients of the likelihood of segments, implemented in the core only."""
 
     native: "_core.SegmentSgd"
     size: int
@@ -113,7 +113,7 @@ def load(file: ModelFile) -> SegmentModel:
 
 
 def _longest(found: Sequence[Sequence[TokenSpan]], types: Sequence[str], most: int) -> NDArray[np.int32]:
-    """How long segments of each type are, at most; words outside are segments of length 1."""
+    """The maximum length of segments of each type; words outside are segments of length 1."""
     seen = dict.fromkeys(types, 1)
     for one in found:
         for span in one:
@@ -127,7 +127,7 @@ def _segments(
     types: Sequence[str],
     longest: NDArray[np.int32],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Start, length and label of every segment, in pieces where a span is too long; and how many sentences have."""
+    """Start, length and label of every segment, long spans in pieces; and the number of segments per sentence."""
     place = {name: y for y, name in enumerate(types)}
     rows: list[tuple[int, int, int]] = []
     ptr = [0]

@@ -127,9 +127,9 @@ def load(file: ModelFile) -> SpanParserModel:
     )
 
 
-# The coarse model knows only whether a span is a node. It has few features and learns them at once.
+# The coarse model only tells whether a span is a node. It has few features and trains fast.
 COARSE_LEARNER = AdaGrad(epochs=2, rate=0.2)
-# Only the best tags are used, so that honest probabilities are no concern; chosen by the tags of held-out sentences.
+# Only the best tags are used, so calibration does not matter; settings were chosen by tagging held-out sentences.
 TAGGER_CONFIG = crf.Crf(learner=Sdca(finish=Lbfgs()), c2=0.3, margin=3.0)
 
 
@@ -141,7 +141,7 @@ class _SymbolTrees:
     nodes: list[NDArray[np.int32]]
 
     def structure(self) -> SpanTree:
-        """What may stand where: seen at the root, at words, at phrases; parts under their own phrases only."""
+        """The structure, with the symbols allowed at the root, at words, at phrases and under each phrase."""
         names = self.symbols.symbols
         root = np.zeros(len(names), np.bool_)
         root[[tree[0, 2] for tree in self.nodes]] = True
@@ -179,7 +179,7 @@ def _untagged(tree: Tree) -> Tree:
 
 
 def _likest(name: str, counts: Counter[str], number: dict[str, int]) -> str:
-    """The known symbol to learn in place of one seen a single time: its chain without a label, else the commonest."""
+    """The symbol that replaces one seen only once: its chain without a label, else the most frequent one."""
     chain = name.split(" ")
     shorter = [" ".join(chain[:n] + chain[n + 1 :]) for n in range(len(chain))] if len(chain) > 1 else []
     same = [other for other in number if is_part(other) == is_part(name) and other]
@@ -211,7 +211,7 @@ class _SpanProblem:
         tree: SpanTree,
         least: int,
     ) -> "_SpanProblem":
-        """Features of all spans that are open; those of fewer than ``least`` gold spans are left out."""
+        """Features of all open spans; those with fewer than ``least`` gold spans are left out."""
         features = span_features(templates)
         features.fit(columns, bounds, gold, least)
         ptr, ids = features.extract(columns, bounds, open_)
@@ -222,7 +222,7 @@ class _SpanProblem:
         return cls(templates, features, Problem(tree, Linear(layout), examples))
 
     def weights(self, scorer: Linear) -> SpanWeights:
-        """Of a model."""
+        """The weights of a model."""
         return SpanWeights.of(self.templates, self.features, self.problem.structure, scorer)
 
 
@@ -252,7 +252,7 @@ def _tagger(task: ParsingTask, words: list[list[str]], tags: list[list[str]]) ->
 def _cross_tagged(
     task: ParsingTask, words: list[list[str]], tags: list[list[str]], folds: int
 ) -> list[list[str]]:
-    """Each sentence tagged by a tagger that has not seen it, so that learning meets the mistakes that parsing will."""
+    """Out-of-fold tags of the sentences, so that training sees the tagging errors that parsing will see."""
     if len(words) < folds:
         return tags
     found: list[list[str]] = [[] for _ in words]
@@ -294,7 +294,7 @@ RECIPE = Recipe("parser", "trees by features of their spans, tagged by a CRF", S
 
 # Templates of span parsers: columns w (the word, or a rare word's form), p (part of speech), s (first sign).
 
-# What stands at the ends of a span and beside it, alone, in pairs and with its length; what is in it.
+# The words and tags at the ends of a span and beside it, alone, in pairs and with its length; those inside.
 FINE = tuple(
     """
     length

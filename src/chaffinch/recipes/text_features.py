@@ -1,4 +1,4 @@
-"""Features of documents by name: what is counted, how it is weighted, and how much each kind weighs."""
+"""Features of documents by name: what is counted, how it is weighted, and the scale of each kind."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,27 +13,27 @@ from chaffinch.knobs import check, knobs
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.text.clusters import Clusters
 
-# Presence times rarity, each kind of n-gram brought to length one: chosen on 20 newsgroups' training split, where
-# it beats counts and their logarithms; so does rarity to the power of 1.5 or 2.
+# Presence times idf, each kind of n-gram normalised to length one: chosen on 20 newsgroups' training split, where
+# it beats counts and their logarithms; so does idf to the power of 1.5 or 2.
 PRESENCE: dict[str, Any] = {"binary": True, "idf": True, "idf_power": 1.5, "norm": "l2", "min_df": 2}
 RARITY: dict[str, Any] = {**PRESENCE, "idf_power": 2.0}
 
-# Of short texts nothing is too rare, and marks count.
+# Short texts: keep rare n-grams and punctuation.
 SHORT: dict[str, Any] = {"binary": True, "idf": True, "norm": "l2", "min_df": 1, "tokens": "marks"}
 
-# Of questions the common words say most.
+# Questions: frequent words are the most informative.
 ASKED: dict[str, Any] = {**SHORT, "idf": False}
 
-# How many words a mail's headers have, more or less.
+# The approximate number of words in a mail's headers.
 HEADERS = 30
 
 
 @dataclass(frozen=True)
 class TextFeatures:
-    """Kinds of n-grams, each with what its values are multiplied by.
+    """Kinds of n-grams, each with a factor for its values.
 
     A kind has the settings of a :class:`TextVectorizer`, and ``opening``, ``bits`` and ``head`` of a :class:`View`.
-    Phrases with labels of their own add what they say of the texts, multiplied by ``phrase_scale``.
+    Labelled phrases add features of their own, multiplied by ``phrase_scale``.
 
     >>> TextFeatures.named("words").ngrams[0][0]["ngram_high"]
     2
@@ -47,7 +47,7 @@ class TextFeatures:
 
     @classmethod
     def named(cls, name: str) -> "TextFeatures":
-        """A preset; ConfigError lists the names there are."""
+        """The preset of this name; ConfigError lists the known names."""
         if name not in PRESETS:
             raise ConfigError(f"there are no text features {name!r}; there are {', '.join(PRESETS)}")
         return PRESETS[name]
@@ -70,7 +70,7 @@ class TextFeatures:
         )
 
     def with_clusters(self, path: str | Path | None) -> "TextFeatures":
-        """The same with word clusters from a file; kinds of features that need them are left out without."""
+        """The same with word clusters from a file; without a file, features that need clusters are left out."""
         if path is None:
             return self
         if not any("bits" in settings for settings, _ in self.ngrams):
@@ -78,7 +78,7 @@ class TextFeatures:
         return replace(self, clusters=Clusters.read(path))
 
     def with_phrases(self, phrases: "str | Path | LabelledPhrases | None") -> "TextFeatures":
-        """The same with what phrases with labels say: trees whose every node has a label, or short documents."""
+        """The same with features from labelled phrases: trees with a label at every node, or short documents."""
         if phrases is None:
             return self
         read = phrases if isinstance(phrases, LabelledPhrases) else LabelledPhrases.read(phrases)
@@ -91,12 +91,12 @@ class TextFeatures:
 
     @property
     def reads_labels(self) -> bool:
-        """Some features are picked or weighted by the labels."""
+        """Whether some features are selected or weighted by the labels."""
         merged = [{**settings, **self.overrides} for settings, _ in self.ngrams]
         return any(m.get("ratios") or m.get("feature_drop") or m.get("feature_size") for m in merged)
 
     def encoder(self, documents: int, seed: int, threads: int) -> DocumentEncoder:
-        """An encoder to be fitted; ``documents`` is how many there are to fit it to."""
+        """An unfitted encoder; ``documents`` is the number of documents that it will be fitted to."""
         vectorizers, scales, views = [], [], []
         for i, (given, scale) in enumerate(self.ngrams):
             view = View(**{k: v for k, v in given.items() if k in _OF_VIEW})
@@ -106,7 +106,7 @@ class TextFeatures:
             words = i == 0 or settings.get("unit", "word") == "word"
             kept = (() if i == 0 else _FIRST_ONLY) + (() if words else _WORDS_ONLY)
             mine = {k: v for k, v in self.overrides.items() if k not in kept}
-            # Of a handful of documents every n-gram is rare: none is left out.
+            # In a handful of documents every n-gram is rare, so none is left out.
             least = (
                 {"min_df": 1} if documents < FEW and settings.get("min_df", 1) == PRESENCE["min_df"] else {}
             )
@@ -135,7 +135,7 @@ CHARACTERS: tuple[Mapping[str, Any], float] = (
     {"unit": "char_wb", "ngram_low": 3, "ngram_high": 5, **PRESENCE, "min_df": 3},
     1.0,
 )
-# The same with stems, and the headers once more by themselves: who writes, from where, about what.
+# The same with stems, and the headers again as features of their own: sender, host, subject.
 MAIL: tuple[tuple[Mapping[str, Any], float], ...] = (
     ({"ngram_high": 1, "stemming": "stem", **RARITY}, 1.0),
     *MORE_WORDS[1:],

@@ -58,15 +58,15 @@ def trained_tagger(
     model: Callable[[Any], TaggingModel],
     patience: int = PATIENCE,
 ) -> Trained:
-    """The same if the model of a pass is all that is wanted."""
+    """The same for callers that need only the model and its history."""
     training = train_tagger(task, learner, problem, model, patience=patience)
     return Trained(model(training.made), training.history)
 
 
 def tag_score(dev: TokenTable, threads: int) -> Score:
-    """Span F1 if labels spell spans, else the share of tokens that are right."""
+    """Span F1 if labels mark spans, else token accuracy."""
     column = dev.columns[LABEL]
-    known: list[tuple[NDArray[np.int32], TagScorer]] = []  # labels are understood once
+    known: list[tuple[NDArray[np.int32], TagScorer]] = []  # labels are parsed once
 
     def score(model: TaggingModel) -> float:
         if not known:
@@ -82,7 +82,7 @@ def tag_score(dev: TokenTable, threads: int) -> Score:
 
 
 def document_score(rows: Any, gold: NDArray[np.bool_], several: bool, threads: int) -> Score:
-    """The share of documents labelled right; if they may have several labels, F1 over all labels given.
+    """Accuracy of documents; if they may have several labels, micro F1.
 
     rows: as the model's encoder makes them     gold: bool [N, Y]
     """
@@ -114,7 +114,7 @@ def link_score(pairs: Sequence[Pair], sure: Sequence[Links], possible: Sequence[
 
 
 def list_score(losses: Sequence[NDArray[np.float64]], scores: Callable[[Any], Sequence[Any]]) -> Score:
-    """Minus the mean loss of the candidates chosen. scores: of a model, those of all candidates of each list."""
+    """Minus the mean loss of the chosen candidates. scores: gives a model's scores of all candidates of each list."""
 
     def score(model: Any) -> float:
         chosen = [float(loss[int(np.argmax(s))]) for loss, s in zip(losses, scores(model), strict=True)]

@@ -1,4 +1,4 @@
-"""Learning what n-grams are worth from phrases with labels, so that texts get features by it."""
+"""Learning valences of n-grams from labelled phrases; a text's features are the valences of its n-grams."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -18,19 +18,19 @@ from chaffinch.learners.dual import DualLogistic, DualRidge
 from chaffinch.learners.examples import DocumentExamples
 from chaffinch.model.valences import Valences, WordKinds
 
-# What the values of n-grams of words, of characters and of kinds of words are multiplied by.
+# Factors of the n-grams of words, of characters and of kinds of words.
 SCALES = (1.0, 0.4, 0.3)
-# Of fewer phrases none of their n-grams is too rare.
+# With fewer phrases than this, no n-gram is left out as rare.
 MANY = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseValences:
-    """Phrases with labels teach what n-grams are worth; a text gets what its own are worth together.
+    """Labelled phrases give valences of n-grams; a text's features are sums of the valences of its n-grams.
 
     Ridge regression of each label's presence on the n-grams of a phrase gives w_fy, logistic regression a second
-    opinion; :class:`Valences` says what becomes of them. A training text never meets weights learnt from its own
-    phrases: they come from the other folds, for otherwise the features would look far better in training than they are.
+    set; :class:`Valences` describes their use. A training text never gets weights learnt from its own
+    phrases: they come from the other folds, because otherwise the features would be optimistic in training.
 
     >>> phrases = LabelledPhrases(["good", "bad", "good tea", "bad tea"], ["+", "-", "+", "-"])
     >>> texts = ["good tea", "bad tea", "good tea now", "bad tea now"]
@@ -39,33 +39,37 @@ class PhraseValences:
     ((4, 81), True)
     """
 
-    C: float = knob(0.06, "how much a phrase's loss counts against the size of the weights", low=1e-9)
-    folds: int = knob(8, "folds that the texts are split into", low=2)
+    C: float = knob(0.06, "weight of a phrase's loss against |w|^2 / 2", low=1e-9)
+    folds: int = knob(8, "number of folds of the texts", low=2)
     passes: int = knob(6, "passes over the phrases", low=1)
-    common: float = knob(0.007, "share of texts that hold a word which stands for itself", low=0.0)
-    scale: float = knob(0.4, "what every feature is multiplied by", low=0.0)
-    seed: int = knob(0, "decides the folds and the order of phrases", low=0)
+    common: float = knob(
+        0.007, "minimum share of texts with a word for it to have a kind of its own", low=0.0
+    )
+    scale: float = knob(0.4, "factor of every feature", low=0.0)
+    seed: int = knob(0, "seed of the folds and of the order of phrases", low=0)
     threads: int = knob(0, "threads to use; 0 for all cores", low=0)
 
     def learnt(
         self, texts: list[str], phrases: LabelledPhrases, classes: list[str]
     ) -> tuple[Valences, NDArray[np.float32]]:
-        """The valences by all phrases, and the features of the texts by those of other texts.
+        """The valences from all phrases, and the out-of-fold features of the texts.
 
         classes: the labels of texts; phrases have no others
         """
         place = {label: y for y, label in enumerate(classes)}
         strange = next((label for label in phrases.labels if label not in place), None)
         if strange is not None:
-            raise DataError(f"a phrase has the label {strange!r}; texts have {', '.join(classes)}")
+            raise DataError(
+                f"expected phrases with the labels of the texts ({', '.join(classes)}), found {strange!r}"
+            )
         which, owner = phrases.places(texts)
         if len(which) == 0:
-            raise DataError("none of the phrases is in any of the texts")
+            raise DataError("expected phrases that occur in the texts, found none")
         number: dict[str, int] = {}
         name = np.array([number.setdefault(phrases.texts[p], len(number)) for p in which.tolist()])
         first = np.unique(name, return_index=True)[
             1
-        ]  # the same phrase counts once: small words would drown the rest
+        ]  # each phrase counts once: otherwise frequent short words would dominate
         y = np.array([place[phrases.labels[p]] for p in which[first].tolist()], dtype=np.int32)
         return self._crossed(texts, list(number), y, name, owner, len(classes))
 
@@ -118,7 +122,7 @@ class PhraseValences:
         return WordKinds(kinds), WordKinds({w: kind for w, kind in kinds.items() if holding[w] >= 2})
 
     def _weights(self, rows: SparseRows, y: NDArray[np.int32], Y: int) -> NDArray[np.float32]:
-        """float32 [F+1, 2Y], rounded to what a file keeps."""
+        """float32 [F+1, 2Y], rounded as in a model file."""
         examples = DocumentExamples(
             ptr=rows.ptr,
             ids=rows.ids,
