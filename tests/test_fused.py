@@ -49,6 +49,11 @@ def texts(N: int = 30, F: int = 8, Y: int = 3) -> Problem:
     return documents(**given, label_ptr=np.arange(N + 1), labels=y, importance=importance, seed=3)
 
 
+def weighted(problem: Problem) -> Problem:
+    """The same problem, with examples that do not count alike."""
+    return replace(problem, weight=np.linspace(0.5, 3.0, len(problem.examples)).astype(np.float32))
+
+
 def lists() -> Problem:
     rng = np.random.default_rng(4)
     sizes = rng.integers(2, 5, 12)
@@ -93,9 +98,18 @@ CASES: list[Case] = [
     (ChoiceBatch(l2=0.5, tolerance=1e-10, bias=1.0), texts, END),
     (ChoiceBatch(l2=0.5, tolerance=1e-10, each=True), texts, END),
     (MaximumLikelihood(tolerance=1e-9), lists, END),
+    (MaximumLikelihood(tolerance=1e-9), lambda: weighted(lists()), END),
     (FrankWolfe(**wolfe), lambda: chain_problem(N=15), 2e-3),
     (FrankWolfe(average=True, **wolfe), lambda: dense(chain_problem(N=15)), 2e-3),
     (FrankWolfe(**wolfe), lambda: monomial(chain_problem(N=15)), 2e-3),
+    (FrankWolfe(**wolfe), lambda: weighted(chain_problem(N=15)), 2e-3),
+    (FrankWolfe(average=True, **wolfe), lambda: weighted(dense(chain_problem(N=15))), 2e-3),
+    (FrankWolfe(**wolfe), lambda: weighted(monomial(chain_problem(N=15))), 2e-3),
+    (FrankWolfe(**wolfe), lambda: weighted(plain_problem()), 1e-9),
+    (FrankWolfe(average=True, **wolfe), lambda: weighted(fertile_problem()), 1e-9),
+    (Perceptron(epochs=4), lambda: weighted(tiny_problem()), 1e-4),
+    (AdaGrad(epochs=3), lambda: weighted(tiny_problem()), 5e-3),
+    (AdaGrad(epochs=3, loss="hinge"), lambda: weighted(tiny_problem()), 2e-3),
     (FrankWolfe(**wolfe), plain_problem, 1e-9),
     (FrankWolfe(**wolfe), fertile_problem, 1e-9),
     (Perceptron(epochs=4), tiny_problem, 1e-4),

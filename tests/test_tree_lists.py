@@ -197,8 +197,10 @@ def test_the_slope_of_the_expected_loss_is_that_of_differences():
     losses, scores = rng.random(7), rng.normal(size=7)
     rows = Rows(np.zeros(8, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32))
     examples = ListExamples(np.array([0, 3, 7]), rows, losses)
-    _, slope = expected_loss(scores, examples)
+    weight = np.array([1.0, 2.5])
+    _, slope = expected_loss(scores, examples, weight)
     for i in range(7):
         step = np.eye(7)[i] * 1e-6
-        change = expected_loss(scores + step, examples)[0] - expected_loss(scores - step, examples)[0]
+        change = expected_loss(scores + step, examples, weight)[0]
+        change -= expected_loss(scores - step, examples, weight)[0]
         assert slope[i] == pytest.approx(change / 2e-6, abs=1e-7)

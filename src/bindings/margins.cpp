@@ -41,7 +41,7 @@ class Trainer {
 
     Trainer(In<std::int64_t> sentences, std::optional<In<std::int64_t>> ptr, std::optional<In<std::int32_t>> ids,
             std::optional<In<float, 2>> rows, In<std::int32_t> gold, std::int64_t F, std::int64_t Y, std::int64_t pair,
-            std::int64_t start, std::int64_t end, std::int64_t cells, double C, bool average,
+            std::int64_t start, std::int64_t end, std::int64_t cells, In<double> C, bool average,
             const scorers::MonomialMap* map, Maybe<std::uint8_t, 2> transitions,
             Maybe<std::uint8_t, 1> start_allowed, Maybe<std::uint8_t, 1> end_allowed)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), rows_(std::move(rows)),
@@ -53,10 +53,12 @@ class Trainer {
         const auto labels = static_cast<std::size_t>(Y);
         expect(F >= 0 && Y >= 1, "F must be >= 0 and Y >= 1");
         expect(fits(pair, Y * S) && fits(start, S) && fits(end, S), "pair, start and end must lie after unary, within w");
-        expect(C > 0 && std::isfinite(C), "C must be above 0");
         expect(sentences_.size() > 0 && span(sentences_).front() == 0 && std::ranges::is_sorted(span(sentences_)) &&
                    span(sentences_).back() == T,
                "sentences must rise from 0 to the number of labels");
+        expect(C.size() + 1 == sentences_.size() &&
+                   std::ranges::all_of(span(C), [](double c) { return c >= 0 && std::isfinite(c); }),
+               "C must have one number per sentence, at least 0");
         expect(scorers::all_below(span(gold_), Y), "a label is out of range");
         expect(!transitions_ || (transitions_->shape(0) == labels && transitions_->shape(1) == labels),
                "transitions must be [labels, labels]");
@@ -69,7 +71,7 @@ class Trainer {
             .transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)};
         const auto made = [&]<class Observations>(Observations x) {
             solver_ = std::make_unique<Solver>(std::in_place_type<learners::ChainFrankWolfe<Observations>>, std::move(x),
-                                               span(sentences_), span(gold_), layout, masks, cells, C, average);
+                                               span(sentences_), span(gold_), layout, masks, cells, span(C), average);
         };
         if (rows_) {
             expect(rows_->shape(0) == gold_.size() && rows_->shape(1) == static_cast<std::size_t>(F),
@@ -177,12 +179,12 @@ void bind_margins(nb::module_& m) {
     nb::class_<Trainer>(m, "ChainFrankWolfe", "Block-coordinate Frank-Wolfe for the structured hinge on a chain.")
         .def(nb::init<In<std::int64_t>, std::optional<In<std::int64_t>>, std::optional<In<std::int32_t>>,
                       std::optional<In<float, 2>>, In<std::int32_t>, std::int64_t, std::int64_t, std::int64_t,
-                      std::int64_t, std::int64_t, std::int64_t, double, bool,
+                      std::int64_t, std::int64_t, std::int64_t, In<double>, bool,
                       const scorers::MonomialMap*, Maybe<std::uint8_t, 2>,
                       Maybe<std::uint8_t, 1>, Maybe<std::uint8_t, 1>>(),
              nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert().none(), nb::arg("ids").noconvert().none(),
              nb::arg("rows").noconvert().none(), nb::arg("gold").noconvert(), nb::kw_only(), nb::arg("F"), nb::arg("Y"),
-             nb::arg("pair"), nb::arg("start"), nb::arg("end"), nb::arg("cells"), nb::arg("C"), nb::arg("average"),
+             nb::arg("pair"), nb::arg("start"), nb::arg("end"), nb::arg("cells"), nb::arg("C").noconvert(), nb::arg("average"),
              nb::arg("monomials").none() = nb::none(), nb::arg("transitions").noconvert() = nb::none(),
              nb::arg("start_allowed").noconvert() = nb::none(), nb::arg("end_allowed").noconvert() = nb::none())
         .def("run", &Trainer::run, nb::arg("order").noconvert(), "Visit these sentences.")

@@ -19,10 +19,10 @@ using Rows = std::tuple<In<std::int64_t>, In<std::int32_t>, In<float>>;
 class MatchingTrainer {
   public:
     MatchingTrainer(std::vector<std::pair<std::int64_t, std::int64_t>> sizes, std::vector<std::vector<Rows>> rows,
-            std::vector<In<double>> gold, std::vector<In<double>> cost, std::int64_t F, bool fertile, double C,
+            std::vector<In<double>> gold, std::vector<In<double>> cost, std::int64_t F, bool fertile, In<double> C,
             bool average)
         : rows_(std::move(rows)), gaps_(sizes.size()), F_(static_cast<std::size_t>(F)),
-          solver_(examples(sizes, rows_, gold, cost, F, fertile), F, fertile, C, average) {}
+          solver_(examples(sizes, rows_, gold, cost, C, F, fertile), F, fertile, average) {}
 
     void run(In<std::int64_t> order) {
         const auto N = static_cast<std::int64_t>(gaps_.size());
@@ -53,9 +53,11 @@ class MatchingTrainer {
     static std::vector<learners::MatchingExample> examples(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes,
                                                  const std::vector<std::vector<Rows>>& rows,
                                                  const std::vector<In<double>>& gold,
-                                                 const std::vector<In<double>>& cost, std::int64_t F, bool fertile) {
-        expect(rows.size() == sizes.size() && gold.size() == sizes.size() && cost.size() == sizes.size(),
-               "rows, gold and cost must have one entry per example");
+                                                 const std::vector<In<double>>& cost, const In<double>& C, std::int64_t F,
+                                                 bool fertile) {
+        expect(rows.size() == sizes.size() && gold.size() == sizes.size() && cost.size() == sizes.size() &&
+                   C.size() == sizes.size(),
+               "rows, gold, cost and C must have one entry per example");
         expect(F >= 0, "F must not be negative");
         std::vector<learners::MatchingExample> made;
         made.reserve(sizes.size());
@@ -67,7 +69,8 @@ class MatchingTrainer {
             blocks.push_back(static_cast<std::size_t>(n));
             blocks.push_back(static_cast<std::size_t>(m));
             expect(rows[e].size() == blocks.size(), "an example has another number of blocks");
-            learners::MatchingExample& x = made.emplace_back(learners::MatchingExample{n, m, {}, {}, {}});
+            learners::MatchingExample& x = made.emplace_back(learners::MatchingExample{n, m, {}, {}, {}, span(C)[e]});
+            expect(x.C >= 0 && std::isfinite(x.C), "C must be at least 0");
             std::size_t P = 0;
             for (std::size_t b = 0; b < blocks.size(); ++b) {
                 const auto& [ptr, ids, values] = rows[e][b];
@@ -124,9 +127,9 @@ void bind_matching_margin(nb::module_& m) {
         "The k best: parts of links (-1: none), 2n to each answer, and scores (a zero alone for k = 1).");
     nb::class_<MatchingTrainer>(m, "MatchingFrankWolfe", "Block-coordinate Frank-Wolfe for the structured hinge on matchings.")
         .def(nb::init<std::vector<std::pair<std::int64_t, std::int64_t>>, std::vector<std::vector<Rows>>,
-                      std::vector<In<double>>, std::vector<In<double>>, std::int64_t, bool, double, bool>(),
+                      std::vector<In<double>>, std::vector<In<double>>, std::int64_t, bool, In<double>, bool>(),
              nb::arg("sizes"), nb::arg("rows"), nb::arg("gold"), nb::arg("cost"), nb::kw_only(), nb::arg("F"),
-             nb::arg("fertile"), nb::arg("C"), nb::arg("average"))
+             nb::arg("fertile"), nb::arg("C").noconvert(), nb::arg("average"))
         .def("run", &MatchingTrainer::run, nb::arg("order").noconvert(), "Visit these examples.")
         .def("measured", &MatchingTrainer::measured, "Primal and dual of the weights that weights() gives.")
         .def("gaps", &MatchingTrainer::gaps, "What each example adds to the gap, as last met: float64 [N].")

@@ -96,8 +96,10 @@ class BoundSegments {
 class BoundSegmentSgd {
   public:
     BoundSegmentSgd(const BoundSegments& problem, In<std::int32_t, 2> gold, In<std::int64_t> gold_ptr,
-                    const learners::SegmentSgdSettings& settings)
+                    const std::optional<In<float>>& weight, const learners::SegmentSgdSettings& settings)
         : problem_(problem), ptr_(gold_ptr.data(), gold_ptr.data() + gold_ptr.size()) {
+        if (weight) weight_.assign(span(*weight).begin(), span(*weight).end());
+        expect(!weight || static_cast<std::int64_t>(weight_.size()) == problem.N(), "weight must have one number per sentence");
         expect(gold.shape(1) == 3, "a segment is start, length and label");
         for (std::size_t k = 0; k < gold.shape(0); ++k)
             gold_.push_back({gold.data()[3 * k], gold.data()[3 * k + 1], gold.data()[3 * k + 2]});
@@ -113,7 +115,7 @@ class BoundSegmentSgd {
                        "a segment does not fit");
             expect(at == problem.rows.sentences[n + 1] - problem.rows.sentences[n], "segments must cover their sentence");
         }
-        sgd_.emplace(problem.shape, problem.rows, gold_, ptr_, settings);
+        sgd_.emplace(problem.shape, problem.rows, gold_, ptr_, weight_, settings);
     }
     double epoch(const Out<float>& w) { return sgd_->epoch(problem_.weights(w)); }
 
@@ -121,6 +123,7 @@ class BoundSegmentSgd {
     const BoundSegments& problem_;
     std::vector<structures::Segment> gold_;
     std::vector<std::int64_t> ptr_;
+    std::vector<float> weight_;
     std::optional<learners::SegmentSgd> sgd_;
 };
 
@@ -175,11 +178,12 @@ void bind_segments(nb::module_& m) {
         .def(
             "__init__",
             [](BoundSegmentSgd* self, const BoundSegments& problem, In<std::int32_t, 2> gold, In<std::int64_t> gold_ptr,
-               double c2, double rate, std::int64_t epochs, float margin, float recall, std::uint64_t seed) {
-                new (self) BoundSegmentSgd(problem, gold, gold_ptr, {c2, rate, epochs, margin, recall, seed});
+               double c2, double rate, std::int64_t epochs, float margin, float recall, std::uint64_t seed,
+               std::optional<In<float>> weight) {
+                new (self) BoundSegmentSgd(problem, gold, gold_ptr, weight, {c2, rate, epochs, margin, recall, seed});
             },
             "problem"_a, "gold"_a.noconvert(), "gold_ptr"_a.noconvert(), "c2"_a, "rate"_a, "epochs"_a, "margin"_a,
-            "recall"_a, "seed"_a, nb::keep_alive<1, 2>())
+            "recall"_a, "seed"_a, "weight"_a.noconvert() = nb::none(), nb::keep_alive<1, 2>())
         .def("run", &BoundSegmentSgd::epoch, "w"_a.noconvert(), nb::call_guard<Unlocked>(),
              "One shuffled epoch; the sum of the losses met.");
 }

@@ -134,10 +134,11 @@ class BoundTrainer {
   public:
     BoundTrainer(In<std::int64_t> bounds, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> nodes,
                  Masks open, In<std::uint8_t> masks, std::int64_t F, std::int64_t Y, std::int64_t left, std::int64_t right,
-                 std::int64_t cells, const std::string& loss, bool adaptive, float rate, float start, float dropout, std::uint64_t seed)
-        : kept_(bounds, ptr, ids, nodes, open, masks) {
+                 std::int64_t cells, const std::string& loss, bool adaptive, float rate, float start, float dropout, std::uint64_t seed,
+                 std::optional<In<float>> weight)
+        : kept_(bounds, ptr, ids, nodes, open, masks), weight_(std::move(weight)) {
         expect(bounds.size() >= 1 && bounds.data()[0] == 0, "bounds must begin with 0");
-        learners::TreeExamples x{span(bounds), span(ptr), span(ids), span(nodes), open ? open->data() : nullptr, {0}};
+        learners::TreeExamples x{span(bounds), span(ptr), span(ids), span(nodes), open ? open->data() : nullptr, weight_ ? weight_->data() : nullptr, {0}};
         std::size_t m = 0;
         for (std::size_t n = 0; n + 1 < bounds.size(); ++n) {
             const std::int64_t T = x.bounds[n + 1] - x.bounds[n];
@@ -158,6 +159,7 @@ class BoundTrainer {
                "the blocks of w overlap");
         expect(loss == "likelihood" || loss == "hinge" || loss == "perceptron", "an unknown loss");
         expect(start > 0, "start must be above 0");
+        expect(!weight_ || weight_->size() + 1 == bounds.size(), "weight must have one number per sentence");
         expect(dropout >= 0 && dropout < 1, "dropout must be in [0, 1)");
         const learners::TreeLoss what = loss == "likelihood" ? learners::TreeLoss::likelihood
                               : loss == "hinge"    ? learners::TreeLoss::hinge
@@ -186,6 +188,7 @@ class BoundTrainer {
 
   private:
     std::tuple<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, Masks, In<std::uint8_t>> kept_;
+    std::optional<In<float>> weight_;
     std::unique_ptr<learners::TreeTrainer> trainer_;
     std::int64_t cells_ = 0, examples_ = 0;
 };
@@ -320,10 +323,10 @@ void bind_span_parser(nb::module_& m) {
     nb::class_<BoundTrainer>(m, "TreeTrainer", "Linear models of trees, moved one sentence at a time.")
         .def(nb::init<In<std::int64_t>, In<std::int64_t>, In<std::int32_t>, In<std::int32_t, 2>, Masks, In<std::uint8_t>,
                       std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, const std::string&, bool, float,
-                      float, float, std::uint64_t>(),
+                      float, float, std::uint64_t, std::optional<In<float>>>(),
              "bounds"_a.noconvert(), "ptr"_a.noconvert(), "ids"_a.noconvert(), "nodes"_a.noconvert(),
              "open"_a.noconvert().none(), "masks"_a.noconvert(), "F"_a, "Y"_a, "left"_a, "right"_a, "cells"_a, "loss"_a,
-             "adaptive"_a, "rate"_a, "start"_a, "dropout"_a, "seed"_a)
+             "adaptive"_a, "rate"_a, "start"_a, "dropout"_a, "seed"_a, "weight"_a.noconvert() = nb::none())
         .def("epoch", &BoundTrainer::epoch, "order"_a.noconvert(), "The loss, and how many sentences were wrong.")
         .def("weights", &BoundTrainer::weights, "average"_a, "out"_a.noconvert());
     nb::class_<BoundModel>(m, "SpanModel", "Weights over span features: trees of sentences.")

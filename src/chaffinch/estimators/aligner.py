@@ -7,6 +7,7 @@ from typing import Any
 from chaffinch import modelfile
 from chaffinch.errors import DataError
 from chaffinch.estimators.persistent import Persistent
+from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.evaluate import score_alignments
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
@@ -45,15 +46,18 @@ class Aligner(Persistent[AlignerModel]):
         y: Sequence[Collection[Link]],
         *,
         possible: Sequence[Collection[Link]] | None = None,
+        sample_weight: SampleWeight = None,
         text: Sequence[Pair] = (),
         dev: tuple[Sequence[Pair], Sequence[Collection[Link]], Sequence[Collection[Link]]] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Aligner":
         """Learn from pairs and their sure links.
 
-        possible: links that are neither right nor wrong   text: further pairs without links, for the associations
-        dev:      held-out pairs, their sure and their possible links: the pass that does best on them is kept, and
-                  learning stops when three passes running bring nothing better
+        possible:      links that are neither right nor wrong
+        sample_weight: how much the loss of each pair counts; word associations and the lexicon are counted without it
+        text:          further pairs without links, for the associations
+        dev:           held-out pairs, their sure and their possible links: the pass that does best on them is kept,
+                       and learning stops when three passes running bring nothing better
         """
         config = self._config()
         maybe = [frozenset()] * len(y) if possible is None else possible
@@ -61,12 +65,16 @@ class Aligner(Persistent[AlignerModel]):
             raise DataError(f"X has {len(X)} sentence pairs, y has {len(y)} sets of links")
         sure, also = _links(y), _links(maybe)
         _check(X, sure, also)
+        weight = sample_weights(sample_weight, len(X), "sentence pairs")
+        if weight is not None and (kept := counting(weight)) is not None:
+            X, sure, also = ([one[n] for n in kept.tolist()] for one in (X, sure, also))
+            weight = weight[kept]
         held_out = None
         if dev is not None:
             held_out = dev[0], _links(dev[1]), _links(dev[2])
             _check(*held_out)
-        task = AlignmentTask(X, sure, also, text, self.threads, on_epoch, held_out)
-        trained = ALIGNERS.by_config(config).train(task, config)
+        task = AlignmentTask(X, sure, also, text, self.threads, on_epoch, held_out, weight)
+        trained = ALIGNERS.trained(task, config)
         self.model_ = trained.model
         self.history_ = trained.history
         self.config_ = config

@@ -7,6 +7,7 @@ from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.persistent import Persistent
+from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.evaluate.trees import score_trees
 from chaffinch.model.evidence import Question
 from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
@@ -50,13 +51,15 @@ class Parser(Persistent[ParsingModel]):
         X: Any,
         y: Trees | None = None,
         *,
+        sample_weight: SampleWeight = None,
         dev: Trees | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Parser":
         """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs.
 
-        dev: held-out trees: the pass that does best on them is kept, and learning stops when three passes running
-             bring nothing better
+        sample_weight: how much the loss of each tree counts; a grammar counts trees, so that weights must be whole
+        dev:           held-out trees: the pass that does best on them is kept, and learning stops when three passes
+                       running bring nothing better
         """
         trees = trees_of(X if y is None else y)
         if y is not None:
@@ -64,8 +67,12 @@ class Parser(Persistent[ParsingModel]):
         if not trees:
             raise DataError("there is no tree to learn from")
         config = self._config()
-        task = ParsingTask(trees, self.seed, self.threads, on_epoch, None if dev is None else trees_of(dev))
-        trained = PARSERS.by_config(config).train(task, config)
+        weight = sample_weights(sample_weight, len(trees), "trees")
+        if weight is not None and (kept := counting(weight)) is not None:
+            trees, weight = [trees[n] for n in kept.tolist()], weight[kept]
+        held_out = None if dev is None else trees_of(dev)
+        task = ParsingTask(trees, self.seed, self.threads, on_epoch, held_out, weight)
+        trained = PARSERS.trained(task, config)
         self.model_ = trained.model
         self.config_ = config
         self.history_ = trained.history

@@ -12,6 +12,7 @@ from chaffinch import modelfile
 from chaffinch.corpus.brackets import bracketed
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.persistent import FilePickle, SklearnParams
+from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.knobs import settings_of
 from chaffinch.learners.examples import ListExamples
@@ -105,16 +106,21 @@ class Reranker(FilePickle, SklearnParams):
         self,
         lists: Sequence[CandidateList],
         *,
+        sample_weight: SampleWeight = None,
         dev: Sequence[CandidateList] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Reranker":
         """Learn from lists whose losses are known.
 
-        dev: held-out lists with losses: the pass whose choices lose least on them is kept, and learning stops when
-             three passes running bring nothing better
+        sample_weight: how much the loss of each list counts
+        dev:           held-out lists with losses: the pass whose choices lose least on them is kept, and learning
+                       stops when three passes running bring nothing better
         """
         if not lists:
             raise DataError("there is no list of candidates to learn from")
+        weight = sample_weights(sample_weight, len(lists), "lists")
+        if weight is not None and (kept := counting(weight)) is not None:
+            lists, weight = [lists[n] for n in kept.tolist()], weight[kept]
         config = self.checked()
         losses = _losses(lists)
         held_out = None if dev is None else _losses(dev)
@@ -123,8 +129,8 @@ class Reranker(FilePickle, SklearnParams):
         else:
             problem, scores = self._problem(lists, losses, dev, RERANKERS.by_config(config).name != "hinge")
         score = None if held_out is None else list_score(held_out, scores)
-        task = ListTask(problem, self.threads, on_epoch, score)
-        trained = RERANKERS.by_config(config).train(task, config)
+        task = ListTask(problem, self.threads, on_epoch, score, weight)
+        trained = RERANKERS.trained(task, config)
         if self.kernel is not None:
             every = [y for one in lists for y in one.candidates]
             self.dual_ = trained.model.finished()

@@ -22,6 +22,7 @@ from chaffinch.estimators.sentences import (
     table_of,
     unread_remarks,
 )
+from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
 from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.evidence import Question
@@ -115,13 +116,14 @@ class Tagger(Persistent[TaggingModel]):
         y: Sequence[Sequence[Any]] | None = None,
         *,
         dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None = None,
-        sample_weight: Sequence[float] | None = None,
+        sample_weight: SampleWeight = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
         """Learn from sentences and their labels; a token table may hold the labels as its column ``y``.
 
-        Where the recipe can use it, a label may be None (not known) or a mapping from labels to probabilities,
-        and ``sample_weight`` says how much each sentence counts.
+        ``sample_weight`` scales the loss of each sentence: 2 counts as much as the sentence given twice, 0 as its
+        absence. Recipes without a loss refuse it, hmm and emission count and need whole numbers. A label may be None
+        (not known) or a mapping from labels to probabilities if the recipe can use it: crf can.
         """
         return self._learn(X, y, dev, sample_weight, on_epoch)
 
@@ -130,7 +132,7 @@ class Tagger(Persistent[TaggingModel]):
         X: Sentences,
         y: Sequence[Sequence[Any]] | None = None,
         *,
-        sample_weight: Sequence[float] | None = None,
+        sample_weight: SampleWeight = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
         """Learn further sentences, beside all that was learnt before; new words and labels are taken in.
@@ -148,7 +150,10 @@ class Tagger(Persistent[TaggingModel]):
         learnt = self._remember()
         pairs = zip(self.predict(table), table.lists(LABEL), strict=True)
         right = np.array([found == gold for found, gold in pairs], bool)
-        change, learnt = learnt.taught(table, self.columns_, _weights(sample_weight, table), right)
+        weight = _weights(sample_weight, table)
+        if weight is not None and (kept := counting(weight)) is not None:
+            table, weight, right = table.taken(kept), weight[kept], right[kept]
+        change, learnt = learnt.taught(table, self.columns_, weight, right)
         return self._changed(change, learnt, on_epoch)
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> "Tagger":
@@ -205,7 +210,7 @@ class Tagger(Persistent[TaggingModel]):
                 weight=learnt.weight if uneven else None,
                 keep=True,
             )
-            trained = recipe.trained(task, self.config_)
+            trained = TAGGERS.trained(task, self.config_)
         else:
             raise DataError("no sentence would be left to learn from")
         model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
@@ -221,7 +226,7 @@ class Tagger(Persistent[TaggingModel]):
         X: Sentences,
         y: Sequence[Sequence[Any]] | None,
         dev: tuple[Sentences, Sequence[Sequence[str]]] | TokenTable | None,
-        sample_weight: Sequence[float] | None,
+        sample_weight: SampleWeight,
         on_epoch: Listener,
     ) -> "Tagger":
         config = self._config()
@@ -229,6 +234,11 @@ class Tagger(Persistent[TaggingModel]):
         given = None if y is None else given_labels(sentences_of(y))
         train = _labelled(X, None if given is None else given.y)
         columns = [name for name in train.columns if name != LABEL]
+        weight = _weights(train.weight if sample_weight is None else sample_weight, train)
+        soft = None if given is None else given.soft
+        if weight is not None and (kept := counting(weight)) is not None:
+            soft = None if soft is None else _soft_of(soft, weight > 0, train)
+            train, weight = train.taken(kept), weight[kept]
         held_out = None
         if dev is not None:
             held_out = _labelled(dev) if isinstance(dev, TokenTable) else _held_out(*dev)
@@ -240,12 +250,12 @@ class Tagger(Persistent[TaggingModel]):
             seed=self.seed,
             threads=self.threads,
             on_epoch=on_epoch,
-            weight=_weights(sample_weight, train),
-            soft=None if given is None else given.soft,
+            weight=weight,
+            soft=soft,
             unknown=None if given is None else given.unknown,
             keep=True,
         )
-        trained = TAGGERS.by_config(config).trained(task, config)
+        trained = TAGGERS.trained(task, config)
         self.model_, self.confidence_ = calibrate(
             task,
             TAGGERS.by_config(config),
@@ -474,7 +484,7 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
         raise DataError(_length_difference(table, labels))
     if table.n_tokens == 0:
         raise DataError("there is no token to learn from")
-    return TokenTable(table.ptr, {**table.columns, LABEL: labels.columns[LABEL]}, table.groups, table.images)
+    return dataclasses.replace(table, columns={**table.columns, LABEL: labels.columns[LABEL]})
 
 
 def _held_out(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
@@ -495,16 +505,20 @@ def _known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequ
     return _labelled(X, None if given is None else given.y)
 
 
-def _weights(sample_weight: Sequence[float] | None, table: TokenTable) -> NDArray[np.float32] | None:
-    if sample_weight is None:
-        return None
-    weights = np.asarray(sample_weight, np.float32)
-    if weights.shape != (table.n_sentences,):
-        raise DataError(f"sample_weight has {weights.size} weights, X has {table.n_sentences} sentences")
-    wrong = ~((weights > 0) & np.isfinite(weights))
-    if wrong.any():
-        raise DataError(f"sample_weight must be finite and greater than 0, got {weights[wrong][0]:g}")
-    return weights
+def _weights(sample_weight: SampleWeight, table: TokenTable) -> NDArray[np.float32] | None:
+    return sample_weights(sample_weight, table.n_sentences, "sentences")
+
+
+def _soft_of(
+    soft: tuple[tuple[str, ...], NDArray[np.float32]], sentences: NDArray[np.bool_], table: TokenTable
+) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+    """The soft labels of some sentences; labels that none of their tokens may have are left out."""
+    labels, q = soft
+    left = q[np.repeat(sentences, np.diff(table.ptr))]
+    seen = left.any(axis=0)
+    return tuple(name for name, there in zip(labels, seen, strict=True) if there), np.ascontiguousarray(
+        left[:, seen]
+    )
 
 
 def _length_difference(table: TokenTable, labels: TokenTable) -> str:

@@ -6,11 +6,10 @@ from dataclasses import fields, replace
 from typing import Any, Self, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import DataError
-from chaffinch.text.table import Column, TokenTable, concatenated
+from chaffinch.text.table import TokenTable, concatenated
 
 EVERY = 10  # one of this many examples is held out if nobody named held-out data
 
@@ -66,16 +65,7 @@ def taken(corpus: Corpus, chosen: Sequence[int]) -> Any:
     >>> taken(table, [2, 1]).columns["w"].types
     ['b', 'c']
     """
-    if isinstance(corpus, ExampleLists):
-        return corpus.taken(chosen)
-    at = np.asarray(chosen, dtype=np.int64)
-    lengths = np.diff(corpus.ptr)[at]
-    ptr = np.zeros(len(at) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=ptr[1:])
-    tokens = np.repeat(corpus.ptr[at] - ptr[:-1], lengths) + np.arange(ptr[-1])
-    columns = {name: _compact(column, tokens) for name, column in corpus.columns.items()}
-    groups = None if corpus.groups is None else corpus.groups[at]
-    return TokenTable(ptr, columns, groups, corpus.images)
+    return corpus.taken(chosen)
 
 
 def shuffled(corpus: Corpus, seed: int) -> list[int]:
@@ -136,14 +126,3 @@ def _chained(values: Sequence[Any]) -> Any:
     if isinstance(values[0], Mapping):
         return {name: _chained([one[name] for one in values]) for name in values[0]}
     return [entry for one in values for entry in one]
-
-
-def _compact(column: Column, tokens: NDArray[np.int64]) -> Column:
-    """A column of some of the tokens, its types numbered by first sight."""
-    ids = column.ids[tokens]
-    met, first = np.unique(ids, return_index=True)
-    order = np.argsort(first)
-    known = [int(met[i]) for i in order if met[i] >= 0]
-    number = np.full(len(column.types) + 1, -1, dtype=np.int32)  # the last place is for -1, an unknown string
-    number[known] = np.arange(len(known), dtype=np.int32)
-    return Column([column.types[i] for i in known], number[ids])

@@ -22,7 +22,7 @@ class ChainSmo(MarginLearner):
 
         up   = the labelling of the highest score plus cost
         down = the labelling of the lowest, among those made of parts that have mass
-        mass = min(what the parts of ``down`` have, gain / |C F_n (up - down)|^2)
+        mass = min(what the parts of ``down`` have, gain / |C_n F_n (up - down)|^2)
         mu_n += mass (parts(up) - parts(down))
 
     The dual of an example is its marginals: of labels [T, Y] and of label pairs at each position [T-1, Y, Y]. On a
@@ -79,12 +79,12 @@ class ChainSmo(MarginLearner):
         if gain <= 1e-9:
             return False
         change = best.delta - worst.delta
-        length = self.C * scorer.sq_norm(x, change)
+        length = margin.C[n] * scorer.sq_norm(x, change)
         mass = min(mu.mass(down, up), gain / length if length > 0 else np.inf)
         if mass <= LEAST:
             return False
         mu.move(up, down, mass)
-        scorer.update(x, change, mass * self.C)
+        scorer.update(x, change, mass * margin.C[n])
         here = planes[n]
         planes[n] = Plane(here.delta + change * mass, here.loss + (best.loss - worst.loss) * mass)
         return True

@@ -22,7 +22,7 @@ INNER = 0.1  # the programme over the planes found so far is solved to this shar
 class NSlack(MarginLearner):
     """A working set of planes for each example; in each pass every example whose hinge is above them adds one.
 
-        minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - C sum_n a_n . l_n,    w = C sum_n F_n (d_n a_n)
+        minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - sum_n C_n a_n . l_n,    w = sum_n C_n F_n (d_n a_n)
 
     over the working sets, example by example in turns. Planes without weight for long are dropped. Needs a MaxOracle.
 
@@ -48,9 +48,9 @@ class NSlack(MarginLearner):
             enough = max(INNER * objective.gap, 1e-9)
             for _ in range(MOST_SWEEPS):
                 left = 0.0
-                for (x, _), working in zip(problem.examples, sets, strict=True):
+                for (x, _), working, C in zip(problem.examples, sets, margin.C, strict=True):
                     if len(working.planes) > 1:
-                        left += self.C * working.solve(scorer, x, self.C)
+                        left += C * working.solve(scorer, x, C)
                 if left <= enough:
                     break
 
@@ -113,9 +113,9 @@ class WorkingSet:
 
 @dataclass(frozen=True, kw_only=True)
 class OneSlack(MarginLearner):
-    """One working set for all examples together: a plane is the sum of a pass's worst planes.
+    """One working set for all examples together: a plane is the weighted sum of a pass's worst planes.
 
-        minimise over a on the simplex      |w|^2 / 2 - C l . a,      w = C sum_k a_k sum_n F_n d_kn
+        minimise over a on the simplex      |w|^2 / 2 - C l . a,      w = C sum_k a_k sum_n k_n F_n d_kn
 
     As many planes as passes, and the programme over them is tiny. Needs a MaxOracle.
 
@@ -143,33 +143,33 @@ class OneSlack(MarginLearner):
             row = _products(margin, planes)
             G = np.block([[G, row[:-1, None]], [row[None, :-1], row[None, -1:]]])
             a, rested = np.append(a, 0.0), np.append(rested, 0)
-            losses = np.append(losses, sum(p.loss for p in found))
+            losses = np.append(losses, sum(k * p.loss for k, p in zip(margin.weight, found, strict=True)))
             a = simplex_minimum(self.C * G, losses, a, INNER * max(objective.gap, 1e-9) / self.C)
             mixed = [_mixture([plane[n] for plane in planes], a) for n in range(N)]
 
 
 def _searched(margin: Margin, scorer: Any, mixed: list[Plane]) -> tuple[Objective, list[Plane]]:
     """The worst planes of all examples, and what they say of the primal at the weights of these mixtures."""
-    found, hinges, sq_norm = [], 0.0, 0.0
+    found, hinges, losses, sq_norm = [], 0.0, 0.0, 0.0
     for n, (x, _) in enumerate(margin.problem.examples):
         potentials = scorer.potentials(x)
         _, plane = margin.worst(n, potentials)
         found.append(plane)
-        hinges += plane.hinge(potentials)
-        sq_norm += margin.C * potentials.dot(mixed[n].delta)
-    losses = sum(plane.loss for plane in mixed)
-    return Objective(sq_norm / 2 + margin.C * hinges, margin.C * losses - sq_norm / 2), found
+        hinges += margin.C[n] * plane.hinge(potentials)
+        losses += margin.C[n] * mixed[n].loss
+        sq_norm += margin.C[n] * potentials.dot(mixed[n].delta)
+    return Objective(sq_norm / 2 + hinges, losses - sq_norm / 2), found
 
 
 def _products(margin: Margin, planes: list[list[Plane]]) -> NDArray[np.float64]:
     """The inner products of the last sum of planes with all [K]: its own features, seen through each difference."""
     last = copy.deepcopy(margin.problem.scorer)
-    for (x, _), plane in zip(margin.problem.examples, planes[-1], strict=True):
-        last.update(x, plane.delta)
+    for (x, _), plane, weight in zip(margin.problem.examples, planes[-1], margin.weight, strict=True):
+        last.update(x, plane.delta, weight)
     products = np.zeros(len(planes))
     for n, (x, _) in enumerate(margin.problem.examples):
         potentials = last.potentials(x)
-        products += [potentials.dot(plane[n].delta) for plane in planes]
+        products += [margin.weight[n] * potentials.dot(plane[n].delta) for plane in planes]
     return products
 
 

@@ -21,7 +21,7 @@ class ExponentiatedGradient(MarginLearner):
     """The dual of the structured hinge over marginals mu_n, kept as potentials theta_n: mu_n = marginals(theta_n).
 
         theta_n += rate_n (cost_n + potentials of x_n under w)
-        w       -= C F_n (change of mu_n)
+        w       -= C_n F_n (change of mu_n)
 
     A multiplicative step on the probability of every labelling, written in parts. A step that does not raise the dual
     is taken back and its rate halved; one that does may go further next time. Marginals begin near the gold answer, as
@@ -51,12 +51,19 @@ class ExponentiatedGradient(MarginLearner):
         scorer = margin.scorer(planes)
         for number in range(1, self.epochs + 1):
             for n in example_order(N, self.seed, number).tolist():
-                self._step(problem, scorer, n, theta, planes, rates)
+                self._step(problem, scorer, n, theta, planes, rates, margin.C[n])
             objective, _ = margin.measured(margin.scorer(planes), planes)
             yield self.told(number, objective, lambda: margin.scorer(planes))
 
     def _step(
-        self, problem: Problem, scorer: Any, n: int, theta: list[Parts], planes: list[Plane], rates: Any
+        self,
+        problem: Problem,
+        scorer: Any,
+        n: int,
+        theta: list[Parts],
+        planes: list[Plane],
+        rates: Any,
+        C: float,
     ) -> None:
         """Move the marginals of one example up the dual."""
         structure, (x, y) = problem.costed, problem.examples[n]
@@ -68,10 +75,10 @@ class ExponentiatedGradient(MarginLearner):
             plane = _plane(structure, tried, gold, cost)
             change = plane.delta - here.delta
             rise = plane.hinge(potentials) - here.hinge(potentials)
-            rise -= self.C * scorer.sq_norm(x, change) / 2
+            rise -= C * scorer.sq_norm(x, change) / 2
             if rise >= 0 and math.isfinite(rise):
                 theta[n], planes[n] = tried, plane
-                scorer.update(x, change, self.C)
+                scorer.update(x, change, C)
                 rates[n] = min(rates[n] * 1.5, LARGEST)
                 return
             rates[n] /= 2

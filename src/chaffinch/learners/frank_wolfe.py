@@ -22,9 +22,9 @@ class FrankWolfe(MarginLearner):
     """Block-coordinate Frank-Wolfe on the dual of the structured hinge.
 
         s     = the highest plane of example n at w             (cost-augmented search, or a cached answer)
-        gap_n = C (hinge of s - hinge of d_n)
-        step  = min(1, gap_n / |C F_n (s - d_n)|^2)
-        d_n  += step (s - d_n),    w += step C F_n (s - d_n)
+        gap_n = C_n (hinge of s - hinge of d_n)
+        step  = min(1, gap_n / |C_n F_n (s - d_n)|^2)
+        d_n  += step (s - d_n),    w += step C_n F_n (s - d_n)
 
     Each example keeps one plane d_n in part space. Examples are met in an order by the seed, or (gap) drawn by the
     gap they had when last met. The mean of w weighs step k by k. Needs a MaxOracle.
@@ -110,7 +110,7 @@ class Blocks:
 
     def _visit(self, n: int) -> None:
         x, _ = self.problem.examples[n]
-        potentials, here, C = self._w.potentials(x), self.planes[n], self.learner.C
+        potentials, here, C = self._w.potentials(x), self.planes[n], self.margin.C[n]
         height = here.hinge(potentials)
         plane = self._remembered(n, potentials, height) or self._searched(n, potentials)
         self._step += 1
@@ -140,7 +140,7 @@ class Blocks:
         if not kept:
             return None
         best = max(kept, key=lambda plane: plane.hinge(potentials))
-        gap = self.learner.C * (best.hinge(potentials) - height)
+        gap = self.margin.C[n] * (best.hinge(potentials) - height)
         return best if gap > max(WORTH * self.gaps[n], FAIR * float(self.gaps.mean())) else None
 
     def _leave(self, n: int) -> None:

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order, unweighted
+from chaffinch.learners.problem import Learner, Pass, Problem, example_order
 from chaffinch.scorers import Linear
 from chaffinch.structures import Parts, Shape, require
 
@@ -78,10 +78,6 @@ class _LatentLearner(Learner):
 
     restarts: int = knob(5, "random beginnings; the one that ends best on the training data is kept", low=1)
 
-    def check(self, problem: Problem) -> None:
-        """Examples count alike."""
-        unweighted(self, problem)
-
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The passes of all beginnings; each makes the best so far."""
         best: list[tuple[float, Linear]] = []
@@ -130,6 +126,13 @@ class LatentPerceptron(_LatentLearner):
 
     average: bool = knob(True, "return the mean of w over all steps")
 
+    def check(self, problem: Problem) -> None:
+        """Examples count alike."""
+        if problem.weight is not None:
+            raise ConfigError(
+                "LatentPerceptron has no loss that weights of examples could scale; use LatentLikelihood"
+            )
+
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
         latent = problem.structure
         require(self, "argmax", latent.structure)
@@ -142,7 +145,7 @@ class LatentPerceptron(_LatentLearner):
 
         for epoch in range(1, self.epochs + 1):
             wrong = 0
-            for x, y in _met(problem, self.seed, epoch):
+            for x, y, _ in _met(problem, self.seed, epoch):
                 potentials = scorer.potentials(x)
                 shape, found = potentials.shape, latent.structure.argmax(potentials)
                 if not np.array_equal(latent.shown(found), y):
@@ -160,8 +163,8 @@ class LatentPerceptron(_LatentLearner):
 class LatentLikelihood(_LatentLearner):
     """The conditional likelihood of what is seen, hidden parts summed over, by stochastic gradient descent.
 
-        f(w)  = sum_n (log Z(x_n) - log Z(x_n, y_n)) + c2 |w|^2        Z(x, y): over the h that show y
-        w    += rate_t (F E[parts | x, y] - F E[parts | x])            marginals with and without the evidence
+        f(w)  = sum_n k_n (log Z(x_n) - log Z(x_n, y_n)) + c2 |w|^2    Z(x, y): over the h that show y
+        w    += rate_t k_n (F E[parts | x, y] - F E[parts | x])        marginals with and without the evidence
 
     Not convex: the seed matters. On a chain this is the latent-dynamic CRF. Needs a SumOracle.
 
@@ -176,12 +179,12 @@ class LatentLikelihood(_LatentLearner):
         N = max(1, len(problem.examples))
         for epoch in range(1, self.epochs + 1):
             loss = 0.0
-            for t, (x, y) in enumerate(_met(problem, self.seed, epoch)):
+            for t, (x, y, weight) in enumerate(_met(problem, self.seed, epoch)):
                 step = self.rate * (1 - ((epoch - 1) * N + t) / (N * self.epochs))
                 value, change = observed_likelihood(problem.structure, scorer.potentials(x), y)
-                loss -= value
+                loss -= weight * value
                 scorer.w *= np.float32(1 - 2 * step * self.c2 / N)
-                scorer.update(x, change, step)
+                scorer.update(x, change, step * weight)
             yield (
                 "objective",
                 loss + self.c2 * float(np.dot(scorer.w, scorer.w)),
@@ -196,7 +199,9 @@ def observed_likelihood(latent: Latent, potentials: Parts, y: Any) -> tuple[floa
     return seen - log_z, with_evidence - free
 
 
-def _met(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any]]:
-    """The examples in the order of an epoch."""
+def _met(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any, float]]:
+    """The examples in the order of an epoch, and how much each counts."""
+    weight = problem.weights()
     for n in example_order(len(problem.examples), seed, epoch).tolist():
-        yield problem.examples[n]
+        x, y = problem.examples[n]
+        yield x, y, weight[n]

@@ -1,7 +1,9 @@
 """The structured margin: what cutting planes, Frank-Wolfe, subgradients and exponentiated gradient all work on.
 
-    primal   P(w) = |w|^2 / 2 + C sum_n H_n(w)                 H_n(w) = max over y of  l_n(y) - w . F_n d_n(y)
-    dual     D(a) = C sum_n l_n(a_n) - |w(a)|^2 / 2            w(a)   = C sum_n F_n d_n(a_n)
+    primal   P(w) = |w|^2 / 2 + sum_n C_n H_n(w)               H_n(w) = max over y of  l_n(y) - w . F_n d_n(y)
+    dual     D(a) = sum_n C_n l_n(a_n) - |w(a)|^2 / 2          w(a)   = sum_n C_n F_n d_n(a_n)
+
+C_n is C times the weight of the example: an example of weight 2 counts as much as the same example given twice.
 
 Each y is a *plane* below H_n: its loss l_n(y) and its difference d_n(y), which is in part space (F_n takes parts to
 features, and is the scorer's affair). a_n is a distribution over y; l_n(a_n) and d_n(a_n) are the means under it, so a
@@ -24,7 +26,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, requires, unweighted
+from chaffinch.learners.problem import Learner, Pass, Problem, requires
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.structures import Parts, require
 
@@ -96,17 +98,21 @@ class MarginLearner(Learner):
     def check(self, problem: Problem) -> None:
         """Refuse structures that lack the oracle, and weights to start from."""
         requires(self, self.oracle, problem, self.alternatives)
-        unweighted(self, problem)
         w = getattr(problem.scorer, "w", None)
         if w is not None and np.any(w):
             raise ConfigError(f"{type(self).__name__} starts from weights of zero: its dual knows no others")
 
 
 class Margin:
-    """The hinges of a problem's examples."""
+    """The hinges of a problem's examples.
+
+    weight, C: how much each example counts, and that times C
+    """
 
     def __init__(self, problem: Problem, C: float, rescale: str = "margin") -> None:
-        self.problem, self.C, self.slack = problem, C, rescale == "slack"
+        self.problem, self.slack = problem, rescale == "slack"
+        self.weight = problem.weights()
+        self.C = [C * weight for weight in self.weight]
         self.structure = problem.costed
         if self.slack:
             require("slack rescaling", "kbest", problem.structure, ("margin rescaling",))
@@ -139,10 +145,10 @@ class Margin:
         return Plane(delta * loss if self.slack else delta, loss)
 
     def scorer(self, planes: list[Plane]) -> Any:
-        """w = C sum_n F_n d_n, in a scorer of its own."""
+        """w = sum_n C_n F_n d_n, in a scorer of its own."""
         made = copy.deepcopy(self.problem.scorer)
-        for (x, _), plane in zip(self.problem.examples, planes, strict=True):
-            made.update(x, plane.delta, self.C)
+        for (x, _), plane, C in zip(self.problem.examples, planes, self.C, strict=True):
+            made.update(x, plane.delta, C)
         return made
 
     def measured(self, scorer: Any, planes: list[Plane]) -> tuple[Objective, NDArray[np.float64]]:
@@ -152,8 +158,8 @@ class Margin:
             potentials = scorer.potentials(x)
             hinge = self.worst(n, potentials)[1].hinge(potentials)
             aligned = potentials.dot(plane.delta)
-            hinges += hinge
-            losses += plane.loss
-            sq_norm += self.C * aligned
-            below[n] = self.C * (hinge - plane.loss + aligned)
-        return Objective(sq_norm / 2 + self.C * hinges, self.C * losses - sq_norm / 2), below
+            hinges += self.C[n] * hinge
+            losses += self.C[n] * plane.loss
+            sq_norm += self.C[n] * aligned
+            below[n] = self.C[n] * (hinge - plane.loss + aligned)
+        return Objective(sq_norm / 2 + hinges, losses - sq_norm / 2), below

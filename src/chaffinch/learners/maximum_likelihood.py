@@ -15,7 +15,7 @@ from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.examples import ListExamples
-from chaffinch.learners.problem import Learner, Pass, Problem, State, requires, unweighted
+from chaffinch.learners.problem import Learner, Pass, Problem, State, requires
 from chaffinch.scorers import PartFeatures
 from chaffinch.structures import Parts
 
@@ -65,16 +65,16 @@ def likelihood_of_lists(
 
 
 def fits_lists(_learner: Any, problem: Problem) -> bool:
-    """Lists of candidates that count alike."""
-    return isinstance(problem.examples, ListExamples) and problem.weight is None
+    """Lists of candidates."""
+    return isinstance(problem.examples, ListExamples)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedLoss(Learner):
     """The loss to be expected of a candidate drawn by its probability, with an L2 penalty.
 
-        R(w)  = sum_n E_n[loss] + l2 |w - w_0|^2 / 2,   p_n(y) = exp(w.f(y)) / Z_n
-        R'(w) = sum_n sum_y p_n(y) (loss(y) - E_n[loss]) f(y) + l2 (w - w_0)
+        R(w)  = sum_n k_n E_n[loss] + l2 |w - w_0|^2 / 2,   p_n(y) = exp(w.f(y)) / Z_n
+        R'(w) = sum_n k_n sum_y p_n(y) (loss(y) - E_n[loss]) f(y) + l2 (w - w_0)
 
     The likelihood spends itself on the best of each list, which is often far from what can be told apart; this
     counts what every candidate costs. Not convex: it starts from the problem's weights w_0.
@@ -89,30 +89,32 @@ class ExpectedLoss(Learner):
 
     def check(self, problem: Problem) -> None:
         """Refuse what is no list."""
-        unweighted(self, problem)
         if not isinstance(problem.examples, ListExamples):
             raise ConfigError("the expected loss is one of lists of candidates")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Step by step."""
-        examples = problem.examples
+        examples, weight = problem.examples, problem.importance()
         every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
 
         def loss(scorer: Any, gradient: Any) -> float:
-            risk, slope = expected_loss(scorer.potentials(every)["choice"], examples)
+            risk, slope = expected_loss(scorer.potentials(every)["choice"], examples, weight)
             gradient.update(every, Parts(choice=slope))
             return risk
 
         return minimising(self, problem, loss)
 
 
-def expected_loss(scores: NDArray[np.floating], examples: ListExamples) -> tuple[float, NDArray[np.float64]]:
-    """The sum of the lists' expected losses, and its derivative by the candidates' scores."""
+def expected_loss(
+    scores: NDArray[np.floating], examples: ListExamples, weight: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """The weighted sum of the lists' expected losses, and its derivative by the candidates' scores."""
     starts, sizes = examples.lists[:-1], np.diff(examples.lists)
     p = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)).astype(np.float64)
     p /= np.repeat(np.add.reduceat(p, starts), sizes)
     risk = np.add.reduceat(p * examples.losses, starts)
-    return float(risk.sum()), p * (examples.losses - np.repeat(risk, sizes))
+    slope = p * (examples.losses - np.repeat(risk, sizes))
+    return float((weight * risk).sum()), slope * np.repeat(weight, sizes)
 
 
 def minimising(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss: Loss) -> Iterator[Pass]:
@@ -163,11 +165,12 @@ def _lists(problem: Problem, scorer: Any, gradient: Any) -> float:
     examples = problem.examples
     every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
     starts, sizes, best = examples.lists[:-1], np.diff(examples.lists), examples.best
+    weight = problem.importance()
     scores = scorer.potentials(every)["choice"]
     top = np.maximum.reduceat(scores, starts)
     p = np.exp(scores - np.repeat(top, sizes))
     total = np.add.reduceat(p, starts)
     p /= np.repeat(total, sizes)
     p[best] -= 1
-    gradient.update(every, Parts(choice=p))
-    return float(np.sum(top + np.log(total) - scores[best]))
+    gradient.update(every, Parts(choice=p * np.repeat(weight, sizes)))
+    return float(np.sum(weight * (top + np.log(total) - scores[best])))

@@ -115,7 +115,7 @@ def frank_wolfe_passes(
         data.rows if dense else None,
         data.y,
         **chain_places(problem.structure, problem.scorer.layout),
-        C=learner.C,
+        C=learner.C * problem.importance(),
         average=learner.average,
         monomials=data.map.native if isinstance(data, MonomialExamples) else None,
     )
@@ -374,6 +374,5 @@ def sampled(problem: Problem) -> Problem:
         np.ascontiguousarray(data.y[tokens]),
     )
     F, Y = problem.scorer.layout["unary"].rows, problem.structure.Y
-    return Problem(
-        Chain(Y), Linear(Layout.packed_chain(F, Y)), examples, cost=problem.cost, seed=problem.seed
-    )
+    weight = None if problem.weight is None else problem.weight[chosen]
+    return Problem(Chain(Y), Linear(Layout.packed_chain(F, Y)), examples, weight, problem.cost, problem.seed)

@@ -43,7 +43,7 @@ def matching_passes(
         cost,
         F=problem.scorer.F,
         fertile=isinstance(structure, FertileMatching),
-        C=learner.C,
+        C=learner.C * problem.importance(),
         average=learner.average,
     )
     return learner.moved(NativeBlocks(native, problem), problem)

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from chaffinch import _core
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.examples import TreeExamples
@@ -13,12 +15,7 @@ from chaffinch.scorers import Linear
 
 def fits_tree(_learner: Any, problem: Problem) -> bool:
     """Linear weights that start at zero, sentences whose spans' features lie end to end."""
-    return (
-        isinstance(problem.examples, TreeExamples)
-        and problem.weight is None
-        and problem.cost is None
-        and not problem.scorer.w.any()
-    )
+    return isinstance(problem.examples, TreeExamples) and problem.cost is None and not problem.scorer.w.any()
 
 
 def adagrad_passes(learner: AdaGrad, problem: Problem, _threads: int, _state: State | None) -> Iterator[Pass]:
@@ -49,6 +46,7 @@ def _passes(learner: Any, problem: Problem, **rule: Any) -> Iterator[Pass]:
         left=layout["left"].offset,
         right=layout["right"].offset,
         cells=layout.size,
+        weight=None if problem.weight is None else np.ascontiguousarray(problem.weight, np.float32),
         **rule,
     )
 

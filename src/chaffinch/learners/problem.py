@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
@@ -40,11 +41,14 @@ class Problem:
         """The structure, with the problem's cost in the place of its own if there is one."""
         return self.structure if self.cost is None else Costed(self.structure, self.cost)
 
-    def weights(self, N: int | None = None) -> list[float]:
-        """How much each example counts."""
-        return (
-            [1.0] * (len(self.examples) if N is None else N) if self.weight is None else self.weight.tolist()
-        )
+    def importance(self) -> NDArray[np.float64]:
+        """How much each example counts [N]."""
+        return np.ones(len(self.examples)) if self.weight is None else self.weight.astype(np.float64)
+
+    def weights(self) -> list[float]:
+        """The same as a list."""
+        found: list[float] = self.importance().tolist()
+        return found
 
 
 @dataclass(frozen=True)
@@ -123,12 +127,6 @@ class CountLearner(Learner):
 def example_order(n: int, seed: int, epoch: int) -> Any:
     """The order of n examples in an epoch, counted from 1: int64 [n]."""
     return _core.permutation(n, (seed << 20) + epoch)
-
-
-def unweighted(learner: object, problem: Problem) -> None:
-    """Refuse weights of examples."""
-    if problem.weight is not None:
-        raise ConfigError(f"{type(learner).__name__} cannot weigh examples")
 
 
 def requires(learner: object, oracle: str, problem: Problem, alternatives: tuple[str, ...] = ()) -> None:

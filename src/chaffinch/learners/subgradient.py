@@ -14,10 +14,10 @@ from chaffinch.structures import Parts
 
 @dataclass(frozen=True, kw_only=True)
 class Subgradient(MarginLearner):
-    """Pegasos for structures: steps of length 1 / (lambda t) down the hinge of one example, lambda = 1 / (C N).
+    """Pegasos for structures: steps of length 1 / t down |w|^2 / 2 and N C_n times the hinge of one example.
 
         s_t = the highest plane of the example at w
-        w  := (1 - 1/t) w + (C N / t) F_n s_t            so that w = C N mean of all F s so far
+        w  := (1 - 1/t) w + (C_n N / t) F_n s_t          so that w = N mean of all C_n F_n s so far
 
     The weights are the mean of the planes met, so the scorer holds their sum and nothing is ever shrunk. After a whole
     pass every example has given equally many planes: their means are a dual point, which is what the gap is told by.
@@ -38,7 +38,7 @@ class Subgradient(MarginLearner):
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         N = len(problem.examples)
-        total = margin.scorer([margin.zero(n) for n in range(N)])  # C N sum of the planes' F s
+        total = margin.scorer([margin.zero(n) for n in range(N)])  # N sum of C_n F_n s over the planes met
         sums, late = [Parts() for _ in range(N)], [Parts() for _ in range(N)]  # of s, and of t s
         losses = np.zeros((2, N))
         t = 0
@@ -65,7 +65,7 @@ class Subgradient(MarginLearner):
                 x, _ = problem.examples[n]
                 _, plane = margin.worst(n, total.potentials(x) * (1 / max(t, 1)))
                 t += 1
-                total.update(x, plane.delta, self.C * N)
+                total.update(x, plane.delta, margin.C[n] * N)
                 sums[n], late[n] = sums[n] + plane.delta, late[n] + t * plane.delta
                 losses[:, n] += plane.loss, t * plane.loss
             due = self.measure and (number % self.measure == 0 or number == self.epochs)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.knobs import knob
@@ -76,6 +77,7 @@ class AlignmentTask:
     sure:     links that are required   possible: links that are allowed
     text:     further sentence pairs without links, for the word associations
     dev:      held-out pairs, their sure and their possible links: the best pass on them is kept; or None
+    weight:   float32 [pairs], how much the links of each count; None: all alike
     """
 
     pairs: Sequence[Pair]
@@ -85,6 +87,7 @@ class AlignmentTask:
     threads: int = 0
     on_epoch: Listener = keep_going
     dev: tuple[Sequence[Pair], Sequence[Links], Sequence[Links]] | None = None
+    weight: NDArray[np.float32] | None = None
 
 
 def train(task: AlignmentTask, config: Any) -> Trained:
@@ -111,7 +114,7 @@ def train(task: AlignmentTask, config: Any) -> Trained:
 
     training = train_passes(
         config,
-        Problem(structure, FeatureScorer(features.F), examples),
+        Problem(structure, FeatureScorer(features.F), examples, task.weight),
         threads=task.threads,
         model=model,
         on_epoch=task.on_epoch,
@@ -168,7 +171,14 @@ def _lexicon(task: AlignmentTask, least: int) -> Lexicon:
 
 
 ALIGNERS = Recipes(
-    Recipe("aligner", "matchings with a structured margin, by Frank-Wolfe", MarginAligner, train, load),
+    Recipe(
+        "aligner",
+        "matchings with a structured margin, by Frank-Wolfe",
+        MarginAligner,
+        train,
+        load,
+        options=("weight",),
+    ),
     Recipe("aligner-mira", "matchings by margin-infused updates", MiraAligner, train, load),
     Recipe("aligner-perceptron", "matchings by the averaged perceptron", PerceptronAligner, train, load),
 )

@@ -215,7 +215,7 @@ def _out_of_fold(
             on_epoch=keep_going,
         )
         try:
-            model = recipe.trained(part, config).model
+            model = recipe.train(part, config).model
         except ChaffinchError:  # a fold may lack what the whole has, such as a second label
             continue
         if isinstance(model, Tempered):

@@ -1,6 +1,6 @@
 """The hidden Markov model: counted, smoothed, decoded by Viterbi; and its emissions alone."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import SymbolEncoder
 from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained, repeated
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
@@ -119,7 +119,9 @@ class CountedTokens:
 
 
 def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
-    """Count, smooth, take logs."""
+    """Count, smooth, take logs; a sentence of weight k is counted k times."""
+    if task.weight is not None:
+        task = replace(task, table=task.table.taken(repeated(task.weight, "sentence")), weight=None)
     counted = _counts(task, config.unknown, config.rare)
     floor = config.floor if isinstance(config, Hmm) else None
     problem = Problem(Chain(len(counted.labels.inner)), None, counted)
@@ -190,7 +192,21 @@ def _model(
 UNSHRINKABLE = (
     "it keeps the probabilities of every word; --unknown classes with a higher --rare keeps fewer words"
 )
-RECIPE = Recipe("hmm", "hidden Markov model, counted", Hmm, train, load, unshrinkable=UNSHRINKABLE)
+RECIPE = Recipe(
+    "hmm",
+    "hidden Markov model, counted",
+    Hmm,
+    train,
+    load,
+    options=("weight",),
+    unshrinkable=UNSHRINKABLE,
+)
 EMISSION = Recipe(
-    "emission", "each word by its most likely label", Emission, train, load, unshrinkable=UNSHRINKABLE
+    "emission",
+    "each word by its most likely label",
+    Emission,
+    train,
+    load,
+    options=("weight",),
+    unshrinkable=UNSHRINKABLE,
 )

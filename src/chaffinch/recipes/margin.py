@@ -131,10 +131,10 @@ def _train(
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
     if map is None:
         examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
-        problem = Problem(chain, Linear(Layout.chain(F, Y)), examples)
+        problem = Problem(chain, Linear(Layout.chain(F, Y)), examples, task.weight)
     else:
         products = MonomialExamples(rows.sentences, *sorted_rows(rows, F), inner.y, map)
-        problem = Problem(chain, MonomialScorer(Layout.chain(map.rows, Y), map), products)
+        problem = Problem(chain, MonomialScorer(Layout.chain(map.rows, Y), map), products, task.weight)
 
     def model(scorer: Linear) -> TaggingModel:
         weights = ChainWeights.of(scorer, legal)
@@ -166,7 +166,12 @@ def _checked(map: Monomials, Y: int) -> Monomials:
 
 
 SSVM = Recipe(
-    "ssvm", "structured SVM: Viterbi, and a margin as wide as the cost", StructuredSvm, train_ssvm, load_ssvm
+    "ssvm",
+    "structured SVM: Viterbi, and a margin as wide as the cost",
+    StructuredSvm,
+    train_ssvm,
+    load_ssvm,
+    options=("weight",),
 )
 M3N = Recipe(
     "m3n",
@@ -174,4 +179,5 @@ M3N = Recipe(
     MaxMarginMarkovNetwork,
     train_m3n,
     load_m3n,
+    options=("weight",),
 )

@@ -7,7 +7,7 @@ from chaffinch.learners.grammar import GrammarCounts
 from chaffinch.learners.problem import Problem
 from chaffinch.model.pcfg import PcfgModel
 from chaffinch.recipes import span_parser
-from chaffinch.recipes.recipe import Recipe, Recipes, Trained
+from chaffinch.recipes.recipe import Recipe, Recipes, Trained, repeated
 from chaffinch.recipes.training import ParsingTask, trained_parser
 from chaffinch.text.binary_trees import binary
 
@@ -36,7 +36,10 @@ class Pcfg(GrammarCounts):
 
 
 def train(task: ParsingTask, config: Pcfg) -> Trained:
-    """Count the trees made binary."""
+    """Count the trees made binary, a tree of weight k k times."""
+    trees = task.trees
+    if task.weight is not None:
+        trees = [trees[n] for n in repeated(task.weight, "tree").tolist()]
     made = [
         binary(
             tree,
@@ -44,7 +47,7 @@ def train(task: ParsingTask, config: Pcfg) -> Trained:
             vertical=config.vertical,
             annotate_words=config.annotate_words,
         )
-        for tree in task.trees
+        for tree in trees
     ]
     toll = config.toll if config.expected else None
     return trained_parser(
@@ -52,7 +55,9 @@ def train(task: ParsingTask, config: Pcfg) -> Trained:
     )
 
 
-PCFG = Recipe("pcfg", "a grammar counted off the trees, smoothed", Pcfg, train, PcfgModel.loaded)
+PCFG = Recipe(
+    "pcfg", "a grammar counted off the trees, smoothed", Pcfg, train, PcfgModel.loaded, options=("weight",)
+)
 
 
 PARSERS = Recipes(span_parser.RECIPE, PCFG)

@@ -15,7 +15,7 @@ from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.text.table import TokenTable
 
 OPTIONS = {
-    "weight": "weights of sentences",
+    "weight": "weights of examples: it minimises no loss that they could scale",
     "soft": "soft labels",
     "unknown": "labels that are not known",
     "start": "a model to go on from",
@@ -87,7 +87,7 @@ class Change:
 class Recipe:
     """One row of a table of recipes: tasks of one kind go in, models of one kind come out.
 
-    options:  those of a tagging task, of OPTIONS, that it can use
+    options:  those of a task, of OPTIONS, that it can use
     learn_on: from a memory and a change of its sentences to a model and a memory; None: it is trained anew on all data
     unshrinkable: why no model of it can be made smaller than it is; None: it can
     remember: makes a memory of a model without its data; None if the recipe cannot
@@ -102,14 +102,6 @@ class Recipe:
     learn_on: Callable[[Any, Change, int], Trained] | None = None
     remember: Callable[[Any, Any, int], Any] | None = None
     unshrinkable: str | None = None
-
-    def trained(self, task: TaggingTask, config: Any) -> Trained:
-        """Train a tagger; options of the task that the recipe does not have are refused."""
-        for name, meaning in OPTIONS.items():
-            if name not in self.options and getattr(task, name) is not None:
-                raise ConfigError(f"recipe {self.name} cannot use {meaning}; recipe crf can")
-        trained: Trained = self.train(task, config)
-        return trained
 
     def configured(self, settings: Mapping[str, Any]) -> Any:
         """The config with these settings, checked."""
@@ -131,6 +123,16 @@ class Recipes:
             raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(self._by_name)}")
         return self._by_name[name]
 
+    def trained(self, task: Any, config: Any) -> Trained:
+        """Train by the recipe of a config; options of the task that the recipe cannot use are refused."""
+        recipe = self.by_config(config)
+        for name, meaning in OPTIONS.items():
+            if getattr(task, name, None) is not None and name not in recipe.options:
+                able = [other.name for other in self if name in other.options]
+                raise ConfigError(f"recipe {recipe.name} cannot use {meaning}; {', '.join(able)} can")
+        trained: Trained = recipe.train(task, config)
+        return trained
+
     def by_config(self, config: Any) -> Recipe:
         """The recipe that a config belongs to, the config's values checked."""
         for recipe in self._by_name.values():
@@ -140,3 +142,19 @@ class Recipes:
         raise ConfigError(
             f"expected a recipe's name ({', '.join(self._by_name)}) or one of their configs, got {config!r}"
         )
+
+
+def repeated(weight: NDArray[np.float32], example: str) -> NDArray[np.int64]:
+    """The numbers of examples, each as often as its weight says, for recipes that count; weights must be whole.
+
+    >>> repeated(np.array([1, 3], np.float32), "sentence").tolist()
+    [0, 1, 1, 1]
+    """
+    times = np.rint(weight).astype(np.int64)
+    wrong = np.flatnonzero(times != weight)
+    if len(wrong):
+        raise ConfigError(
+            f"this recipe counts, so weights must be whole numbers, and {example} {wrong[0] + 1} has "
+            f"{weight[wrong[0]]:g}; a recipe with a loss, such as the default one, takes any"
+        )
+    return np.repeat(np.arange(len(weight)), times)

@@ -1,8 +1,11 @@
 """The recipes of rerankers: each is a learner over lists of candidates, under a name."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
 from chaffinch.learners.frank_wolfe import FrankWolfe
@@ -35,19 +38,25 @@ class ListRisk(ExpectedLoss):
 class ListTask:
     """The training data of a reranker.
 
-    dev: scores a scorer on held-out lists; the best pass is kept; or None
+    dev:    scores a scorer on held-out lists; the best pass is kept; or None
+    weight: float32 [lists], how much each counts; None: all alike
     """
 
     problem: Problem
     threads: int = 0
     on_epoch: Listener = keep_going
     dev: Callable[[Any], float] | None = None
+    weight: NDArray[np.float32] | None = None
 
 
 def train(task: ListTask, learner: Learner) -> Trained:
     """Learn from the lists; the model is a scorer."""
     training = train_passes(
-        learner, task.problem, threads=task.threads, on_epoch=task.on_epoch, held_out_score=task.dev
+        learner,
+        replace(task.problem, weight=task.weight),
+        threads=task.threads,
+        on_epoch=task.on_epoch,
+        held_out_score=task.dev,
     )
     return Trained(training.made, training.history)
 
@@ -59,11 +68,18 @@ def load(file: ModelFile) -> FeatureScorer:
 
 
 RERANKERS = Recipes(
-    Recipe("likelihood", "log-linear choice of the best candidate", ListLikelihood, train, load),
-    Recipe("risk", "the least loss to be expected", ListRisk, train, load),
+    Recipe(
+        "likelihood",
+        "log-linear choice of the best candidate",
+        ListLikelihood,
+        train,
+        load,
+        options=("weight",),
+    ),
+    Recipe("risk", "the least loss to be expected", ListRisk, train, load, options=("weight",)),
     Recipe("perceptron", "averaged perceptron over the lists", Perceptron, train, load),
     Recipe("mira", "margins as wide as the candidates' losses, online", Mira, train, load),
-    Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, train, load),
+    Recipe("hinge", "the structured margin by Frank-Wolfe", FrankWolfe, train, load, options=("weight",)),
 )
 
 DEFAULT_RERANKER = "likelihood"

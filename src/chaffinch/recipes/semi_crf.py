@@ -78,6 +78,7 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
         margin=chosen.margin,
         recall=chosen.recall,
         seed=task.seed,
+        weight=task.weight,
     )
     labels = labels_of(types, scheme, column.types)
 
@@ -152,4 +153,6 @@ def _rows(
     return np.asarray(rows[gold[:, 2] > 0])
 
 
-RECIPE = Recipe("semi-crf", "conditional random field over whole spans", SemiCrf, train, load)
+RECIPE = Recipe(
+    "semi-crf", "conditional random field over whole spans", SemiCrf, train, load, options=("weight",)
+)

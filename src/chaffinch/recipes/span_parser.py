@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
+from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.knobs import knob
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.examples import TreeExamples
@@ -60,9 +60,13 @@ class SpanParser(AdaGrad):
 
 def train(task: ParsingTask, config: SpanParser) -> Trained:
     """Tag, close spans, learn."""
+    if task.weight is not None and config.loss == "perceptron":
+        raise ConfigError(
+            "the perceptron minimises no loss that weights of trees could scale; use the loss likelihood or hinge"
+        )
     words = [[leaf.word or "" for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
     gold_tags = [[leaf.label for leaf in nodes(tree) if leaf.word is not None] for tree in task.trees]
-    tagger = _tagger(task, words, gold_tags)
+    tagger = _tagger(task, words, gold_tags, task.weight)
     tags = _cross_tagged(task, words, gold_tags, config.folds)
     numbers = _numbers(words, gold_tags, config.rare)
     bounds = np.cumsum([0, *map(len, words)], dtype=np.int64)
@@ -72,14 +76,16 @@ def train(task: ParsingTask, config: SpanParser) -> Trained:
 
     single = gold[:, 1] - gold[:, 0] == 1
     plain = np.column_stack([gold[:, :2], ~single]).astype(np.int32)
-    small = _SpanProblem.of(COARSE, columns, bounds, plain, None, _two_labels(), 1)
+    small = _SpanProblem.of(COARSE, columns, bounds, plain, None, _two_labels(), 1, task.weight)
     coarse = small.weights(COARSE_LEARNER.fit(small.problem))
     open_ = None
     if config.prune > 0:
         open_ = coarse.native.open(columns, bounds, config.prune, task.threads)
         open_[_rows(bounds, gold)] = 1
     learner = AdaGrad(**{name: getattr(config, name) for name in AdaGrad.__dataclass_fields__})
-    fine = _SpanProblem.of(FINE, columns, bounds, gold, open_, trees.structure(), config.min_count)
+    fine = _SpanProblem.of(
+        FINE, columns, bounds, gold, open_, trees.structure(), config.min_count, task.weight
+    )
     expected = config.expected and config.loss == "likelihood"
 
     def model(scorer: Linear) -> SpanParserModel:
@@ -210,6 +216,7 @@ class _SpanProblem:
         open_: NDArray[np.uint8] | None,
         tree: SpanTree,
         least: int,
+        weight: NDArray[np.float32] | None,
     ) -> "_SpanProblem":
         """Features of all open spans; those with fewer than ``least`` gold spans are left out."""
         features = span_features(templates)
@@ -219,7 +226,7 @@ class _SpanProblem:
             {"span": (len(features), 3 * tree.Y), "left": (tree.Y, tree.Y), "right": (tree.Y, tree.Y)}
         )
         examples = TreeExamples(bounds, ptr, ids, gold, open_)
-        return cls(templates, features, Problem(tree, Linear(layout), examples))
+        return cls(templates, features, Problem(tree, Linear(layout), examples, weight))
 
     def weights(self, scorer: Linear) -> SpanWeights:
         """The weights of a model."""
@@ -243,9 +250,11 @@ def _numbers(words: Sequence[Sequence[str]], tags: Sequence[Sequence[str]], rare
     return WordNumbers(numbered([*frequent, *forms]), numbered(sorted({t for one in tags for t in one})))
 
 
-def _tagger(task: ParsingTask, words: list[list[str]], tags: list[list[str]]) -> TaggingModel:
+def _tagger(
+    task: ParsingTask, words: list[list[str]], tags: list[list[str]], weight: NDArray[np.float32] | None
+) -> TaggingModel:
     table = TokenTable.from_lists({WORD: words, LABEL: tags})
-    tagging = TaggingTask(table, (WORD,), seed=task.seed, threads=task.threads)
+    tagging = TaggingTask(table, (WORD,), seed=task.seed, threads=task.threads, weight=weight)
     return crf.train(tagging, TAGGER_CONFIG).model
 
 
@@ -259,7 +268,8 @@ def _cross_tagged(
     for fold in range(folds):
         rest = [n for n in range(len(words)) if n * folds // len(words) != fold]
         held = [n for n in range(len(words)) if n * folds // len(words) == fold]
-        tagger = _tagger(task, [words[n] for n in rest], [tags[n] for n in rest])
+        weight = None if task.weight is None else task.weight[rest]
+        tagger = _tagger(task, [words[n] for n in rest], [tags[n] for n in rest], weight)
         table = TokenTable.from_lists({WORD: [words[n] for n in held]})
         flat = iter([tagger.labels.outer[y] for y in tagger.decode(table, task.threads).tolist()])
         for n in held:
@@ -289,7 +299,14 @@ def _strings(found: Any) -> bool:
     return isinstance(found, list) and all(isinstance(one, str) for one in found)
 
 
-RECIPE = Recipe("parser", "trees by features of their spans, tagged by a CRF", SpanParser, train, load)
+RECIPE = Recipe(
+    "parser",
+    "trees by features of their spans, tagged by a CRF",
+    SpanParser,
+    train,
+    load,
+    options=("weight",),
+)
 
 
 # Templates of span parsers: columns w (the word, or a rare word's form), p (part of speech), s (first sign).

@@ -127,7 +127,8 @@ def list_score(losses: Sequence[NDArray[np.float64]], scores: Callable[[Any], Se
 class ParsingTask:
     """Trees without traces and function tags.
 
-    dev: held-out trees: the best pass on them is kept; or None
+    dev:    held-out trees: the best pass on them is kept; or None
+    weight: float32 [trees], how much each counts; None: all alike
     """
 
     trees: Sequence[Tree]
@@ -135,6 +136,7 @@ class ParsingTask:
     threads: int = 0
     on_epoch: Listener = keep_going
     dev: Sequence[Tree] | None = None
+    weight: NDArray[np.float32] | None = None
 
 
 def trained_parser(

@@ -69,6 +69,7 @@ class TokenTable:
     ptr:    int64 [N+1], sentence n is the tokens ptr[n] .. ptr[n+1]
     groups: int32 [N], which larger document a sentence belongs to; None if unknown
     images: tokens are images, as the letters format has them
+    weight: float32 [N], how much each sentence counts in training; None: all alike
 
     >>> table = TokenTable.from_lists({"w": [["a", "b", "a"], ["b"]]})
     >>> table.columns["w"].types, table.columns["w"].ids.tolist(), table.ptr.tolist()
@@ -81,6 +82,7 @@ class TokenTable:
     columns: Mapping[str, Column]
     groups: NDArray[np.int32] | None = None
     images: bool = False
+    weight: NDArray[np.float32] | None = None
 
     @classmethod
     def from_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
@@ -172,7 +174,31 @@ class TokenTable:
         }
         ptr = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
         return replace(
-            self, ptr=ptr, columns=columns, groups=None if self.groups is None else self.groups[chosen]
+            self,
+            ptr=ptr,
+            columns=columns,
+            groups=None if self.groups is None else self.groups[chosen],
+            weight=None if self.weight is None else self.weight[chosen],
+        )
+
+    def taken(self, chosen: Sequence[int] | NDArray[np.integer]) -> "TokenTable":
+        """The chosen sentences in this order, as if they alone had been read: no string that is in none of them.
+
+        >>> table = TokenTable.from_lists({"w": [["a", "b"], ["c"], ["b", "c"]]})
+        >>> table.taken([2, 1]).columns["w"].types
+        ['b', 'c']
+        """
+        at = np.asarray(chosen, dtype=np.int64)
+        lengths = np.diff(self.ptr)[at]
+        ptr = np.zeros(len(at) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=ptr[1:])
+        tokens = np.repeat(self.ptr[at] - ptr[:-1], lengths) + np.arange(ptr[-1])
+        return replace(
+            self,
+            ptr=ptr,
+            columns={name: _compact(column, tokens) for name, column in self.columns.items()},
+            groups=None if self.groups is None else self.groups[at],
+            weight=None if self.weight is None else self.weight[at],
         )
 
     def lists(self, name: str) -> list[list[str]]:
@@ -225,7 +251,12 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
     starts = np.cumsum([0, *(table.n_tokens for table in tables[:-1])])
     bounds = [[0], *(t.ptr[1:] + s for t, s in zip(tables, starts, strict=True))]
     images = all(table.images for table in tables)
-    return TokenTable(np.concatenate(bounds).astype(np.int64), columns, _groups_apart(tables), images)
+    weight = None
+    if any(table.weight is not None for table in tables):
+        weight = np.concatenate([np.ones(t.n_sentences) if t.weight is None else t.weight for t in tables])
+        weight = weight.astype(np.float32)
+    ptr = np.concatenate(bounds).astype(np.int64)
+    return TokenTable(ptr, columns, _groups_apart(tables), images, weight)
 
 
 def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:
@@ -237,3 +268,14 @@ def _groups_apart(tables: Sequence[TokenTable]) -> NDArray[np.int32] | None:
         groups.append(own + above)
         above += int(own.max(initial=-1)) + 1
     return np.concatenate(groups).astype(np.int32)
+
+
+def _compact(column: Column, tokens: NDArray[np.int64]) -> Column:
+    """A column of some of the tokens, its types numbered by first sight."""
+    ids = column.ids[tokens]
+    met, first = np.unique(ids, return_index=True)
+    order = np.argsort(first)
+    known = [int(met[i]) for i in order if met[i] >= 0]
+    number = np.full(len(column.types) + 1, -1, dtype=np.int32)  # the last place is for -1, an unknown string
+    number[known] = np.arange(len(known), dtype=np.int32)
+    return Column([column.types[i] for i in known], number[ids])

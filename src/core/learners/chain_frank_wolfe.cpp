@@ -35,8 +35,9 @@ CHAFFINCH_HOT void row_negate(const float* from, std::int64_t n, float* to) {
 template <class Observations>
 ChainFrankWolfe<Observations>::ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences,
                                                std::span<const std::int32_t> gold, const ChainCells& cells,
-                                               const ChainMasks& masks, std::int64_t size, double C, bool average)
-    : observations_(std::move(observations)), sentences_(sentences), gold_(gold), cells_(cells), masks_(masks), C_(C),
+                                               const ChainMasks& masks, std::int64_t size, std::span<const double> C,
+                                               bool average)
+    : observations_(std::move(observations)), sentences_(sentences), gold_(gold), cells_(cells), masks_(masks), C_(C.begin(), C.end()),
       average_(average), w_(static_cast<std::size_t>(size)),
       nodes_(gold.size() * static_cast<std::size_t>(cells.S)),
       pairs_((sentences.size() - 1) * static_cast<std::size_t>(cells.Y * cells.S)), losses_(sentences.size() - 1),
@@ -65,11 +66,12 @@ void ChainFrankWolfe<Observations>::run(std::span<const std::int64_t> order, std
 template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int64_t n, double& gap) {
     const Block here = block(n, nodes_, pairs_, losses_);
     const std::int64_t T = here.T, S = cells_.S, Y = cells_.Y;
+    const double C = C_[static_cast<std::size_t>(n)];
     step_ += 1;
     if (T == 0) return;
     double cost = 0;
     const double top = hinge(w_.data(), here.from, T, cost);
-    gap = std::max(0.0, C_ * (top - (*here.loss - aligned(w_.data(), here))));
+    gap = std::max(0.0, C * (top - (*here.loss - aligned(w_.data(), here))));
 
     Block change{here.from, T, machine::room(change_nodes_, T * S), machine::room(change_pairs_, Y * S), nullptr};
     row_negate(here.nodes, T * S, change.nodes);
@@ -82,14 +84,14 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
         change.pairs[y[t - 1] * S + y[t]] += 1;
         change.pairs[labels_[t - 1] * S + labels_[t]] -= 1;
     }
-    const double length = C_ * C_ * squared_length(n, change);
+    const double length = C * C * squared_length(n, change);
     if (gap <= 0 || (length <= 0 && cost <= *here.loss)) return;
     const double step = length <= 0 ? 1.0 : std::min(1.0, gap / length);
     if (average_) leave(n, steps_weight(since_[n], step_));
     row_add(change.nodes, static_cast<float>(step), T * S, here.nodes);
     row_add(change.pairs, static_cast<float>(step), Y * S, here.pairs);
     *here.loss += step * (cost - *here.loss);
-    move(change, static_cast<float>(step * C_), w_.data());
+    move(change, static_cast<float>(step * C), w_.data());
     stale_ = true;
 }
 
@@ -100,7 +102,7 @@ template <class Observations> MarginObjective ChainFrankWolfe<Observations>::mea
         mean(w, losses);
     } else {
         std::ranges::copy(w_, w.begin());
-        for (const double l : losses_) losses += l;
+        for (std::size_t n = 0; n < losses_.size(); ++n) losses += C_[n] * losses_[n];
     }
     stale_ = true;
     for (std::size_t n = 0; n + 1 < sentences_.size(); ++n) {
@@ -109,14 +111,14 @@ template <class Observations> MarginObjective ChainFrankWolfe<Observations>::mea
         machine::check_stop();
         double cost = 0;
         const double top = hinge(w.data(), here.from, here.T, cost);
-        hinges += top;
-        if (!average_) gaps[n] = std::max(0.0, C_ * (top - (*here.loss - aligned(w.data(), here))));
+        hinges += C_[n] * top;
+        if (!average_) gaps[n] = std::max(0.0, C_[n] * (top - (*here.loss - aligned(w.data(), here))));
     }
     stale_ = true;
     double sq_norm = observations_.sq_norm(w.data(), cells_.S);
     for (std::size_t k = static_cast<std::size_t>(cells_.pair); k < w.size(); ++k)
         sq_norm += static_cast<double>(w[k]) * static_cast<double>(w[k]);
-    return {sq_norm / 2 + C_ * hinges, C_ * losses - sq_norm / 2};
+    return {sq_norm / 2 + hinges, losses - sq_norm / 2};
 }
 
 template <class Observations> void ChainFrankWolfe<Observations>::weights(std::span<float> out) {
@@ -245,8 +247,8 @@ template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span
         std::copy_n(sum.pairs, pairs, both.pairs);
         row_add(here.nodes, static_cast<float>(share), rows, both.nodes);
         row_add(here.pairs, static_cast<float>(share), pairs, both.pairs);
-        move(both, static_cast<float>(C_ / total), w.data());
-        losses += (*sum.loss + share * *here.loss) / total;
+        move(both, static_cast<float>(C_[n] / total), w.data());
+        losses += C_[n] * (*sum.loss + share * *here.loss) / total;
     }
 }
 

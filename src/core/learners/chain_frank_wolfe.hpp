@@ -1,13 +1,13 @@
 // Block-coordinate Frank-Wolfe for the structured hinge on a first-order chain.
 //
-//   P(w) = |w|^2 / 2 + C sum_n H_n(w)     H_n = max over y of  cost(y) + s(y) - s(y_n)        cost: wrong labels
-//   D(d) = C sum_n l_n - |w|^2 / 2        w   = C sum_n F_n d_n
+//   P(w) = |w|^2 / 2 + sum_n C_n H_n(w)   H_n = max over y of  cost(y) + s(y) - s(y_n)        cost: wrong labels
+//   D(d) = sum_n C_n l_n - |w|^2 / 2      w   = sum_n C_n F_n d_n
 //
 // Each sentence keeps a mixture of planes: a difference d_n of parts (rows [T][S] and label pairs [Y][S]) and a loss l_n,
 // both zero at first. A visit finds the highest plane s by Viterbi with the cost added, and moves towards it:
 //
-//   gap  = C (hinge(s) - hinge(d_n)),    step = min(1, gap / |C F_n (s - d_n)|^2)
-//   d_n += step (s - d_n),               w   += step C F_n (s - d_n)
+//   gap  = C_n (hinge(s) - hinge(d_n)),  step = min(1, gap / |C_n F_n (s - d_n)|^2)
+//   d_n += step (s - d_n),               w   += step C_n F_n (s - d_n)
 //
 // |F_n d|^2 is told by the inner products of a sentence's positions, which are computed once, so that weights are
 // touched by the score and by the one move. The mean of w weighs step k by k and is kept as the mean of the d_n.
@@ -31,7 +31,8 @@ template <class Observations> class ChainFrankWolfe {
     ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences, // [N+1] bounds into tokens
                     std::span<const std::int32_t> gold,                                 // [tokens]
                     const ChainCells& cells, const ChainMasks& masks, std::int64_t size, // of w
-                    double C, bool average);
+                    std::span<const double> C, // [N] how much each sentence's hinge counts
+                    bool average);
 
     // Visits these sentences; writes the gap that each had. gaps [N]
     void run(std::span<const std::int64_t> order, std::span<double> gaps);
@@ -63,7 +64,7 @@ template <class Observations> class ChainFrankWolfe {
     std::span<const std::int32_t> gold_;
     ChainCells cells_;
     ChainMasks masks_;
-    double C_;
+    std::vector<double> C_;
     bool average_;
     machine::AlignedVector<float> w_;
     machine::AlignedVector<float> nodes_, pairs_, mean_nodes_, mean_pairs_;

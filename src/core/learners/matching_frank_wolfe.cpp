@@ -27,9 +27,8 @@ void move(const MatchingExample& x, std::span<const double> delta, double step, 
 
 } // namespace
 
-MatchingFrankWolfe::MatchingFrankWolfe(std::vector<MatchingExample> examples, std::int64_t F, bool fertile, double C,
-                                       bool average)
-    : examples_(std::move(examples)), fertile_(fertile), average_(average), C_(C), duals_(examples_.size()),
+MatchingFrankWolfe::MatchingFrankWolfe(std::vector<MatchingExample> examples, std::int64_t F, bool fertile, bool average)
+    : examples_(std::move(examples)), fertile_(fertile), average_(average), duals_(examples_.size()),
       w_(static_cast<std::size_t>(F)), moved_(w_.size()) {
     for (std::size_t n = 0; n < size(); ++n) {
         duals_[n].delta.resize(examples_[n].gold.size());
@@ -47,11 +46,11 @@ void MatchingFrankWolfe::visit(std::size_t n, double& gap) {
     double cost = 0;
     const double top = hinge(x, w_, cost), height = here.loss - scorers::parts_dot(potentials_, here.delta);
     step_ += 1;
-    const double ahead = C_ * (top - height);
+    const double ahead = x.C * (top - height);
     gap = std::max(0.0, ahead);
     change_.resize(x.gold.size());
     for (std::size_t p = 0; p < change_.size(); ++p) change_[p] = x.gold[p] - answer_[p] - here.delta[p];
-    const double length = C_ * C_ * squared_length(x, change_);
+    const double length = x.C * x.C * squared_length(x, change_);
     if (ahead <= 0 || (length == 0 && cost <= here.loss)) return;
     const double step = length == 0 ? 1.0 : std::min(1.0, ahead / length);
     if (average_) {
@@ -62,7 +61,7 @@ void MatchingFrankWolfe::visit(std::size_t n, double& gap) {
     }
     for (std::size_t p = 0; p < change_.size(); ++p) here.delta[p] += step * change_[p];
     here.loss += step * (cost - here.loss);
-    move(x, change_, step * C_, w_);
+    move(x, change_, step * x.C, w_);
 }
 
 // max over y of cost(y) + s(y) - s(y_n).
@@ -127,17 +126,17 @@ MarginObjective MatchingFrankWolfe::measured(std::span<double> gaps) {
         machine::check_stop();
         double cost = 0;
         const double top = hinge(examples_[n], w, cost);
-        hinges += top;
+        hinges += examples_[n].C * top;
         if (!average_)
-            gaps[n] = std::max(0.0, C_ * (top - (duals_[n].loss - scorers::parts_dot(potentials_, duals_[n].delta))));
+            gaps[n] = std::max(0.0, examples_[n].C * (top - (duals_[n].loss - scorers::parts_dot(potentials_, duals_[n].delta))));
     }
     const double sq_norm = scorers::parts_dot(w, w);
-    return {sq_norm / 2 + C_ * hinges, C_ * losses - sq_norm / 2};
+    return {sq_norm / 2 + hinges, losses - sq_norm / 2};
 }
 
 void MatchingFrankWolfe::weights(std::span<double> out) const { mean(out); }
 
-// w, or its mean over the steps so far, made anew of the duals; returns the sum of their losses.
+// w, or its mean over the steps so far, made anew of the duals; returns the sum of their losses, each times its C.
 double MatchingFrankWolfe::mean(std::span<double> w) const {
     std::ranges::fill(w, 0.0);
     const double now = step_ + 1, total = steps_weight(0, now);
@@ -153,8 +152,8 @@ double MatchingFrankWolfe::mean(std::span<double> w) const {
             for (std::size_t p = 0; p < delta.size(); ++p) delta[p] = (here.mean[p] + weight * delta[p]) / total;
             loss = (here.mean_loss + weight * loss) / total;
         }
-        move(examples_[n], delta, C_, w);
-        losses += loss;
+        move(examples_[n], delta, examples_[n].C, w);
+        losses += examples_[n].C * loss;
     }
     return losses;
 }

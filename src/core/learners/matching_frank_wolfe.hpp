@@ -1,9 +1,9 @@
 // Block-coordinate Frank-Wolfe for the structured hinge on matchings, plain or fertile.
 //
 //   s     = the answer y of highest cost(y) + s(y) - s(y_n)    d_s = parts(y_n) - parts(y)
-//   gap_n = C (hinge of s - hinge of d_n)
-//   step  = min(1, gap_n / |C F_n (d_s - d_n)|^2)
-//   d_n  += step (d_s - d_n),               w   += step C F_n (d_s - d_n)
+//   gap_n = C_n (hinge of s - hinge of d_n)
+//   step  = min(1, gap_n / |C_n F_n (d_s - d_n)|^2)
+//   d_n  += step (d_s - d_n),               w   += step C_n F_n (d_s - d_n)
 //
 // A pair of sentences is one vector of parts, block after block, each part with a sparse feature vector. The mean of w
 // weighs step k by k and is kept as the mean of the d_n. (Lacoste-Julien et al. 2013.)
@@ -24,11 +24,12 @@ struct MatchingExample {
     std::vector<scorers::PartRows> blocks; // edge (, more_source, more_target), source, target
     std::vector<double> gold;     // [P] the indicator of y_n
     std::vector<double> cost;     // [P] what each part of an answer costs
+    double C;                     // how much its hinge counts
 };
 
 class MatchingFrankWolfe {
   public:
-    MatchingFrankWolfe(std::vector<MatchingExample> examples, std::int64_t F, bool fertile, double C, bool average);
+    MatchingFrankWolfe(std::vector<MatchingExample> examples, std::int64_t F, bool fertile, bool average);
 
     std::size_t size() const { return examples_.size(); }
 
@@ -53,7 +54,7 @@ class MatchingFrankWolfe {
 
     std::vector<MatchingExample> examples_;
     bool fertile_, average_;
-    double C_, step_ = 0;
+    double step_ = 0;
     std::vector<Dual> duals_;
     std::vector<double> w_;
 

@@ -22,8 +22,8 @@ CHAFFINCH_HOT void shrink(std::int64_t n, float scale, float* w) {
 } // namespace
 
 SegmentSgd::SegmentSgd(const scorers::SegmentShape& shape, const scorers::SegmentRows& rows, std::span<const structures::Segment> gold,
-                       std::span<const std::int64_t> gold_ptr, const SegmentSgdSettings& settings)
-    : shape_(shape), rows_(rows), gold_(gold), gold_ptr_(gold_ptr), settings_(settings),
+                       std::span<const std::int64_t> gold_ptr, std::span<const float> weight, const SegmentSgdSettings& settings)
+    : shape_(shape), rows_(rows), gold_(gold), gold_ptr_(gold_ptr), weight_(weight), settings_(settings),
       order_(rows.sentences.size() - 1), random_(settings.seed) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
 }
@@ -36,7 +36,10 @@ double SegmentSgd::epoch(float* w) {
         machine::check_stop();
         const auto before = static_cast<float>(steps.scale());
         const float step = steps.step(met_++);
-        if (rows_.sentences[n] < rows_.sentences[n + 1]) loss += sentence(n, before, step, w);
+        if (rows_.sentences[n] < rows_.sentences[n + 1]) {
+            const float weight = weight_.empty() ? 1.0f : weight_[n];
+            loss += static_cast<double>(weight) * sentence(n, before, weight * step, w);
+        }
         if (steps.worn()) shrink(shape_.size(), static_cast<float>(steps.scale()), w), steps.renew();
     }
     shrink(shape_.size(), static_cast<float>(steps.scale()), w);

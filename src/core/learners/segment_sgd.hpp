@@ -1,7 +1,7 @@
 // Stochastic gradient descent on the L2-penalised likelihood of segmentations; rate, shrinking and order as for the
 // chain (crf_sgd.hpp).
 //
-//   per sentence:   w <- (1 - eta lambda) w  -  eta F_n(expected - gold),     lambda = 2 c2 / N
+//   per sentence:   w <- (1 - eta lambda) w  -  eta k_n F_n(expected - gold),     lambda = 2 c2 / N
 //
 // With a margin each token in a wrong place costs so much while learning (softmax margin, Gimpel and Smith 2010).
 #pragma once
@@ -21,8 +21,9 @@ struct SegmentSgdSettings {
 class SegmentSgd {
   public:
     // gold: the segments of all sentences, those of sentence n from gold_ptr[n]; starts count from its first token.
+    // weight: [N] how much each sentence counts (k_n); empty: all alike
     SegmentSgd(const scorers::SegmentShape& shape, const scorers::SegmentRows& rows, std::span<const structures::Segment> gold,
-               std::span<const std::int64_t> gold_ptr, const SegmentSgdSettings& settings);
+               std::span<const std::int64_t> gold_ptr, std::span<const float> weight, const SegmentSgdSettings& settings);
 
     // One shuffled epoch; the sum of the losses met. w [size] is whole again when it returns.
     double epoch(float* w);
@@ -34,6 +35,7 @@ class SegmentSgd {
     const scorers::SegmentRows& rows_;
     std::span<const structures::Segment> gold_;
     std::span<const std::int64_t> gold_ptr_;
+    std::span<const float> weight_;
     SegmentSgdSettings settings_;
     std::vector<std::int64_t> order_;
     machine::Random random_;

@@ -70,7 +70,7 @@ TreeTrainer::Pass TreeTrainer::epoch(std::span<const std::int64_t> order) {
     for (const std::int64_t n : order) {
         machine::check_stop();
         const double loss = examples_.bounds[n + 1] > examples_.bounds[n] ? move(n) : 0;
-        pass.loss += loss;
+        pass.loss += examples_.weight ? static_cast<double>(examples_.weight[n]) * loss : loss;
         pass.wrong += loss > (rule_.loss == TreeLoss::likelihood ? std::log(2.0) : 0.0);
         ++time_;
     }
@@ -161,7 +161,7 @@ double TreeTrainer::move(std::int64_t n) {
         answer(gold.data(), 1);
         answer(found.data(), -1);
     }
-    gather();
+    gather(examples_.weight ? examples_.weight[n] : 1.0f);
     apply();
     return loss;
 }
@@ -177,15 +177,17 @@ void TreeTrainer::answer(const structures::TreeNode* nodes, float sign) {
     });
 }
 
-// gradient[slot of f] = sum over the spans with f of delta
-void TreeTrainer::gather() {
+// gradient[slot of f] = sum over the spans with f of delta, times the sentence's weight
+void TreeTrainer::gather(float weight) {
     const std::int64_t S = structures::Spans{potentials_.T}.count(), W = layout_.span_stride;
     touched_.clear();
+    for (auto* block : {&left_delta_, &right_delta_})
+        for (float& x : *block) x *= weight;
     for (std::int64_t s = 0; s < S; ++s) {
         float* row = &delta_[s * W];
         float most = 0;
         for (std::int64_t c = 0; c < W; ++c) {
-            row[c] = std::abs(row[c]) < still ? 0.0f : row[c];
+            row[c] = std::abs(row[c]) < still ? 0.0f : weight * row[c];
             most = std::max(most, std::abs(row[c]));
         }
         if (most == 0) continue;

@@ -4,7 +4,7 @@
 //   hinge       delta = parts(y) - parts(argmax of potentials + cost)      (cost: 1 for each node not in y)
 //   perceptron  delta = parts(y) - parts(argmax of potentials)
 //
-//   g = F' delta      w += rate g                                   or, adaptive (AdaGrad, Duchi et al. 2011),
+//   g = k F' delta    w += rate g                                   or, adaptive (AdaGrad, Duchi et al. 2011),
 //                     G += g^2,  w += rate g / sqrt(G)              each weight at its own pace, G from `start` on
 #pragma once
 
@@ -24,6 +24,7 @@ struct TreeExamples {
     std::span<const std::int32_t> ids;    // features
     std::span<const std::int32_t> nodes;  // [sum of 2T-1][3] the gold trees
     const std::uint8_t* open;             // [rows]; or null
+    const float* weight;                  // [N] how much each sentence counts; or null: all alike
     std::vector<std::int64_t> rows;       // [N+1] where the spans of a sentence begin
 };
 
@@ -48,7 +49,7 @@ class TreeTrainer {
     TreeTrainer(TreeExamples examples, TreeLayout layout, structures::TreePotentials<float> like, TreeRule rule);
 
     struct Pass {
-        double loss;        // log-loss or hinge, summed
+        double loss;        // log-loss or hinge, summed by weight
         std::int64_t wrong; // sentences that moved w by an answer, or with a likelihood below 1/2
     };
     Pass epoch(std::span<const std::int64_t> order);
@@ -60,7 +61,7 @@ class TreeTrainer {
     double move(std::int64_t n);
     void score(std::int64_t n);
     void answer(const structures::TreeNode* nodes, float sign);
-    void gather();
+    void gather(float weight);
     void apply();
     void step(std::int64_t cell, const float* g, std::int64_t count);
 
