@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from chaffinch import Aligner, Classifier, Parser, Tagger
+from chaffinch import Aligner, Classifier, Parser, Tagger, load
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Reranker
 from chaffinch.learners.chain_smo import ChainSmo
@@ -25,6 +25,7 @@ from chaffinch.recipes.semi_crf import SemiCrf
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Choice
+from commandline import run  # noqa: F401
 from small_problems import chain_problem, choice_problem, enumerated_planes, optimum, primal
 from test_fused import lists
 from test_margin_learners import LEARNERS, C
@@ -363,3 +364,100 @@ def test_rerankers_without_a_loss_refuse_weights():
             ConfigError, match=f"recipe {recipe} cannot use weights.*likelihood, risk, hinge can"
         ):
             Reranker(recipe, features=list_features).fit(ranked(), sample_weight=times(9))
+
+
+# -- the command line -------------------------------------------------------------------------------------------------
+
+TAGGED = {
+    "rows.jsonl": (
+        '{"text": "u", "spans": [{"start": 0, "end": 1, "label": "A"}], "times": 1}\n'
+        '{"text": "u", "spans": [{"start": 0, "end": 1, "label": "B"}], "times": 4.5}\n',
+        ["--weight", "times"],
+    ),
+    "rows.conll": ("u 1 B-A\n\nu 4.5 B-B\n\n", ["--columns", "w,times,y", "--weight", "times"]),
+    "rows.conllu": (
+        "".join(
+            f"# times = {k}\n1\tu\t_\t{tag}\t_\t_\t0\troot\t_\t_\n\n" for k, tag in ((1, "B-A"), (4.5, "B-B"))
+        ),
+        ["--weight", "times"],
+    ),
+    "bare.conll": ("u B-A\n\nu B-B\n\n", ["--weight", "weights.txt"]),
+}
+
+
+@pytest.mark.parametrize("name", TAGGED)
+def test_train_takes_the_weights_of_sentences_from_fields_columns_comments_or_a_file(
+    name,
+    tmp_path,
+    monkeypatch,
+    run,  # noqa: F811
+):
+    monkeypatch.chdir(tmp_path)
+    text, flags = TAGGED[name]
+    (tmp_path / name).write_text(text)
+    (tmp_path / "weights.txt").write_text("1\n4.5\n")
+    check(run, "train", name, "-o", "m.chaff", "--json", *flags, code=0)
+    model = load("m.chaff")
+    assert model.predict([["u"]]) == [["B-B"]]
+    assert "times" not in model.columns_
+    check(
+        run, "train", name, "-o", "m.chaff", *flags[:-1], "absent", code=2, says="no column or field 'absent'"
+    )
+    check(run, "train", name, "-o", "m.chaff", "--recipe", "mira", *flags, code=2, says="minimises no loss")
+
+
+def test_train_takes_weights_for_every_kind_of_data(tmp_path, monkeypatch, run):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "trees.mrg").write_text("\n".join(TREES) + "\n")
+    (tmp_path / "pairs.tsv").write_text("source\ttarget\tsure\tpossible\n" + "a b\tc d\t1-1 2-2\t\n" * 4)
+    (tmp_path / "texts.csv").write_text("text,label,k\ngood,+,1\nbad,-,2\ngood,+,0\nbad,-,1\n")
+    choices = (
+        '{"input": 1, "k": 2, "candidates": [{"answer": "a", "score": 0, "loss": %d}, '
+        '{"answer": "b", "score": 0, "loss": 1}]}\n'
+    )
+    (tmp_path / "lists.jsonl").write_text("".join(choices % (n % 2) for n in range(4)))
+    (tmp_path / "k").write_text("1\n2\n\n0.5\n1\n")
+    for data in ("trees.mrg", "pairs.tsv", "texts.csv", "lists.jsonl"):
+        check(run, "train", data, "-o", "m.chaff", "--weight", "k", "--json", code=0)
+    (tmp_path / "k").write_text("1\n2\n")
+    check(
+        run,
+        "train",
+        "trees.mrg",
+        "-o",
+        "m.chaff",
+        "--weight",
+        "k",
+        code=2,
+        says="k: has 2 weights, and trees.mrg has 4",
+    )
+    (tmp_path / "k").write_text("1\n2\n-1\n0\n")
+    check(
+        run,
+        "train",
+        "trees.mrg",
+        "-o",
+        "m.chaff",
+        "--weight",
+        "k",
+        code=2,
+        says="k:3: expected a weight, a number of at least 0",
+    )
+    (tmp_path / "texts.csv").write_text("text,label,k\ngood,+,1\nbad,-,much\n")
+    check(
+        run,
+        "train",
+        "texts.csv",
+        "-o",
+        "m.chaff",
+        "--weight",
+        "k",
+        code=2,
+        says="texts.csv:3: expected a weight in 'k'",
+    )
+
+
+def check(run, *arguments, code: int, says: str = "") -> None:  # noqa: F811
+    found = run(*arguments)
+    assert found.code == code, found.err
+    assert says in " ".join(found.err.split())

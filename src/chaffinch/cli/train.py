@@ -147,7 +147,9 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     beside = kind.beside(asked, told)
     corpora = {"train": joined([kind.read(path, told) for path in asked.data])}
     if asked.dev is not None:
-        corpora["dev"] = kind.read(asked.dev, told)
+        corpora["dev"] = kind.read(
+            asked.dev, {name: value for name, value in told.items() if name != "weight"}
+        )
     if (asked.compare or asked.max_size) and beside:
         flag = "--pairs" if asked.pairs else "--annotators soft"
         raise ConfigError(f"{flag} does not go with --compare and --max-size")

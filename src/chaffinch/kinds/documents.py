@@ -40,6 +40,7 @@ from chaffinch.kinds.kind import (
     reader_options,
     rows_of,
 )
+from chaffinch.kinds.weights import WeightColumn, weights_of
 from chaffinch.knobs import knob, knobs
 from chaffinch.learners.dual import DualLogistic
 from chaffinch.model.classifier import ClassifierModel
@@ -67,10 +68,9 @@ TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictio
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentColumns:
+class DocumentColumns(WeightColumn):
     """Further columns of a file of documents."""
 
-    weight: str | None = knob(None, "column of the document weights")
     numbers: str | None = knob(
         None, "numeric columns used as features in addition to the text, separated by commas"
     )
@@ -144,7 +144,6 @@ class DocumentKind(Kind):
 
     def read(self, path: Path, told: Mapping[str, str]) -> Texts:
         """Texts with labels; if any has several, some may have none."""
-        columns = {name: told[name] for name in ("weight", "numbers") if name in told}
         format = detect(path, told.get("from_format"))
         options = _options(path, format, {k: v for k, v in told.items() if k in COLUMN_FLAGS})
         annotators = told.get("annotators", FIRST)
@@ -159,12 +158,11 @@ class DocumentKind(Kind):
                         else ""
                     )
                     raise DataError(f"{display_name(path)}{at} has no label{advice}")
-        weight = number_columns(documents, columns.get("weight"))
         return Texts(
             [d.text for d in documents],
             targets(documents, display_name(path)),
-            number_columns(documents, columns.get("numbers")),
-            None if weight is None else next(iter(weight.values())),
+            number_columns(documents, told.get("numbers")),
+            weights_of(path, documents, told["weight"]) if "weight" in told else None,
         )
 
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:

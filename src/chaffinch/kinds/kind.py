@@ -22,6 +22,7 @@ from chaffinch.evaluate.mistakes import NONE, Pieces
 from chaffinch.evaluate.outputs import Outputs
 from chaffinch.files import display_name
 from chaffinch.kinds.corpora import Corpus, size
+from chaffinch.kinds.weights import WeightColumn
 from chaffinch.knobs import Knob, Panel, configured, knobs, settings_of
 from chaffinch.model.candidates import CandidateList
 from chaffinch.progress import Listener
@@ -254,7 +255,7 @@ class Kind(ABC):
     scores: ClassVar[tuple[str, ...]]
     knobs: ClassVar[tuple[tuple[str, type], ...]] = ()
     experimental: ClassVar[Mapping[str, Any]] = {}
-    columns: ClassVar[tuple[tuple[str, type], ...]] = ()
+    columns: ClassVar[tuple[tuple[str, type], ...]] = (("weights of examples", WeightColumn),)
     takes: ClassVar[Collection[str]] = ()
     explains: ClassVar[Collection[str]] = ()
     tells: ClassVar[Collection[str]] = ()

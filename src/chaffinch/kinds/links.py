@@ -33,6 +33,7 @@ from chaffinch.kinds.kind import (
     refuse_other_format,
     rows_of,
 )
+from chaffinch.kinds.weights import weights_of
 from chaffinch.model.aligner import AlignerModel
 from chaffinch.model.associations import Pair
 from chaffinch.progress import Listener
@@ -45,11 +46,15 @@ Answer = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Bitext(ExampleLists):
-    """Pairs of sentences; of their links the sure ones must be found, the possible ones may be."""
+    """Pairs of sentences; of their links the sure ones must be found, the possible ones may be.
+
+    weight: how much each pair counts
+    """
 
     pairs: list[Pair]
     sure: list[Answer]
     possible: list[Answer]
+    weight: list[float] | None = None
 
     def content(self) -> list[Any]:
         """Words and links."""
@@ -59,7 +64,7 @@ class Bitext(ExampleLists):
             for side in (self.sure, self.possible)
             for one in side
         ]
-        return [words, links]
+        return [words, links, *([] if self.weight is None else [np.array(self.weight)])]
 
 
 class LinkKind(Kind):
@@ -83,7 +88,9 @@ class LinkKind(Kind):
 
     def read(self, path: Path, told: Mapping[str, str]) -> Bitext:
         """Pairs with links."""
-        return _bitext(_pairs(path, told.get("from_format")))
+        pairs = _pairs(path, told.get("from_format"))
+        weight = weights_of(path, pairs, told["weight"]) if "weight" in told else None
+        return replace(_bitext(pairs), weight=weight)
 
     def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
         """The pairs without links of ``--pairs``."""
@@ -107,7 +114,13 @@ class LinkKind(Kind):
         """Train it; ``text`` holds pairs without links, for the word associations."""
         held_out = None if dev is None else (dev.pairs, dev.sure, dev.possible)
         estimator.fit(
-            train.pairs, train.sure, possible=train.possible, text=text, dev=held_out, on_epoch=on_epoch
+            train.pairs,
+            train.sure,
+            possible=train.possible,
+            sample_weight=train.weight,
+            text=text,
+            dev=held_out,
+            on_epoch=on_epoch,
         )
 
     def tally(self, estimator: Aligner, corpus: Bitext) -> Tally:

@@ -24,6 +24,7 @@ from chaffinch.kinds.corpora import ExampleLists
 from chaffinch.kinds.kind import Confusion, Contents, ExplainRequest, Kind, PredictRequest, TestSet
 from chaffinch.kinds.tags import TAGS
 from chaffinch.kinds.trees import TREES
+from chaffinch.kinds.weights import weights_of
 from chaffinch.knobs import knob, knobs
 from chaffinch.model.candidates import CandidateList, NamedCandidates
 from chaffinch.model.objects import shown
@@ -46,15 +47,16 @@ class ListOptions:
 
 @dataclass(frozen=True)
 class Lists(ExampleLists):
-    """Lists whose losses are known."""
+    """Lists whose losses are known; weight: how much each counts."""
 
     lists: list[CandidateList]
+    weight: list[float] | None = None
 
     def content(self) -> list[Any]:
         """Candidates, scores and losses."""
         words = [f"{one.x!r} {y!r}" for one in self.lists for y in one.candidates]
         numbers = [np.concatenate([one.scores, _losses(one)]) for one in self.lists]
-        return [words, np.concatenate(numbers)]
+        return [words, np.concatenate(numbers), *([] if self.weight is None else [np.array(self.weight)])]
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,10 @@ class ListKind(Kind):
                 raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
         if not found:
             raise DataError(f"{path}: has no list of candidates")
-        return Lists([list_of_file(one) for one in found])
+        weight = None
+        if "weight" in told:
+            weight = weights_of(path, [Document("", fields=one.record) for one in found], told["weight"])
+        return Lists([list_of_file(one) for one in found], weight)
 
     # -- learning and scoring
 
@@ -148,7 +153,8 @@ class ListKind(Kind):
 
     def fit(self, estimator: Reranker, train: Lists, dev: Lists | None, on_epoch: Listener) -> None:
         """Train it."""
-        estimator.fit(train.lists, dev=None if dev is None else dev.lists, on_epoch=on_epoch)
+        held_out = None if dev is None else dev.lists
+        estimator.fit(train.lists, sample_weight=train.weight, dev=held_out, on_epoch=on_epoch)
 
     def tally(self, estimator: Reranker, corpus: Lists) -> Tally:
         """Counts by list."""

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.corpus.sentences import as_sentences
@@ -32,6 +34,7 @@ from chaffinch.kinds.kind import (
     refuse_other_format,
     rows_of,
 )
+from chaffinch.kinds.weights import weights_of
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.model.parsing import ParsingModel, Sentence, SpanChance
@@ -50,13 +53,15 @@ MAIN = "bracket.f1"
 
 @dataclass(frozen=True)
 class Treebank(ExampleLists):
-    """Trees to learn from."""
+    """Trees to learn from; weight: how much each counts."""
 
     trees: list[Tree]
+    weight: list[float] | None = None
 
     def content(self) -> list[Any]:
         """The trees as brackets."""
-        return [[bracketed(tree) for tree in self.trees]]
+        weight = [] if self.weight is None else [np.array(self.weight)]
+        return [[bracketed(tree) for tree in self.trees], *weight]
 
 
 class TreeKind(Kind):
@@ -79,10 +84,11 @@ class TreeKind(Kind):
 
     def read(self, path: Path, told: Mapping[str, str]) -> Treebank:
         """The trees of a file."""
-        found = [d.tree for d in read(path, told.get("from_format")) if d.tree is not None]
+        found = [d for d in read(path, told.get("from_format")) if d.tree is not None]
         if not found:
             raise DataError(f"{display_name(path)}: has no tree")
-        return Treebank(found)
+        weight = weights_of(path, found, told["weight"]) if "weight" in told else None
+        return Treebank([d.tree for d in found if d.tree is not None], weight)
 
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
         """Documents with trees."""
@@ -93,7 +99,8 @@ class TreeKind(Kind):
 
     def fit(self, estimator: Parser, train: Treebank, dev: Treebank | None, on_epoch: Listener) -> None:
         """Train it."""
-        estimator.fit(train.trees, dev=None if dev is None else dev.trees, on_epoch=on_epoch)
+        held_out = None if dev is None else dev.trees
+        estimator.fit(train.trees, sample_weight=train.weight, dev=held_out, on_epoch=on_epoch)
 
     def tally(self, estimator: Parser, corpus: Treebank) -> Tally:
         """Counts by tree."""

@@ -22,7 +22,7 @@ INNER = 0.1  # the programme over the planes found so far is solved to this shar
 class NSlack(MarginLearner):
     """A working set of planes for each example; in each pass every example whose hinge is above them adds one.
 
-        minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - sum_n C_n a_n . l_n,    w = sum_n C_n F_n (d_n a_n)
+        minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - sum_n C_n a_n . l_n,   w = sum_n C_n F_n (d_n a_n)
 
     over the working sets, example by example in turns. Planes without weight for long are dropped. Needs a MaxOracle.
 

@@ -1,6 +1,7 @@
 """Sentences with tags: files of columns or of texts with spans, learnt and labelled by taggers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from chaffinch.corpus import conllu, detect, read, read_table
 from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
 from chaffinch.corpus.json_records import writing_json
-from chaffinch.corpus.registry import every_document
+from chaffinch.corpus.registry import TABLES, every_document
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
@@ -43,6 +44,7 @@ from chaffinch.kinds.tags.output import (
     write_spans,
 )
 from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
+from chaffinch.kinds.weights import weighted_table, weights_of
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_file import TAGS as TAG_FEATURES
@@ -105,7 +107,10 @@ class TagKind(Kind):
     def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
         """Sentences with labels."""
         annotators = told.get("annotators", FIRST)
-        table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
+        if "weight" in told:
+            table = _weighted(path, told, annotators)
+        else:
+            table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
         if LABEL not in table.columns:
             raise DataError(f"{path}: has one column only, expected words and labels")
         return table
@@ -372,6 +377,20 @@ def with_tags(d: Document, spans: bool) -> Document | None:
 def _typed(asked: ExplainRequest) -> TokenTable:
     """Words as they were typed."""
     return TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
+
+
+def _weighted(path: Path, told: Mapping[str, str], annotators: str) -> TokenTable:
+    """Sentences with the weight of each, from a field of its row, a comment, a column or a file of numbers."""
+    format, options, name = detect(path, told.get("from_format")), _options(path, told), told["weight"]
+    if format.name not in TABLES:
+        found = as_sentences(read(path, format.name, annotators=annotators, **options), path)
+        weight = weights_of(path, found, name)
+        return replace(TokenTable.from_documents(found), weight=np.array(weight, np.float32))
+    table = read_table(path, format.name, **options)
+    if "fields" not in format.carries or name in table.columns or is_stream(path):
+        return weighted_table(path, table, name)
+    weight = weights_of(path, list(read(path, format.name, **options)), name)
+    return replace(table, weight=np.array(weight, np.float32))
 
 
 def _options(path: Path, told: Mapping[str, str]) -> dict[str, str]:
