@@ -176,7 +176,7 @@ def test_weights_and_numbers_are_columns_of_the_file(run: Runner, tmp_path):  # 
     documents[3].fields["w"] = "much"
     write(documents, tmp_path / "train.csv")
     assert (
-        "document 4: expected a number"
+        "train.csv:5: expected a weight in 'w', a number of at least 0, found 'much'"
         in run("train", tmp_path / "train.csv", "-o", model, "--weight", "w").err
     )
 

@@ -515,10 +515,8 @@ def _soft_of(
     """The soft labels of some sentences; labels that none of their tokens may have are left out."""
     labels, q = soft
     left = q[np.repeat(sentences, np.diff(table.ptr))]
-    seen = left.any(axis=0)
-    return tuple(name for name, there in zip(labels, seen, strict=True) if there), np.ascontiguousarray(
-        left[:, seen]
-    )
+    seen = np.flatnonzero(left.any(axis=0))
+    return tuple(labels[y] for y in seen.tolist()), np.ascontiguousarray(left[:, seen])
 
 
 def _length_difference(table: TokenTable, labels: TokenTable) -> str:
