@@ -351,7 +351,7 @@ def test_a_question_about_an_unknown_label_or_place_is_refused():
         d.probability(["DT", "XX"])
     with pytest.raises(DataError, match="2 tokens"):
         d.probability(["DT"])
-    with pytest.raises(DataError, match="does not lie"):
+    with pytest.raises(DataError, match="expected a span within"):
         d.span_probability(1, 3, "NN")
 
 

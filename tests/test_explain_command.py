@@ -119,7 +119,7 @@ def test_a_page_needs_nothing_but_itself(models, run, tmp_path):  # noqa: F811
         (["tagger", "no-such-file.conll"], "no-such-file.conll"),
         (["tagger", "folder/no-such-file"], "no-such-file"),
         (["tagger", "  "], "there is no text to explain"),
-        (["tagger", "one word", "--token", 7], "there is no token 7 in a sentence of 2 tokens"),
+        (["tagger", "one word", "--token", 7], "there is no token 7: the sentence has 2 tokens"),
         (["tagger", "one word", "--against", "X"], "the model has no label 'X'; it has"),
         (["tagger", "one word", "--number", 3], "there is no number 3 among 1"),
         (["tagger", "one word", "--text", "body"], "--text does not go with sentences"),

@@ -303,11 +303,11 @@ def test_a_linear_kernel_learns_what_the_features_do():
 
 
 def test_faulty_lists_are_refused():
-    with pytest.raises(DataError, match="a list of candidates is empty"):
+    with pytest.raises(DataError, match="found an empty list"):
         CandidateList(None, [], np.zeros(0))
     with pytest.raises(DataError, match="every training list needs losses"):
         Reranker(features=parity).fit([CandidateList(None, [(1,)], np.zeros(1))])
     with pytest.raises(ConfigError, match="not trained"):
         Reranker().choose(made_lists(0))
-    with pytest.raises(DataError, match="not one label for each of 2 words"):
+    with pytest.raises(DataError, match="expected one label for each of 2 words"):
         Reranker().fit([CandidateList(["a", "b"], [["X"]], np.zeros(1), np.zeros(1))])

@@ -275,7 +275,7 @@ def test_asking_about_one_token_gives_its_decision_alone(tagger):
     words = ["Anna", "lives", "in", "Paris"]
     (one,) = tagger.explain(words, token=3).decisions
     assert one == tagger.explain(words).decisions[3]
-    with pytest.raises(DataError, match="there is no token 5 in a sentence of 4"):
+    with pytest.raises(DataError, match="there is no token 5: the sentence has 4"):
         tagger.explain(words, token=4)
     with pytest.raises(ConfigError, match="the model has no label 'X'; it has B-LOC"):
         tagger.explain(words, against="X")

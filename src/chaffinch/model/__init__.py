@@ -1,4 +1,4 @@
-"""Models: an encoder, a scorer, a structure and a search put together, frozen."""
+"""Models: an encoder, a scorer, a structure and a search; trained models never change."""
 
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.protocols import Packed, Reading, TaggingModel

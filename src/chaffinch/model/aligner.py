@@ -37,12 +37,12 @@ class AlignerModel:
         return [[(score, _plain(y)) for score, y in found] for found in lists]
 
     def scores(self, pair: Pair) -> NDArray[np.float64]:
-        """How much better each link is than leaving both words alone [n, m]."""
+        """The score of each link minus that of leaving both words unaligned [n, m]."""
         p = self.scorer.potentials(self.features(pair))
         return np.asarray(p["edge"] - p["source"][:, None] - p["target"][None, :])
 
     def example(self, pair: Pair, link: Link | None) -> MatchingExample:
-        """What explains links: features of links and of lone words. link: one to ask about; None: all found."""
+        """The evidence of a pair: features of links and of unaligned words. link: the one in question; None: all."""
         names, plain = self.feature_names(), _plain
         return MatchingExample(pair, self.features(pair), self.scorer.w, names, self.structure, plain, link)
 
@@ -70,7 +70,7 @@ class AlignerModel:
             (a or None, b or None): COMMON + k for k, (a, b) in enumerate(zip(*map(list, sides), strict=True))
         }
         if len(lexicon) != need.size("lexicon"):
-            raise ModelFileError(f"{file.source}: its lexicon holds a pair twice")
+            raise ModelFileError(f"{file.source}: the model is damaged: its lexicon holds a pair twice")
         fertility = 2 if isinstance(structure, FertileMatching) else 1
         features = AlignmentFeatures(views["words"], views["stems"], lexicon, fertility)
         w = need.array("w", np.float32, (features.F,), finite=True)

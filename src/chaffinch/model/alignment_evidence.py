@@ -1,4 +1,4 @@
-"""Links to be explained: the best matching against the best that says the opposite of a link."""
+"""Evidence for links: the best matching against the best with (or without) the link in question."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ from chaffinch.structures import Parts
 from chaffinch.structures.matching import Link, Links
 
 LINKED, UNLINKED = "linked", "unlinked"
-SURE = 1e6  # added to a link that must be there
+SURE = 1e6  # added to a link that is required
 KINDS = ("edge", "more_source", "more_target")
 
 
 @dataclass(frozen=True)
 class MatchingPotentials:
-    """Those of a sentence pair; wanted: whether a link has to be there or must not be."""
+    """The potentials of a sentence pair; wanted: whether a link is required or forbidden."""
 
     parts: Parts
     link: Link | None = None
@@ -70,11 +70,11 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
         return found
 
     def decisions(self, question: Question) -> Iterator[Decision]:
-        """The links that are asked about, found or not."""
+        """The links in question, predicted or not."""
         n, m = self.parts.shape["edge"]
         if self.link is not None and not (0 <= self.link[0] < n and 0 <= self.link[1] < m):
             raise DataError(
-                f"there is no link {self.link[0] + 1}-{self.link[1] + 1} between {n} and {m} words"
+                f"there is no link {self.link[0] + 1}-{self.link[1] + 1}: the sentences have {n} and {m} words"
             )
         for link in sorted(self.plain(self.answer)) if self.link is None else [self.link]:
             yield Decision(self._link_name(link), link)
@@ -95,11 +95,11 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
     def forbid(
         self, potentials: MatchingPotentials, decision: Decision, against: str | None
     ) -> MatchingPotentials:
-        """The link if it was found; else it is forced."""
+        """Forbid the link if it was predicted; otherwise require it."""
         return replace(potentials, link=decision.key, wanted=decision.key not in self.plain(self.answer))
 
     def best(self, potentials: MatchingPotentials) -> Any:
-        """The best matching, or the best of whatever kind that has the link."""
+        """The best matching, or the best with the required link."""
         parts, link = potentials.parts, potentials.link
         if link is None:
             return self.structure.argmax(parts)
@@ -115,17 +115,17 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
         return self._potentials.dot(self.structure.parts(self._potentials.shape, y))
 
     def columns(self, y: Any) -> Columns:
-        """Whether it has each part."""
+        """Whether the answer has each part."""
         indicator = self.structure.parts(self._potentials.shape, y)
         found = [np.where(indicator[name].reshape(-1) != 0, 0, -1) for name in self.parts.rows]
         return np.concatenate(found).astype(np.int64)
 
     def said(self, y: Any, decision: Decision) -> str:
-        """Whether the link is there."""
+        """Whether the answer has the link."""
         return LINKED if decision.key in self.plain(y) else UNLINKED
 
     def described(self, rival: Any, decision: Decision) -> str:
-        """Also its own links that the answer has not, if it has not the link in question."""
+        """If the rival lacks the link in question, also its links that the answer lacks."""
         said = self.said(rival, decision)
         own = sorted(self.plain(rival) - self.plain(self.answer))
         instead = f" but {', '.join(map(self._link_name, own))}" if own and said == UNLINKED else ""
@@ -146,13 +146,13 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
         return self._link_name(divmod(at, len(f)))
 
     def _link_name(self, link: Link) -> str:
-        """Both words, and their places: a word may come twice."""
+        """Both words with their positions: a word may occur twice."""
         i, j = link
         return f"{self.pair[0][i]} {i + 1}-{j + 1} {self.pair[1][j]}"
 
 
 def _changed(parts: Parts, kinds: Sequence[str], link: Link, more: float) -> Parts:
-    """With something added to a link of some kinds."""
+    """The potentials with a number added to a link of some kinds."""
     blocks = {name: block.copy() if name in kinds else block for name, block in parts.items()}
     for kind in kinds:
         blocks[kind][link] += more

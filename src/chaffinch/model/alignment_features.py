@@ -15,7 +15,7 @@ Ints = NDArray[np.int64]
 ASSOCIATED = np.array([0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9])
 DISTANT = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
 ALIKE = np.array([0.3, 0.45, 0.6, 0.75, 0.9, 1.0])
-STEPS = np.array([1, 2, 3, 5, 9])  # words away from where a neighbouring anchor points to
+STEPS = np.array([1, 2, 3, 5, 9])  # distances in words from the position that a neighbouring anchor predicts
 SEEN = np.array([1, 2, 4, 8, 16, 64, 256])
 RANKS = 4
 ANCHOR = 0.4  # mutual association from which a link is an anchor
@@ -86,8 +86,8 @@ class AlignmentFeatures:
 
     words, stems: associations of words and of their first letters
     fertility:    1, or 2: then further links have the features of links again, with weights of their own
-    lexicon:      pairs of words that have a feature of their own, and words (with None for the other) that have one
-                  for staying alone: numbered on from COMMON
+    lexicon:      pairs of words with a feature of their own, and words (with None for the other) with one
+                  for being unaligned: numbered from COMMON on
     """
 
     words: Associations
@@ -97,11 +97,11 @@ class AlignmentFeatures:
 
     @property
     def F(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return COMMON + len(self.lexicon) + 2 * (self.fertility - 1) * LINKS
 
     def __call__(self, pair: Pair) -> PartFeatures:
-        """The features of every link and every lone word."""
+        """The features of every link and every unaligned word."""
         e, f = pair
         n, m = len(e), len(f)
         columns = _Columns(n * m)
@@ -243,14 +243,14 @@ class _Columns:
 
 
 def _moved(rows: Rows, start: int) -> Rows:
-    """The features of links, but for those of single words, numbered from ``start`` on."""
+    """The features of links except lexical ones, numbered from ``start`` on."""
     kept = rows.ids < LINKS
     ptr = np.concatenate([[0], np.cumsum(kept)])[rows.ptr].astype(np.int64)
     return Rows(ptr, (rows.ids[kept] + start).astype(np.int32), rows.values[kept])
 
 
 def _best(matrix: Matrix) -> Ints:
-    """0: neither best of its row nor of its column, 1 and 2: of one of them, 3: of both."""
+    """0: best neither in its row nor in its column, 1 and 2: in one of them, 3: in both."""
     if not matrix.size:
         return np.zeros(matrix.shape, np.int64)
     row = (matrix == matrix.max(axis=1, keepdims=True)) & (matrix > 0)
@@ -259,7 +259,7 @@ def _best(matrix: Matrix) -> Ints:
 
 
 def _rank(matrix: Matrix, axis: int) -> Ints:
-    """How many of the same row or column are better, RANKS and more taken together; RANKS for zeros."""
+    """The rank in the row or column, at most RANKS; RANKS for zeros."""
     if not matrix.size:
         return np.zeros(matrix.shape, np.int64)
     order = np.argsort(np.argsort(-matrix, axis=axis, kind="stable"), axis=axis, kind="stable")
@@ -277,9 +277,9 @@ def _shifted(matrix: Matrix, di: int, dj: int) -> Matrix:
 
 
 def _jumps(both: Matrix) -> tuple[Ints, Ints]:
-    """How far j is from where the anchors next to i point to, before it and behind it, as levels with a sign.
+    """The distance of j from the positions that the nearest anchors before and after i predict, as signed levels.
 
-    An anchor is a link that is the best of its row and of its column, and not weak.
+    An anchor is a link that is best in its row and in its column, with an association of at least ANCHOR.
     """
     n, m = both.shape
     anchor = (_best(both) == 3) & (both >= ANCHOR)

@@ -23,7 +23,7 @@ TABLES = ("forward", "backward", "dice")
 
 @dataclass(frozen=True)
 class WordTable(Saved):
-    """A value for pairs of words, as compressed rows."""
+    """Values of word pairs, as compressed rows."""
 
     rows: NDArray[np.int64] = array("int64", "rows", bounds="cells")
     columns: NDArray[np.int32] = array("int32", "cells")
@@ -36,7 +36,7 @@ class WordTable(Saved):
         return WordTable(rows, self.columns[kept], self.values[kept])
 
     def matrix(self, e: NDArray[np.int32], f: NDArray[np.int32]) -> Matrix:
-        """The value of each pair [n, m]; zero where there is none. An id of -1 is a word never seen."""
+        """The value of each pair [n, m]; zero if there is none. An id of -1 is an unseen word."""
         out = np.empty((len(e), len(f)), np.float32)
         _core.look_up(self.rows, self.columns, self.values, e, f, 0.0, out)
         return out
@@ -100,11 +100,11 @@ class Associations:
         return cls(view, (vocabularies[0], vocabularies[1]), (counts[0], counts[1]), tables)
 
     def ids(self, words: Words, side: int) -> NDArray[np.int32]:
-        """Words as ids; -1 for those never seen."""
+        """Words as ids; -1 for unseen words."""
         return _ids([self.view(w) for w in words], self.vocabularies[side])
 
     def posteriors(self, e_words: Words, f_words: Words) -> tuple[Matrix, Matrix]:
-        """p(i|j) under t(f|e), p(j|i) under t(e|f): each [n, m], the null word taking what is left."""
+        """p(i|j) under t(f|e), p(j|i) under t(e|f): each [n, m]; the rest of the mass is the null word's."""
         e, f = self.ids(e_words, 0), self.ids(f_words, 1)
         return self._posterior("forward", e, f, 0), np.ascontiguousarray(
             self._posterior("backward", f, e, 1).T
@@ -115,7 +115,7 @@ class Associations:
         return self.tables["dice"].matrix(self.ids(e_words, 0), self.ids(f_words, 1))
 
     def frequencies(self, words: Words, side: int) -> NDArray[np.int32]:
-        """How often each word was seen."""
+        """The count of each word."""
         ids = self.ids(words, side)
         if not len(self.counts[side]):
             return np.zeros(len(ids), np.int32)
@@ -166,9 +166,9 @@ def stem(word: str) -> str:
 def ibm1_links(
     associations: Associations, pair: Pair
 ) -> tuple[frozenset[tuple[int, int]], frozenset[tuple[int, int]]]:
-    """The links of IBM model 1 alone: the likeliest i of each j under t(f|e), the likeliest j of each i under t(e|f).
+    """The links of IBM model 1: the most probable i of each j under t(f|e), the most probable j of each i under t(e|f).
 
-    A word whose likeliest partner is the null word has none. The intersection of both is the usual baseline.
+    A word whose most probable partner is the null word gets no link. The intersection of both is the usual baseline.
     """
     forward, backward = associations.posteriors(*pair)
     return _best(forward, False), _best(backward.T, True)

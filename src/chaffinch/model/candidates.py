@@ -1,4 +1,4 @@
-"""K-best lists, and what turns their candidates into feature vectors."""
+"""K-best lists, and the features of their candidates."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -26,8 +26,8 @@ class CandidateList:
     x:          the input, whatever the features read
     candidates: the answers
     scores:     float64 [n], the base model's
-    losses:     float64 [n], how wrong each is; None where that is not known
-    others:     float64 [n, m], scores by m other models; None where there are none
+    losses:     float64 [n], the loss of each; None if it is not known
+    others:     float64 [n, m], scores by m other models; None if there are none
     """
 
     x: Any
@@ -38,17 +38,19 @@ class CandidateList:
 
     def __post_init__(self) -> None:
         if not len(self.candidates):
-            raise DataError("a list of candidates is empty")
+            raise DataError("expected at least one candidate in every list, found an empty list")
         if len(self.scores) != len(self.candidates) or not np.isfinite(self.scores).all():
-            raise DataError("every candidate needs a finite score of the base model")
+            raise DataError("expected a finite score of the base model for every candidate")
         if self.losses is not None and len(self.losses) != len(self.candidates):
-            raise DataError(f"there are {len(self.candidates)} candidates and {len(self.losses)} losses")
+            raise DataError(
+                f"expected a loss for each of {len(self.candidates)} candidates, found {len(self.losses)}"
+            )
         if self.others is not None and (
             self.others.ndim != 2
             or len(self.others) != len(self.candidates)
             or not np.isfinite(self.others).all()
         ):
-            raise DataError("every candidate needs a finite score of every other model")
+            raise DataError("expected a finite score of every other model for every candidate")
 
 
 class CandidateFeatures(Protocol):
@@ -80,7 +82,7 @@ class NamingFeatures(Protocol):
 class NamedCandidates:
     """Features named by a function of the input and one candidate; strings count their occurrences.
 
-    What all candidates of a list have alike makes no difference and is left out.
+    Features that all candidates of a list share make no difference and are left out.
 
     >>> features = NamedCandidates(lambda x, y: [f"ends in {y[-1]}", "is there"], min_count=1)
     >>> rows = features.fit([CandidateList("", ["ab", "cd"], np.zeros(2))])
@@ -206,7 +208,7 @@ class TagCandidates:
         for n, one in enumerate(lists):
             if any(len(labels) != len(words[n]) for labels in one.candidates):
                 raise DataError(
-                    f"list {n + 1}: a candidate has not one label for each of {len(words[n])} words"
+                    f"list {n + 1}: expected one label for each of {len(words[n])} words in every candidate"
                 )
         return tag_list_features(words, [one.candidates for one in lists], extra, self.threads)
 

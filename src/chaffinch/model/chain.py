@@ -36,9 +36,9 @@ class ChainModel:
     source:      what makes the potentials of a sentence from its features, and holds the weights
     temperature: p(y|x) is proportional to exp(score / temperature); the best labels do not depend on it
 
-    Where the source has a chain in the core, rows of features go straight there. If no labelling of a sentence is
-    possible, it gets the labels of its longest possible beginning and the first label from there on; finite weights
-    never lead there.
+    If the source has a chain in the core, rows of features go directly there. If no labelling of a sentence is
+    possible, it gets the labels of its longest possible prefix and the first label after it; finite weights
+    never cause that.
     """
 
     encoder: Encoder
@@ -109,7 +109,7 @@ class ChainModel:
         return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
 
     def with_temperature(self, temperature: float) -> "ChainModel":
-        """The same model, surer of itself (below 1) or less sure (above)."""
+        """The same model at this temperature; below 1 its probabilities are sharper."""
         return replace(self, temperature=temperature)
 
     def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
@@ -117,7 +117,7 @@ class ChainModel:
         return self.source.blocks(self.encoder.rows(table, threads), table.ptr, threads)
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
-        """Each sentence by itself; pairs by position have one row less than the sentence has tokens."""
+        """The potentials of each sentence; pairs by position have one row fewer than the sentence has tokens."""
         chain = self._chain()
         for parts, bounds in self.potentials(table, threads):
             shared = {name: block for name, block in parts.items() if name not in ("unary", "pair")}
@@ -133,9 +133,7 @@ class ChainModel:
         pair = w.pair.astype(np.float64)
         if w.triple is None:
             return pair
-        with np.errstate(
-            divide="ignore"
-        ):  # a pair that nothing may precede is as impossible as its -inf says
+        with np.errstate(divide="ignore"):  # a pair that no label may precede is impossible: -inf
             return pair + np.log(np.exp(w.triple.astype(np.float64)).mean(axis=0))
 
     def feature_weights(self, y: int) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
@@ -143,11 +141,11 @@ class ChainModel:
         return self.weights.of_label(y)
 
     def feature_names(self, rows: NDArray[np.int32]) -> list[str]:
-        """What rows of the unary weights stand for: features, or products of them."""
+        """The names of rows of the unary weights: features, or products of them."""
         return self.source.names(self.encoder, rows)
 
     def states(self, table: TokenTable, threads: int) -> float:
-        """How many labels are tried at a token, on average."""
+        """The mean number of labels tried at a token."""
         if not isinstance(self.source, Pruned):
             return float(self.weights.Y)
         rows = self.encoder.rows(table, threads)
@@ -157,23 +155,23 @@ class ChainModel:
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterator[TaggedSentence]:
-        """Features, and labels that follow one another."""
+        """Features, and transitions."""
         return chain_examples(self, self.source.sentence, table, which, threads)
 
     widths = (8, 6)
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """The absolute values of the weights of features; those of labels alone always stay."""
+        """The absolute values of the weights of features; transitions are always kept."""
         unary = self.weights.unary
         if isinstance(unary, SparseWeights):
             return np.abs(unary.values.astype(np.float32) * np.float32(unary.scale))
         return np.abs(unary.ravel())
 
     def shrunk(self, threshold: float, bits: int) -> "ChainModel":
-        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        """The same model without weights below the threshold, the others rounded, features without weights removed."""
         if not isinstance(self.encoder, TemplateEncoder) or isinstance(self.source, PolynomialPotentials):
             raise ConfigError(
-                "a model of word probabilities or of a kernel has no features that it can do without"
+                "a model of word probabilities or of a kernel has no features that could be dropped"
             )
         w = self.weights
         every = w.dense
@@ -193,7 +191,7 @@ class ChainModel:
     def loaded(cls, file: ModelFile, encoder: Encoder, *, local: bool = False) -> "ChainModel":
         """The model of a file, every size checked against the encoder and the labels.
 
-        local: the model is locally normalised, which its recipe knows and the file does not say
+        local: the model is locally normalised; the recipe knows this, the file does not say so
         """
         need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
         labels = LabelSet.loaded(need)

@@ -1,4 +1,4 @@
-"""Chains to be explained: the best labelling against the best that has another label at a token.
+"""Evidence for chains: the best labelling against the best with another label at a token.
 
 score(y) - score(y') = sum over the parts of y or y' that are not parts of both
 """
@@ -36,19 +36,19 @@ Weights = Sequence[NDArray[np.float64]]
 Scored = Callable[[Without, slice], Parts]
 LabelTerms = Callable[[Sequence[int], int], Iterable[tuple[str, float] | tuple[str, float, Offsets]]]
 START, END = "start", "end"
-LONG = 64  # tokens from which on a sentence is not read as a whole for each of them
-MOST = 1000  # features of a token that are listed one by one
+LONG = 64  # sentences of at least this many tokens are searched only near each change
+MOST = 1000  # maximum number of features of a token that are listed one by one
 
 
 @dataclass(frozen=True, eq=False)
 class ChainScores:
-    """How a chain scores one sentence.
+    """The scores of one sentence under a chain.
 
     weights: of each token, float64 [features, Y]
     names:   names of features, given the token and their rows in its weights
     scored:  the potentials of a slice of the tokens, with some features removed
     terms:   what labels add at position t, given all labels: names, weights and offsets if not (0,)
-    whole:   every potential that pruning left out put back; None if nothing is pruned
+    whole:   restores every potential that pruning removed; None if nothing is pruned
     fixed:   features cannot be removed one by one
     """
 
@@ -76,7 +76,7 @@ class ExplainedChain(Protocol):
 
     @property
     def temperature(self) -> float:
-        """What potentials are divided by before they become probabilities."""
+        """The temperature of the probabilities."""
         ...
 
     def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> Labels:
@@ -91,7 +91,7 @@ def chain_examples(
     which: Sequence[int],
     threads: int,
 ) -> Iterator[TaggedSentence]:
-    """Some sentences of a table, which is encoded once; scores: how the model scores one."""
+    """Some sentences of a table, which is encoded once; scores: gives the scores of one."""
     rows = model.encoder.rows(table, threads)
     decided = model.decode_rows(table.ptr, rows, threads)
     for found in token_features(model.encoder, rows, table, which):
@@ -105,10 +105,10 @@ def chain_examples(
 
 @dataclass(frozen=True)
 class ChainPotentials:
-    """Those of a sentence, and how they differ from the model's: searched as they are, or only where they changed.
+    """The potentials of a sentence and their difference from the model's, so that only what changed is searched.
 
-    removed: features     token, allowed: a token with the labels that it may have
-    whole:   put back what pruning left out
+    removed: features     token, allowed: a token with its allowed labels
+    whole:   restore what pruning removed
     """
 
     removed: Without
@@ -129,12 +129,12 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
 
     @property
     def removable(self) -> bool:
-        """Unless features are multiplied with each other."""
+        """Whether features can be removed: not if they are multiplied with each other."""
         return not self.x.fixed
 
     @cached_property
     def answer(self) -> Labels:
-        """The best labelling that looks from outside as the one that was given."""
+        """The best inner labelling with the predicted outer labels."""
         allowed = self.labels.outer_of[None, :] == self.decided[:, None]
         try:
             return self.x.chain.argmax(self._potentials, allowed=allowed)
@@ -152,12 +152,12 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         ]
 
     def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens that are asked about."""
+        """The tokens in question."""
         for t in question.checked(self.labels.outer).tokens(len(self.words)):
             yield Decision(self.words[t], place=t)
 
     def potentials(self, without: Without) -> ChainPotentials:
-        """Made when they are searched."""
+        """The change; potentials are computed when they are searched."""
         return ChainPotentials(without)
 
     def forbid(self, potentials: ChainPotentials, decision: Decision, against: str | None) -> ChainPotentials:
@@ -169,7 +169,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return replace(potentials, token=t, allowed=here)
 
     def best(self, potentials: ChainPotentials) -> Labels | None:
-        """Viterbi over all tokens, or if there are many over those that changed."""
+        """Viterbi over all tokens, or over the changed ones if the sentence is long."""
         p = potentials
         try:
             if self._messages is not None:
@@ -184,7 +184,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
             return None
 
     def score(self, y: Labels) -> float:
-        """Also of labels that were not tried."""
+        """The score, also of labels that pruning removed."""
         potentials = self._potentials if self.x.whole is None else self.x.whole()
         if self.x.chain.order > 1:
             return potentials.dot(self.x.chain.parts(potentials.shape, y))
@@ -194,7 +194,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return float(potentials["unary"][np.arange(len(y)), y].sum() + pairs.sum()) + ends
 
     def rival(self, decision: Decision, against: str | None) -> Labels | None:
-        """If pruning left no other label, the best of those that were not tried."""
+        """The rival; if pruning left no other label, the best of the pruned ones."""
         asked = self.forbid(self.potentials({}), decision, against)
         found = self.best(asked)
         return self.best(replace(asked, whole=True)) if found is None and self.x.whole is not None else found
@@ -204,12 +204,12 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return y.astype(np.int64)
 
     def near(self, changed: Columns) -> list[int]:
-        """The tokens whose own label, or one that it is scored together with, is another."""
+        """The tokens for which a label that they are scored with differs."""
         after = {t + back for t in changed.tolist() for back in range(self.x.chain.order + 1)}
         return sorted(t for t in after if t < len(self.words))
 
     def terms(self, y: Labels, near: Sequence[int] | None) -> list[Term]:
-        """Pairs and triples of labels, and whatever else the model scores by them."""
+        """Pairs and triples of labels, and other terms of labels."""
         labels = y.tolist()
         return [
             Term(name, weight, t, offsets=more[0] if more else HERE)
@@ -227,7 +227,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return self.labels.outer[self.labels.outer_of[y[decision.place]]]
 
     def probability(self, said: str, decision: Decision) -> float:
-        """By forward-backward."""
+        """The marginal probability, by forward-backward."""
         return float(self._p[decision.place, self.labels.outer.index(said)])
 
     def spelt(self, y: Labels) -> tuple[str, ...]:
@@ -235,7 +235,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return tuple(self._spelling[y].tolist())
 
     def note(self, decision: Decision, rival: Labels | None, against: str | None) -> str:
-        """Whether the rival was tried at all."""
+        """A note if pruning removed the rival."""
         if rival is not None and self.x.whole is not None:
             tried = np.isfinite(self._potentials["unary"][np.arange(len(self.words)), rival]).all()
             return "" if tried else "The model did not try the other label here."
@@ -256,7 +256,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
 
     @cached_property
     def _messages(self) -> "ChainMessages | None":
-        """What is best around any stretch of a long sentence."""
+        """The best scores before and after any stretch of a long sentence."""
         short = len(self.words) < LONG or self.x.chain.order > 1 or self.x.whole is not None
         return None if short else ChainMessages(self._potentials)
 
@@ -264,12 +264,12 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         return self.x.scored(without, slice(0, len(self.words)))
 
     def _in_stretch(self, p: ChainPotentials, messages: "ChainMessages") -> Labels:
-        """The best labelling, given that of the sentence as it is, by searching the tokens that changed."""
+        """The best labelling, found from the unchanged sentence's by searching near the changed tokens."""
         changed = [*p.removed, *([] if p.token is None else [p.token])]
         y = self.answer
         if not changed:
             return y
-        # A pair may depend on the features of its second token: one token more is searched before.
+        # A pair may depend on the features of its second token: one more token before is searched.
         first, last = max(min(changed) - 1, 0), max(changed)
         parts = self.x.scored(p.removed, slice(first, last + 1))
         unary = parts["unary"]
@@ -280,7 +280,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
 
 
 class ChainMessages:
-    """Best beginnings and ends of a long chain of order 1: what is asked about a few tokens needs not read it all.
+    """Best prefixes and suffixes of a long chain of order 1, so that a change of a few tokens is searched locally.
 
         before[t, y] = the best of all labels before t, the pair that leads to y included
         after[t, y]  = the best of all labels after t, the pair that leaves y included
@@ -309,7 +309,7 @@ class ChainMessages:
             self.after[t] = (self.pair[t] + begins).max(axis=1)
 
     def best(self, chain: Chain, changed: Parts, first: int, y: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The best labelling of potentials that changed on a stretch from ``first`` on and nowhere else.
+        """The best labelling after the potentials of a stretch from ``first`` on have changed.
 
         changed: the potentials of the stretch   y: the best labelling before the change
         DataError if no labelling is possible
@@ -320,7 +320,7 @@ class ChainMessages:
             blocks["pair"] = np.ascontiguousarray(changed["pair"])
         found = y.copy()
         found[first : last + 1] = chain.argmax(Parts(**blocks))
-        # Once it meets y again, it is y.
+        # From where it agrees with y again, it equals y.
         for u in range(first - 1, -1, -1) if found[first] != y[first] else ():
             found[u] = (self.before[u] + self.unary[u] + self.pair[u][:, found[u + 1]]).argmax()
             if found[u] == y[u]:
@@ -348,7 +348,7 @@ def summing(weights: Weights) -> Callable[[Without, slice], NDArray[np.float64]]
 def chain_terms(
     names: Sequence[str], blocks: Mapping[str, NDArray[np.floating]], T: int
 ) -> Callable[[Sequence[int], int], list[tuple[str, float]]]:
-    """What labels add under shared blocks ``start``, ``end``, ``pair``, ``triple``, ``first`` and ``last``.
+    """The terms of labels in the shared blocks ``start``, ``end``, ``pair``, ``triple``, ``first`` and ``last``.
 
     >>> terms = chain_terms(["A", "B"], {"start": np.array([1.0, 2.0]), "pair": np.eye(2)}, 2)
     >>> terms([1, 1], 0), terms([1, 1], 1)

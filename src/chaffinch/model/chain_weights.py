@@ -1,4 +1,4 @@
-"""The weights of a linear chain, in one layout for every model that is one."""
+"""The weights of a linear chain, in one layout for all chain models."""
 
 from dataclasses import dataclass
 
@@ -23,7 +23,7 @@ SHAPES: dict[str, tuple[str, ...]] = {
 }
 SECOND_ORDER = ("triple", "first", "last")
 
-# Unary weights of which more than this share are zero are stored without their zeros.
+# Unary weights are stored without their zeros if more than this share are zero.
 SPARSE = 0.5
 
 
@@ -34,8 +34,8 @@ class ChainWeights:
     unary   [F, Y], dense or without its zeros
     start   [Y], end [Y], pair [Y, Y]
     triple  [Y, Y, Y], first [Y, Y], last [Y, Y]: second order only
-    bigrams [observations, Y, Y] for each template with y[-1]: added to ``pair`` where the template observes them
-    bits    unary weights are multiples of a scale, and a file stores them as whole numbers of so many bits
+    bigrams [observations, Y, Y] for each template with y[-1]: added to ``pair`` if the template observes them
+    bits    unary weights are multiples of a scale, stored as integers of this many bits
     """
 
     unary: NDArray[np.float32] | SparseWeights
@@ -59,7 +59,7 @@ class ChainWeights:
 
     @property
     def Y(self) -> int:
-        """How many inner labels there are."""
+        """The number of inner labels."""
         return len(self.start)
 
     @property
@@ -121,5 +121,5 @@ class ChainWeights:
             for l, n in enumerate(observations)
         )
         if bigrams and "triple" in blocks:
-            raise need.fault("has templates with y[-1] and weights of order 2")
+            raise need.fault("the model is damaged: it has templates with y[-1] and weights of order 2")
         return cls(unary=unary, bigrams=bigrams, bits=bits, **blocks)

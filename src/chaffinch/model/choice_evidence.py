@@ -1,4 +1,4 @@
-"""Choices to be explained: one of a list of answers with their scores. Labels, candidates, trees, votes of kernels."""
+"""Evidence for choices: one of a list of answers with scores. Labels, candidates, trees, votes of kernels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from chaffinch.model.evidence import (
 )
 
 DOCUMENT, LIST = "the document", "the list"
-NOT = "not "  # before a label that a document was not given
+NOT = "not "  # precedes a label that was not predicted
 
 Scores = NDArray[np.float64]
 
@@ -31,11 +31,11 @@ Scores = NDArray[np.float64]
 class ListExample(Explainable[Scores, int]):
     """One of n answers.
 
-    answers:  in words   scores: [n]   chosen: the one that was given
+    answers:  in words   scores: [n]   chosen: the predicted one
     groups:   features, with a column for each answer
     parts:    what else an answer is made of
-    p:        how sure the model is of what is said
-    rivals:   those that may be compared; None: all that say something else
+    p:        the probability of what an answer says
+    rivals:   the possible rivals; None: all that say something else
     rescored: the scores without some features, if they are not the sums of the groups
     remark:   a note, given the rival
     """
@@ -53,7 +53,7 @@ class ListExample(Explainable[Scores, int]):
 
     @property
     def answer(self) -> int:
-        """The given one."""
+        """The predicted answer."""
         return self.chosen
 
     @property
@@ -75,7 +75,7 @@ class ListExample(Explainable[Scores, int]):
         return np.sum(list(left), axis=0, dtype=np.float64)
 
     def forbid(self, potentials: Scores, decision: Decision, against: str | None) -> Scores:
-        """All answers that say the same as the given one, or something else than is asked about."""
+        """Forbid all answers that say the same as the predicted one, or something else than ``against``."""
         given = self.answers[self.chosen]
         if self.rivals is not None:
             allowed = np.isin(np.arange(len(self.answers)), self.rivals)
@@ -143,9 +143,9 @@ class ScoredDocument:
         )
 
     def several(self, question: Question, bar: float) -> list[ListExample]:
-        """Each label that the document has, or the one that is asked about, against its absence.
+        """Each predicted label, or the label in question, against its absence.
 
-        bar: the score from which a label is given
+        bar: the minimum score of a predicted label
         """
         question.checked(self.labels)
         has = self.scores >= bar
@@ -176,24 +176,26 @@ class ScoredDocument:
 
 
 def constant(name: str, weights: NDArray[np.floating]) -> Features:
-    """What every input has, such as an intercept: a weight for each answer."""
+    """Constants such as an intercept: a weight for each answer."""
     return Features(
         weights.astype(np.float64)[None, :], lambda rows: [(name, UNSEEN)] * len(rows), kind=CONSTANT
     )
 
 
 def plain_names(names: Sequence[str], rows: NDArray[np.int64]) -> list[Named]:
-    """Names of what has no place among tokens."""
+    """Names of terms without a position."""
     return [(names[k], UNSEEN) for k in rows.tolist()]
 
 
 def rival_label(
     scores: NDArray[np.floating], given: int, labels: Sequence[str], against: str | None
 ) -> int | None:
-    """The label to compare with: the one that is asked about, else the best of the others, if there are any."""
+    """The rival label: the one in question, else the best other label, if there is one."""
     if against is not None:
         if labels[given] == against:
-            raise ConfigError(f"the answer is {against}: name another label to compare it with")
+            raise ConfigError(
+                f"the model's answer is {against} itself; name another label to compare it with"
+            )
         return list(labels).index(against)
     if len(scores) < 2:
         return None
@@ -211,16 +213,16 @@ def candidate_example(
     kinds: Sequence[str],
     against: int | None,
 ) -> ListExample:
-    """The chosen candidate against the one that is asked about, else the base model's first, else the next best.
+    """The chosen candidate against the one in question, else the base model's first, else the next best.
 
     shown: the candidates in words   names, w, kinds [F], values [n, F]: of what any of them is scored by
     """
     chosen = int(scores.argmax())
     if against is not None:
         if not 0 <= against < len(scores):
-            raise ConfigError(f"there is no candidate {against + 1} in a list of {len(scores)}: name another")
+            raise ConfigError(f"there is no candidate {against + 1}: the list has {len(scores)} candidates")
         if against == chosen:
-            raise ConfigError(f"candidate {against + 1} is the chosen one: name another to compare it with")
+            raise ConfigError(f"candidate {against + 1} is the chosen one; name another to compare it with")
         rivals = [against]
     else:
         rivals = [0] if chosen else list(range(1, len(scores)))

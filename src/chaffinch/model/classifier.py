@@ -1,4 +1,4 @@
-"""A trained document classifier: an encoder, a table of weights, labels, and how scores become probabilities."""
+"""A trained document classifier: an encoder, a table of weights, labels, and a calibration."""
 
 import math
 from collections.abc import Callable
@@ -38,11 +38,11 @@ class ClassifierModel:
     """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each if labels are independent.
 
     calibration: how scores become probabilities
-    prior:       what is answered about texts without a known feature; None in older files: as weights have it
+    prior:       the answer for texts without a known feature; None in older files: the intercepts decide
     w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero
     classes:     the labels as they were given: strings, whole numbers, truth values
     several:     a document may have any number of labels: those whose probability reaches the threshold
-    eight:       the same weights in eight bits, as (int8 [F+1, Y], float32 [F+1]), where w was made from those
+    eight:       the same weights in eight bits, as (int8 [F+1, Y], float32 [F+1]), if w was made from those
     """
 
     encoder: DocumentEncoder
@@ -76,7 +76,7 @@ class ClassifierModel:
         return p
 
     def given(self, scores: NDArray[np.float32]) -> NDArray[np.bool_]:
-        """Which labels documents get that may have several: bool [N, Y]; none if no feature of a text is known."""
+        """The predicted labels if documents may have several: bool [N, Y]; none if no feature of a text is known."""
         found = np.asarray(self.probabilities(scores) >= self.threshold)
         if self.prior is not None:
             found[self.prior.marked(scores)] = False
@@ -114,7 +114,7 @@ class ClassifierModel:
     widths = (8,)
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """By feature the largest change that it can make: of one label against another, or of one label alone."""
+        """For each feature the largest change of a score difference, or of a single score, that it can make."""
         w = self.w[:-1, : len(self.classes)]
         if self.link == "sigmoid":
             return np.abs(w).max(axis=1, initial=0.0)
@@ -123,7 +123,7 @@ class ClassifierModel:
     def shrunk(self, threshold: float, bits: int) -> "ClassifierModel":
         """The same model without the features below the threshold; weights in eight bits stay in eight."""
         keep = self.magnitudes() >= threshold
-        encoder = self.encoder.restricted(keep)  # which keeps what cannot go
+        encoder = self.encoder.restricted(keep)  # sets keep for features that cannot be dropped
         w = np.ascontiguousarray(self.w[np.append(np.flatnonzero(keep), len(keep))])
         eight = None if self.eight is None else quantised(w, len(self.classes))
         return replace(self, encoder=encoder, w=w, eight=eight)
@@ -194,7 +194,7 @@ class _Sections(Saved):
 
 
 def labels_as(kind: str, file: ModelFile) -> NDArray[Any]:
-    """The labels of a file as they were given: strings, numbers or truth values."""
+    """The labels of a file in their original type: strings, numbers or truth values."""
     try:
         return np.array([KINDS[kind](label) for label in file.header.labels])
     except ValueError:

@@ -63,10 +63,10 @@ RAW = Calibration()
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What is answered about a text of which the model knows no feature: the shares of the labels in training.
+    """The answer for a text without a known feature: the shares of the labels in training.
 
     shares:   float32 [Y]; they sum to one, unless documents may have several labels
-    sigmoids: labels stand by themselves
+    sigmoids: labels are independent
 
     Such a text is marked by its scores, which are exactly ``scores``.
     """
@@ -76,7 +76,7 @@ class Prior:
 
     @property
     def scores(self) -> NDArray[np.float32]:
-        """float32 [Y]: the logs of the shares, or their log-odds if labels stand by themselves."""
+        """float32 [Y]: the logs of the shares, or their log-odds if labels are independent."""
         p = np.clip(self.shares.astype(np.float64), 1e-12, 1 - 1e-12)
         return np.asarray(np.log(p) - (np.log1p(-p) if self.sigmoids else 0.0), dtype=np.float32)
 
@@ -85,7 +85,7 @@ class Prior:
         return np.asarray((scores == self.scores).all(axis=1))
 
     def put_into(self, scores: Any, ptr: NDArray[np.int64]) -> None:
-        """Give the prior's scores to the rows that have no feature; ``ptr`` bounds the features of each row."""
+        """Set the rows without features to the prior's scores; ``ptr`` bounds the features of each row."""
         scores[ptr[1:] == ptr[:-1]] = self.scores
 
 

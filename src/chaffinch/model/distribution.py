@@ -1,4 +1,4 @@
-"""What a chain thinks possible: the distribution over all labellings of one sentence, to be asked."""
+"""The distribution of a chain over all labellings of one sentence, and its queries."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from chaffinch.text.table import TokenTable
 class SentenceDistribution:
     """p(y|x) = exp(s(x, y)) / Z(x) over the labellings of a sentence x, in terms of the labels that users see.
 
-    A labelling of outer labels stands for all inner ones that look like it from outside; its probability is
-    the sum of theirs.
+    A labelling of outer labels stands for all inner ones with these outer labels; its probability is
+    their sum.
 
-    to_honest: maps the chain's probability of a span to a calibrated one; None: it stays as it is
+    to_honest: maps the chain's probability of a span to a calibrated one; None: uncalibrated
     """
 
     chain: Chain
@@ -51,7 +51,7 @@ class SentenceDistribution:
         """p(y_t, y_{t+1}|x): [T-1, labels, labels]."""
         Y = self.chain.Y
         if self.chain.order == 2:
-            raise DataError("pair marginals are those of a chain of order 1")
+            raise DataError("pair marginals need a chain of order 1; this one has order 2")
         pair = self.potentials["pair"]
         by_position = np.broadcast_to(pair, (max(self.T - 1, 0), Y, Y))
         parts = {**dict(self.potentials.items()), "pair": np.ascontiguousarray(by_position)}
@@ -62,37 +62,39 @@ class SentenceDistribution:
         return onto.T @ joint @ onto
 
     def posterior(self) -> list[str]:
-        """Each token's likeliest label: the labelling with the most labels expected to be right."""
+        """Each token's most probable label: the labelling with the highest expected accuracy."""
         return [self.labels.outer[i] for i in self.marginals.argmax(axis=1).tolist()]
 
     def best(self) -> list[str]:
-        """The likeliest labelling (Viterbi)."""
+        """The most probable labelling (Viterbi)."""
         return self._outer(self.chain.argmax(self.potentials))
 
     def kbest(self, k: int) -> list[tuple[float, list[str]]]:
-        """The k likeliest labellings with their probabilities exp(score - log Z), best first."""
+        """The k most probable labellings with their probabilities exp(score - log Z), best first."""
         found = self.chain.kbest(self.potentials, k)
         return [(exp(score - self.log_z), self._outer(y)) for score, y in found]
 
     def probability(self, labels: Sequence[str]) -> float:
         """p(labels|x) of a whole sentence's labels."""
         if len(labels) != self.T:
-            raise DataError(f"the sentence has {self.T} tokens, there are {len(labels)} labels")
+            raise DataError(f"expected a label for each of {self.T} tokens, found {len(labels)}")
         return self.probability_of(dict(enumerate(labels)))
 
     def probability_of(self, fixed: Mapping[int, str]) -> float:
-        """The probability that these tokens have these labels, whatever the others have."""
+        """The probability that these tokens have these labels, summed over the others."""
         return self._mass({t: [label] for t, label in fixed.items()})
 
     def span_probability(self, start: int, end: int, label: str) -> float:
         """The probability that tokens start .. end-1 are a span of this kind, exactly.
 
         With labels in BIO that is B, then I, and no I after it; labels without a scheme are runs of the label
-        with another label, or nothing, on either side. A calibrated tagger maps what the chain says to how often spans
+        with another label, or nothing, on either side. A calibrated tagger maps that probability to how often spans
         of that probability were right on held-out data.
         """
         if not 0 <= start < end <= self.T:
-            raise DataError(f"span {start}..{end} does not lie in a sentence of {self.T} tokens")
+            raise DataError(
+                f"expected a span within 0..{self.T}, the tokens of the sentence, got {start}..{end}"
+            )
         begin, inside = f"B-{label}", f"I-{label}"
         if begin in self.labels.outer:
             wanted = {start: [begin]} | {t: [inside] for t in range(start + 1, end)}
@@ -136,7 +138,7 @@ class SentenceDistribution:
             allowed[t] = np.isin(self.labels.outer_of, places)
         try:
             return exp(min(0.0, self.chain.logsum(self.potentials, allowed=allowed)[0] - self.log_z))
-        except DataError:  # no labelling at all is allowed
+        except DataError:  # no labelling is allowed
             return 0.0
 
     def _outer(self, y: NDArray[np.int32]) -> list[str]:

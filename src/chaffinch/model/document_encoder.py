@@ -53,13 +53,13 @@ class DocumentEncoder:
         views: Sequence[View] | None = None,
         clusters: Clusters | None = None,
     ) -> "DocumentEncoder":
-        """An encoder of text, yet to be fitted."""
+        """An unfitted encoder of text."""
         seen = (View(),) * len(vectorizers) if views is None else tuple(views)
         return cls(FeatureUnion(tuple(vectorizers), scaled=True), tuple(scales), 0, seen, clusters)
 
     @property
     def reads(self) -> str:
-        """What documents are: ``texts`` or ``numbers``."""
+        """The input: ``texts`` or ``numbers``."""
         return "numbers" if self.union is None else "texts"
 
     @property
@@ -96,7 +96,7 @@ class DocumentEncoder:
     def restricted(self, keep: NDArray[np.bool_]) -> "DocumentEncoder":
         """The encoder of some of the columns; numbers and hashed n-grams are always kept.
 
-        keep: bool [F], made true for what cannot go
+        keep: bool [F], set to true for columns that cannot be dropped
         """
         if self.union is None:
             keep[:] = True
@@ -111,11 +111,11 @@ class DocumentEncoder:
         return replace(self, union=replace(self.union, vectorizers=tuple(vectorizers)))
 
     def thinned(self, rows: SparseRows, keep: NDArray[np.bool_]) -> SparseRows:
-        """Rows without the features that ``restricted(keep)`` forgets, as its encoder gives them, columns unmoved.
+        """Rows without the features that ``restricted(keep)`` drops, as its encoder gives them, columns not renumbered.
 
-        A kind of features that is brought to length one is brought to it again by what is left.
+        A kind of features with unit norm is normalised again.
 
-        keep: bool [F], made true for what cannot go
+        keep: bool [F], set to true for columns that cannot be dropped
         """
         if self.union is None:
             return rows

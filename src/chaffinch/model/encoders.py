@@ -35,7 +35,7 @@ class IdRows(Protocol):
 
 
 class Encoder(Protocol):
-    """What turns tokens into the features of a trained model."""
+    """Turns tokens into the features of a trained model."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -52,11 +52,11 @@ class Encoder(Protocol):
         ...
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
-        """What features are called."""
+        """The names of features."""
         ...
 
     def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
-        """What features look at."""
+        """The inputs that features read."""
         ...
 
     def packed(self) -> Packed:
@@ -84,23 +84,23 @@ class TokenFeatures:
 
     @property
     def observations(self) -> NDArray[np.int32]:
-        """What label templates observe at each token [T, templates]; none without templates."""
+        """The observations of label templates at each token [T, templates]; none without templates."""
         if isinstance(self.rows, FeatureRows):
             return self.rows.observations[self.tokens]
         return np.zeros((len(self.words), 0), np.int32)
 
     def observation_name(self, label_template: int, observation: int) -> str:
-        """What a label template observed, such as ``stem[0]=chop``."""
+        """The observation of a label template, such as ``stem[0]=chop``."""
         encoder: Any = self.encoder
         name: str = encoder.features.observation_name(label_template, observation)
         return name
 
     def observation_offsets(self, label_template: int) -> Offsets:
-        """The tokens that a label template observes, counted from its own."""
+        """The offsets of the tokens that a label template observes."""
         return self._observed[label_template]
 
     def names(self, t: int, places: NDArray[np.int64]) -> list[Named]:
-        """What the features of token t at these places are called, and what they look at."""
+        """The names of the features of token t at these places, and what they read."""
         begin, first = (int(self.rows.ptr[self.tokens.start + u]) for u in (0, t))
         called = self.encoder.names(np.ascontiguousarray(self.rows.ids[first + places]))
         at = (first - begin + places).tolist()
@@ -108,7 +108,7 @@ class TokenFeatures:
 
     @cached_property
     def _seen(self) -> list[Seen]:
-        """What all features of the sentence look at."""
+        """What all features of the sentence read."""
         first, last = (int(self.rows.ptr[t]) for t in (self.tokens.start, self.tokens.stop))
         return self.encoder.seen(self.rows.ids[first:last])
 
@@ -190,7 +190,7 @@ class SymbolEncoder:
         need = Requirements(file)
         found = _Sections.loaded(need)
         if "*" not in found.rungs:
-            raise need.fault("its rungs lack '*', which every word stands on")
+            raise need.fault("the model is damaged: its rungs lack '*', the widest one")
         return cls(Symbols(list(found.words), list(found.rungs), found.ladder))
 
 
@@ -239,7 +239,7 @@ class TemplateEncoder:
         return self.features.transform(tokens, threads=threads)
 
     def pruned(self, keep: NDArray[np.bool_]) -> "TemplateEncoder":
-        """A new encoder with the features that are kept (bool [F]); this one stays as it is."""
+        """A new encoder with the features in ``keep`` (bool [F]); this one does not change."""
         return TemplateEncoder(self.features.pruned(keep))
 
     def reduced(self, keep: NDArray[np.bool_]) -> "tuple[TemplateEncoder, NDArray[np.int64]]":
@@ -249,7 +249,7 @@ class TemplateEncoder:
         return TemplateEncoder(smaller.encoder), smaller.order
 
     def names(self, ids: NDArray[np.int32]) -> list[str]:
-        """What features are called, such as ``w[-1]=the|w[0]=dog``."""
+        """The names of features, such as ``w[-1]=the|w[0]=dog``."""
         return self.features.names(ids)
 
     def seen(self, ids: NDArray[np.int32]) -> list[Seen]:

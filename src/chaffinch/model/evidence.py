@@ -1,6 +1,6 @@
-"""What a model tells about one input so that its answer can be explained; ``trust.explain`` does the rest.
+"""What a model offers for the explanation of one input; ``trust.explain`` does the rest.
 
-An explanation compares two answers: the one that was given, and the best other one. For that a model offers, for each
+An explanation compares two answers: the prediction, and the best other one. For that a model offers, for each
 input, an :class:`Explainable` with
 
     potentials(without)   the scores with some features removed
@@ -45,7 +45,7 @@ class Grams(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a feature looks at.
+    """What a feature reads.
 
     family:  which features it belongs to, such as those of the template ``suffix2[0]``; empty: no family
     offsets: tokens, counted from its own
@@ -57,27 +57,27 @@ class Seen(NamedTuple):
     grams: Grams | None = None
 
 
-Named = tuple[str, Seen]  # what a feature is called, and what it looks at
+Named = tuple[str, Seen]  # the name of a feature, and what it reads
 UNSEEN = Seen()
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a model.
+    """A question to a model: why this answer, and not that one?
 
     token:   which of the tokens, from 0; None: all
-    against: the answer that was not given; None: the best other one
+    against: the other answer; None: the best other one
     """
 
     token: int | None = None
     against: str | None = None
 
     def tokens(self, T: int) -> range:
-        """The tokens of a sentence that are asked about."""
+        """The tokens in question."""
         if self.token is None:
             return range(T)
         if not 0 <= self.token < T:
-            raise DataError(f"there is no token {self.token + 1} in a sentence of {T} tokens")
+            raise DataError(f"there is no token {self.token + 1}: the sentence has {T} tokens")
         return range(self.token, self.token + 1)
 
     def checked(self, labels: Sequence[str]) -> "Question":
@@ -89,7 +89,7 @@ class Question:
 
 
 class Term(NamedTuple):
-    """Something that an answer has, and what it adds to the answer's score.
+    """A named contribution to the score of an answer.
 
     place:   the token that it stands at, if any
     offsets: the tokens that it is about, counted from its place
@@ -103,7 +103,7 @@ class Term(NamedTuple):
 
 
 def span_offsets(start: int, end: int) -> Offsets:
-    """The offsets of what stands at ``start`` and is about all tokens up to ``end``, exclusive.
+    """The offsets of a term at ``start`` that is about all tokens up to ``end``, exclusive.
 
     >>> span_offsets(3, 6)
     (0, 1, 2)
@@ -113,15 +113,15 @@ def span_offsets(start: int, end: int) -> Offsets:
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features of a token, a span, a link or a document, with their weights for everything that it could be.
+    """The features of a token, a span, a link or a document, with their weights for all its possible answers.
 
         what feature k adds to an answer that has column c = values[k, c] * weights[k, c]
 
     weights: float64 [n, columns]   values: the same, or None for 1
-    names:   names of the features in these rows, and what they look at
+    names:   names of the features in these rows, and what they read
     place:   the token in question, if any
     kind:    those of kind FEATURE can be removed one by one
-    most:    how many are listed by name; the others are summed
+    most:    maximum number listed by name; the others are summed
     """
 
     weights: NDArray[np.float64]
@@ -133,16 +133,16 @@ class Features:
 
     @cached_property
     def added(self) -> NDArray[np.float64]:
-        """What each adds [n, columns]."""
+        """The contribution of each [n, columns]."""
         return self.weights if self.values is None else self.weights * self.values
 
     @cached_property
     def sums(self) -> NDArray[np.float64]:
-        """What all add [columns]."""
+        """The sum of all contributions [columns]."""
         return np.asarray(self.added.sum(axis=0))
 
     def without(self, gone: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What those that are left add [columns]."""
+        """The sum of the remaining contributions [columns]."""
         kept = np.ones(len(self.weights), bool)
         kept[gone] = False
         return np.asarray(self.added[kept].sum(axis=0))
@@ -150,12 +150,12 @@ class Features:
 
 @dataclass(frozen=True)
 class Decision:
-    """One part of an answer, which is explained by itself.
+    """One part of an answer, which is explained separately.
 
-    subject: what was decided about: a word, a document, a phrase
-    key:     what the model knows it by, such as a link
+    subject: what the decision is about: a word, a document, a phrase
+    key:     the model's identifier, such as a link
     place:   its token, if any   step: when it was decided, from 0, if decisions are made one after the other
-    settled: why nothing was compared; empty if something was
+    settled: why there is no comparison; empty if there is one
     """
 
     subject: str
@@ -171,7 +171,7 @@ class Explainable(ABC, Generic[P, Y]):
     @property
     @abstractmethod
     def answer(self) -> Y:
-        """The answer that the model gave."""
+        """The model's answer."""
 
     @property
     @abstractmethod
@@ -180,15 +180,15 @@ class Explainable(ABC, Generic[P, Y]):
 
     @abstractmethod
     def decisions(self, question: Question) -> Iterable[Decision]:
-        """The parts of the answer that are asked about."""
+        """The decisions in question."""
 
     @abstractmethod
     def potentials(self, without: Without) -> P:
-        """The scores of everything, with some features removed."""
+        """The scores of all parts, with some features removed."""
 
     @abstractmethod
     def forbid(self, potentials: P, decision: Decision, against: str | None) -> P:
-        """The same with the given answer to a decision forbidden, or all but one if ``against`` names it."""
+        """The potentials with the model's answer to a decision forbidden, or all but ``against`` if it is named."""
 
     @abstractmethod
     def best(self, potentials: P) -> Y | None:
@@ -207,7 +207,7 @@ class Explainable(ABC, Generic[P, Y]):
         """What an answer says about a decision."""
 
     def terms(self, y: Y, near: Sequence[int] | None) -> Iterable[Term]:
-        """What adds to the score of an answer besides features; near: only what depends on these groups."""
+        """The contributions to an answer's score besides features; near: only those that depend on these groups."""
         return ()
 
     def near(self, changed: Columns) -> Sequence[int] | None:
@@ -232,15 +232,15 @@ class Explainable(ABC, Generic[P, Y]):
         return self.said(rival, decision)
 
     def probability(self, said: str, decision: Decision) -> float | None:
-        """How sure the model is that this is what there is to say."""
+        """The probability that the model gives to this answer to the decision."""
         return None
 
     def spelt(self, y: Y) -> tuple[str, ...] | None:
-        """An entire answer, label by label or link by link; None if decisions are all there is to it."""
+        """An entire answer, label by label or link by link; None if the decisions say it all."""
         return None
 
     def note(self, decision: Decision, rival: Y | None, against: str | None) -> str:
-        """One sentence that a reader needs besides."""
+        """One further sentence for the reader."""
         return no_rival(against) if rival is None else ""
 
 
@@ -256,7 +256,7 @@ def no_rival(against: str | None) -> str:
 
 @dataclass(frozen=True, eq=False)
 class TaggedSentence:
-    """A sentence with the labels that a tagger gave it, and the examples that explain them, as they are asked for."""
+    """A sentence with its predicted labels, and the examples that explain them, made when asked for."""
 
     labels: Sequence[str]
     examples: Iterable[Explainable[Any, Any]]

@@ -2,16 +2,16 @@
 
     child         p(child | phrase, sibling before, head, parent, head's tag ...), the end of the phrase included
     subcategory   the same given the head's word
-    tag, word     of what a child is headed by, given what governs it
+    tag, word     of a child's head, given its governor
     attachment    a child with its head's tag (its word for PP and SBAR), given the governing word
     rule          all children at once, given the parent and grandparent
     length        of a phrase, by levels
     before, after the part of speech beside a phrase
-    coordination  what comes after a conjunction, given what came before
+    coordination  the conjunct after a conjunction, given the one before
 
-Each is the logarithm of a product over the tree, and a number of its own for whoever weighs them. Every distribution
-backs off from the most detailed context to ever shorter ones, as Witten and Bell do:
-p(o | c) = (n(c, o) + K d(c) p(o | shorter c)) / (n(c) + K d(c)), d(c) different outcomes having been seen after c.
+Each is the logarithm of a product over the tree, and a feature of its own. Every distribution
+backs off from the most detailed context to shorter ones, by Witten and Bell's method:
+p(o | c) = (n(c, o) + K d(c) p(o | shorter c)) / (n(c) + K d(c)), with d(c) distinct outcomes seen after c.
 After Collins 1999, "Head-driven statistical models for natural language parsing".
 """
 
@@ -43,15 +43,15 @@ KINDS = (
 )
 CHILD, SUBCATEGORY, TAG, WORD, ATTACHMENT, RULE, LENGTH, BEFORE, AFTER, COORDINATION = KINDS
 COORDINATING = frozenset({"CC", "CONJP"})
-LEXICAL = frozenset({"PP", "SBAR"})  # phrases that their head's word says more of than its tag
+LEXICAL = frozenset({"PP", "SBAR"})  # phrases whose head word is more informative than its tag
 
-Event = tuple[str, tuple[str, ...], str]  # its kind, contexts from the shortest on, and what came
+Event = tuple[str, tuple[str, ...], str]  # its kind, contexts from the shortest on, and the outcome
 Keys = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class Counts(Saved):
-    """How often what was seen, by 64-bit keys.
+    """Counts of events, by 64-bit keys.
 
     contexts: uint64 [C], ascending   times, different: int32 [C], how often, and with how many outcomes
     seen:     uint64 [S], ascending   counts: int32 [S], of a context with an outcome
@@ -157,13 +157,13 @@ SPREAD, MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 def _summed(keys: Keys, often: NDArray[np.int64]) -> tuple[Keys, NDArray[np.int64]]:
-    """Each key once, ascending, and how often it came."""
+    """The distinct keys, ascending, and their counts."""
     every, place = np.unique(keys, return_inverse=True)
     return every, np.bincount(place, weights=often, minlength=len(every)).astype(np.int64)
 
 
 def _looked_up(table: Keys, keys: Keys) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """The place of each key, and whether it is there at all."""
+    """The index of each key, and whether it exists."""
     if not len(table):
         return np.zeros(len(keys), np.int64), np.zeros(len(keys), bool)
     place = np.searchsorted(table, keys).clip(max=len(table) - 1)
@@ -174,14 +174,14 @@ _Place = tuple[int, str, str]  # a node, the label above it, and the one above t
 
 
 def events_of(tree: Tree) -> Iterator[Event]:
-    """What a tree is made by, from the top."""
+    """The events of a tree, from the top."""
     forest = Forest()
     for place in _places(forest, forest.add(tree)[-1]):
         yield from events(forest, *place)
 
 
 def events(forest: Forest, n: int, above: str, higher: str) -> Iterator[Event]:
-    """What a phrase is made by."""
+    """The events of a phrase."""
     node = forest.nodes[n]
     label, kids = node.label, [forest.nodes[k] for k in node.kids]
     names, top = [kid.label for kid in kids], forest.nodes[node.head]
@@ -209,7 +209,7 @@ def events(forest: Forest, n: int, above: str, higher: str) -> Iterator[Event]:
 
 
 def _governed(came: str, below: Node, where: str, tag: str, word: str) -> Iterator[Event]:
-    """What a child that is not the head brings along, its own head ``below``."""
+    """The events of a child that is not the head; ``below`` is its own head."""
     own = (below.word or "").lower()
     tagged, here = f"{came}\t{where}\t{tag}", f"{below.label}\t{came}"
     yield TAG, (came, f"{came}\t{where}", tagged, f"{tagged}\t{word}"), below.label

@@ -40,7 +40,7 @@ SEARCHES: dict[str, type[LeftToRight] | type[EasiestFirst] | type[Beam]] = {
 
 @dataclass(frozen=True)
 class IncrementalWeights(Saved):
-    """unary [F, Y] float32 by feature; context [C, Y] float32 by what label templates see.
+    """unary [F, Y] float32 by feature; context [C, Y] float32 by context of labels.
 
     template: which label template   key: its observation and labels in one number
     """
@@ -104,7 +104,7 @@ class IncrementalModel:
         return self.encoder.columns
 
     def names(self, rows: NDArray[np.int32]) -> list[str]:
-        """What rows of weights stand for: features of the input, and behind them contexts of labels."""
+        """The names of rows of weights: features of the input, then contexts of labels."""
         F = len(self.weights.unary)
         seen = rows[rows >= F] - F
         contexts = iter(
@@ -124,7 +124,7 @@ class IncrementalModel:
         if not isinstance(self.search, Beam):
             if k > 1:
                 raise ConfigError(
-                    f"{self.search.kind} search keeps one labelling, so it has no {k} best; use beam or perceptron"
+                    f"{self.search.kind} search keeps one labelling, so there are no {k} best; use beam or perceptron"
                 )
             steps = self.steps(table, threads)
             chosen = steps.scores[np.arange(len(steps.labels)), steps.labels].astype(np.float64)
@@ -152,7 +152,7 @@ class IncrementalModel:
         """Every decision with its place in the order, its scores and its probabilities."""
         if isinstance(self.search, Beam):
             raise ConfigError(
-                "beam search decides on whole beginnings, so it has no confidence for each label; "
+                "beam search compares prefixes of labellings, so it has no confidence for each label; "
                 "use greedy, easiest-first or crf"
             )
         labels, order, scores, p = self._tagged(table, threads, details=True)
@@ -162,7 +162,7 @@ class IncrementalModel:
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterator[TaggedSentence]:
-        """Features, and contexts of labels that were decided before."""
+        """Features, and contexts of labels decided before."""
         known, rows = self.dictionary.known(table), self.encoder.rows(table, threads)
         for found in token_features(self.encoder, rows, table, which):
             seen = found.observations[:, self._observed]  # type: ignore[attr-defined, index]
@@ -193,7 +193,7 @@ class IncrementalModel:
 
     @property
     def reach(self) -> int:
-        """How many labels back contexts look."""
+        """The number of labels back that contexts read."""
         return max((-o for t in self.encoder.features.label_templates for o in t.offsets), default=0)
 
     def context_rows(self, x: TokenRows, t: int, decided: Sequence[int]) -> list[int]:
@@ -205,7 +205,7 @@ class IncrementalModel:
         return self.weights.context[list(rows)].astype(np.float64)
 
     def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """What contexts are called, and what they look at."""
+        """The names of contexts, and what they read."""
         return self._contexts.names(rows)
 
     def searched(self, x: TokenRows, k: int) -> list[Path]:
@@ -237,7 +237,7 @@ class IncrementalModel:
         )
 
     def with_temperature(self, temperature: float) -> "IncrementalModel":
-        """The same model with its confidence calibrated."""
+        """The same model with calibrated confidence."""
         return replace(self, temperature=temperature)
 
     def packed(self) -> Packed:
@@ -263,7 +263,7 @@ class IncrementalModel:
         return np.abs(np.concatenate([self.weights.unary.ravel(), self.weights.context.ravel()]))
 
     def shrunk(self, threshold: float, bits: int) -> "IncrementalModel":
-        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        """The same model without weights below the threshold, the others rounded, features without weights removed."""
         return self.pruned(threshold, bits).reduced()
 
     def reduced(self) -> "IncrementalModel":

@@ -1,4 +1,4 @@
-"""Incremental taggers to be explained: features, and the labels that were decided by then.
+"""Evidence for incremental taggers: features, and the labels decided before.
 
     score(t, y) = sum of unary[features at t][y] + sum of context[what the label templates see at t][y]
 
@@ -30,7 +30,7 @@ from chaffinch.model.evidence import (
 from chaffinch.model.labels import LabelSet
 
 Labels = NDArray[np.int32]
-KEPT = 128  # labellings of a wider beam that rivals are looked for in
+KEPT = 128  # width of the wider beam in which rivals are searched
 LISTED = (
     "The word is in the label dictionary: in training it had this label every time, so nothing was compared."
 )
@@ -56,7 +56,7 @@ class TokenRows:
         return replace(self, ids=left)
 
     def settled(self, t: int) -> str:
-        """Why a token's label was not searched for; nothing if it was."""
+        """Why a token's label was not searched for; empty if it was."""
         return LISTED if self.known is not None and self.known[t] >= 0 else ""
 
 
@@ -86,7 +86,7 @@ class IncrementalSearcher(Protocol):
 
     @property
     def reach(self) -> int:
-        """How many labels back contexts look."""
+        """The number of labels back that contexts read."""
         ...
 
     def unary(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ class IncrementalSearcher(Protocol):
         ...
 
     def context_names(self, rows: Sequence[int]) -> list[Named]:
-        """What contexts are called, and what they look at."""
+        """The names of contexts, and what they read."""
         ...
 
     def steps_of(self, x: TokenRows) -> StepScores:
@@ -122,7 +122,7 @@ def token_groups(model: IncrementalSearcher, x: TokenRows, t: int) -> Features:
 def step_examples(
     model: IncrementalSearcher, x: TokenRows, steps: StepScores, question: Question
 ) -> Iterator[ListExample]:
-    """Each decision that is asked about, as a choice among the labels in the state of its step."""
+    """Each decision in question, as a choice among the labels in the state of its step."""
     for t in question.checked(model.labels.outer).tokens(len(x.words)):
         yield step_example(model, x, steps, t, question.against)
 
@@ -130,7 +130,7 @@ def step_examples(
 def step_example(
     model: IncrementalSearcher, x: TokenRows, steps: StepScores, t: int, against: str | None
 ) -> ListExample:
-    """One decision. Without a feature all steps are made again."""
+    """One decision. If a feature is removed, all steps are repeated."""
     outer = model.labels.outer
     step, y = int(steps.order[t]), int(steps.labels[t])
     settled = x.settled(t)
@@ -164,7 +164,7 @@ def step_example(
 
 @dataclass(frozen=True)
 class BeamPotentials:
-    """A sentence for the beam, some features removed; wanted: which labels a token may have."""
+    """A sentence for the beam, with some features removed; wanted: the allowed labels of a token."""
 
     removed: Without
     token: int | None = None
@@ -189,12 +189,12 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         return [token_groups(self.model, self.x, t) for t in range(len(self.x.words))]
 
     def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens that are asked about."""
+        """The tokens in question."""
         for t in question.checked(self.model.labels.outer).tokens(len(self.x.words)):
             yield Decision(self.x.words[t], place=t, settled=self.x.settled(t))
 
     def potentials(self, without: Without) -> BeamPotentials:
-        """Made when they are searched."""
+        """The change; potentials are computed when they are searched."""
         return BeamPotentials(without)
 
     def forbid(self, potentials: BeamPotentials, decision: Decision, against: str | None) -> BeamPotentials:
@@ -215,21 +215,21 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         return next((path for path in self._wider if wanted(outer[outer_of[path.labels[t]]])), None)
 
     def score(self, y: Path) -> float:
-        """As the beam says."""
+        """The beam's score."""
         return y.score
 
     def columns(self, y: Path) -> Columns:
-        """Labels; none of a token whose label was not searched for."""
+        """The labels; -1 for a token whose label was not searched for."""
         known = np.zeros(len(y.labels), bool) if self.x.known is None else self.x.known >= 0
         return np.where(known, -1, y.labels).astype(np.int64)
 
     def near(self, changed: Columns) -> list[int]:
-        """The tokens whose contexts see a label that is another."""
+        """The tokens whose contexts read a label that differs."""
         after = {t + back for t in changed.tolist() for back in range(self.model.reach + 1)}
         return sorted(t for t in after if t < len(self.x.words))
 
     def terms(self, y: Path, near: Sequence[int] | None) -> list[Term]:
-        """What the labels before a token add to its own."""
+        """The contributions of the labels before each token."""
         labels = y.labels.tolist()
         places = range(len(labels)) if near is None else near
         return [term for t in places if not self.x.settled(t) for term in self._at(labels, t)]
@@ -248,7 +248,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         return tuple(self.model.labels.outer[i] for i in self.model.labels.outer_of[y.labels].tolist())
 
     def note(self, decision: Decision, rival: Path | None, against: str | None) -> str:
-        """Whether a wider beam finds a rival, and a better one."""
+        """A note if a wider beam finds no rival, or a better answer."""
         if rival is None:
             what = "another label" if against is None else f"the label {against}"
             return f"None of the {KEPT} best labellings of a wider beam has {what} at this token."
@@ -264,7 +264,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         return {}
 
     def _at(self, y: list[int], t: int) -> list[Term]:
-        """What contexts add at t; what many labellings have in common is looked up once."""
+        """The contributions of contexts at t, cached across labellings."""
         around = (t, *y[max(0, t - self.model.reach) : t + 1])
         if around not in self._contexts:
             rows = self.model.context_rows(self.x, t, [*y[:t], *[-1] * (len(y) - t)])

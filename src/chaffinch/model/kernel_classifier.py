@@ -1,4 +1,4 @@
-"""A trained kernel machine: an encoder or objects as they are, support examples, and how scores are read."""
+"""A trained kernel machine: an encoder or raw objects, support examples, and a calibration."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ from chaffinch.scorers.pairwise import Pairwise
 from chaffinch.scorers.voted import Voted
 
 LINKS = ("softmax", "shares", "votes")
-DENSE_FROM = 0.03  # of the cells: from there on, dense rows are faster
+DENSE_FROM = 0.03  # share of non-zero cells from which dense rows are faster
 WIDEST = 4096
 
 
@@ -43,7 +43,7 @@ class ObjectEncoder:
         """The objects."""
         if beside is not None:
             raise DataError(
-                "numbers beside the documents do not reach a kernel of texts, trees or other objects"
+                "a kernel of texts, trees or other objects cannot use numbers beside the documents"
             )
         return list(X)
 
@@ -61,7 +61,7 @@ class KernelModel:
     """s_y from support examples;  p = softmax(s / temperature), or s itself if scores are shares of votes.
 
     link:    softmax of scores; shares of votes; votes of pairs of labels, whose margins count too
-    scorer:  what learning left (:class:`Pairwise`, :class:`Dual`, :class:`Voted`, :class:`Neighbours`)
+    scorer:  the trained scorer (:class:`Pairwise`, :class:`Dual`, :class:`Voted`, :class:`Neighbours`)
     support: the support examples as they were given: rows of features, or a list of objects
     dense:   whether rows are dense for the kernel
     """
@@ -93,7 +93,7 @@ class KernelModel:
     def probabilities(self, scores: NDArray[np.floating]) -> NDArray[np.float64]:
         """p(y|x) [N, Y]."""
         s = np.asarray(scores, np.float64)
-        if self.link == "shares":  # of votes: their logs are what is calibrated
+        if self.link == "shares":  # of votes: their logs are calibrated
             plain = self.calibration == Calibration()
             p = s.copy() if plain else self.calibration.softmax(vote_scores(s))
         else:
@@ -112,7 +112,9 @@ class KernelModel:
         given = int(scores[0].argmax())
         rival = rival_label(scores[0], given, labels, question.against)
         if rival is None:
-            raise ConfigError(f"this model knows one label, {labels[0]}: there is nothing to tell it from")
+            raise ConfigError(
+                f"this model has only the label {labels[0]}, so there is nothing to compare it with"
+            )
         p = dict(zip(labels, self.probabilities(scores)[0].tolist(), strict=True))
         if self.prior is not None and self.prior.marked(scores)[0]:
             s = scores[0].tolist()
@@ -136,14 +138,14 @@ class KernelModel:
         ]
 
     def _share(self, share: Share, names: Sequence[str]) -> tuple[str, float, float, float, str]:
-        """Name, weights for the answer and its rival, value and kind of what adds to the scores."""
+        """Name, weights for the answer and its rival, value and kind of each contribution."""
         name, kind = share.name, CONSTANT
         if share.example is not None:
             name, kind = f"{share.name} {self._shown(share.example, names)}".strip(), EXAMPLE
         return name, share.weight, share.rival, share.value, kind
 
     def strongest(self, top: int, label: str | None) -> tuple[str, dict[str, list[tuple[str, float]]]]:
-        """The support vectors that weigh most for each label, with their coefficients."""
+        """The support vectors with the largest coefficients for each label."""
         rows = {}
         coefficients, names = coefficients_of(self.scorer), self.encoder.names()
         for y, name in enumerate(self.classes.tolist()):
@@ -222,7 +224,7 @@ class KernelModel:
 
 
 def vote_scores(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shares of votes as scores: their logs, none below that of a twentieth of a vote."""
+    """Shares of votes as scores: their logs, at least that of a twentieth of a vote."""
     return np.asarray(np.log(np.maximum(shares, 0.0) + 0.05))
 
 
@@ -243,7 +245,7 @@ def with_margins(s: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def kernel_objects(rows: Any, dense: bool) -> Any:
-    """What the kernel reads."""
+    """The objects in the form that the kernel reads."""
     return DenseRows(rows.dense()) if dense and isinstance(rows, SparseRows) else rows
 
 

@@ -1,4 +1,4 @@
-"""What label templates observe of the input (``stem[0]`` of ``y[-1]|stem[0]``), and what contexts of labels are called.
+"""Observations of label templates (``stem[0]`` of ``y[-1]|stem[0]``), and the names of contexts of labels.
 
     key = o B^k + sum_j c_j B^(j-1),    B = Y + 3
 
@@ -20,7 +20,7 @@ from chaffinch.model.evidence import Named, Seen
 
 
 def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int, int]]:
-    """Of each label template its offsets, how many observations it knows, and their column (-1: none)."""
+    """For each label template its offsets, its number of observations, and their column (-1: none)."""
     columns = observed(encoder)
     return [
         (list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
@@ -36,7 +36,7 @@ def observations(encoder: TemplateEncoder, rows: FeatureRows) -> NDArray[np.int3
 
 
 def observed(encoder: TemplateEncoder) -> dict[str, int]:
-    """Distinct observed parts of label templates, with the first template that has each."""
+    """The distinct observations of label templates, with the first template that has each."""
     first: dict[str, int] = {}
     for number, text in enumerate(_texts(encoder)):
         if seen := _observed_part(text):
@@ -47,7 +47,7 @@ def observed(encoder: TemplateEncoder) -> dict[str, int]:
 def used_observations(
     encoder: TemplateEncoder, template: NDArray[np.int32], seen: NDArray[np.int64]
 ) -> list[NDArray[np.bool_]]:
-    """Which observations of each label template are in use; templates that observe the same share the answer."""
+    """The observations of each label template that are in use; templates that observe the same share them."""
     templates = encoder.features.label_templates
     parts = [_observed_part(text) for text in _texts(encoder)]
     masks = {part: np.zeros(max(1, t.n_observations), bool) for part, t in zip(parts, templates, strict=True)}
@@ -67,12 +67,12 @@ def _observed_part(text: str) -> str:
     return "|".join(map(str, parse(text)[0].observed))
 
 
-SYMBOLS = ("<s>", "</s>", "?")  # before the start, behind the end, not yet decided
+SYMBOLS = ("<s>", "</s>", "?")  # before the start, after the end, not yet decided
 
 
 @dataclass(frozen=True, eq=False)
 class Contexts:
-    """The contexts that have weights: which are seen at a position, and what they are called.
+    """The contexts that have weights: those seen at a position, and their names.
 
     labels: inner   template, key: of each context
     """
@@ -92,7 +92,7 @@ class Contexts:
         return native_templates(self.encoder)
 
     def rows(self, observed: NDArray[np.int32], t: int, decided: Sequence[int]) -> list[int]:
-        """Those seen at t, given what is observed there and the labels of the sentence so far (-1: not decided)."""
+        """The contexts seen at t, given the observations and the labels so far (-1: not decided)."""
         Y, T, found = len(self.labels), len(decided), []
         for l, (offsets, _, column) in enumerate(self._templates):
             seen = int(observed[column]) if column >= 0 else 0
@@ -108,7 +108,7 @@ class Contexts:
         return found
 
     def names(self, rows: Sequence[int]) -> list[Named]:
-        """What these contexts are called, and the tokens that they see."""
+        """The names of these contexts, and the tokens that they read."""
         chosen = list(rows)
         template = self.template[chosen]
         names = context_names(self.encoder, self.labels, template, self.key[chosen])
@@ -116,7 +116,7 @@ class Contexts:
 
     @cached_property
     def _seen(self) -> list[Seen]:
-        """The tokens that each template sees, be it their labels or what is observed there."""
+        """The tokens that each template reads, for their labels or for observations."""
         parsed = [parse(t.text)[0] for t in self.encoder.features.label_templates]
         return [Seen(str(template), tuple(sorted({a.offset for a in template.atoms}))) for template in parsed]
 

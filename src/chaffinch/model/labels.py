@@ -62,7 +62,9 @@ class LabelSet:
             return np.array([self._place[t] for t in types], dtype=np.int32)
         except KeyError as e:
             known = ", ".join(self.inner[:12]) + (", ..." if len(self.inner) > 12 else "")
-            raise DataError(f"label {e.args[0]!r} is none of those of the training data: {known}") from None
+            raise DataError(
+                f"label {e.args[0]!r} is not in the training data, whose labels are {known}"
+            ) from None
 
     def column_ids(self, column: Column) -> NDArray[np.int32]:
         """The inner ids of a column of labels, token by token."""

@@ -19,9 +19,11 @@ class Sentence:
 
     def __post_init__(self) -> None:
         if not self.words:
-            raise DataError("a sentence without words cannot be parsed")
+            raise DataError("expected at least one word in every sentence, found an empty sentence")
         if self.tags is not None and len(self.tags) != len(self.words):
-            raise DataError(f"a sentence has {len(self.words)} words and {len(self.tags)} parts of speech")
+            raise DataError(
+                f"expected a part of speech for each of {len(self.words)} words, found {len(self.tags)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Parse:
 
 @dataclass(frozen=True)
 class SpanChance:
-    """How likely the words start .. end-1 are a phrase with this label."""
+    """The probability that the words start .. end-1 are a phrase with this label."""
 
     start: int
     end: int
@@ -51,7 +53,7 @@ class ParsingModel(Protocol):
         ...
 
     def parses(self, sentences: Sequence[Sentence], k: int, threads: int) -> list[list[Parse]]:
-        """The k best trees of each sentence, best first; k = 1: the tree that the model decides for."""
+        """The k best trees of each sentence, best first; k = 1: the prediction."""
         ...
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
@@ -59,7 +61,7 @@ class ParsingModel(Protocol):
         ...
 
     def examples(self, sentence: Sentence, threads: int) -> Sequence[Explainable[Any, Any]]:
-        """What explains its choice of a tree and not the runner-up."""
+        """Evidence for the predicted tree against the runner-up."""
         ...
 
     def packed(self) -> Packed:
@@ -83,9 +85,9 @@ def distinct(k: int, search: Callable[[int], list[Parse]]) -> list[Parse]:
         asked *= 2
 
 
-MOST = 32  # times k: beyond, a short list is returned
+MOST = 32  # times k: the search for distinct trees ends here
 
 
 def flat_tree(words: Sequence[str], tags: Sequence[str]) -> Tree:
-    """The tree of a sentence for which no tree was found."""
+    """The fallback tree of a sentence without a derivation."""
     return Tree("FRAG", tuple(Tree(tag, (), word) for tag, word in zip(tags, words, strict=True)))

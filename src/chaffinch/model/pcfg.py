@@ -1,4 +1,4 @@
-"""A trained probabilistic grammar: rules, the words' labels, and how a tree is chosen."""
+"""A trained probabilistic grammar: rules, lexicon, and the decision rule."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
 from chaffinch.text.binary_trees import is_part, labels
 from chaffinch.text.words import signature
 
-ANY = "*"  # the row of words whose form is new too; no form is called so
+ANY = "*"  # the row of words whose form is unknown too; no form has this name
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Lexicon(Saved):
 
 @dataclass(frozen=True, eq=False)
 class _Grammar(Saved):
-    """What a file holds of a grammar; minus infinity is written as ``LOWEST``."""
+    """The sections of a grammar; minus infinity is written as ``LOWEST``."""
 
     symbols: tuple[str, ...] = strings("Y", distinct=True)
     rules: NDArray[np.int32] = array("int32", "R", 3, below="Y")
@@ -76,7 +76,7 @@ class PcfgModel:
     """Trees by a grammar of binary rules.
 
     weights: float32 [R] of the rules   top: float32 [Y] of the labels of the whole
-    toll:    how likely a bracket must be to pay; None: the most likely tree instead of the most expected brackets
+    toll:    probability that a bracket must exceed; None: the most probable tree instead of the most expected brackets
     """
 
     symbols: TreeLabels
@@ -146,7 +146,7 @@ class PcfgModel:
             return list(pool.map(lambda one: self._chances(one, least), sentences))
 
     def examples(self, sentence: Sentence, threads: int) -> list[ListExample]:
-        """Expected brackets where these decide, and rules and words with their log-probabilities."""
+        """Expected brackets if these decide, and rules and words with their log-probabilities."""
         potentials = self.potentials(sentence)
         (chosen,) = self._parses(sentence, 1)
         try:
@@ -185,7 +185,7 @@ class PcfgModel:
         """The log-probabilities of all parts of a sentence."""
         leaf = self.lexicon.leaf(sentence.words, len(self.symbols.symbols))
         for t, tag in enumerate(sentence.tags or ()):
-            if tag in self._tagged:  # a tag that the grammar has never seen says nothing
+            if tag in self._tagged:  # a tag that the grammar has never seen is ignored
                 allowed = self._tagged[tag]
                 leaf[t, ~allowed] = -np.inf
                 if leaf[t].max() == -np.inf:
@@ -237,7 +237,7 @@ class PcfgModel:
                 native = self.structure.native(potentials, None)
                 log_z, y = native.expected(*self.symbols.brackets, self.toll, as_bytes(self.symbols.of_words))
             return [self._parse(log_z, y.reshape(-1, 3), sentence)]
-        except DataError:  # no derivation: the grammar does not know such a sentence
+        except DataError:  # the grammar has no derivation of the sentence
             best = potentials["leaf"].argmax(axis=1).tolist()
             tags = [labels(self.symbols.symbols[y])[-1] for y in best]
             return [Parse(-np.inf, flat_tree(sentence.words, sentence.tags or tags))]

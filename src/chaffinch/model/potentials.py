@@ -1,6 +1,6 @@
 """Sources of potentials: how the weights of a chain and the features of a sentence become scores of labels.
 
-A chain model decodes, lists the best labellings and sums over all of them; what differs from model to model is here:
+A chain model decodes, lists the best labellings and sums over all of them; what differs between models is here:
 
     Additive           sums of weights                     CRFs, HMMs, perceptrons, margins, templates with y[-1]
     Pruned             the same over few labels a token    CRFs of hundreds of labels
@@ -29,10 +29,10 @@ from chaffinch.scorers import Layout
 from chaffinch.scorers.monomials import Monomials
 from chaffinch.structures import Chain, Parts
 
-# Numbers [tokens, Y] or [tokens, Y, Y] of potentials that are made at a time.
+# Maximum size of a block of potentials, [tokens, Y] or [tokens, Y, Y].
 CELLS = 1 << 22
 
-# Tokens of a block of a pruned chain, whose weights are made dense for the features of the block.
+# Tokens of a block of a pruned chain; the weights of the block's features are made dense.
 PRUNED = 1024
 
 Block = tuple[Parts, NDArray[np.int64]]
@@ -75,16 +75,16 @@ class NativeChain(Protocol):
 
 
 class Potentials(Protocol):
-    """What a chain model needs of its scores."""
+    """What a chain model needs of its source of potentials."""
 
     @property
     def weights(self) -> ChainWeights:
-        """The weights that the potentials are made of."""
+        """The weights of the potentials."""
         ...
 
     @property
     def native(self) -> NativeChain | None:
-        """The chain of the core that has these potentials; None: they are made block by block."""
+        """The core's chain with these potentials; None: they are computed block by block."""
         ...
 
     def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
@@ -92,11 +92,11 @@ class Potentials(Protocol):
         ...
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """One sentence with names for everything that adds to its scores, for explanations."""
+        """One sentence with names for all contributions to its scores, for explanations."""
         ...
 
     def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
-        """What rows of the unary weights stand for."""
+        """The names of rows of the unary weights."""
         ...
 
     def details(self) -> Mapping[str, Any]:
@@ -104,7 +104,7 @@ class Potentials(Protocol):
         ...
 
     def with_weights(self, weights: ChainWeights) -> "Potentials":
-        """The same source of other weights."""
+        """The same source with other weights."""
         ...
 
 
@@ -167,7 +167,7 @@ class Additive:
         return encoder.names(rows)
 
     def with_weights(self, weights: ChainWeights) -> "Additive":
-        """The same source of other weights."""
+        """The same source with other weights."""
         return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
@@ -185,7 +185,7 @@ class Additive:
 
 @dataclass(frozen=True)
 class Pruning:
-    """A token keeps the labels that its own features give a share of at least ``threshold``, ``most`` of them."""
+    """A token keeps the labels with probability at least ``threshold`` by its own features, at most ``most``."""
 
     threshold: float
     most: int
@@ -235,7 +235,7 @@ class Pruned:
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """As of an additive chain, over the labels that are tried."""
+        """As of an additive chain, over the labels that pruning keeps."""
         every = found.ids
         weights, blocks = _of_tokens(self.weights, every), _double(self.weights)
         sums, terms = summing(weights), chain_terms(labels.inner, blocks, len(weights))
@@ -257,7 +257,7 @@ class Pruned:
         return encoder.names(rows)
 
     def with_weights(self, weights: ChainWeights) -> "Pruned":
-        """The same source of other weights."""
+        """The same source with other weights."""
         return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
@@ -319,7 +319,7 @@ class PolynomialPotentials:
             yield Parts(unary=unary, **self.weights.shared()), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """Products of features, and pairs of labels. A feature is in many products, so none is left out alone."""
+        """Products of features, and pairs of labels. A feature is in many products, so features are not removed."""
         ids = found.ids
         ptr = np.cumsum([0, *map(len, ids)], dtype=np.int64)
         listed = CsrRows(ptr, np.concatenate([np.zeros(0, np.int32), *ids]))
@@ -354,7 +354,7 @@ class PolynomialPotentials:
         return [(" & ".join(called[f] for f in product) or "constant", of(product)) for product in factors]
 
     def with_weights(self, weights: ChainWeights) -> "PolynomialPotentials":
-        """The same source of other weights."""
+        """The same source with other weights."""
         return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
@@ -402,7 +402,7 @@ class LocallyNormalised:
             yield Parts(unary=unary, pair=pair, end=w.end), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
-        """Features, pairs of labels, and what a decision loses to the sum over its labels: its normaliser."""
+        """Features, pairs of labels, and the log-normaliser of each decision."""
         weights, blocks = _of_tokens(self.weights, found.ids), _double(self.weights)
         sums, named = summing(weights), chain_terms(labels.inner, blocks, len(weights))
         start, pair, end = blocks["start"], blocks["pair"], blocks["end"]
@@ -429,16 +429,16 @@ class LocallyNormalised:
         return encoder.names(rows)
 
     def with_weights(self, weights: ChainWeights) -> "LocallyNormalised":
-        """The same source of other weights."""
+        """The same source with other weights."""
         return replace(self, weights=weights)
 
     def details(self) -> Mapping[str, Any]:
-        """Nothing: the recipe says that it is one."""
+        """Nothing: the recipe implies it."""
         return {}
 
 
 def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Runs of whole sentences of about so many tokens: the first token, the end, and the sentences' bounds from 0.
+    """Runs of whole sentences of about ``size`` tokens: the first token, the end, and the sentences' bounds from 0.
 
     >>> [(a, b, bounds.tolist()) for a, b, bounds in sentence_blocks(np.array([0, 2, 3, 7, 8]), 3)]
     [(0, 3, [0, 2, 3]), (3, 7, [0, 4]), (7, 8, [0, 1])]
@@ -451,7 +451,7 @@ def sentence_blocks(ptr: NDArray[np.int64], tokens: int) -> Iterator[tuple[int, 
 
 
 def sorted_rows(rows: IdRows, F: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The same rows with the ids of each in ascending order, each once."""
+    """The same rows with sorted, distinct ids."""
     T = len(rows.ptr) - 1
     keys = np.unique(np.repeat(np.arange(T), np.diff(rows.ptr)) * max(F, 1) + rows.ids)
     of, ids = np.divmod(keys, max(F, 1))
@@ -493,7 +493,7 @@ def _double(weights: ChainWeights) -> dict[str, NDArray[np.float64]]:
 
 
 def _log_softmax(scores: NDArray[Any]) -> NDArray[Any]:
-    """Along the last axis; a row in which nothing is allowed stays so."""
+    """Log-softmax along the last axis; a row of -inf stays as it is."""
     top = np.maximum(scores.max(axis=-1, keepdims=True), np.finfo(np.float32).min)
     shifted = scores - top
     with np.errstate(divide="ignore"):

@@ -52,7 +52,7 @@ class TaggingModel(Protocol):
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterable[TaggedSentence]:
-        """Some sentences of a table as they are scored, with what explains their labels."""
+        """Some sentences of a table with the evidence for their labels."""
         ...
 
     def packed(self) -> Packed:
@@ -71,7 +71,7 @@ class LatticeModel(Protocol):
 
     @property
     def temperature(self) -> float:
-        """What potentials are divided by before they become probabilities."""
+        """The temperature of the probabilities."""
         ...
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
@@ -81,7 +81,7 @@ class LatticeModel(Protocol):
 
 @runtime_checkable
 class Tempered(TaggingModel, Protocol):
-    """A trained tagger whose probabilities depend on a temperature, and its answers do not."""
+    """A trained tagger with a temperature, which changes its probabilities but not its answers."""
 
     def with_temperature(self, temperature: float) -> "Tempered":
         """The same model with another temperature."""
@@ -90,7 +90,7 @@ class Tempered(TaggingModel, Protocol):
 
 @runtime_checkable
 class Shrinkable(Protocol):
-    """A trained model that can do without its smaller weights.
+    """A trained model whose small weights can be dropped.
 
     widths: numbers of bits in which its weights can be stored
     """
@@ -101,9 +101,9 @@ class Shrinkable(Protocol):
         ...
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """How much each weight, or each feature, can change a score."""
+        """The largest change of a score by each weight or feature."""
         ...
 
     def shrunk(self, threshold: float, bits: int) -> Any:
-        """A model without what is below the threshold, the rest rounded to ``bits``."""
+        """A model without weights below the threshold, the others rounded to ``bits``."""
         ...

@@ -41,7 +41,7 @@ def full_scales(s: NDArray[Any]) -> NDArray[np.float32]:
 
 
 def restored(q: NDArray[np.int8], s: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The weights that eight bits stand for."""
+    """The weights of eight-bit codes."""
     return np.asarray(q.astype(np.float32) * s[:, None])
 
 

@@ -28,7 +28,7 @@ TAGS, TREES, CONSENSUS, NAMED, KERNEL = "tags", "trees", "consensus", "named", "
 
 
 def packed_features(features: CandidateFeatures) -> Packed:
-    """Their kind and their columns; ConfigError for features of one's own class."""
+    """The kind and the columns of features; ConfigError for user-defined classes."""
     match features:
         case TreeCandidates():
             return Packed(details={"features": TREES}, arrays={"keys": features.keys})
@@ -43,7 +43,7 @@ def packed_features(features: CandidateFeatures) -> Packed:
             return own if grammar is None else own | grammar.counts.packed(GRAMMAR)
         case NamedCandidates():
             return Packed(details={"features": NAMED}, strings={"names": features.names})
-    raise ConfigError(f"{type(features).__name__} has no way into a model file")
+    raise ConfigError(f"features of the type {type(features).__name__} cannot be saved")
 
 
 def loaded_features(
@@ -67,7 +67,7 @@ def loaded_features(
 
 
 def packed_kernel(dual: Dual, support: Sequence[Any], base: float) -> Packed:
-    """A kernel, the candidates with a coefficient, and what the base model's score counts."""
+    """A kernel, the support candidates, and the weight of the base model's score."""
     return Packed(
         details={"kernel": described(dual.kernel), "base": base},
         arrays={"alpha": dual.alpha[:, 0].astype(np.float64)},

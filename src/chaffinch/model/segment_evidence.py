@@ -1,4 +1,4 @@
-"""Segmentations to be explained: features of tokens by their place, features of spans, and neighbouring segments.
+"""Evidence for segmentations: features of tokens by their place, features of spans, and neighbouring segments.
 
 score(y) = sum over segments of  (place weights of their tokens' features + span weights)  +  pairs of neighbours
 """
@@ -33,7 +33,7 @@ MOST_READINGS = 1024
 
 @dataclass(frozen=True)
 class SegmentPotentials:
-    """Those of a sentence; wanted: which tags a token may have."""
+    """The potentials of a sentence; wanted: the allowed tags of a token."""
 
     parts: Parts
     token: int | None = None
@@ -42,13 +42,13 @@ class SegmentPotentials:
 
 @dataclass(frozen=True, eq=False)
 class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
-    """One sentence as segments are scored. Features come in groups: of each token, then of each span and label.
+    """The scores of one sentence's segments. Features come in groups: of each token, then of each span and label.
 
     tokens: of each token, weights [n, 1 + 4 (Y - 1)] of its features   names: their names
     spans:  of the span in each row t L + length - 1, names and weights [n, Y]
     labels: all tags   p: the probability of each [T, labels]
     tags:   the tags of a segmentation
-    tag:    the tag that a segment gives one of its tokens, were there no segment beside it: (segment, token) -> tag
+    tag:    the tag that a segment gives one of its tokens if no segment is beside it: (segment, token) -> tag
     """
 
     given: Segmentation
@@ -68,7 +68,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
 
     @property
     def answer(self) -> Segmentation:
-        """The one that was given."""
+        """The predicted segmentation."""
         return self.given
 
     @cached_property
@@ -95,7 +95,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         return found
 
     def decisions(self, question: Question) -> Iterator[Decision]:
-        """The tokens that are asked about."""
+        """The tokens in question."""
         for t in question.checked(self.labels).tokens(len(self.words)):
             yield Decision(self.words[t], place=t)
 
@@ -120,7 +120,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
     def forbid(
         self, potentials: SegmentPotentials, decision: Decision, against: str | None
     ) -> SegmentPotentials:
-        """Segments that give a token a tag that it must not have."""
+        """Forbid segments that give a token a forbidden tag."""
         assert decision.place is not None
         t, given = decision.place, self.said(self.answer, decision)
 
@@ -137,7 +137,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         return SegmentPotentials(Parts(**blocks), t, wanted)
 
     def best(self, potentials: SegmentPotentials) -> Segmentation | None:
-        """The best segmentation that gives a token a tag that it may have."""
+        """The best segmentation that gives a token an allowed tag."""
         t, wanted = potentials.token, potentials.wanted
         try:
             score, y = self.structure.kbest(potentials.parts, 1)[0]
@@ -146,7 +146,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         except DataError:
             if t is None or wanted is None:
                 return None
-        # If tags depend on what stands beside a span, segments alone do not tell: look through the readings.
+        # If tags depend on neighbouring spans, segments alone do not determine them: search the k best.
         readings = self.structure.kbest(self._potentials, MOST_READINGS)
         return next((y for s, y in readings if s > -np.inf and wanted(self.tags(y)[t])), None)
 
@@ -203,7 +203,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
 
     @cached_property
     def _sums(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The weights of each token's features [T, places], and of each span's [T L, Y]: -inf if none fits."""
+        """The scores of each token's features [T, places], and of each span's [T L, Y]; -inf beyond the sentence."""
         T, L = len(self.words), self.structure.L
         of_spans = np.zeros((T * L, self.structure.Y))
         ends = np.arange(T)[:, None] + np.arange(L) + 1

@@ -95,7 +95,7 @@ class SegmentWeights:
 
     @classmethod
     def zeros(cls, F: int, G: int, longest: NDArray[np.int32]) -> "SegmentWeights":
-        """Weights of zero for so many features."""
+        """Weights of zero for F and G features."""
         Y = len(longest)
         widths = ((F, 1 + len(PLACES) * (Y - 1)), (G, Y), (Y + 2, Y))
         size = sum(count * int(_core.padded(width)) for count, width in widths)
@@ -108,7 +108,7 @@ class SegmentWeights:
 
     @cached_property
     def structure(self) -> Segments:
-        """What they score."""
+        """The structure that they score."""
         return Segments(len(self.longest), self.L, longest=tuple(self.longest.tolist()))
 
     def blocks(self) -> dict[str, NDArray[np.float32]]:
@@ -178,7 +178,7 @@ class SegmentModel:
         return np.concatenate(every) if every else np.zeros((0, len(self.labels.outer)), np.float32)
 
     def with_temperature(self, temperature: float) -> "SegmentModel":
-        """The same model, surer of itself (below 1) or less sure (above)."""
+        """The same model at this temperature; below 1 its probabilities are sharper."""
         return replace(self, temperature=temperature)
 
     def transitions(self) -> NDArray[np.float64]:
@@ -230,12 +230,12 @@ class SegmentModel:
     widths = (8, 6)
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """The absolute values of the weights of features; those of labels alone always stay."""
+        """The absolute values of the weights of features; transitions are always kept."""
         blocks = self.weights.blocks()
         return np.abs(np.concatenate([blocks["token"].ravel(), blocks["span"].ravel()]))
 
     def shrunk(self, threshold: float, bits: int) -> "SegmentModel":
-        """The same model with weights below the threshold gone, the rest rounded, and what they leave forgotten."""
+        """The same model without weights below the threshold, the others rounded, features without weights removed."""
         own = self.weights
         blocks = own.blocks()
         cut = {
@@ -280,7 +280,9 @@ class SegmentModel:
         if found.types[:1] != [OUTSIDE] or len(set(found.types)) != len(found.types) or len(found.types) != Y:
             raise need.fault("its header does not list the types of its segments")
         if found.longest[0] != 1:
-            raise need.fault("array 'longest' does not say how long segments are")
+            raise need.fault(
+                "the model is damaged: array 'longest' must hold a length for every type of segment"
+            )
         weights = SegmentWeights.zeros(F, len(found.keys), found.longest)
         for name, block in weights.blocks().items():
             block[...] = need.array(name, np.float32, block.shape, finite=True)
@@ -328,7 +330,7 @@ class SegmentModel:
         for span in (TokenSpan(self.types[label], start, end) for start, end, label in y if label):
             before = spans[-1] if spans else None
             if self.scheme is IO and before and (before.label, before.end) == (span.label, span.start):
-                spans[-1] = TokenSpan(span.label, before.start, span.end)  # tags cannot tell them apart
+                spans[-1] = TokenSpan(span.label, before.start, span.end)  # tags cannot separate them
             else:
                 spans.append(span)
         return self.labels.ids(tags_of(spans, T, self.scheme))

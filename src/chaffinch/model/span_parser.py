@@ -1,4 +1,4 @@
-"""A trained span parser: a tagger, a small model that closes spans, and the model of trees."""
+"""A trained span parser: a tagger, a coarse model that prunes spans, and the model of trees."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.words import signature
 
-UNKNOWN = "?"  # begins the name of a form among the words; what it is a form of begins with no such sign or is itself
+UNKNOWN = "?"  # begins the name of a form among the words
 
 
 @dataclass(frozen=True, eq=False)
 class SpanParserModel:
-    """Trees by span features: the words are tagged, unlikely spans closed, the rest scored.
+    """Trees by span features: words are tagged, improbable spans pruned, the others scored.
 
-    toll:  how likely a bracket must be to pay; None: the best tree instead of the most expected brackets
-    prune: spans less likely than this under the small model are closed; 0: none
+    toll:  probability that a bracket must exceed; None: the best tree instead of the most expected brackets
+    prune: spans less probable than this under the coarse model are pruned; 0: none
     """
 
     tagger: TaggingModel
@@ -65,7 +65,7 @@ class SpanParserModel:
         return [distinct(k, partial(self._again, one, tagged, first, k)) for one, tagged, first in every]
 
     def chances(self, sentences: Sequence[Sentence], least: float, threads: int) -> list[list[SpanChance]]:
-        """The phrases of each sentence that are at least so likely."""
+        """The phrases of each sentence with at least this probability."""
         if not sentences:
             return []
         columns, bounds = self.columns([s.words for s in sentences], self.tags(sentences, threads))
@@ -153,7 +153,7 @@ class SpanParserModel:
         return self.numbers.columns(every, [tag for one in tags for tag in one], form_of), bounds
 
     def packed(self) -> Packed:
-        """What a model file keeps; the tagger's share has names of its own."""
+        """What a model file keeps; the tagger's sections have their own prefix."""
         tagger = self.tagger.packed()
         inside: dict[str, Any] = {
             "details": dict(tagger.details),
@@ -180,7 +180,7 @@ class SpanParserModel:
         return own | under | self.coarse.packed("coarse.") | self.fine.packed("fine.")
 
     def _again(self, sentence: Sentence, tags: list[str], first: list[Parse], k: int, n: int) -> list[Parse]:
-        """The n best trees of one sentence, of which 2k are known."""
+        """The n best trees of one sentence; the first 2k are known."""
         if n == 2 * k:
             return first
         columns, bounds = self.columns([sentence.words], [tags])
@@ -188,7 +188,7 @@ class SpanParserModel:
         return self._trees([sentence], [tags], columns, bounds, open_, n, 1)[0]
 
     def _open(self, columns: Columns, bounds: NDArray[np.int64], threads: int) -> NDArray[np.uint8] | None:
-        """The spans that the small model leaves open; None: all."""
+        """The spans that the coarse model keeps; None: all."""
         return self.coarse.native.open(columns, bounds, self.prune, threads) if self.prune > 0 else None
 
     def _trees(

@@ -1,4 +1,4 @@
-"""Weights over span features: the half of a parser that scores trees, and its small sister that closes spans."""
+"""Weights over span features: the model that scores trees, and the coarse model that prunes spans."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -20,7 +20,7 @@ COLUMNS = ("w", "p", "s")  # the word or its form, its part of speech, its first
 
 
 def span_features(templates: Sequence[str]) -> "_core.SpanFeatures":
-    """The features of templates, without any known yet."""
+    """The features of templates, before any is indexed."""
     return _core.SpanFeatures(*compiled(templates, COLUMNS), len(COLUMNS))
 
 
@@ -42,7 +42,7 @@ class SpanWeights:
     def of(
         cls, templates: Sequence[str], features: "_core.SpanFeatures", tree: SpanTree, scorer: Linear
     ) -> "SpanWeights":
-        """The learnt weights without those that are too small to matter, in eight bits."""
+        """The trained weights without negligible ones, in eight bits."""
         w = np.ascontiguousarray(scorer.block("span"))
         least = SMALLEST * float(np.abs(w).max(initial=0.0))
         w[np.abs(w) < least] = 0
@@ -96,7 +96,7 @@ class _Sections(Saved):
     masks: NDArray[np.uint8] = array("uint8", "3*Y+2*Y*Y", below=2)
 
 
-# Weights below this share of the greatest are left out, and features that have none left.
+# Weights below this share of the largest are dropped, and features without weights.
 SMALLEST = 0.008
 
 
@@ -111,7 +111,7 @@ class WordNumbers:
     tags: Mapping[str, int]
 
     def columns(self, words: Sequence[str], tags: Sequence[str], form: Any) -> Columns:
-        """One column each; what was never seen is -1."""
+        """One column each; unseen values are -1."""
         kinds: dict[str, tuple[int, int]] = {}
         for word in set(words):
             found = self.words.get(word)
@@ -124,6 +124,6 @@ class WordNumbers:
 
 
 def first_sign(word: str) -> int:
-    """What a word begins with: a small letter, a capital, a digit, or which other sign."""
+    """The first sign of a word: a small letter, a capital, a digit, or the sign itself."""
     first = word[0]
     return 0 if first.islower() else 1 if first.isupper() else 2 if first.isdigit() else ord(first)

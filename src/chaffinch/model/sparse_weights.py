@@ -29,7 +29,7 @@ class SparseWeights:
 
     @classmethod
     def of(cls, w: NDArray[np.float32], bits: int | None = None) -> "SparseWeights":
-        """The weights that are not zero; with ``bits``, the largest becomes 2^(bits-1) - 1 and the rest follow."""
+        """The non-zero weights; with ``bits`` they are scaled so that the largest becomes 2^(bits-1) - 1."""
         scale = 1.0
         if bits is not None:
             top = float(np.abs(w).max(initial=0.0))

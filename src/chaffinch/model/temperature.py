@@ -12,19 +12,19 @@ DETAIL = "temperature"
 
 
 def tempered(potentials: Parts, temperature: float) -> Parts:
-    """The potentials divided by the temperature; what is impossible stays impossible."""
+    """The potentials divided by the temperature; -inf stays -inf."""
     if temperature == 1.0:
         return potentials
     return Parts(**{name: block / np.float32(temperature) for name, block in potentials.items()})
 
 
 def packed_temperature(temperature: float) -> dict[str, Any]:
-    """What a model file's header records of it: nothing if it is 1."""
+    """The entry in a model file's header: none if it is 1."""
     return {} if temperature == 1.0 else {DETAIL: temperature}
 
 
 def loaded_temperature(file: ModelFile) -> float:
-    """What a model file's header says, checked; 1 if it says nothing."""
+    """The temperature in a model file's header, checked; 1 if there is none."""
     temperature = file.header.details.get(DETAIL, 1.0)
     if not isinstance(temperature, int | float) or not 0 < temperature < np.inf:
         raise ModelFileError(f"{file.source}: its temperature is {temperature!r}, expected a number above 0")

@@ -18,7 +18,7 @@ from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.scorers import Rows
 from chaffinch.text.document import Tree
 
-TEMPERATURES = (0.5, 1.0)  # of the scores: below 1, trees further down the list count more
+TEMPERATURES = (0.5, 1.0)  # factors of the scores: below 1, trees further down the list count more
 
 
 class TreeConsensus:
@@ -54,7 +54,7 @@ class TreeConsensus:
         found = self._found(lists)
         if found.shape[1] != self.F:
             raise DataError(
-                f"these lists give {found.shape[1]} features, the reranker was trained with {self.F}: "
+                f"expected lists with {self.F} features, as in training, found {found.shape[1]}: "
                 "were they made with the same other models?"
             )
         return self._scaled(found)
@@ -96,7 +96,7 @@ class TreeConsensus:
 
 
 TRUST = 17.0  # scale of the features, so that small weights suffice
-LEAST = 1e-9  # of a scale: a feature that never differs
+LEAST = 1e-9  # scales below this are of features that never differ
 
 
 def consensus(candidates: Sequence[Tree], scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -119,7 +119,7 @@ def consensus(candidates: Sequence[Tree], scores: NDArray[np.float64]) -> NDArra
 
 
 def _membership(candidates: Sequence[Tree]) -> NDArray[np.float64]:
-    """Which tree has which bracket; one that a tree has twice is two. The first tree's tags say what is a mark."""
+    """Which tree has which bracket; repeated brackets count separately. The first tree's tags define punctuation."""
     deleted = [node.label in PUNCTUATION for node in nodes(candidates[0]) if node.word is not None]
     place: dict[tuple[object, int], int] = {}
     rows = []

@@ -1,6 +1,6 @@
-"""Trees to be explained: the parts of the chosen tree against those of the runner-up.
+"""Evidence for trees: the parts of the chosen tree against those of the runner-up.
 
-A parser that looks for the most expected brackets compares trees by   sum over brackets of (p(bracket) - toll);
+A parser that maximises expected brackets compares trees by   sum over brackets of (p(bracket) - toll);
 the model below it by the sum over the parts of a derivation: rules and words, or features of spans.
 """
 
@@ -16,9 +16,9 @@ from chaffinch.model.parsing import SpanChance
 from chaffinch.text.document import Tree
 
 TREE, DERIVATION = "the tree", "its derivation"
-READINGS = 50  # best trees among which the runner-up is looked for
+READINGS = 50  # best trees among which the runner-up is searched
 
-Bracket = tuple[int, int, str, int]  # start, end, label, how many of the same stand above it
+Bracket = tuple[int, int, str, int]  # start, end, label, number of equal brackets above it
 TreeReading = tuple[float, Tree, Callable[[], list[Term]]]  # score, tree and parts of a derivation
 
 
@@ -40,7 +40,7 @@ def tree_examples(
 def bracket_example(
     answer: Tree, others: Sequence[Tree], chances: Sequence[SpanChance], toll: float
 ) -> ListExample:
-    """The tree against those of the others that have other brackets; a bracket counts p - toll."""
+    """The tree against other trees with other brackets; a bracket counts p - toll."""
     p: dict[Bracket, float] = {}
     for one in chances:
         above = 0
@@ -112,7 +112,7 @@ def _term(b: Bracket, p: Mapping[Bracket, float], toll: float, words: Sequence[s
 
 
 def phrase(words: Sequence[str], start: int, end: int) -> str:
-    """Words in a row, the middle of long ones left out; numbered, so that no two are alike.
+    """Consecutive words with their positions, the middle of long stretches left out.
 
     >>> phrase(["a", "b", "c", "d", "e"], 0, 5), phrase(["a", "b"], 1, 2)
     ("1-5 'a b .. e'", "2 'b'")

@@ -31,7 +31,7 @@ class TreeLabels:
 
     @cached_property
     def shown(self) -> list[str]:
-        """The symbols as people read them: ``NP@`` is a part of an NP; several words are put in square brackets.
+        """The symbols in readable form: ``NP@`` is a partial NP; several labels are put in square brackets.
 
         >>> TreeLabels(("NP", "", "VP(@", "VP(@ PP ^S"), np.zeros(4, bool), tagged=False).shown
         ['NP', 'part', 'VP@', '[VP@ PP ^S]']
@@ -41,14 +41,14 @@ class TreeLabels:
 
     @cached_property
     def brackets(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """The brackets that each symbol stands for, as CSR of numbers. A word's tag is none; the second NP of a chain
-        is another than the first."""
+        """The brackets of each symbol, as CSR of numbers. A word's tag is none; the second NP of a chain
+        differs from the first."""
         ptr = np.cumsum([0, *map(len, self._chains)], dtype=np.int64)
         place = {name: n for n, name in enumerate(self._bracket_names)}
         return ptr, np.array([place[name] for chain in self._chains for name in chain], np.int32)
 
     def chances(self, p: NDArray[np.float32], T: int, least: float) -> list[SpanChance]:
-        """The brackets of p >= least. p: float32 [T(T+1)/2, symbols], how likely each symbol is at each span."""
+        """The brackets with p >= least. p: float32 [T(T+1)/2, symbols], the probability of each symbol at each span."""
         ptr, ids = self.brackets
         names = self._bracket_names
         found = np.zeros((len(p), len(names)))
@@ -64,7 +64,7 @@ class TreeLabels:
 
     @cached_property
     def _chains(self) -> list[list[tuple[str, int]]]:
-        """The brackets of each symbol: the label, and how many of the same name stand above it in the chain."""
+        """The brackets of each symbol: the label, and the number of equal labels above it in the chain."""
         made = []
         for symbol, word in zip(self.symbols, self.of_words.tolist(), strict=True):
             chain = labels(symbol) if symbol and not is_part(symbol) else ()
@@ -77,7 +77,7 @@ class TreeLabels:
         return list(dict.fromkeys(name for chain in self._chains for name in chain))
 
     def tree(self, nodes: NDArray[np.int32], words: Sequence[str], tags: Sequence[str] | None = None) -> Tree:
-        """The tree that nodes [2T-1, 3] in preorder stand for; a label of -1 makes no bracket."""
+        """The tree of nodes [2T-1, 3] in preorder; a label of -1 makes no bracket."""
         done: list[list[Tree]] = []
         for start, end, label in reversed(
             nodes.tolist()
@@ -98,7 +98,7 @@ class TreeLabels:
         return top[0] if len(top) == 1 else Tree(FALLBACK, tuple(top))
 
 
-FALLBACK = "S"  # over a whole that no label was found for
+FALLBACK = "S"  # the label of a whole sentence without one
 
 
 def numbered(tree: Tree, number: dict[str, int]) -> NDArray[np.int32]:

@@ -47,20 +47,20 @@ class TwoPassModel:
         return after_first_pass(table, self.first.decode(table, threads), self.first.labels, self.stretch)
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        """The second's best labelling."""
+        """The best labelling of the second model."""
         return self.second.decode(self.read(table, threads), threads)
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
-        """The second's k best."""
+        """The k best labellings of the second model."""
         return self.second.kbest(self.read(table, threads), k, threads)
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
-        """The second's."""
+        """That of the second model."""
         return self.second.marginals(self.read(table, threads), threads)
 
     @property
     def temperature(self) -> float:
-        """The second's."""
+        """That of the second model."""
         return self.second.temperature if isinstance(self.second, LatticeModel) else 1.0
 
     def with_temperature(self, temperature: float) -> "TwoPassModel":
@@ -69,9 +69,9 @@ class TwoPassModel:
         return replace(self, second=self.second.with_temperature(temperature))
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
-        """The second's."""
+        """That of the second model."""
         if not isinstance(self.second, LatticeModel):
-            raise ConfigError("the second of the two models has no distribution over labellings")
+            raise ConfigError("the second model has no distribution over labellings")
         return self.second.lattices(self.read(table, threads), threads)
 
     def examples(
@@ -82,17 +82,17 @@ class TwoPassModel:
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """As of either."""
+        """The common value of both models."""
         return self.second.widths if isinstance(self.second, Shrinkable) else ()
 
     def magnitudes(self) -> NDArray[np.float32]:
-        """Those of both."""
+        """Those of both models."""
         assert isinstance(self.first, Shrinkable)
         assert isinstance(self.second, Shrinkable)
         return np.concatenate([self.first.magnitudes(), self.second.magnitudes()])
 
     def shrunk(self, threshold: float, bits: int) -> "TwoPassModel":
-        """Both, made smaller."""
+        """Both models without small weights."""
         assert isinstance(self.first, Shrinkable)
         assert isinstance(self.second, Shrinkable)
         return replace(

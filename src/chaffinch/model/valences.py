@@ -26,7 +26,7 @@ UNKNOWN = "?"
 class WordKinds:
     """Words replaced by the label that they have alone; frequent words keep their form beside the label.
 
-    "not charming", never seen, is then "not/1 /4", which was seen often.
+    So "not charming", which may be unseen, becomes the frequent "not/1 /4".
 
     >>> WordKinds({"not": "not/1", "charming": "/4"}).of(["Not charming tea"])
     ['not/1 /4 ?']
@@ -62,12 +62,12 @@ class Valences:
 
     @property
     def Y(self) -> int:
-        """How many labels phrases have."""
+        """The number of labels of phrases."""
         return self.w.shape[1] // 2
 
     @property
     def columns(self) -> int:
-        """How many features a text gets."""
+        """The number of features of a text."""
         return (6 * 2 + 5 * len(WINDOWS)) * (self.Y + 1)
 
     def rows(self, texts: list[str], threads: int) -> SparseRows:
@@ -149,7 +149,7 @@ class _Sections(Saved):
 
 
 def _pooled(rows: SparseRows, worth: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Sums and extremes over the n-grams of each text: float32 [N, 6 columns of worth]."""
+    """Sums and extremes over the n-grams of each text: float32 [N, 6 columns of scores]."""
     each = worth[rows.ids] * rows.weights()[:, None]
     lengths = np.diff(rows.ptr)
     filled = np.flatnonzero(lengths)
@@ -169,7 +169,7 @@ def _pooled(rows: SparseRows, worth: NDArray[np.float32]) -> NDArray[np.float32]
 def _with_numbers(w: NDArray[np.float32], Y: int) -> NDArray[np.float32]:
     """The scores of n-grams for each label, and for the number that an ordinal label stands for.
 
-    Ridge is linear in what it is to predict, so that sum_y (y - middle) w_fy is the regression of that number.
+    Ridge regression is linear in its target, so sum_y (y - middle) w_fy is the regression of that number.
     """
     opinions = np.hstack([w[:, :Y], SECOND * w[:, Y:]])
     middle = _scale_of_labels(Y)

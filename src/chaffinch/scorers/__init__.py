@@ -1,4 +1,4 @@
-"""Scorers: how w . phi is stored."""
+"""Scorers: storage of the weights, and scores of parts."""
 
 from chaffinch.scorers.features import FeatureMap, FeatureScorer, NamedFeatures, PartFeatures, Rows
 from chaffinch.scorers.linear import Block, Dense, Example, Layout, Linear

@@ -10,13 +10,13 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.kernels import GramRows, Kernel
 from chaffinch.structures.parts import Parts
 
-BLOCK = 1 << 24  # entries of a Gram block that is held at a time
+BLOCK = 1 << 24  # maximum number of entries of a Gram block
 
 
 class Share(NamedTuple):
     """value * weight of one label's score and value * rival of another's.
 
-    example: the support example that it comes from; None for a constant, or where ``name`` says it all
+    example: the support example that it comes from; None for a constant, or if ``name`` is enough
     """
 
     name: str
@@ -27,7 +27,7 @@ class Share(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """All of them, and the two scores that they add up to.
+    """All contributions, and the two scores that they sum to.
 
     what: what the scores are: ``scores``, ``votes``, ``A against B alone``
     """
@@ -93,15 +93,15 @@ class Dual:
 
 
 class DualInTraining:
-    """The dual scorer while it learns: an example x is its number among N training objects.
+    """The dual scorer in training: an example x is its number among N training objects.
 
         F_n(y) = sum_i alpha_i(y) k(x_i, x_n)       kept up to date, so that a right answer costs nothing
 
-    Updates add to alpha_x(y): for the perceptron, the count of mistakes in which x was y's, less those in which it was
-    mistaken for y. With a budget, the support example goes that is best off without itself (Crammer et al. 2003):
-    the largest margin F_i(y_i) - alpha_i(y_i) k_ii - max over the others.
+    Updates add to alpha_x(y): for the perceptron, the count of mistakes with gold label y, minus those in which x was
+    mistaken for y. With a budget, the support example with the largest margin without itself is removed (Crammer et
+    al. 2003): F_i(y_i) - alpha_i(y_i) k_ii - max over the other labels.
 
-    w: float64 [N, Y], alpha under the name by which the online loop averages weights
+    w: float64 [N, Y], alpha under the name that the online loop averages
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class DualInTraining:
         self._scores: NDArray[np.float64] | None = None
 
     def with_weights(self, w: NDArray[np.floating]) -> "DualInTraining":
-        """The same with other coefficients, copied."""
+        """The same scorer with a copy of other coefficients."""
         return DualInTraining(self.rows, self.Y, w, self.budget)
 
     def shape(self, x: int) -> dict[str, tuple[int, ...]]:

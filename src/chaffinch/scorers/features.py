@@ -35,7 +35,7 @@ class PartFeatures:
         for name, size in shape.items():
             if name not in rows or len(rows[name].ptr) != math.prod(size) + 1:
                 raise DataError(
-                    f"block {name!r} has the shape {size} and features of another number of parts"
+                    f"block {name!r}: expected features for the {math.prod(size)} parts of shape {size}"
                 )
         self.shape = dict(shape)
         self.rows = dict(rows)
@@ -61,7 +61,7 @@ class FeatureScorer:
             raise DataError(f"expected a float64 w of length {F}, found {self.w.dtype} {self.w.shape}")
 
     def with_weights(self, w: NDArray[np.floating]) -> "FeatureScorer":
-        """The same scorer at other weights, of which it keeps a copy."""
+        """The same scorer with a copy of other weights."""
         return FeatureScorer(self.F, np.array(w, np.float64))
 
     def shape(self, x: PartFeatures) -> dict[str, tuple[int, ...]]:
@@ -95,7 +95,7 @@ class FeatureScorer:
 
 
 def _used(rows: Rows, delta: Weights) -> tuple[Rows, Weights]:
-    """The parts that delta is not zero on."""
+    """The parts with non-zero delta."""
     parts = np.flatnonzero(delta)
     starts, sizes = rows.ptr[parts], rows.ptr[parts + 1] - rows.ptr[parts]
     ptr = np.concatenate([[0], np.cumsum(sizes)])
@@ -144,7 +144,7 @@ class FeatureMap:
     """Turns inputs into parts with feature vectors, by a function of one input that names features.
 
     ``fit`` gives ids to the names that occur in at least ``min_count`` examples; after that unknown names are
-    left out. Names are any hashable values, strings for those who want to read them later.
+    left out. Names are any hashable values; strings are the most readable.
 
     >>> def letters(word):
     ...     named = NamedFeatures({"choice": (2,)})
@@ -170,7 +170,7 @@ class FeatureMap:
 
     @property
     def F(self) -> int:
-        """How many features there are."""
+        """The number of features."""
         return len(self._known())
 
     def fit(self, inputs: Iterable[Any]) -> list[PartFeatures]:

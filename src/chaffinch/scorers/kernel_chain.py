@@ -21,13 +21,13 @@ class Observed(NamedTuple):
 
     @property
     def T(self) -> int:
-        """How many positions."""
+        """The number of positions."""
         return self.last - self.first
 
 
 @dataclass(frozen=True)
 class Observations:
-    """Objects that positions look like, a kernel of two of them, and all its values, computed once.
+    """The objects of all positions, a kernel, and its Gram matrix, computed once.
 
     >>> from chaffinch.kernels import Polynomial
     >>> x = Observations(Polynomial(degree=2), np.eye(3, dtype=np.float32))
@@ -44,8 +44,8 @@ class Observations:
         n = len(self.objects)
         if 4 * n * n > MOST_BYTES:
             raise ConfigError(
-                f"the Gram matrix of {n:,} positions needs {4 * n * n / 2**30:.1f} GB; train on fewer, or spell a "
-                "polynomial kernel out (Monomials)"
+                f"the Gram matrix of {n:,} positions needs {4 * n * n / 2**30:.1f} GB; train on fewer, or expand a "
+                "polynomial kernel into its products (Monomials)"
             )
         object.__setattr__(self, "_gram", self.kernel.gram(self.objects))
 
@@ -61,7 +61,7 @@ class KernelChain:
 
     An update adds to the coefficients of the example's own positions, so that every learner that moves a scorer in part
     space trains it: FrankWolfe, NSlack, ExponentiatedGradient and ChainSmo give the kernelised max-margin Markov
-    network (Taskar, Guestrin and Koller 2003). Not so the perceptron's loop, which averages a flat w.
+    network (Taskar, Guestrin and Koller 2003). The perceptron's loop cannot train it: it averages a flat w.
     """
 
     def __init__(self, observations: Observations, Y: int) -> None:
@@ -94,7 +94,7 @@ class KernelChain:
         return Parts(unary=unary, **{name: block.copy() for name, block in self.shared.items()})
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float32]:
-        """unary [T, Y] of positions that look like these objects."""
+        """unary [T, Y] of positions with these objects."""
         s = self.support
         kernel, known = self.observations.kernel, self.observations.objects
         return np.asarray(kernel.expansion(objects, known.taken(s), self.a[s], threads=threads), np.float32)

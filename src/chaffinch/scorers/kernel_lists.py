@@ -1,4 +1,4 @@
-"""Kernels over candidates: the score of a candidate is a sum over other lists' candidates that it is compared with."""
+"""Kernels over candidates: the score of a candidate is a sum over support candidates of other lists."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,11 @@ Bounds = tuple[int, int]
 class KernelLists:
     """score(c) = base(c) + sum over candidates i of alpha_i k(i, c); a list is the candidates from a to b - 1.
 
-    An update gives the candidates of one list their share of delta, so that a mistake of the perceptron adds the right
+    An update adds delta to the coefficients of one list's candidates, so a mistake of the perceptron adds the gold
     candidate with +1 and the wrong one with -1 (Collins and Duffy 2002, "New ranking algorithms for parsing and
     tagging: kernels over discrete structures, and the voted perceptron").
 
-    base: float64 [P], what the base model says, not learnt   w: float64 [P], alpha
+    base: float64 [P], scores of the base model, not learnt   w: float64 [P], alpha
 
     >>> from chaffinch.kernels import LinearKernel
     >>> lists = KernelLists(GramRows(LinearKernel(), [[1.0], [2.0]]), np.zeros(2))
@@ -31,13 +31,15 @@ class KernelLists:
         self, rows: GramRows, base: NDArray[np.float64], w: NDArray[np.floating] | None = None
     ) -> None:
         if base.shape != (len(rows),):
-            raise DataError(f"there are {len(rows)} candidates and {len(base)} scores of the base model")
+            raise DataError(
+                f"expected a score of the base model for each of {len(rows)} candidates, found {len(base)}"
+            )
         self.rows, self.base = rows, base
         self.w = np.zeros(len(rows)) if w is None else np.array(w, np.float64)
         self._scores: NDArray[np.float64] | None = None
 
     def with_weights(self, w: NDArray[np.floating]) -> "KernelLists":
-        """The same with other coefficients, copied."""
+        """The same scorer with a copy of other coefficients."""
         return KernelLists(self.rows, self.base, w)
 
     def shape(self, x: Bounds) -> dict[str, tuple[int, ...]]:

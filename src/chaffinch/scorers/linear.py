@@ -12,7 +12,7 @@ from chaffinch import _core
 from chaffinch.errors import DataError
 from chaffinch.structures.parts import Parts
 
-LINE = 16  # floats in a cache line: every block starts on one
+LINE = 16  # floats in a cache line; every block is aligned to one
 
 
 class Example(NamedTuple):
@@ -23,7 +23,7 @@ class Example(NamedTuple):
 
     @property
     def T(self) -> int:
-        """How many positions."""
+        """The number of positions."""
         return len(self.ptr) - 1
 
 
@@ -34,7 +34,7 @@ class Dense(NamedTuple):
 
     @property
     def T(self) -> int:
-        """How many positions."""
+        """The number of positions."""
         return len(self.rows)
 
 
@@ -49,17 +49,17 @@ class Block:
 
     @property
     def rows(self) -> int:
-        """How many rows: one for a vector."""
+        """The number of rows: one for a vector."""
         return math.prod(self.shape[:-1])
 
     @property
     def columns(self) -> int:
-        """The length of a row in use."""
+        """The used length of a row."""
         return self.shape[-1]
 
     @property
     def size(self) -> int:
-        """Floats of w that the block takes."""
+        """The size of the block in floats."""
         return self.rows * self.stride
 
 
@@ -96,7 +96,7 @@ class Layout:
 
     @classmethod
     def packed_chain(cls, F: int, Y: int, order: int = 1, bigrams: int = 0) -> "Layout":
-        """A chain's blocks without gaps, as the core's likelihood has them; in order 2 triple, first and last follow.
+        """A chain's blocks without gaps, the layout of the core's likelihood; in order 2 triple, first and last follow.
 
         bigrams: rows of Y * Y weights after the chain, for features of pairs of labels
 
@@ -179,7 +179,7 @@ class Linear:
         self._features, *self._shared = layout.blocks
 
     def with_weights(self, w: NDArray[np.floating]) -> "Linear":
-        """The same scorer at other weights, of which it keeps a copy."""
+        """The same scorer with a copy of other weights."""
         own = self.layout.zeros()
         own[:] = w
         return Linear(self.layout, own)
@@ -206,7 +206,7 @@ class Linear:
         )
 
     def update(self, x: Example | Dense, delta: Parts, step: float = 1.0) -> None:
-        """w += step * (the features of x, weighed by delta)."""
+        """w += step * (the features of x, weighted by delta)."""
         for name, block in delta.items():
             b = self.layout[name]
             if b is self._features:

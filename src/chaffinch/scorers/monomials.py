@@ -1,4 +1,4 @@
-"""Monomials: a polynomial kernel over lists of binary features, spelt out as products of up to three of them.
+"""Monomials: a polynomial kernel over lists of binary features, expanded into products of up to three of them.
 
     (gamma x.x' + offset)^degree  =  sum over the monomials m of x and x' of  v_m^2,    v_m by the size of m alone
 
@@ -35,7 +35,7 @@ class Monomials:
 
     @property
     def settings(self) -> tuple[int, int, float, float]:
-        """As the core takes them."""
+        """The arguments of the core."""
         return self.D, self.degree, self.gamma, self.offset
 
     @cached_property
@@ -45,7 +45,7 @@ class Monomials:
 
     @property
     def rows(self) -> int:
-        """How many monomials there are: the constant, features, pairs, triples."""
+        """The number of monomials: the constant, features, pairs, triples."""
         return int(self.native.rows)
 
     @property
@@ -54,7 +54,7 @@ class Monomials:
         return [float(v) for v in self.native.squares]
 
     def __deepcopy__(self, _: object) -> "Monomials":
-        return self  # nothing in it ever changes
+        return self  # immutable
 
     def expanded(
         self, ptr: NDArray[np.int64], ids: NDArray[np.int32]
@@ -64,7 +64,7 @@ class Monomials:
         return bounds, rows
 
     def factors(self, row: int) -> tuple[int, ...]:
-        """The features that are multiplied in a row of the weights, rising; none of them is the constant.
+        """The features of a row's product, ascending; empty for the constant.
 
         >>> [Monomials(D=4, degree=3).factors(row) for row in (0, 4, 5, 10, 14)]
         [(), (3,), (0, 1), (2, 3), (1, 2, 3)]
@@ -72,7 +72,7 @@ class Monomials:
         firsts = self.native.firsts
         size = next(m for m in range(self.degree, -1, -1) if row >= firsts[m])
         left, found = row - firsts[size], []
-        for m in range(size, 0, -1):  # the place of i < j < k among those of its size is C(k,3) + C(j,2) + i
+        for m in range(size, 0, -1):  # the index of i < j < k among those of its size is C(k,3) + C(j,2) + i
             f = bisect_right(range(self.D), left, key=partial(_subsets, m=m)) - 1
             left -= comb(f, m)
             found.append(f)

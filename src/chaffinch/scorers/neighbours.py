@@ -1,4 +1,4 @@
-"""Nearest neighbours: nothing is learnt; the training objects that are most like x vote."""
+"""Nearest neighbours: the training objects closest to x vote."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,7 +16,7 @@ class Neighbours:
 
     d(x, x_i)^2 = k(x, x) + k(x_i, x_i) - 2 k(x, x_i)
 
-    Of objects equally near, the earlier. With ``weighted``, a neighbour counts 1 / (d^2 + a little).
+    Of equally near objects the earlier counts. With ``weighted``, a neighbour counts 1 / (d^2 + a small constant).
 
     >>> from chaffinch.kernels import LinearKernel
     >>> near = Neighbours(LinearKernel(), [[0.0], [1.0], [5.0]], np.array([0, 0, 1]), 2, k=1)
@@ -41,9 +41,9 @@ class Neighbours:
         self.labels, self.Y, self.k, self.weighted = labels, Y, k, weighted
         self.importance = np.ones(len(labels)) if importance is None else importance
         if labels.shape != (len(self.support),) or self.importance.shape != labels.shape:
-            raise DataError("there must be a label for each training object")
+            raise DataError("expected one label for each training object")
         if len(labels) and not (labels.min() >= 0 and labels.max() < Y):
-            raise DataError("a training object has a label that there is not")
+            raise DataError("a training object has a label id beyond the labels")
         self._squares = self.kernel.diagonal(self.support)
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
@@ -74,7 +74,7 @@ class Neighbours:
         return [Shares("votes", float(s[y]), float(s[z]), found)]
 
     def _nearest(self, far: NDArray[np.float64]) -> tuple[NDArray[np.integer], NDArray[np.floating]]:
-        """The k nearest of each row and how much each counts."""
+        """The k nearest of each row and their weights."""
         near = np.argsort(far, axis=1, kind="stable")[:, : min(self.k, far.shape[1])]
         weight = self.importance[near]
         if self.weighted:

@@ -1,4 +1,4 @@
-"""One machine for each pair of labels, and the votes that settle among them."""
+"""One-vs-one: a machine for each pair of labels, and their votes."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -11,18 +11,18 @@ from chaffinch.errors import DataError
 from chaffinch.kernels import Kernel
 from chaffinch.scorers.dual import Share, Shares
 
-# Objects whose votes are counted at a time, so that their margins stay in the cache.
+# Objects per block of voting, so that their margins stay in the cache.
 VOTED_ROWS = 512
 
 
 class Pairwise:
     """f_yz(x) = sum over support examples i of y and z of  alpha_i(z or y) k(x_i, x)  +  b_yz,   y < z
 
-    Each pair's machine gives one vote: to y where f_yz > 0, else to z. Equal votes are settled by the sum of the
+    Each pair's machine gives one vote: to y if f_yz > 0, else to z. Ties are broken by the sum of the
     margins. Between two labels, the scores are +f/2 and -f/2.
 
     support:    support examples in the order of their labels, as the kernel prepared them
-    labels:     int [support], the label of each, never falling
+    labels:     int [support], the label of each, ascending
     alpha:      float32 [support, Y]: column z holds the coefficient in the machine of its own label and z
     intercepts: float64 [Y, Y], b_yz in the upper triangle
     """
@@ -47,12 +47,12 @@ class Pairwise:
             or (np.diff(labels) < 0).any()
         ):
             raise DataError(
-                "the coefficients of the pairs of labels do not fit the support examples and their labels"
+                "expected coefficients of pairs of labels for every support example, sorted by label"
             )
 
     @property
     def Y(self) -> int:
-        """How many labels."""
+        """The number of labels."""
         return len(self.intercepts)
 
     def margins(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
@@ -60,7 +60,7 @@ class Pairwise:
         return self._pairs(self._sums(objects, threads))
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
-        """Votes, and less than half a vote for the sum of margins: float64 [n, Y]."""
+        """Votes plus less than half a vote by the sum of margins: float64 [n, Y]."""
         sums = self._sums(objects, threads)
         found = np.empty((len(sums), self.Y))
         for first in range(0, len(sums), VOTED_ROWS):
@@ -94,7 +94,7 @@ class Pairwise:
         return [Shares("votes", float(s[y]), float(s[z]), found), alone]
 
     def _machine(self, K: NDArray[np.floating], y: int, z: int, names: Sequence[str]) -> Shares:
-        """The machine of two labels: half its margin for the one, half against the other."""
+        """The machine of two labels: half its margin for the first, half against the second."""
         low, high = min(y, z), max(y, z)
         sign = 0.5 if y == low else -0.5
         alpha = np.where(self.labels == low, self.alpha[:, high], self.alpha[:, low])
@@ -109,7 +109,7 @@ class Pairwise:
         return Shares(f"{names[y]} against {names[z]} alone", f, -f, found)
 
     def _sums(self, objects: Any, threads: int) -> NDArray[np.floating]:
-        """What each label's support adds to each of its machines: [n, Y, Y]."""
+        """The contribution of each label's support to each of its machines: [n, Y, Y]."""
         bounds = np.searchsorted(self.labels, np.arange(self.Y + 1)).astype(np.int64)
         given = self.kernel.prepared(objects)
         return self.kernel.grouped_expansion(given, self.support, bounds, self.alpha, threads=threads)
@@ -123,9 +123,9 @@ class Pairwise:
 def _against(
     other: int, y: int, z: int, won: NDArray[np.bool_], by: NDArray[np.float64], names: Sequence[str]
 ) -> tuple[str, bool, bool]:
-    """What the machines of two labels and a third say, in words, and whether y and z have a vote by them.
+    """The answers of the machines of two labels and a third, in words, and whether they vote for y and z.
 
-    Where ``other`` is y or z, it is the one machine of the two, told once.
+    If ``other`` is y or z, it is the machine of these two, reported once.
     """
     if other in (y, z):
         first, second = (y, z) if won[y, z] else (z, y)

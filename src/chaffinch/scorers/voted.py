@@ -1,4 +1,4 @@
-"""The voted perceptron: every hypothesis on the way votes as often as it survived."""
+"""The voted perceptron: every hypothesis votes with the number of examples that it survived."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,7 +20,7 @@ class Voted:
 
     support:  the examples on which mistakes were made, as the kernel prepared them
     mistakes: int [M, 3]: which support example, its label, the label it was taken for, in the order of learning
-    survived: float64 [M + 1], how many examples each hypothesis met, the empty one first
+    survived: float64 [M + 1], the number of examples that each hypothesis survived, the empty one first
     """
 
     def __init__(
@@ -42,7 +42,9 @@ class Voted:
             or (mistakes < 0).any()
             or (mistakes >= most).any()
         ):
-            raise DataError("the mistakes of a voted perceptron do not fit its support examples and labels")
+            raise DataError(
+                "a mistake of the voted perceptron names a support example or label that does not exist"
+            )
 
     def scores(self, objects: Any, threads: int = 0) -> NDArray[np.float64]:
         """The shares of the votes: float64 [n, Y]."""

@@ -1,4 +1,4 @@
-"""Search: how y is found, choice by choice."""
+"""Search: incremental search for y, one decision after the other, and its constraints."""
 
 from chaffinch.search.incremental import Beam, EasiestFirst, IncrementalSearch, LeftToRight
 from chaffinch.search.legality import Legality, Need

@@ -1,4 +1,4 @@
-"""Incremental search: labels are decided one after the other, and features may look at those decided before."""
+"""Incremental search: labels are decided one after the other, and features may read those decided before."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,7 @@ class LeftToRight:
 
 @dataclass(frozen=True, kw_only=True)
 class EasiestFirst:
-    """The best choice of position and label anywhere, again and again.
+    """Repeatedly decide the position and label with the highest score (or margin).
 
     Shen, Satta and Joshi 2007, "Guided learning for bidirectional sequence classification". Ties: the smaller
     position, then the label that comes first in the alphabet. A decision changes the scores of the positions
@@ -25,7 +25,9 @@ class EasiestFirst:
     """
 
     ease: str = knob(
-        "score", "what is easy: a high score, or a high margin over the next label", choices=EASE
+        "score",
+        "the easiest position has the highest score, or the highest margin over the next label",
+        choices=EASE,
     )
 
     kind: ClassVar[str] = "easiest-first"
@@ -33,7 +35,7 @@ class EasiestFirst:
 
 @dataclass(frozen=True, kw_only=True)
 class Beam:
-    """From left to right with the ``width`` best beginnings kept."""
+    """From left to right, keeping the ``width`` best prefixes."""
 
     width: int = knob(8, "beam width", low=1, high=10_000)
 

@@ -115,7 +115,7 @@ class Choice:
 class Judged:
     """The right answer of a list: the candidate to be chosen, and the loss of each.
 
-    best:   the index of the candidate of the least loss
+    best:   the index of the candidate with the smallest loss
     losses: float64 [n]
     """
 
@@ -124,7 +124,7 @@ class Judged:
 
     @classmethod
     def of(cls, losses: NDArray[np.float64]) -> "Judged":
-        """The first candidate of the least loss is the right one.
+        """The first candidate with the smallest loss is gold.
 
         >>> Judged.of(np.array([2.0, 1.0, 1.0])).best
         1
@@ -152,5 +152,7 @@ class Candidates(Choice):
         if not isinstance(y, Judged):
             return super().cost(shape, y)
         if y.losses.shape != tuple(shape["choice"]):
-            raise DataError(f"there are {shape['choice'][0]} candidates and {len(y.losses)} losses")
+            raise DataError(
+                f"expected a loss for each of {shape['choice'][0]} candidates, found {len(y.losses)}"
+            )
         return Parts(choice=y.losses - y.losses[y.best])

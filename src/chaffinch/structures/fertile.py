@@ -111,7 +111,7 @@ class FertileMatching:
 
 
 def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, int]]) -> KindLinks:
-    """Links as places allow them: those of ``first``, a matching, then of the others whatever finds a place.
+    """Links with free places: those of ``first``, a matching, then the others that find one.
 
     >>> sorted(with_kinds({(0, 0), (0, 1), (0, 2)}, {(0, 0)}))
     [(0, 0, 0), (0, 1, 1)]

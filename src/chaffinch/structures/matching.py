@@ -30,10 +30,10 @@ class GoldLinks:
 class Matching:
     """A set of links (i, j) in which each source i and each target j occurs at most once.
 
-        s(y) = sum over links of edge[i, j] + sum over lone i of source[i] + sum over lone j of target[j]
+        s(y) = sum over links of edge[i, j] + sum over unlinked i of source[i] + sum over unlinked j of target[j]
 
-    Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or being alone.
-    ``wrong`` and ``missed`` say what a link that is not in gold costs, and a word that is alone and should not be.
+    Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or having none.
+    ``wrong`` is the cost of a link that is not in gold, ``missed`` that of a missed gold link.
 
     Ties: of equal matchings one is found that depends on the potentials alone; ``kbest`` gives every one of them,
     argmax's first. There is no logsum: the sum over matchings is a permanent.
