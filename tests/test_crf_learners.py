@@ -105,8 +105,41 @@ def test_optimal_weights_are_those_of_scipy():
         np.testing.assert_allclose(w, best, atol=2e-3)
 
 
-def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_most_weights_zero():
-    c1, c2 = 1.5, 0.1
+def elastic_optimum(p, c1: float, c2: float) -> float:
+    """min f(w) + c1 |w|_1 as SciPy finds it, with w = u - v and u, v >= 0."""
+    f, gradient = _core.CrfObjective64(p, c2, 1), np.empty(p.size)
+
+    def both(uv):
+        u, v = uv[: p.size], uv[p.size :]
+        loss = f(u - v, gradient) + c1 * uv.sum()
+        return loss, np.concatenate([gradient + c1, c1 - gradient])
+
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-15, "gtol": 1e-8}
+    start, bounds = np.zeros(2 * p.size), [(0, None)] * (2 * p.size)
+    return float(minimize(both, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun)
+
+
+ELASTIC = [
+    ({}, 0.1, 0.01),
+    ({}, 1.5, 0.1),
+    ({}, 0.5, 0.0),
+    ({"order": 2}, 0.3, 0.05),
+    ({"bigrams": True}, 0.3, 0.05),
+    ({"weighted": True, "offset": True}, 0.3, 0.05),
+]
+
+
+@pytest.mark.parametrize(("kind", "c1", "c2"), ELASTIC, ids=str)
+def test_an_elastic_net_reaches_the_optimum_that_scipy_finds(kind, c1, c2):
+    p, q = problem(5, **SIZES, **kind)
+    w, _ = run(Lbfgs(c1=c1, c2=c2, tolerance=1e-9, steps=2000), q)
+    best = elastic_optimum(p, c1, c2)
+    found = value(p, w, c2) + c1 * float(np.abs(w).sum(dtype=np.float64))
+    assert best * (1 - 1e-5) <= found <= best * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(("c1", "c2"), [(0.1, 0.01), (1.5, 0.1)])
+def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_weights_zero(c1, c2):
     p, q = problem(5, **SIZES)
     w, _ = run(Lbfgs(c1=c1, c2=c2, tolerance=1e-10, steps=2000), q)
     gradient = np.empty(p.size)
@@ -115,7 +148,40 @@ def test_an_l1_penalty_is_optimal_where_its_subgradient_says_so_and_leaves_most_
     zero, rest = on & (w == 0), on & (w != 0)
     assert np.abs(gradient[zero]).max() <= c1 + 0.02
     assert np.abs(gradient[rest] + c1 * np.sign(w[rest])).max() < 0.02
-    assert zero.sum() > rest.sum()
+    assert zero.sum() > (rest.sum() if c1 > 1 else 0)
+
+
+def test_weights_that_are_not_trained_stay_zero_under_an_l1_penalty():
+    p, (sentences, ptr, ids, y, more) = native_problem(8, **SIZES)
+    trainable = np.ones(p.size, np.uint8)
+    trainable[: 10 * p.stride] = 0
+    q = as_problem(sentences, ptr, ids, y, F, Y, trainable=trainable, **more)
+    w, _ = run(Lbfgs(c1=0.1, c2=0.01, tolerance=1e-6), q)
+    assert not w[trainable == 0].any()
+    assert w[trainable == 1].any()
+
+
+def test_an_elastic_net_is_the_same_for_any_number_of_threads():
+    _, q = problem(5, **SIZES)
+    one, two = (run(Lbfgs(c1=0.1, c2=0.01, tolerance=1e-4), q, threads)[0] for threads in (1, 2))
+    assert one.tobytes() == two.tobytes()
+
+
+def test_a_penalty_that_no_gradient_exceeds_leaves_every_weight_zero():
+    _, q = problem(5, **SIZES)
+    w, history = run(Lbfgs(c1=1e4, c2=0.01), q)
+    assert not w.any()
+    assert len(history) == 1 + 3  # a step that finds nothing to do for each penalty of the path, and one for c1
+
+
+def test_large_penalties_come_first_and_no_pass_before_the_one_asked_for_offers_a_model():
+    _, q = problem(5, **SIZES)
+    history = list(Lbfgs(c1=0.1, c2=0.01).passes(q, 1))
+    offered = [one.model is not None for one in history]
+    assert offered == sorted(offered)
+    assert not offered[0]
+    assert offered[-1]
+    assert history[-1].scores["objective"] < history[0].scores["objective"]
 
 
 def test_without_a_penalty_the_likelihood_itself_is_maximised():

@@ -172,7 +172,15 @@ void bind_crf(nb::module_& m) {
             "run", [](Batch& self, const Out<float>& w) { return self.second->iterate(self.first->weights(w)); },
             nb::arg("w").noconvert(), nb::call_guard<Unlocked>(),
             "One step, whose end overwrites w; False if none lowers the value any further.")
+        .def(
+            "widen", [](Batch& self, double c1) {
+                if (!(c1 > 0)) throw nb::value_error("CrfBatch.widen: c1 must be > 0");
+                return self.second->widen(c1);
+            }, nb::arg("c1"), nb::call_guard<Unlocked>(),
+            "The active set made anew, for this c1 from now on; how many weights outside of it had a gradient above c1.")
         .def_prop_ro("value", [](const Batch& self) { return self.second->value(); })
+        .def_prop_ro("c1", [](const Batch& self) { return self.second->c1(); })
+        .def_prop_ro("active", [](const Batch& self) { return self.second->active(); }, "How many weights move.")
         .def_prop_ro("gradient_norm", [](const Batch& self) { return self.second->gradient_norm(); })
         .def_prop_ro("evaluations", [](const Batch& self) { return self.second->evaluations(); });
 }

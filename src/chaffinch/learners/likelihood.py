@@ -28,6 +28,10 @@ FEATURES_AT_RATE = 40
 FAR = 5
 FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
+# OWL-QN comes to its L1 penalty by penalties so many times as large, each until a step lowers f by less than this share.
+PATH = (64.0, 16.0, 4.0)
+ROUGH = 0.03
+
 # Dual coordinate ascent is not chosen if the duals of all sentences need more memory than this.
 MOST_DUAL_BYTES = 2 << 30
 
@@ -168,6 +172,11 @@ class Lbfgs(LikelihoodLearner):
     """L-BFGS from a start that SGD made, with the Fisher diagonal there as first curvature; OWL-QN if c1 > 0.
 
     Stops when two steps in a row lower f by a relative amount below ``tolerance``.
+
+    With c1 > 0 weights of zero are a better start than SGD's, which spreads over all features what few of them can
+    say: ``PATH`` times c1 is the penalty of a few rough steps each, and then c1 itself. Only weights that are not
+    zero or would leave zero are moved.
+
     fisher: the Fisher diagonal at w as first curvature, which a start by SGD implies
     """
 

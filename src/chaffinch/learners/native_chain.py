@@ -13,7 +13,7 @@ from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
 from chaffinch.learners.costs import LabelCosts
 from chaffinch.learners.examples import CrfExamples, DenseExamples, MonomialExamples, SentenceExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.likelihood import FAR, Lbfgs, PrunedSgd, Sdca, Sgd
+from chaffinch.learners.likelihood import FAR, PATH, ROUGH, Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.margin import Objective
 from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Pass, Problem, State, example_order
@@ -240,12 +240,15 @@ def lbfgs_passes(learner: Lbfgs, problem: Problem, threads: int, state: State | 
 
 
 def _lbfgs(learner: Lbfgs, run: _Run, seed: int, threads: int, state: State | None) -> Iterator[Pass]:
-    if state is None and learner.start is not None:
+    if state is None and learner.start is not None and learner.c1 == 0:
         start = replace(learner.start, c2=learner.c2)
         for one in _sgd(start, run, seed, threads, None):
             yield replace(one, state=dict)
+    if learner.c1 > 0:
+        yield from _owl_qn(learner, run, threads, state)
+        return
     fisher = learner.fisher or learner.start is not None
-    native = CrfBatch(run.native, learner.c1, learner.c2, run.w, fisher=fisher, threads=threads)
+    native = CrfBatch(run.native, 0.0, learner.c2, run.w, fisher=fisher, threads=threads)
     before, small = native.value, 0
     started = run.done
     for number in range(started + 1, started + learner.steps + 1):
@@ -255,6 +258,43 @@ def _lbfgs(learner: Lbfgs, run: _Run, seed: int, threads: int, state: State | No
         yield run.told(number, before, fall)
         small = small + 1 if fall < learner.tolerance else 0
         if not moved or small == 2:
+            return
+
+
+def _owl_qn(learner: Lbfgs, run: _Run, threads: int, state: State | None) -> Iterator[Pass]:
+    """Down a path of L1 penalties, from weights of zero; then rounds of steps under the one that is asked for.
+
+    A round moves an active set of weights and ends when two steps have lowered f by little. It is the last if no other
+    weight wants to leave zero, or if all of it has lowered f by little.
+    """
+    c1, number, last = learner.c1, run.done, run.done + learner.steps
+    path = PATH if state is None and not run.w.any() else ()
+    native = CrfBatch(run.native, c1 * max((*path, 1.0)), learner.c2, run.w, fisher=True, threads=threads)
+
+    def steps(most: int, tolerance: float, times: int) -> Iterator[tuple[float, float]]:
+        """Steps until so many running have lowered f by less; f under the c1 that is asked for, and its fall."""
+        before, small = native.value, 0
+        for _ in range(most):
+            moved = native.run(run.w)
+            fall = (before - native.value) / max(abs(native.value), 1e-300)
+            before = native.value
+            yield native.value - (native.c1 - c1) * float(np.abs(run.w).sum(dtype=np.float64)), fall
+            small = small + 1 if fall < tolerance else 0
+            if not moved or small == times:
+                return
+
+    for i, _ in enumerate(path):
+        for objective, _ in steps(last - number - 1, ROUGH, 1):
+            number += 1
+            yield replace(run.told(number, objective), model=None, state=dict)
+        native.widen(c1 * (*path, 1.0)[i + 1])
+    while number < last:
+        begun = native.value
+        for objective, fall in steps(last - number, learner.tolerance, 2):
+            number += 1
+            yield run.told(number, objective, fall)
+        lowered = begun - native.value < learner.tolerance * abs(native.value)
+        if native.widen(c1) == 0 or lowered:
             return
 
 

@@ -1,53 +1,135 @@
 #include "crf_batch.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace chaffinch::learners {
 
-namespace {
-
-// Where w holds weights, padding left out.
-std::vector<std::int64_t> weights_of(const CrfShape& shape, const std::uint8_t* trainable) {
-    const std::int64_t S = shape.S(), Y = shape.Y, stride = shape.bigram_stride();
-    std::vector<std::int64_t> places;
-    const auto rows = [&](std::int64_t from, std::int64_t to, std::int64_t width, std::int64_t used) {
-        for (std::int64_t row = from; row < to; row += width)
-            for (std::int64_t k = row; k < row + used; ++k)
-                if (!trainable || trainable[k]) places.push_back(k);
-    };
-    rows(0, shape.triple(), S, Y);
-    if (shape.order == 2) rows(shape.triple(), shape.triple() + 1, 1, Y * Y * Y + 2 * Y * Y);
-    rows(shape.chain_end(), shape.size(), stride, Y * Y);
-    return places;
-}
-
-} // namespace
-
 CrfBatch::CrfBatch(const CrfShape& shape, const CrfData& data, double c2, const std::uint8_t* trainable,
                    const float* w, bool fisher, const LbfgsSettings& settings)
-    : objective_(shape, data, c2, trainable, settings.threads), places_(weights_of(shape, trainable)),
-      w_(w, w + shape.size()), gradient_(static_cast<std::size_t>(shape.size())) {
-    machine::AlignedVector<float> x(places_.size()), diagonal;
-    for (std::size_t k = 0; k < places_.size(); ++k) x[k] = w[places_[k]];
-    if (fisher) {
-        objective_.fisher(w, gradient_.data());
-        diagonal.resize(places_.size());
-        const auto floor = static_cast<float>(std::max(2 * c2 + settings.c1, 1e-3));
-        for (std::size_t k = 0; k < places_.size(); ++k) diagonal[k] = 1.0f / (floor + gradient_[places_[k]]);
+    : shape_(shape), data_(data), c2_(c2), trainable_(trainable), fisher_(fisher), settings_(settings),
+      objective_(shape, data, c2, trainable, settings.threads), w_(w, w + shape.size()),
+      gradient_(static_cast<std::size_t>(shape.size())) {
+    if (settings_.c1 > 0)
+        widen(settings.c1);
+    else {
+        each_weight([&](std::int64_t k) { places_.push_back(k); });
+        begin();
     }
-    const auto value = [this](const float* at, float* g) {
-        unpack(at, w_.data());
-        const double f = objective_(w_.data(), gradient_.data());
-        for (std::size_t k = 0; k < places_.size(); ++k) g[k] = gradient_[places_[k]];
-        return f;
-    };
-    lbfgs_ = std::make_unique<Lbfgs>(value, x, std::move(diagonal), settings);
 }
 
 bool CrfBatch::iterate(float* w) {
     const bool moved = lbfgs_->iterate();
     unpack(lbfgs_->x().data(), w);
     return moved;
+}
+
+std::int64_t CrfBatch::widen(double penalty) {
+    settings_.c1 = penalty;
+    if (lbfgs_) {
+        unpack(lbfgs_->x().data(), w_.data());
+        evaluations_ += lbfgs_->evaluations();
+    }
+    objective_(w_.data(), gradient_.data());
+    ++evaluations_;
+    const auto c1 = static_cast<float>(settings_.c1);
+    std::int64_t outside = 0;
+    auto known = places_.begin(); // in rising order, as weights are met
+    each_weight([&](std::int64_t k) {
+        while (known != places_.end() && *known < k) ++known;
+        const bool active = known != places_.end() && *known == k;
+        outside += !active && std::abs(gradient_[k]) > c1;
+    });
+    choose_active();
+    begin();
+    return outside;
+}
+
+// Where w holds weights that are trained, padding left out, in rising order.
+template <class Use> void CrfBatch::each_weight(Use&& use) const {
+    const auto rows = [&](std::int64_t from, std::int64_t to, std::int64_t width, std::int64_t used) {
+        for (std::int64_t row = from; row < to; row += width)
+            for (std::int64_t k = row; k < row + used; ++k)
+                if (!trainable_ || trainable_[k]) use(k);
+    };
+    const std::int64_t Y = shape_.Y;
+    rows(0, shape_.triple(), shape_.S(), Y);
+    if (shape_.order == 2) rows(shape_.triple(), shape_.triple() + 1, 1, Y * Y * Y + 2 * Y * Y);
+    rows(shape_.chain_end(), shape_.size(), shape_.bigram_stride(), Y * Y);
+}
+
+// By w and the gradient there. What lies behind the unary rows is always there, but may be at rest.
+void CrfBatch::choose_active() {
+    const std::int64_t S = shape_.S();
+    const auto c1 = static_cast<float>(settings_.c1);
+    places_.clear();
+    each_weight([&](std::int64_t k) {
+        if (w_[k] != 0 || std::abs(gradient_[k]) > c1) places_.push_back(k);
+    });
+    std::vector<std::int32_t> row_of(static_cast<std::size_t>(shape_.F), -1);
+    for (const std::int64_t k : places_)
+        if (k < shape_.pair()) row_of[k / S] = 0;
+    std::int32_t rows = 0;
+    for (std::int32_t& row : row_of)
+        if (row == 0) row = rows++;
+    make_part(row_of);
+    inside_.clear();
+    const std::int64_t moved = part_->shape.pair() - shape_.pair();
+    for (const std::int64_t k : places_)
+        inside_.push_back(k < shape_.pair() ? row_of[k / S] * S + k % S : k + moved);
+}
+
+// row_of [F]: the row of each feature in the part, -1 if it is left out.
+void CrfBatch::make_part(const std::vector<std::int32_t>& row_of) {
+    part_ = std::make_unique<Part>();
+    Part& part = *part_;
+    part.shape = shape_;
+    part.shape.F = std::ranges::count_if(row_of, [](std::int32_t row) { return row >= 0; });
+    part.ptr.assign(1, 0);
+    part.ptr.reserve(data_.ptr.size());
+    for (std::int64_t t = 0; t < data_.T(); ++t) {
+        for (std::int64_t k = data_.ptr[t]; k < data_.ptr[t + 1]; ++k)
+            if (row_of[data_.ids[k]] >= 0) part.ids.push_back(row_of[data_.ids[k]]);
+        part.ptr.push_back(std::ssize(part.ids));
+    }
+    part.data = data_;
+    part.data.ptr = part.ptr;
+    part.data.ids = part.ids;
+    const std::int64_t S = shape_.S(), moved = part.shape.pair() - shape_.pair();
+    const auto pack = [&](const auto* from, auto& to) {
+        to.resize(static_cast<std::size_t>(part.shape.size()));
+        for (std::int64_t f = 0; f < shape_.F; ++f)
+            if (row_of[f] >= 0) std::copy_n(from + f * S, S, to.data() + row_of[f] * S);
+        std::copy(from + shape_.pair(), from + shape_.size(), to.data() + shape_.pair() + moved);
+    };
+    pack(w_.data(), part.w);
+    if (trainable_) pack(trainable_, part.trainable);
+    part.gradient.resize(part.w.size());
+    part.objective = std::make_unique<CrfObjective<float>>(part.shape, part.data, c2_,
+                                                           trainable_ ? part.trainable.data() : nullptr, settings_.threads);
+}
+
+// L-BFGS from w, on the weights of places_.
+void CrfBatch::begin() {
+    const std::vector<std::int64_t>& at = part_ ? inside_ : places_;
+    CrfObjective<float>& objective = part_ ? *part_->objective : objective_;
+    float* w = part_ ? part_->w.data() : w_.data();
+    float* gradient = part_ ? part_->gradient.data() : gradient_.data();
+    machine::AlignedVector<float> x(at.size()), diagonal;
+    for (std::size_t k = 0; k < at.size(); ++k) x[k] = w[at[k]];
+    if (fisher_) {
+        objective.fisher(w, gradient);
+        diagonal.resize(at.size());
+        const auto floor = static_cast<float>(std::max(2 * c2_ + settings_.c1, 1e-3));
+        for (std::size_t k = 0; k < at.size(); ++k) diagonal[k] = 1.0f / (floor + gradient[at[k]]);
+    }
+    const auto value = [&at, &objective, w, gradient](const float* packed, float* g) {
+        for (std::size_t k = 0; k < at.size(); ++k) w[at[k]] = packed[k];
+        const double f = objective(w, gradient);
+        for (std::size_t k = 0; k < at.size(); ++k) g[k] = gradient[at[k]];
+        return f;
+    };
+    lbfgs_ = std::make_unique<Lbfgs>(value, x, std::move(diagonal), settings_);
 }
 
 void CrfBatch::unpack(const float* x, float* w) const {

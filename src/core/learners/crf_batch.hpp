@@ -1,4 +1,10 @@
 // L-BFGS and OWL-QN on the chain likelihood: the weights that are trained, packed tight, and the objective around them.
+//
+// With an L1 penalty nearly all weights are zero at the optimum, and stay zero on the way. So OWL-QN moves an active set
+// alone: the weights that are not zero, and those whose gradient exceeds c1. Rows without such a weight are left out of
+// the data. When nothing moves any more, widen() looks at the gradient of all weights and makes the set anew, for the
+// same c1 or a smaller one: large penalties first keep the set small all the way (Friedman, Hastie and Tibshirani 2010,
+// "Regularization paths for generalized linear models via coordinate descent").
 #pragma once
 
 #include "crf_objective.hpp"
@@ -17,17 +23,47 @@ class CrfBatch {
     // One step; w [size] is what it reached. False: nothing lowers the objective any further.
     bool iterate(float* w);
 
+    // The active set made anew, under the L1 penalty c1 > 0 from now on; how many weights outside of it had a gradient
+    // above c1.
+    std::int64_t widen(double c1);
+
+    double c1() const { return settings_.c1; }
     double value() const { return lbfgs_->value(); }
-    double gradient_norm() const { return lbfgs_->gradient_norm(); }
-    std::int64_t evaluations() const { return lbfgs_->evaluations(); }
+    double gradient_norm() const { return lbfgs_->gradient_norm(); } // of the active set
+    std::int64_t active() const { return std::ssize(places_); }      // how many weights move
+    std::int64_t evaluations() const { return evaluations_ + lbfgs_->evaluations(); }
 
   private:
+    // The problem of the features that have an active weight.
+    struct Part {
+        CrfShape shape;
+        CrfData data;
+        std::vector<std::int64_t> ptr;
+        std::vector<std::int32_t> ids;
+        std::vector<std::uint8_t> trainable;
+        std::unique_ptr<CrfObjective<float>> objective;
+        machine::AlignedVector<float> w, gradient;
+    };
+
+    template <class Use> void each_weight(Use&& use) const;
+    void choose_active();
+    void make_part(const std::vector<std::int32_t>& row_of);
+    void begin();
     void unpack(const float* x, float* w) const;
 
+    const CrfShape& shape_;
+    const CrfData& data_;
+    double c2_;
+    const std::uint8_t* trainable_;
+    bool fisher_;
+    LbfgsSettings settings_;
     CrfObjective<float> objective_;
-    std::vector<std::int64_t> places_; // of the packed weights in w
     machine::AlignedVector<float> w_, gradient_;
+    std::unique_ptr<Part> part_;       // null: all features are there
+    std::vector<std::int64_t> places_; // of the packed weights in w
+    std::vector<std::int64_t> inside_; // of the same in the weights of the part
     std::unique_ptr<Lbfgs> lbfgs_;
+    std::int64_t evaluations_ = 0; // besides those of lbfgs_
 };
 
 } // namespace chaffinch::learners
