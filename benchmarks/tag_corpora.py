@@ -1,4 +1,4 @@
-"""Corpora for taggers with no setting given: of several languages, sizes and kinds of labels, each cut in three parts."""
+"""Corpora for taggers with no setting given: several languages, sizes and kinds of labels, each in three parts."""
 
 import gzip
 import random
@@ -139,7 +139,7 @@ CORPORA: dict[str, Callable[[], Tagged]] = {
     "news tags, 800": lambda: Tagged(*spread(penn(), 800, 500, 1000)),
 }
 
-# -- requests in lower case: some forty kinds of slots whose fillers overlap, so that the context has to decide ---------
+# -- requests in lower case: some forty kinds of slots whose fillers overlap, so that the context decides -------------
 
 CITIES = "boston|denver|san francisco|new york|oslo|porto|lima|fort worth|salt lake city|quito|nice|reading|bath|lyon"
 NAMES = "anna|ben|carla|li wei|omar|sofia|grace|will|mark|rose|jack miller|june park|hope|frank"
@@ -155,15 +155,18 @@ PARTS = ("ba", "mo", "ri", "ta", "len", "so", "vik", "dan", "ru", "el", "pa", "n
 
 FILLERS: dict[str, str] = {
     "from_city": CITIES, "to_city": CITIES, "stop_city": CITIES, "hotel_city": CITIES, "weather_city": CITIES,
-    "depart_day": DAYS, "return_day": DAYS, "hotel_day": DAYS, "weather_day": DAYS, "table_day": DAYS, "event_day": DAYS,
+    "depart_day": DAYS, "return_day": DAYS, "hotel_day": DAYS, "weather_day": DAYS,
+    "table_day": DAYS, "event_day": DAYS,
     "depart_time": TIMES, "arrive_time": TIMES, "table_time": TIMES, "event_time": TIMES, "alarm_time": TIMES,
     "passengers": NUMBERS, "party_size": NUMBERS, "nights": NUMBERS, "quantity": NUMBERS, "rooms": NUMBERS,
     "airline": AIRLINES, "fare_class": "economy|business|first class|the cheapest", "food": FOODS, "dish": FOODS,
     "restaurant": "*", "artist": "*", "song": "* *", "playlist": "my *|*|* mix", "album": "the *|*",
-    "genre": GENRES, "guest": NAMES, "payee": NAMES, "contact": NAMES, "event": "lunch|a meeting|yoga|standup|a call|dinner",
+    "genre": GENRES, "guest": NAMES, "payee": NAMES, "contact": NAMES,
+    "event": "lunch|a meeting|yoga|standup|a call|dinner",
     "amount": AMOUNTS, "price_limit": AMOUNTS, "account": "savings|checking|my card|the joint account",
     "item": THINGS, "color": "red|blue|green|black|white", "size": "small|medium|large|extra large",
-    "shop": "*|the corner shop", "weather": "rain|snow|sun|wind|a storm", "message": "i am late|call me|see you soon|happy birthday",
+    "shop": "*|the corner shop", "weather": "rain|snow|sun|wind|a storm",
+    "message": "i am late|call me|see you soon|happy birthday",
 }  # fmt: skip
 
 TEMPLATES = """

@@ -171,7 +171,9 @@ def test_a_penalty_that_no_gradient_exceeds_leaves_every_weight_zero():
     _, q = problem(5, **SIZES)
     w, history = run(Lbfgs(c1=1e4, c2=0.01), q)
     assert not w.any()
-    assert len(history) == 1 + 3  # a step that finds nothing to do for each penalty of the path, and one for c1
+    assert (
+        len(history) == 1 + 3
+    )  # a step that finds nothing to do for each penalty of the path, and one for c1
 
 
 def test_large_penalties_come_first_and_no_pass_before_the_one_asked_for_offers_a_model():

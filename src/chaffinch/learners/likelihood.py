@@ -28,7 +28,8 @@ FEATURES_AT_RATE = 40
 FAR = 5
 FIRST_MOVE = 0.5  # of the way from the gold answer to the marginals, at an example's first visit
 
-# OWL-QN comes to its L1 penalty by penalties so many times as large, each until a step lowers f by less than this share.
+# OWL-QN comes to its L1 penalty by way of larger ones, so many times as large, each until a step lowers f by less than
+# this share.
 PATH = (64.0, 16.0, 4.0)
 ROUGH = 0.03
 

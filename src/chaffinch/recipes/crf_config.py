@@ -45,8 +45,8 @@ class Likelihood(TemplateFeatures):
     )
     margin: float | None = knob(
         None,
-        "margin required for each wrong label (softmax margin); 0 is the plain likelihood; auto: 6 if labels are "
-        "names; else 4 in a crf of order 1 if neither c2 nor an optimiser is set; else 0",
+        "margin required for each wrong label (softmax margin); 0 is the plain likelihood; auto: 0 with an L1 penalty; "
+        "6 if labels are names; 4 in a crf of order 1 if neither c2 nor an optimiser is set; else 0",
         low=0.0,
     )
     recall: float | None = knob(
@@ -258,6 +258,8 @@ def suited_objective(
         )
     names = names and certain
     margin, c2 = config.margin, config.c2
+    if margin is None and getattr(config, "c1", 0.0) > 0:
+        margin = 0.0
     if margin is None:
         margin = NAMES_MARGIN if names else MARGIN if with_margin and certain and c2 is None else 0.0
         c2 = MARGIN_C2 if c2 is None and margin == MARGIN else c2
