@@ -39,9 +39,9 @@ def packed(*, order: int = 1, local: bool = False, weighted: bool = False, margi
     return Problem(chain, Linear(Layout.packed_chain(F, Y, order)), made.examples, weight, cost, seed=1)
 
 
-def texts(N: int = 30, F: int = 8, Y: int = 3) -> Problem:
+def texts(N: int = 30, F: int = 8, Y: int = 3, dense: float = 0.6) -> Problem:
     rng = np.random.default_rng(2)
-    X = (rng.normal(size=(N, F)) * (rng.random((N, F)) < 0.6)).astype(np.float32)
+    X = (rng.normal(size=(N, F)) * (rng.random((N, F)) < dense)).astype(np.float32)
     y = (X @ rng.normal(size=(F, Y)) + rng.gumbel(size=(N, Y))).argmax(axis=1).astype(np.int32)
     rows = SparseRows.of(X)
     given = {"ptr": rows.ptr, "ids": rows.ids, "values": rows.values, "F": F, "Y": Y}
@@ -52,6 +52,11 @@ def texts(N: int = 30, F: int = 8, Y: int = 3) -> Problem:
 def weighted(problem: Problem) -> Problem:
     """The same problem, with examples that do not count alike."""
     return replace(problem, weight=np.linspace(0.5, 3.0, len(problem.examples)).astype(np.float32))
+
+
+def sparse_texts() -> Problem:
+    """Documents whose words come back after many others: penalties that are due later."""
+    return texts(N=60, F=25, dense=0.1)
 
 
 def lists() -> Problem:
@@ -92,6 +97,13 @@ CASES: list[Case] = [
     (DualLogistic(C=2.0, epochs=1000, tolerance=1e-8, bias=1.0), texts, END),
     (ChoiceSgd(epochs=2, rate=0.1, l1=0.01), texts, 1e-4),
     (ChoiceSgd(epochs=2, rate=0.1, l2=0.1), texts, 1e-4),
+    (ChoiceSgd(epochs=4, rate=0.3, l1=0.03, l2=0.5), sparse_texts, 2e-6),
+    (
+        ChoiceSgd(epochs=4, rate=0.3, l1=0.03, l2=0.5, schedule="decaying", batch=3, minibatch=True),
+        sparse_texts,
+        2e-6,
+    ),
+    (ChoiceSgd(epochs=4, rate=0.3, l1=0.03, l2=0.5, adaptive=True, schedule="random"), sparse_texts, 1e-5),
     (ChoiceSgd(epochs=2, rate=0.1, batch=7, minibatch=True, adaptive=True, schedule="decaying"), texts, 1e-4),
     (ChoiceSgd(epochs=2, rate=0.1, loss="hinge", average=True, bias=1.0, schedule="random"), texts, 1e-4),
     (ChoicePerceptron(epochs=3), texts, 1e-4),

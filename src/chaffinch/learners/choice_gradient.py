@@ -40,6 +40,8 @@ class ChoiceSgd(Learner):
         w := shrunk((1 - e l2) w, e l1) + e g,   g = c_n (q_n - p_n) x_n for the logistic loss
 
     The rate e: fixed; decaying, e / (1 + decay t / N) after t documents; or drawn evenly from [0, e) per step.
+    AdaGrad divides the rate of each weight by h, the root of the sum of its squared gradients, and follows both
+    penalties continuously: |w| := max(0, exp(-x) |w| - l1 (1 - exp(-x)) / l2) with x = e l2 / h.
     ``minibatch`` false: the weights move after every document; ``iterations`` repeats a batch.
     """
 
@@ -127,7 +129,10 @@ class ChoiceSgd(Learner):
         if not self.adaptive:
             return _shrunk((1 - e * self.l2) * w, e * self.l1) + e * g
         h = np.sqrt(squares + SMALL)
-        w = _shrunk(np.exp(-e * self.l2 / h) * w, e * self.l1 / h)
+        x = e * self.l2 / h
+        w = _shrunk(
+            np.exp(-x) * w, e * self.l1 / h * np.where(x > 0, -np.expm1(-x) / np.maximum(x, 1e-300), 1.0)
+        )
         squares += g**2
         return w + e * g / np.sqrt(squares + SMALL)
 

@@ -30,26 +30,27 @@ struct SgdStep {
     }
 
     CHAFFINCH_INLINE void penalise(std::int64_t f) const {
-        if (sgd.rate_at_.empty()) return;
+        if (sgd.shrink_at_.empty()) return;
         float* __restrict row = w + f * sgd.S_;
-        const double missed = sgd.rate_sum_ - sgd.rate_at_[f];
-        if (missed == 0) return;
-        const auto l1 = static_cast<float>(sgd.settings_.l1 * missed);
+        if (sgd.shrink_sum_ == sgd.shrink_at_[f] && sgd.decay_sum_ == sgd.decay_at_[f]) return;
         if (sgd.settings_.adaptive) {
-            const auto l2 = static_cast<float>(sgd.settings_.l2 * missed);
+            const double missed = sgd.shrink_sum_ - sgd.shrink_at_[f];
+            const auto l1 = static_cast<float>(sgd.settings_.l1 * missed), l2 = static_cast<float>(sgd.settings_.l2 * missed);
             const float* __restrict G = sgd.squares_.data() + f * sgd.S_;
             for (std::int64_t y = 0; y < sgd.S_; y += machine::lanes) {
                 float h[machine::lanes], keep[machine::lanes];
                 for (std::int64_t l = 0; l < machine::lanes; ++l) h[l] = 1.0f / std::sqrt(G[y + l] + tiny), keep[l] = -l2 * h[l];
                 losses::exp_row(machine::lanes, keep, 0.0f, keep);
-                for (std::int64_t l = 0; l < machine::lanes; ++l) row[y + l] = shrunk(row[y + l] * keep[l], l1 * h[l]);
+                for (std::int64_t l = 0; l < machine::lanes; ++l)
+                    row[y + l] = shrunk(row[y + l] * keep[l], l1 * h[l] * mean_kept(l2 * h[l], keep[l]));
             }
         } else {
-            const auto keep = static_cast<float>(std::exp(sgd.decay_sum_ - sgd.decay_at_[f]));
-            for (std::int64_t y = 0; y < sgd.S_; ++y) row[y] = shrunk(row[y] * keep, l1);
+            const double keep = std::exp(sgd.decay_sum_ - sgd.decay_at_[f]);
+            const auto by = static_cast<float>(sgd.settings_.l1 * (sgd.shrink_sum_ - keep * sgd.shrink_at_[f]));
+            for (std::int64_t y = 0; y < sgd.S_; ++y) row[y] = shrunk(row[y] * static_cast<float>(keep), by);
             sgd.decay_at_[f] = sgd.decay_sum_;
         }
-        sgd.rate_at_[f] = sgd.rate_sum_;
+        sgd.shrink_at_[f] = sgd.shrink_sum_;
     }
 
     CHAFFINCH_INLINE void settle_features(std::int64_t n) const {
@@ -75,11 +76,17 @@ struct SgdStep {
 
     CHAFFINCH_INLINE void count(float e) const {
         ++sgd.steps_;
-        sgd.rate_sum_ += static_cast<double>(e);
-        sgd.decay_sum_ += std::log1p(-std::min(0.999999, static_cast<double>(e) * sgd.settings_.l2));
+        const double lost = std::min(0.999999, static_cast<double>(e) * sgd.settings_.l2);
+        sgd.shrink_sum_ = (sgd.settings_.adaptive ? 1 : 1 - lost) * sgd.shrink_sum_ + static_cast<double>(e);
+        if (!sgd.settings_.adaptive) sgd.decay_sum_ += std::log1p(-lost);
     }
 
     static constexpr float tiny = 1e-10f;
+
+    // (1 - exp(-x)) / x, given exp(-x)
+    CHAFFINCH_INLINE static float mean_kept(float x, float kept) {
+        return x < 0.05f ? 1 - x / 2 * (1 - x / 3 * (1 - x / 4)) : (1 - kept) / x;
+    }
 
     CHAFFINCH_INLINE static float shrunk(float a, float by) {
         const float size = (a < 0 ? -a : a) - by;
@@ -90,7 +97,7 @@ struct SgdStep {
 ChoiceSgd::ChoiceSgd(std::int64_t F, std::int64_t Y, const ChoiceSgdSettings& settings)
     : F_(F), Y_(Y), S_(machine::padded(Y)), settings_(settings) {
     const auto rows = static_cast<std::size_t>(F + 1), cells = rows * static_cast<std::size_t>(S_);
-    if (settings.l1 > 0 || settings.l2 > 0) rate_at_.assign(rows, 0.0), decay_at_.assign(rows, 0.0);
+    if (settings.l1 > 0 || settings.l2 > 0) shrink_at_.assign(rows, 0.0), decay_at_.assign(rows, 0.0);
     if (settings.average) step_at_.assign(rows, 0), sums_.assign(cells, 0.0f);
     if (settings.adaptive) squares_.assign(cells, 0.0f);
 }
@@ -142,7 +149,7 @@ CHAFFINCH_HOT static void sgd_directions(const features::Examples& x, ChoiceLoss
 double ChoiceSgd::run(const features::Examples& x, std::span<const float> q, std::span<const float> c,
                       std::span<const std::int64_t> order, std::int64_t batch, std::span<const float> rates,
                       std::size_t threads, float* w) {
-    const SgdStep step{*this, x, w, !rate_at_.empty() || settings_.average};
+    const SgdStep step{*this, x, w, !shrink_at_.empty() || settings_.average};
     if (batch <= 1)
         return machine::may_throw([&] { return sgd_by_sample(step, settings_, Y_, q, c, order, rates); });
 

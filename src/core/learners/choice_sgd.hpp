@@ -52,8 +52,11 @@ class ChoiceSgd {
     std::int64_t F_, Y_, S_;
     ChoiceSgdSettings settings_;
     std::int64_t steps_ = 0;
-    double rate_sum_ = 0, decay_sum_ = 0;  // sum of e, sum of log(1 - e l2), over all steps
-    std::vector<double> rate_at_, decay_at_; // [F+1]  their values when the row was last brought up to date
+    // Over all steps: D, the sum of log(1 - e l2), and P <- (1 - e l2) P + e, so that steps a to b multiply a weight by
+    // k = exp(D_b - D_a) and shrink it by l1 (P_b - k P_a), each step's shrinking decayed by the steps after it. AdaGrad,
+    // whose decay differs by weight, has the flow of both penalties in its place: P is the sum of e, D stays 0.
+    double decay_sum_ = 0, shrink_sum_ = 0;
+    std::vector<double> decay_at_, shrink_at_; // [F+1]  D and P when the row was last brought up to date
     std::vector<std::int64_t> step_at_;    // [F+1]  for the average
     machine::AlignedVector<float> squares_, sums_;  // [F+1][S]  G; sum of w over the steps
     machine::AlignedVector<float> gradient_;        // [F+1][S]  of a batch; zero between batches

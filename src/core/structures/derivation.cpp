@@ -82,26 +82,28 @@ template <class Real> class DerivationGraph {
         const TreeNode n = place(node);
         return chart_.at(n.start, n.end, n.label);
     }
-    void edges(std::int64_t node, std::vector<Edge<Real>>& out) const {
+    Real value(std::int64_t, Real offer) const { return offer; }
+
+    template <class Add> void edges(std::int64_t node, Add&& add) const {
         constexpr Real none = MaxPlus<Real>::zero;
         if (node == root()) {
             const std::int64_t whole = chart_.spans.at(0, p_.T) * Y_;
             for (std::int64_t A = 0; A < Y_; ++A)
-                if (p_.above(A) > none && best(whole + A) > none) out.push_back({{whole + A, -1}, p_.above(A)});
+                if (const Real offer = best(whole + A) + p_.above(A); offer > none) add(whole + A, -1, p_.above(A), offer);
             return;
         }
         const TreeNode n = place(node);
-        if (n.end - n.start == 1) return out.push_back({{-1, -1}, best(node)});
+        if (n.end - n.start == 1) return add(-1, -1, 0, best(node));
         const Real own = p_.span ? p_.span[node] : 0;
         const Grammar& g = *p_.grammar;
         for (std::int64_t m = g.parent_ptr[n.label]; m < g.parent_ptr[n.label + 1]; ++m) {
             const std::int32_t r = g.by_parent[m];
+            const Real weight = p_.rule[r] + own;
             const SplitRange range = chart_.splits(n.start, n.end, g.left[r], g.right[r]);
-            for (std::int64_t k = range.first; k <= range.last; ++k) {
-                const std::int64_t a = chart_.spans.at(n.start, k) * Y_ + g.left[r];
-                const std::int64_t b = chart_.spans.at(k, n.end) * Y_ + g.right[r];
-                if (best(a) > none && best(b) > none && p_.rule[r] > none) out.push_back({{a, b}, p_.rule[r] + own});
-            }
+            const Real *left = chart_.left_row(n.start, g.left[r]), *right = chart_.right_row(n.end, g.right[r]);
+            for (std::int64_t k = range.first; k <= range.last; ++k)
+                if (const Real offer = (left[k] + right[k]) + weight; offer > none)
+                    add(chart_.spans.at(n.start, k) * Y_ + g.left[r], chart_.spans.at(k, n.end) * Y_ + g.right[r], weight, offer);
         }
     }
 
@@ -154,10 +156,10 @@ void kbest(const DerivationPotentials<Real>& p, std::int64_t k, std::vector<doub
     machine::Workspace<DerivationChart<MaxPlus<Real>>> workspace;
     DerivationChart<MaxPlus<Real>>& chart = *workspace;
     machine::may_throw([&] { fill_hot(p, chart); });
-    const DerivationGraph<Real> graph(p, chart);
-    LazyKBest<DerivationGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {
-        nodes.push_back(graph.place(node));
-    });
+    DerivationGraph<Real> graph(p, chart);
+    LazyKBest<DerivationGraph<Real>, Real>(graph).unfold(
+        graph.root(), k, [&](Real score) { scores.push_back(static_cast<double>(score)); },
+        [&](std::int64_t node) { nodes.push_back(graph.place(node)); });
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "clones.hpp"
 #include "exp.hpp"
+#include "lazy_kbest.hpp"
 #include "stop.hpp"
 
 #include <algorithm>
@@ -153,56 +154,56 @@ double Lattice::arc(std::int64_t t, std::int64_t i, std::int64_t j) const {
     return alpha_[ptr_[t - 1] + i] * exps_[arcs_[t] + i * size(t) + j];
 }
 
-std::int64_t Lattice::best(std::int64_t k, std::int32_t* labels, double* scores) {
-    struct Step { // one of the k best ways into a state
-        double score;
-        std::int32_t state, rank; // before it
-    };
-    std::vector<Step> steps; // k for each state, in the order of states_
-    std::vector<Step> ways;
-    const auto better = [](const Step& a, const Step& b) {
-        return a.score != b.score ? a.score > b.score : a.state != b.state ? a.state < b.state : a.rank < b.rank;
-    };
-    const auto keep = [&](std::size_t most) {
-        const std::size_t n = std::min(most, ways.size());
-        std::partial_sort(ways.begin(), ways.begin() + static_cast<std::ptrdiff_t>(n), ways.end(), better);
-        ways.resize(n);
-    };
-    const auto K = static_cast<std::size_t>(k);
-    for (std::int64_t t = 0; t < T_; ++t)
-        for (std::int64_t j = 0; j < size(t); ++j) {
-            ways.clear();
-            if (t == 0) ways.push_back({score(t, j), -1, 0});
-            for (std::int64_t i = 0; t > 0 && i < size(t - 1); ++i) {
-                const double step = pair(states(t - 1)[i], states(t)[j]) + score(t, j);
-                for (std::int64_t r = 0; r < k; ++r) {
-                    const double before = steps[static_cast<std::size_t>((ptr_[t - 1] + i) * k + r)].score;
-                    if (before == nowhere) break;
-                    ways.push_back({before + step, static_cast<std::int32_t>(i), static_cast<std::int32_t>(r)});
-                }
+// State j of token t has the number t Y + j; the root, fed by the states of the last token, comes last.
+class LatticeGraph {
+  public:
+    LatticeGraph(const Lattice& lattice, std::vector<double>& alpha) : x_(lattice), Y_(lattice.labels()), alpha_(alpha) {
+        alpha_.clear();
+        for (std::int64_t t = 0; t < x_.T(); ++t)
+            for (std::int64_t j = 0; j < x_.size(t); ++j) {
+                double top = nowhere;
+                edges(t * Y_ + j, [&](std::int64_t, std::int64_t, double, double offer) { top = std::max(top, offer); });
+                alpha_.push_back(top);
             }
-            std::erase_if(ways, [](const Step& way) { return way.score == nowhere; });
-            keep(K);
-            ways.resize(K, {nowhere, -1, 0});
-            steps.insert(steps.end(), ways.begin(), ways.end());
+    }
+
+    std::int64_t root() const { return x_.T() * Y_; }
+    std::int64_t position(std::int64_t node) const { return node / Y_; }
+    std::int64_t state(std::int64_t node) const { return node % Y_; }
+    double best(std::int64_t node) const { return alpha(position(node), state(node)); }
+    double value(std::int64_t, double offer) const { return offer; }
+
+    template <class Add> void edges(std::int64_t node, Add&& add) const {
+        const std::int64_t t = position(node), j = state(node);
+        if (t == 0) {
+            if (x_.score(0, j) > nowhere) add(-1, -1, 0, x_.score(0, j));
+            return;
         }
-    ways.clear();
-    for (std::int64_t j = 0; T_ > 0 && j < size(T_ - 1); ++j)
-        for (std::int64_t r = 0; r < k; ++r) {
-            const double score = steps[static_cast<std::size_t>((ptr_[T_ - 1] + j) * k + r)].score;
-            if (score != nowhere) ways.push_back({score, static_cast<std::int32_t>(j), static_cast<std::int32_t>(r)});
-        }
-    keep(K);
-    for (std::size_t n = 0; n < ways.size(); ++n) {
-        scores[n] = ways[n].score;
-        std::int64_t j = ways[n].state, r = ways[n].rank;
-        for (std::int64_t t = T_ - 1; t >= 0; --t) {
-            labels[static_cast<std::int64_t>(n) * T_ + t] = states(t)[j];
-            const Step& step = steps[static_cast<std::size_t>((ptr_[t] + j) * k + r)];
-            j = step.state, r = step.rank;
+        for (std::int64_t i = 0; i < x_.size(t - 1); ++i) {
+            const double weight = t == x_.T() ? 0 : x_.pair(x_.states(t - 1)[i], x_.states(t)[j]) + x_.score(t, j);
+            if (const double offer = alpha(t - 1, i) + weight; offer > nowhere) add((t - 1) * Y_ + i, -1, weight, offer);
         }
     }
-    return static_cast<std::int64_t>(ways.size());
+
+  private:
+    double alpha(std::int64_t t, std::int64_t i) const { return alpha_[x_.place(t, i)]; }
+
+    const Lattice& x_;
+    std::int64_t Y_;
+    std::vector<double>& alpha_;
+};
+
+std::int64_t Lattice::best(std::int64_t k, std::int32_t* labels, double* scores) {
+    if (T_ == 0) return 0;
+    LatticeGraph graph(*this, alpha_);
+    std::int64_t count = 0;
+    LazyKBest<LatticeGraph, double>(graph).unfold(
+        graph.root(), k, [&](double score) { scores[count++] = score; },
+        [&](std::int64_t node) {
+            const std::int64_t t = graph.position(node);
+            labels[(count - 1) * T_ + t] = states(t)[graph.state(node)];
+        });
+    return count;
 }
 
 } // namespace chaffinch::structures

@@ -46,6 +46,9 @@ class Lattice {
                const Pruning& pruning);
 
     std::int64_t T() const { return T_; }
+    std::int64_t labels() const { return w_.Y; }
+    std::int64_t size(std::int64_t t) const { return ptr_[t + 1] - ptr_[t]; } // states of t
+    std::int64_t place(std::int64_t t, std::int64_t i) const { return ptr_[t] + i; } // of state i of t among all
     const float* own(std::int64_t t) const { return own_.data() + t * S_; } // [Y]
     std::span<const std::uint16_t> states(std::int64_t t) const;
     std::int64_t find(std::int64_t t, std::int32_t label) const; // its place among the states of t, -1 if it is none
@@ -63,7 +66,6 @@ class Lattice {
     double pair(std::uint16_t a, std::uint16_t b) const;
 
   private:
-    std::int64_t size(std::int64_t t) const { return ptr_[t + 1] - ptr_[t]; }
     void choose(std::int64_t t, const Pruning& pruning);
 
     LatticeWeights w_;

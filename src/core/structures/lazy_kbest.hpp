@@ -1,140 +1,191 @@
-// The k best derivations of a hypergraph whose best scores are known, found lazily (Huang and Chiang 2005, "Better
-// k-best parsing", algorithm 3): a node is looked into only when someone asks for its next derivation.
+// The k best derivations of an acyclic hypergraph whose best scores are known, drawn lazily (Huang and Chiang 2005,
+// "Better k-best parsing", algorithm 3): the list of a node grows only when a better derivation asks for its next entry.
+// After one max pass, k derivations cost O(k n log) for n nodes each, plus the edges of the nodes they pass.
+//
+//   entry r of a node = the r-th largest over its edges (a, b, weight) and ranks p, q of
+//                       (value of entry p of a + value of entry q of b) + weight
+//
+// Equal offers: the smaller a first, then the entries of a in reading order, then b and its entries alike. Chains,
+// segments, pruned lattices and trees are such graphs. Matchings are not, since a link excludes others anywhere: their k
+// best are Murty's (assignment.cpp).
 #pragma once
+
+#include "stop.hpp"
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
 namespace chaffinch::structures {
 
-// One way to make a node: of one or two others (-1: none) at a weight.
-template <class Real> struct Edge {
-    std::int64_t tail[2];
-    Real weight;
-};
-
-// Graph offers best(node), the score of its best derivation, and edges(node, out), every edge whose tails can be made.
-// A derivation scores (tail 0 + tail 1) + weight. Ties: by the number of tail 0, then its derivation, then tail 1 alike.
+// A Graph offers
+//   edges(node, add)    every edge whose tails can be made, as add(a, b, weight, offer of their first entries); -1: no tail
+//   best(node)          the value of its first entry
+//   value(node, offer)  the value of an entry with this offer, through the additions of the max pass
 template <class Graph, class Real> class LazyKBest {
   public:
-    explicit LazyKBest(const Graph& graph) : graph_(graph) {}
+    explicit LazyKBest(Graph& graph) : graph_(graph) { nodes_.reserve(512); }
 
-    struct Derivation {
-        Edge<Real> edge;
-        std::int32_t rank[2];
-        Real score;
-    };
-
-    // The r-th best derivation of a node, from 0; false if there are not so many.
-    bool find(std::int64_t node, std::int32_t r, Derivation& found) {
-        Node& here = opened(node); // stays where it is, whatever else is opened
-        while (here.found.size() <= static_cast<std::size_t>(r)) {
-            if (here.successors_due) {
-                here.successors_due = false;
-                const Derivation last = here.found.back();
-                for (int side = 0; side < 2; ++side) advance(here, last, side);
-            }
-            if (here.waiting.empty()) return false;
-            pop(here);
-            here.successors_due = true;
-        }
-        found = here.found[static_cast<std::size_t>(r)];
-        return true;
-    }
-
-    // Up to k derivations of what a root's one tail stands for, best first: their scores, and visit(node) for every
-    // node of each, parents before children, left before right.
-    template <class Visit> void unfold(std::int64_t root, std::int64_t k, std::vector<double>& scores, Visit visit) {
-        Derivation tree, next;
+    // Up to k derivations of the root, best first: begin(score), then visit(node) for every node below the root, parents
+    // before children, left before right.
+    template <class Begin, class Visit> void unfold(std::int64_t root, std::int64_t k, Begin begin, Visit visit) {
+        Node& top = opened(root);
         std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
-        for (std::int32_t r = 0; r < k && find(root, r, tree); ++r) {
-            scores.push_back(static_cast<double>(tree.score));
-            waiting.assign(1, {tree.edge.tail[0], tree.rank[0]});
+        const auto wait = [&](const Entry& e) {
+            for (int side = 1; side >= 0; --side)
+                if (e.tail[side] >= 0) waiting.push_back({e.tail[side], e.rank[side]});
+        };
+        for (std::int64_t r = 0; r < k; ++r) {
+            machine::check_stop();
+            if (r > 0) grow(top);
+            if (std::ssize(top.drawn) <= r) return;
+            begin(top.drawn[r].offer);
+            wait(top.drawn[r]);
             while (!waiting.empty()) {
                 const auto [node, rank] = waiting.back();
                 waiting.pop_back();
-                find(node, rank, next);
                 visit(node);
-                for (int side = 1; side >= 0; --side)
-                    if (next.edge.tail[side] >= 0) waiting.push_back({next.edge.tail[side], next.rank[side]});
+                const auto at = nodes_.find(node); // a first entry needs no list
+                wait(at == nodes_.end() ? first(node) : at->second.drawn[rank]);
             }
         }
     }
 
   private:
+    struct Entry {
+        std::int64_t tail[2];
+        std::int32_t rank[2];
+        Real weight, offer;
+        // To meet each derivation once, the left side moves only while the right stands at its first.
+        bool moves(int side) const { return tail[side] >= 0 && (side == 1 || tail[1] < 0 || rank[1] == 0); }
+    };
     struct Node {
-        std::vector<Derivation> waiting;
-        std::vector<Derivation> found;
-        bool successors_due = false;
+        std::vector<Entry> drawn, waiting;
+        bool heaped = false;        // what waits is a heap; not while so few are drawn that a scan costs less
+        bool successors_due = true; // those of the last one drawn
+        bool exhausted = false;
     };
 
-    Node& opened(std::int64_t node) {
-        const auto [at, fresh] = nodes_.try_emplace(node);
-        if (fresh) {
-            std::vector<Edge<Real>> edges;
-            graph_.edges(node, edges);
-            Node& here = at->second;
-            here.waiting.reserve(edges.size());
-            for (const Edge<Real>& e : edges) {
-                Real score = e.weight;
-                if (e.tail[0] >= 0) score = graph_.best(e.tail[0]);
-                if (e.tail[1] >= 0) score += graph_.best(e.tail[1]);
-                if (e.tail[0] >= 0) score += e.weight;
-                here.waiting.push_back({e, {0, 0}, score});
-            }
-        }
-        return at->second;
+    // Does a come after b? std heaps keep the largest on top, so this is their "less".
+    bool after(const Entry& a, const Entry& b) const {
+        if (a.offer != b.offer) return a.offer < b.offer;
+        if (a.tail[0] != b.tail[0]) return a.tail[0] > b.tail[0];
+        // With one tail, equal offers have tails of equal values, whose ranks are in this order already.
+        return a.tail[1] < 0 ? a.rank[0] > b.rank[0] : compare(a, b) > 0;
     }
 
-    // The derivation that takes the next one of a side. To meet each once, the left side moves only while the right
-    // stands at its first.
-    void advance(Node& here, const Derivation& from, int side) {
-        if (from.edge.tail[side] < 0 || (side == 0 && from.edge.tail[1] >= 0 && from.rank[1] > 0)) return;
-        Derivation next = from, tail;
-        ++next.rank[side];
-        if (!find(next.edge.tail[side], next.rank[side], tail)) return;
-        next.score = side == 0 ? tail.score : score_of(next.edge.tail[0], next.rank[0]);
-        if (next.edge.tail[1] >= 0) next.score += side == 1 ? tail.score : score_of(next.edge.tail[1], next.rank[1]);
-        next.score += next.edge.weight;
-        here.waiting.push_back(next);
-    }
-
-    Real score_of(std::int64_t node, std::int32_t rank) {
-        if (rank == 0) return graph_.best(node);
-        Derivation d;
-        find(node, rank, d);
-        return d.score;
-    }
-
-    // Move the best that waits to the found. Few wait: a scan, which lets ties be compared in depth.
-    void pop(Node& here) {
-        std::size_t best = 0;
-        for (std::size_t m = 1; m < here.waiting.size(); ++m) {
-            const Derivation &a = here.waiting[m], &b = here.waiting[best];
-            if (a.score > b.score || (a.score == b.score && compare(a, b) < 0)) best = m;
-        }
-        here.found.push_back(here.waiting[best]);
-        here.waiting[best] = here.waiting.back();
-        here.waiting.pop_back();
-    }
-
-    int compare(const Derivation& a, const Derivation& b) {
+    // Reading order, whatever the offers are.
+    int compare(const Entry& a, const Entry& b) const {
         for (int side = 0; side < 2; ++side) {
-            if (a.edge.tail[side] != b.edge.tail[side]) return a.edge.tail[side] < b.edge.tail[side] ? -1 : 1;
-            if (a.edge.tail[side] < 0 || a.rank[side] == b.rank[side]) continue;
-            Derivation u, v;
-            find(a.edge.tail[side], a.rank[side], u);
-            find(b.edge.tail[side], b.rank[side], v);
-            if (const int order = compare(u, v)) return order;
+            if (a.tail[side] != b.tail[side]) return a.tail[side] < b.tail[side] ? -1 : 1;
+            if (a.tail[side] < 0 || a.rank[side] == b.rank[side]) continue;
+            const Node& tail = nodes_.find(a.tail[side])->second; // opened, as one of the ranks is not the first
+            if (const int order = compare(tail.drawn[a.rank[side]], tail.drawn[b.rank[side]])) return order;
         }
         return 0;
     }
+    auto order() const {
+        return [this](const Entry& a, const Entry& b) { return after(a, b); };
+    }
 
-    const Graph& graph_;
+    Entry first(std::int64_t node) {
+        Entry best{{-1, -1}, {0, 0}, 0, -std::numeric_limits<Real>::infinity()};
+        graph_.edges(node, [&](std::int64_t a, std::int64_t b, Real weight, Real offer) {
+            if (offer < best.offer) return;
+            const Entry e{{a, b}, {0, 0}, weight, offer};
+            if (after(best, e)) best = e;
+        });
+        return best;
+    }
+
+    // The list of a node, which stays where it is; the first entry is drawn.
+    Node& opened(std::int64_t node) {
+        const auto [at, fresh] = nodes_.try_emplace(node);
+        Node& here = at->second;
+        if (fresh) {
+            offers_.clear();
+            graph_.edges(node, [&](std::int64_t a, std::int64_t b, Real weight, Real offer) {
+                offers_.push_back({{a, b}, {0, 0}, weight, offer});
+            });
+            here.waiting.assign(offers_.begin(), offers_.end());
+            pop(here);
+        }
+        return here;
+    }
+
+    // One more entry of a node, or exhausted. Its last entry is replaced by those with the next of a tail, which may have
+    // to be drawn first: down the graph and up again, without recursion.
+    void grow(Node& node) {
+        growing_.assign(1, &node);
+        while (!growing_.empty()) {
+            Node& here = *growing_.back();
+            if (here.successors_due && !here.drawn.empty()) {
+                const Entry last = here.drawn.back();
+                Node* tails[2] = {nullptr, nullptr};
+                Node* needed = nullptr;
+                for (int side = 0; side < 2; ++side)
+                    if (last.moves(side)) {
+                        tails[side] = &opened(last.tail[side]);
+                        if (!has(*tails[side], last.rank[side] + 1) && !tails[side]->exhausted) needed = tails[side];
+                    }
+                if (needed) {
+                    growing_.push_back(needed);
+                    continue;
+                }
+                for (int side = 0; side < 2; ++side)
+                    if (tails[side] && has(*tails[side], last.rank[side] + 1)) push(here, last, side, *tails[side]);
+                here.successors_due = false;
+            }
+            pop(here);
+            growing_.pop_back();
+        }
+    }
+
+    static bool has(const Node& node, std::int32_t rank) { return std::ssize(node.drawn) > rank; }
+
+    void push(Node& here, const Entry& from, int side, const Node& tail) {
+        Entry next = from;
+        ++next.rank[side];
+        const Real moved = graph_.value(next.tail[side], tail.drawn[next.rank[side]].offer);
+        const std::int64_t other = next.tail[1 - side];
+        next.offer = (other < 0 ? moved : moved + value(other, next.rank[1 - side])) + next.weight;
+        here.waiting.push_back(next);
+        if (here.heaped) std::push_heap(here.waiting.begin(), here.waiting.end(), order());
+    }
+
+    Real value(std::int64_t node, std::int32_t rank) {
+        return rank == 0 ? graph_.best(node) : graph_.value(node, nodes_.find(node)->second.drawn[rank].offer);
+    }
+
+    void pop(Node& here) {
+        here.exhausted = here.waiting.empty();
+        if (here.exhausted) return;
+        if (here.drawn.size() < scans) {
+            std::size_t best = 0;
+            for (std::size_t m = 1; m < here.waiting.size(); ++m) {
+                if (here.waiting[m].offer < here.waiting[best].offer) continue;
+                if (after(here.waiting[best], here.waiting[m])) best = m;
+            }
+            std::swap(here.waiting[best], here.waiting.back());
+        } else {
+            if (!std::exchange(here.heaped, true)) std::make_heap(here.waiting.begin(), here.waiting.end(), order());
+            std::pop_heap(here.waiting.begin(), here.waiting.end(), order());
+        }
+        here.drawn.push_back(here.waiting.back());
+        here.waiting.pop_back();
+        here.successors_due = true;
+    }
+
+    static constexpr std::size_t scans = 3;
+
+    Graph& graph_;
     std::unordered_map<std::int64_t, Node> nodes_;
+    std::vector<Entry> offers_;
+    std::vector<Node*> growing_;
 };
 
 } // namespace chaffinch::structures

@@ -1,6 +1,7 @@
 #include "segments.hpp"
 
 #include "aligned.hpp"
+#include "lazy_kbest.hpp"
 #include "semiring.hpp"
 #include "stop.hpp"
 
@@ -63,73 +64,67 @@ template <class Ring> class SegmentProgramme {
     Ring ring_;
 };
 
-// The k best ways to end at a position with a label: which segment came last, and which entry of which cell before it.
-struct Entry {
-    double score;
-    std::int32_t length, label_before, rank; // label_before = -1: the first segment
-    bool better(const Entry& o) const {
-        if (score != o.score) return score > o.score;
-        if (length != o.length) return length < o.length;
-        return label_before != o.label_before ? label_before < o.label_before : rank < o.rank;
+// Cells alpha[e][y] have even numbers, in[s][y] odd ones, the later positions first: of equals the shorter segment comes
+// first. The root is fed by every alpha[T][y].
+class SegmentGraph {
+  public:
+    SegmentGraph(const SegmentScores& x, SegmentProgramme<MaxPlus<double>>& programme) : x_(x), p_(programme) {}
+
+    std::int64_t root() const { return 2 * (x_.T + 1) * x_.Y; }
+    bool ends(std::int64_t node) const { return node % 2 == 0; }
+    std::int64_t position(std::int64_t node) const { return x_.T - node / 2 / x_.Y; }
+    std::int64_t label(std::int64_t node) const { return node / 2 % x_.Y; }
+    double best(std::int64_t node) const {
+        return (ends(node) ? p_.alpha : p_.in)[position(node) * p_.stride() + label(node)];
     }
+    double value(std::int64_t, double offer) const { return offer; }
+
+    template <class Add> void edges(std::int64_t node, Add&& add) const {
+        const auto offer = [&](std::int64_t tail, double weight) {
+            if (const double score = best(tail) + weight; score > impossible) add(tail, -1, weight, score);
+        };
+        if (node == root()) {
+            for (std::int64_t y = 0; y < x_.Y; ++y) offer(number(x_.T, y), x_.end[y]);
+            return;
+        }
+        const std::int64_t at = position(node), y = label(node);
+        if (ends(node))
+            for (std::int64_t l = 1; l <= std::min(x_.L, at); ++l) offer(number(at - l, y) + 1, p_.score(at - l, l, y));
+        else if (at == 0)
+            add(-1, -1, 0, best(node));
+        else
+            for (std::int64_t b = 0; b < x_.Y; ++b) offer(number(at, b), x_.pair[b * x_.Y + y]);
+    }
+
+  private:
+    std::int64_t number(std::int64_t at, std::int64_t y) const { return 2 * ((x_.T - at) * x_.Y + y); }
+
+    const SegmentScores& x_;
+    SegmentProgramme<MaxPlus<double>>& p_;
 };
 
 } // namespace
 
-std::int64_t best_segments(const SegmentScores& x, std::int64_t k, std::vector<Segment>& segments,
-                           std::vector<std::int64_t>& bounds, std::vector<double>& scores) {
-    std::vector<std::vector<Entry>> cells((x.T + 1) * x.Y);
-    std::vector<Entry> offers;
-    const auto keep = [&](std::vector<Entry>& into) {
-        const auto n = std::min<std::ptrdiff_t>(k, static_cast<std::ptrdiff_t>(offers.size()));
-        std::partial_sort(offers.begin(), offers.begin() + n, offers.end(),
-                          [](const Entry& a, const Entry& b) { return a.better(b); });
-        into.assign(offers.begin(), offers.begin() + n);
-    };
-    for (std::int64_t e = 1; e <= x.T; ++e)
-        for (std::int64_t y = 0; y < x.Y; ++y) {
-            machine::check_stop();
-            offers.clear();
-            for (std::int64_t l = 1; l <= std::min(x.L, e); ++l) {
-                const double segment = x.segment[((e - l) * x.L + l - 1) * x.Y + y];
-                const auto offer = [&](double before, std::int64_t label, std::size_t rank) {
-                    const double score = before + segment;
-                    if (score > impossible)
-                        offers.push_back({score, static_cast<std::int32_t>(l), static_cast<std::int32_t>(label),
-                                          static_cast<std::int32_t>(rank)});
-                };
-                if (e == l) offer(x.start[y], -1, 0);
-                else
-                    for (std::int64_t b = 0; b < x.Y; ++b) {
-                        const auto& cell = cells[(e - l) * x.Y + b];
-                        for (std::size_t r = 0; r < cell.size(); ++r) offer(cell[r].score + x.pair[b * x.Y + y], b, r);
-                    }
+void best_segments(const SegmentScores& x, std::int64_t k, std::vector<Segment>& segments,
+                   std::vector<std::int64_t>& bounds, std::vector<double>& scores) {
+    SegmentProgramme<MaxPlus<double>> programme(x);
+    programme.forward();
+    SegmentGraph graph(x, programme);
+    std::int64_t end = 0;
+    LazyKBest<SegmentGraph, double>(graph).unfold(
+        graph.root(), k, [&](double score) { scores.push_back(score); },
+        [&](std::int64_t node) {
+            const std::int64_t at = graph.position(node);
+            if (graph.ends(node)) {
+                end = at;
+                return;
             }
-            keep(cells[e * x.Y + y]);
-        }
-    offers.clear();
-    for (std::int64_t y = 0; y < x.Y; ++y) {
-        const auto& cell = cells[x.T * x.Y + y];
-        for (std::size_t r = 0; r < cell.size(); ++r)
-            if (cell[r].score + x.end[y] > impossible)
-                offers.push_back({cell[r].score + x.end[y], 0, static_cast<std::int32_t>(y), static_cast<std::int32_t>(r)});
-    }
-    std::vector<Entry> finals;
-    keep(finals);
-    for (const Entry& final : finals) {
-        const auto first = static_cast<std::ptrdiff_t>(segments.size());
-        std::int64_t e = x.T;
-        for (Entry at = final; at.label_before >= 0;) {
-            const Entry& here = cells[e * x.Y + at.label_before][at.rank];
-            segments.push_back({static_cast<std::int32_t>(e - here.length), here.length, at.label_before});
-            e -= here.length;
-            at = here;
-        }
-        std::reverse(segments.begin() + first, segments.end());
-        bounds.push_back(static_cast<std::int64_t>(segments.size()));
-        scores.push_back(final.score);
-    }
-    return static_cast<std::int64_t>(finals.size());
+            segments.push_back({static_cast<std::int32_t>(at), static_cast<std::int32_t>(end - at),
+                                static_cast<std::int32_t>(graph.label(node))});
+            if (at > 0) return;
+            std::reverse(segments.begin() + (bounds.empty() ? 0 : bounds.back()), segments.end());
+            bounds.push_back(std::ssize(segments));
+        });
 }
 
 double sum_segments(const SegmentScores& x, std::span<double> segment, std::span<double> pair, std::span<double> start,

@@ -27,9 +27,9 @@ struct Segment {
 };
 
 // The k best, end to end; bounds[r] is where answer r ends. Of equals: the last segment of the smaller label, the shorter, then
-// the same of the one before. Returns how many there are.
-std::int64_t best_segments(const SegmentScores& x, std::int64_t k, std::vector<Segment>& segments,
-                           std::vector<std::int64_t>& bounds, std::vector<double>& scores);
+// the same of the one before. Fewer if fewer exist.
+void best_segments(const SegmentScores& x, std::int64_t k, std::vector<Segment>& segments,
+                   std::vector<std::int64_t>& bounds, std::vector<double>& scores);
 
 // log Z, -inf if nothing is allowed; the marginals of every part, overwritten.
 double sum_segments(const SegmentScores& x, std::span<double> segment, std::span<double> pair, std::span<double> start,

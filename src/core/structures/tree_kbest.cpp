@@ -33,30 +33,31 @@ template <class Real> class TreeGraph {
         return rows[s * chart_.P + A];
     }
 
-    void edges(std::int64_t node, std::vector<Edge<Real>>& out) const {
-        const auto add = [&](std::int64_t a, std::int64_t b, Real weight) {
-            constexpr Real none = TreeChart<Real>::none;
-            if (weight > none && best(a) > none && (b < 0 || best(b) > none)) out.push_back({{a, b}, weight});
+    Real value(std::int64_t, Real offer) const { return offer; }
+
+    template <class Add> void edges(std::int64_t node, Add&& add) const {
+        constexpr Real none = TreeChart<Real>::none;
+        const auto one = [&](std::int64_t a, Real weight) {
+            if (const Real offer = best(a) + weight; offer > none) add(a, -1, weight, offer);
         };
         if (node == root()) {
-            for (std::int64_t A = 0; A < Y_; ++A) add(cell(chart_.spans.at(0, chart_.spans.T), A), -1, 0);
+            for (std::int64_t A = 0; A < Y_; ++A) one(cell(chart_.spans.at(0, chart_.spans.T), A), 0);
             return;
         }
         const TreeNode at = place(node);
         const std::int64_t s = node / 3 / Y_, A = at.label;
         const Real* potential = chart_.p->span + s * chart_.p->stride;
         if (node % 3 == 0) {
-            if (at.end - at.start == 1) {
-                out.push_back({{-1, -1}, best(node)});
-                return;
+            if (at.end - at.start == 1) return add(-1, -1, 0, best(node));
+            for (std::int64_t k = at.start + 1; k < at.end; ++k) {
+                const std::int64_t a = cell(chart_.spans.at(at.start, k), A) + 1, b = cell(chart_.spans.at(k, at.end), A) + 2;
+                if (const Real offer = (best(a) + best(b)) + potential[A]; offer > none) add(a, b, potential[A], offer);
             }
-            for (std::int64_t k = at.start + 1; k < at.end; ++k)
-                add(cell(chart_.spans.at(at.start, k), A) + 1, cell(chart_.spans.at(k, at.end), A) + 2, potential[A]);
             return;
         }
         const Real* pair = node % 3 == 1 ? chart_.left_pair : chart_.right_pair;
         const Real role = chart_.p->roles ? potential[(node % 3) * Y_ + A] : 0;
-        for (std::int64_t B = 0; B < Y_; ++B) add(cell(s, B), -1, pair[B * chart_.P + A] + role);
+        for (std::int64_t B = 0; B < Y_; ++B) one(cell(s, B), pair[B * chart_.P + A] + role);
     }
 
   private:
@@ -70,10 +71,12 @@ void kbest(const TreePotentials<Real>& p, std::int64_t k, std::vector<double>& s
     machine::Workspace<TreeChart<Real>> workspace;
     TreeChart<Real>& chart = *workspace;
     chart.fill(p);
-    const TreeGraph<Real> graph(chart);
-    LazyKBest<TreeGraph<Real>, Real>(graph).unfold(graph.root(), k, scores, [&](std::int64_t node) {
-        if (node % 3 == 0) nodes.push_back(graph.place(node));
-    });
+    TreeGraph<Real> graph(chart);
+    LazyKBest<TreeGraph<Real>, Real>(graph).unfold(
+        graph.root(), k, [&](Real score) { scores.push_back(static_cast<double>(score)); },
+        [&](std::int64_t node) {
+            if (node % 3 == 0) nodes.push_back(graph.place(node));
+        });
 }
 
 } // namespace
