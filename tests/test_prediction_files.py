@@ -1,13 +1,15 @@
 """What predict writes: types are kept, ids and texts come along, and a model's answers are not taken for people's."""
 
+import copy
 import json
+import pickle
 from pathlib import Path
 
 import pytest
 
 from chaffinch.corpus import read, write
 from chaffinch.corpus.conversion import convert
-from chaffinch.text.document import Document, Span
+from chaffinch.text.document import Document, Span, ValueLabel, typed_label
 from commandline import Runner, run  # noqa: F401
 
 ROWS = [
@@ -171,3 +173,71 @@ def test_a_task_where_nothing_was_found_has_a_score_too(run: Runner, tagger: Pat
 def test_unscored_predictions_are_predictions_all_the_same(run: Runner, tagger: Path, tmp_path: Path) -> None:  # noqa: F811
     assert run("predict", tagger, tmp_path / "two.txt", "-o", tmp_path / "out.json").code == 0
     assert all("annotations" not in task for task in json.loads((tmp_path / "out.json").read_text()))
+
+
+@pytest.mark.parametrize("labels", [(3, 4), (True, False), (0.5, 2.0), (3, "three")], ids=str)
+def test_labels_that_are_numbers_come_back_as_numbers(
+    labels: tuple[object, object],
+    run: Runner,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    rows = [{"text": "good tea", "label": labels[0]}, {"text": "bad tea", "label": labels[1]}] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model, out = tmp_path / "m.chaff", tmp_path / "out.jsonl"
+    assert run("train", tmp_path / "rows.jsonl", "-o", model).code == 0
+    assert run("predict", model, tmp_path / "rows.jsonl", "-o", out).code == 0
+    found = lines_of(out)
+    for key in ("label", "prediction"):
+        assert [(one[key], type(one[key])) for one in found[:2]] == [(y, type(y)) for y in labels]
+    assert run("evaluate", out, "--json").code == 0
+    shown = run("predict", model, tmp_path / "rows.jsonl", "-o", "-", "--json").out.splitlines()
+    assert [json.loads(line)["prediction"] for line in shown[:2]] == list(labels)
+    assert run("convert", tmp_path / "rows.jsonl", tmp_path / "again.jsonl").code == 0
+    assert lines_of(tmp_path / "again.jsonl") == rows
+    if labels == (3, 4):
+        pytest.importorskip("pyarrow")
+        assert run("predict", model, tmp_path / "rows.jsonl", "-o", tmp_path / "out.parquet").code == 0
+        assert next(iter(read(tmp_path / "out.parquet"))).fields["prediction"] == 3
+
+
+def test_a_label_that_is_a_number_here_and_text_there_stays_text(run: Runner, tmp_path: Path) -> None:  # noqa: F811
+    rows = [
+        {"text": "good tea", "label": 3},
+        {"text": "bad tea", "label": 4},
+        {"text": "good", "label": "3"},
+    ] * 3
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    model, out = tmp_path / "m.chaff", tmp_path / "out.jsonl"
+    assert run("train", tmp_path / "rows.jsonl", "-o", model).code == 0
+    assert run("predict", model, tmp_path / "rows.jsonl", "-o", out).code == 0
+    assert [one["prediction"] for one in lines_of(out)[:2]] == ["3", 4]
+
+
+def test_value_labels_survive_copies_and_pickles() -> None:
+    for value in (3, 2.5, True):
+        label = ValueLabel(value)
+        for again in (copy.deepcopy(label), pickle.loads(pickle.dumps(label))):
+            assert again == label == json.dumps(value)
+            assert typed_label(again) is value or typed_label(again) == value
+
+
+def test_unscored_predictions_in_json_lines_do_not_become_accepted_tasks(
+    run: Runner,  # noqa: F811
+    tagger: Path,
+    classifier: Path,
+    tmp_path: Path,
+) -> None:
+    spans = tmp_path / "spans.jsonl"
+    assert run("predict", tagger, tmp_path / "two.txt", "-o", spans).code == 0
+    (tmp_path / "bare.txt").write_text("good tea\nbad tea\n")
+    labels = tmp_path / "labels.jsonl"
+    assert run("predict", classifier, tmp_path / "bare.txt", "-o", labels).code == 0
+    for given in (spans, labels):
+        tasks = tmp_path / f"tasks-{given.name}"
+        assert run("convert", given, tasks, "--to", "prodigy").code == 0
+        assert all("answer" not in task for task in lines_of(tasks))
+    assert run("convert", spans, tmp_path / "tasks.json", "--to", "label-studio").code == 0
+    tasks = json.loads((tmp_path / "tasks.json").read_text())
+    assert all(task["predictions"] and not task.get("annotations") for task in tasks)
+    assert run("convert", spans, tmp_path / "again.jsonl").code == 0
+    assert lines_of(tmp_path / "again.jsonl") == lines_of(spans)

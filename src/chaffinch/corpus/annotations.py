@@ -6,20 +6,20 @@ Spans are ``[start, end, label]`` triples or objects with ``start`` and ``end`` 
 of each label it has.
 """
 
-import json
 from typing import Any
 
 from chaffinch.corpus.json_records import Record, shown
 from chaffinch.corpus.lines import listed
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import DataError
-from chaffinch.text.document import Document, Span
+from chaffinch.text.document import Document, Span, ValueLabel, typed_label
 
 SPAN_KEYS = ("spans", "entities", "annotations")
 LABEL_KEYS = ("label", "labels")
 TEXT_KEYS = ("text", "data", "sentence", "document")
 # The fields of predictions: a document's label, and how sure the model is of it or of all spans together.
 PREDICTION, CONFIDENCE = "prediction", "confidence"
+PREDICTED = "predicted"  # true: the annotations of a record are a model's, if no score says so
 
 
 def document(
@@ -44,6 +44,8 @@ def document(
                 made.fields[key] = None
         elif key in label_keys or (key in SPAN_KEYS and _is_annotation(value)):
             _annotate(made, record, key, value)
+        elif key == PREDICTED and value is True:
+            made.predicted = True
         elif key in ("relations", "Comments", "comments") and isinstance(value, list):
             if losses is not None:
                 losses.add(f"{key.lower()} are not carried", record.where, len(value))
@@ -87,14 +89,19 @@ def with_fields(head: dict[str, Any], d: Document) -> dict[str, Any]:
 
 def span_object(s: Span) -> dict[str, Any]:
     """A span as an object; the score only if it has one."""
-    made: dict[str, Any] = {"start": s.start, "end": s.end, "label": s.label}
+    made: dict[str, Any] = {"start": s.start, "end": s.end, "label": typed_label(s.label)}
     if s.score is not None:
         made["score"] = s.score
     return made
 
 
 def is_predicted(d: Document) -> bool:
-    """Whether the annotations are predictions of a model: the document or one of its spans has a score."""
+    """Whether the annotations are predictions of a model: marked as such, or with a score of the document or a span."""
+    return d.predicted or has_scores(d)
+
+
+def has_scores(d: Document) -> bool:
+    """Whether the document or one of its spans has a score."""
     return d.score is not None or any(s.score is not None for s in d.spans)
 
 
@@ -119,7 +126,7 @@ def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
         elif isinstance(item, str):
             made.labels.append(item)
         elif isinstance(item, bool | int | float):
-            made.labels.append(json.dumps(item))
+            made.labels.append(ValueLabel(item))
         else:
             raise DataError(f"{where}: expected a label or a span, found {shown(item)}")
 

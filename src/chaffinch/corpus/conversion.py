@@ -220,7 +220,7 @@ def _writer_options(
         "losses": losses,
         "columns": columns,
         "annotated": annotated,
-        "predicted": bool(found.counts["scores"]),
+        "predicted": True if found.counts["predicted"] else None,
     }
     return {name: value for name, value in known.items() if value is not None and _takes(target.write, name)}
 

@@ -17,7 +17,7 @@ from chaffinch.corpus.json_records import first_object, records, writing_json
 from chaffinch.corpus.lines import BOM
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, typed_label
 
 
 def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document]:
@@ -35,13 +35,13 @@ def write(documents: Iterable[Document], path: str | Path, *, losses: Losses | N
             made: dict[str, Any] = {} if d.id is None else {"id": d.id}
             made["text"] = d.text
             if d.spans:
-                made["label"] = [[s.start, s.end, s.label] for s in d.spans]
+                made["label"] = [[s.start, s.end, typed_label(s.label)] for s in d.spans]
                 if d.labels and losses is not None:
                     losses.add(
                         "doccano holds spans or labels of a document, not both: labels", f"document {i}"
                     )
             else:
-                made["label"] = d.labels
+                made["label"] = [typed_label(label) for label in d.labels]
             put(with_fields(made, d))
 
 

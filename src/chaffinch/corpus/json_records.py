@@ -15,6 +15,7 @@ from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
+from chaffinch.text.document import ValueLabel
 
 # How much of an unexpected value a message shows.
 SHOWN = 60
@@ -92,14 +93,14 @@ class Record:
         return found if isinstance(found, int) and not isinstance(found, bool) else self.scalar(key)
 
     def scalar(self, key: str) -> str | None:
-        """A string or number as a string, or None if there is none: labels."""
+        """A string, a number or truth value as a label that remembers it, or None if there is none."""
         found = self.value.get(key)
         if found is None:
             return None
         if isinstance(found, str):
             return found
         if isinstance(found, int | float):
-            return json.dumps(found)
+            return ValueLabel(found)
         raise self._refusal(key, "a string or a number", found)
 
     def _present(self, key: str) -> Any:

@@ -12,13 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import CONFIDENCE, SPAN_KEYS, TEXT_KEYS, document, span_object, with_fields
+from chaffinch.corpus.annotations import (
+    CONFIDENCE,
+    PREDICTED,
+    SPAN_KEYS,
+    TEXT_KEYS,
+    document,
+    has_scores,
+    span_object,
+    with_fields,
+)
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import compact, first_object, line_records
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.files import writing_text
 from chaffinch.knobs import knob
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, typed_label
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +58,7 @@ def write_spans(documents: Iterable[Document], path: str | Path) -> None:
         for d in documents:
             head = _head(d) | {"spans": [span_object(s) for s in d.spans]}
             head |= {} if d.score is None else {CONFIDENCE: d.score}
+            head |= {PREDICTED: True} if d.predicted and not has_scores(d) else {}
             out.write(compact(with_fields(head, d)) + "\n")
 
 
@@ -58,9 +68,9 @@ def _head(d: Document) -> dict[str, Any]:
     if d.shares:
         made["labels"] = d.shares
     elif len(d.labels) == 1:
-        made["label"] = d.labels[0]
+        made["label"] = typed_label(d.labels[0])
     elif d.labels:
-        made["labels"] = d.labels
+        made["labels"] = [typed_label(label) for label in d.labels]
     return made
 
 

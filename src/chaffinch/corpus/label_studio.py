@@ -70,7 +70,7 @@ def write(
     """Tasks to import, with annotations or with predictions.
 
     annotated: a document without spans and labels was annotated, and there is nothing in it; False: nobody has looked
-    predicted: spans and labels are a model's; None: those that have scores are
+    predicted: spans and labels are a model's; None: those that have scores or are marked so are
 
     A prediction's score is the document's, else that of its least certain span, so that sorting by it brings up what
     needs a look first.

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chaffinch.corpus.annotations import check_offsets, is_predicted, span, span_object
+from chaffinch.corpus.annotations import PREDICTION, check_offsets, is_predicted, span, span_object
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.json_records import (
     Record,
@@ -58,7 +58,7 @@ def write(
     """Tasks answered ``accept``; a model's predictions are tasks that wait for their answer.
 
     options:   the labels to choose from (by default each task's own)
-    predicted: spans and labels are a model's; None: those that have scores are
+    predicted: spans and labels are a model's; None: those that have scores or are marked so are
     """
     with writing_text(path) as out:
         for d in documents:
@@ -67,9 +67,14 @@ def write(
                     raise DataError(
                         f"a field is called {name!r}, which Prodigy uses itself; rename the column"
                     )
-            guessed = is_predicted(d) if predicted is None else predicted
+            guessed = is_predicted(d) or _only_predicted(d) if predicted is None else predicted
             answer = {} if guessed else {"answer": "accept"}
             out.write(compact(_task(d, options) | answer | d.fields) + "\n")
+
+
+def _only_predicted(d: Document) -> bool:
+    """Whether a model's label among the fields is all that is said of the text."""
+    return PREDICTION in d.fields and not (d.labels or d.spans)
 
 
 def _accepted(record: Record, tally: Losses, keep: bool) -> Document | None:

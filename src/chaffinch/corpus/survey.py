@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Interner
+from chaffinch.corpus.annotations import has_scores, is_predicted
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.table import Column
 
@@ -57,7 +58,8 @@ class Survey:
         self.counts["id"] += d.id is not None
         self.counts["group"] += d.group is not None
         scored = sum(s.score is not None for s in d.spans)
-        self.counts["scores"] += bool(scored) or d.score is not None
+        self.counts["scores"] += has_scores(d)
+        self.counts["predicted"] += is_predicted(d)
         self.totals["scores"] += scored
         self.totals["spans"] += len(d.spans)
         self.totals["labels"] += len(d.labels)

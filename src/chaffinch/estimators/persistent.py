@@ -5,6 +5,7 @@ import inspect
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
 from chaffinch import modelfile
@@ -107,6 +108,8 @@ class FilePickle:
 # Settings that name files of words, whose content is in the model file: the folder they lay in is not.
 WORD_FILES = ("gazetteers", "clusters")
 
+LABEL_VALUES = "label_values"
+
 Model = TypeVar("Model", bound=Any)
 
 
@@ -122,6 +125,8 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     history_: list[Any]
     fingerprint_: str
     compressed_: bool = False  # whether its file is
+    # Labels that the training file held as numbers or truth values, by their text: files with types get these.
+    label_values_: Mapping[str, Any] = MappingProxyType({})
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
@@ -135,7 +140,12 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             seed=self.seed,
             data=self.fingerprint_,
             scores=dict(scores or {}),
-            details={**named, **packed.details, **({"choice": self.choice_} if self.choice_ else {})},
+            details={
+                **named,
+                **packed.details,
+                **({"choice": self.choice_} if self.choice_ else {}),
+                **({LABEL_VALUES: dict(self.label_values_)} if self.label_values_ else {}),
+            },
             droppable=packed.droppable,
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
@@ -152,6 +162,9 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         made.history_ = []
         choice = file.header.details.get("choice")
         made.choice_ = choice if isinstance(choice, dict) else None
+        values = file.header.details.get(LABEL_VALUES)
+        if isinstance(values, dict):
+            made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
         return made
 
     def _packed(self) -> Packed:

@@ -49,7 +49,7 @@ from chaffinch.progress import Listener
 from chaffinch.recipes.classifiers import DEFAULT_CLASSIFIER
 from chaffinch.recipes.document_task import DocumentOptions, as_arguments
 from chaffinch.recipes.text_features import TextFeatures
-from chaffinch.text.document import Document
+from chaffinch.text.document import Document, ValueLabel
 from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
@@ -201,6 +201,7 @@ class DocumentKind(Kind):
 
     def fit(self, estimator: Classifier, train: Texts, dev: Texts | None, on_epoch: Listener) -> None:
         """Train it."""
+        estimator.label_values_ = _label_values(train.labels)
         estimator.fit(
             train.texts,
             train.labels,
@@ -284,9 +285,13 @@ class DocumentKind(Kind):
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.precision is not None:
             given = _certain(model, p, given, asked.precision)
+        values = {str(y): y for y in model.classes_.tolist() if not isinstance(y, str)} | {
+            **model.label_values_
+        }
         if asked.json:
             with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
-                for document, names, row in zip(documents, given, p, strict=True):
+                for document, labelled, row in zip(documents, given, p, strict=True):
+                    names: list[Any] = [values.get(str(name), name) for name in labelled]
                     shares = dict(zip(map(str, model.classes_.tolist()), row.round(6).tolist(), strict=True))
                     known = {} if document.id is None else {"id": document.id}
                     answer = names if model.model_.several else names[0] if names else None
@@ -296,9 +301,11 @@ class DocumentKind(Kind):
         if written in TOOLS:
             _write_for_tools(documents, given, sure, asked.output, written)
             return
-        for document, names, confidence in zip(documents, given, sure, strict=True):
+        for document, found, confidence in zip(documents, given, sure, strict=True):
             shown = f"{confidence:.4f}" if written in DELIMITED else confidence
-            document.fields |= {PREDICTION: SEPARATOR.join(map(str, names)), CONFIDENCE: shown}
+            joined = SEPARATOR.join(map(str, found))
+            answer = joined if written in DELIMITED or model.model_.several else values.get(joined, joined)
+            document.fields |= {PREDICTION: answer, CONFIDENCE: shown}
         options: dict[str, Any] = {}
         if written in DELIMITED:
             options["labelled"] = any(d.labels for d in documents)
@@ -434,6 +441,13 @@ class LabelTestSet(TestSet):
     def unknown_labels(self, known: Any) -> list[str]:
         """Labels of the data that no model gives."""
         return sorted({label for labels in self.gold for label in labels} - set(known))
+
+
+def _label_values(labels: Sequence[Any]) -> dict[str, Any]:
+    """The labels that are numbers or truth values in their file, by their text; none that is text somewhere as well."""
+    found = [name for y in labels for name in ([y] if isinstance(y, str) else y)]
+    text = {str(name) for name in found if not isinstance(name, ValueLabel)}
+    return {str(name): name.value for name in found if isinstance(name, ValueLabel) and name not in text}
 
 
 def targets(documents: Sequence[Document], where: str) -> list[Any]:

@@ -1,5 +1,6 @@
 """The one document model: text with character offsets, tokens with columns, spans, labels, a tree, links."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +16,31 @@ class Token:
     text: str
     start: int
     end: int
+
+
+class ValueLabel(str):
+    """A label that its file holds as a number or a truth value: text everywhere, that value where a file has types.
+
+    >>> label = ValueLabel(3)
+    >>> label == "3", label.value, typed_label(label), typed_label("3")
+    (True, 3, 3, '3')
+    """
+
+    value: int | float | bool
+
+    def __new__(cls, value: int | float | bool) -> "ValueLabel":
+        """The label of a value, spelt as JSON spells it."""
+        made = super().__new__(cls, json.dumps(value))
+        made.value = value
+        return made
+
+    def __getnewargs__(self) -> tuple[Any]:
+        return (self.value,)
+
+
+def typed_label(label: str) -> str | int | float | bool:
+    """A label as a file with types holds it."""
+    return label.value if isinstance(label, ValueLabel) else label
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +90,8 @@ class Document:
     shares:  how much of each label it has, adding up to one, for soft labels; ``labels`` holds the largest
     group:   what larger document this one belongs to, for features that look beyond the sentence
     fields:  whatever else its row held: strings, or any JSON value from files that have types
-    score:   how sure a model is of the spans and labels, if they are its predictions; None: people's annotations
+    score:   how sure a model is of the spans and labels, if they are its predictions
+    predicted: the spans and labels are a model's predictions, with scores or without
     images:  tokens are images, spelt as the letters format spells them; only that format says so
     annotations: what each annotator said, if several did; ``spans`` and ``labels`` are one of them
     line:    where in its file it begins (its first token, in files of columns), from 1; no part of what it says
@@ -82,6 +109,7 @@ class Document:
     group: str | None = None
     fields: dict[str, Any] = field(default_factory=dict)
     score: float | None = None
+    predicted: bool = False
     images: bool = field(default=False, compare=False, repr=False)
     annotations: list[Annotation] = field(default_factory=list, compare=False, repr=False)
     line: int | None = field(default=None, compare=False, repr=False)

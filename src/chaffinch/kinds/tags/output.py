@@ -67,7 +67,9 @@ def write_spans(
             sure[n] = [d.span_probability(s.start, s.end, s.label) for s in found[n]]
             nothing[n] = None if found[n] else d.probability(readings[n]) if readings[n] else 1.0
     made = (
-        replace(d, spans=_in_characters(d, of_one, p), columns={}, annotations=[], score=score)
+        replace(
+            d, spans=_in_characters(d, of_one, p), columns={}, annotations=[], score=score, predicted=True
+        )
         for d, of_one, p, score in zip(documents, found, sure, nothing, strict=True)
     )
     marked = {"predicted": True} if "predicted" in inspect.signature(format.write).parameters else {}
