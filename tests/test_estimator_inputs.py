@@ -31,24 +31,8 @@ def chunked(column: list) -> Any:
     return pytest.importorskip("pyarrow").chunked_array([column[:1], column[1:]])
 
 
-class Series:
-    """As polars has it: a length, values in turn, and a list of them."""
-
-    def __init__(self, column: list) -> None:
-        self.column = column
-        self.shape = (len(column),)
-
-    def __len__(self) -> int:
-        return len(self.column)
-
-    def __getitem__(self, n: int) -> Any:
-        return self.column[n]
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        return objects(self.column)
-
-    def to_list(self) -> list:
-        return list(self.column)
+def polars(column: list) -> Any:
+    return pytest.importorskip("polars").Series(column)
 
 
 def generator(column: list) -> Any:
@@ -61,7 +45,7 @@ def objects(column: list) -> Any:
     return made
 
 
-KINDS = [series, arrow, chunked, Series, generator, objects, tuple]
+KINDS = [series, arrow, chunked, polars, generator, objects, tuple]
 
 
 @pytest.mark.parametrize("made", KINDS)
@@ -84,14 +68,16 @@ def test_a_frame_with_one_text_column_is_that_column() -> None:
     assert classifier.predict(pandas.DataFrame({"t": ["good", "bad"]})).tolist() == ["+", "-"]
     table = pytest.importorskip("pyarrow").table({"text": TEXTS})
     assert classifier.predict(table).tolist() == LABELS
-    with pytest.raises(DataError, match=r"text column 'text' and n: give X\['text'\]"):
-        Classifier("nb").fit(pandas.DataFrame({"text": TEXTS, "n": range(4)}), LABELS)
+    for library in (pandas, pytest.importorskip("polars")):
+        assert classifier.predict(library.DataFrame({"t": TEXTS})).tolist() == LABELS
+        with pytest.raises(DataError, match=r"text column 'text' and n: give X\['text'\]"):
+            Classifier("nb").fit(library.DataFrame({"text": TEXTS, "n": list(range(4))}), LABELS)
 
 
 def test_a_frame_of_numbers_is_a_matrix() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"a": [0.0, 1.0, 5.0, 6.0], "b": [1.0, 0.0, 1.0, 0.0]})
-    assert Classifier("maxent").fit(frame, LABELS).predict(frame).tolist() == LABELS
+    for library in (pytest.importorskip("pandas"), pytest.importorskip("polars")):
+        frame = library.DataFrame({"a": [0.0, 1.0, 5.0, 6.0], "b": [1.0, 0.0, 1.0, 0.0]})
+        assert Classifier("maxent").fit(frame, LABELS).predict(frame).tolist() == LABELS
 
 
 def test_one_text_is_one_document_or_one_sentence() -> None:
@@ -108,7 +94,8 @@ def test_nothing_gives_nothing() -> None:
 
 @pytest.mark.parametrize("missing", [NAN, None, np.nan])
 def test_a_missing_label_of_a_document_is_refused_with_its_row(missing: Any) -> None:
-    for y in (["+", "-", missing, "-"], objects(["+", "-", missing, "-"]), series(["+", "-", missing, "-"])):
+    rows = ["+", "-", missing, "-"]
+    for y in (rows, objects(rows), series(rows), polars(["+", "-", None, "-"])):
         with pytest.raises(DataError, match="NaN: the label of document 3"):
             Classifier("nb").fit(TEXTS, y)
     with pytest.raises(DataError, match="document 2"):
@@ -122,6 +109,25 @@ def test_numbers_among_which_one_is_missing_are_refused_with_the_row() -> None:
     pandas = pytest.importorskip("pandas")
     with pytest.raises(DataError, match="NaN: the label of document 1"):
         Classifier("nb").fit(TEXTS, pandas.Series([pandas.NA, 1, 0, 1], dtype="Int64"))
+    with pytest.raises(DataError, match="NaN: the label of document 2"):
+        Classifier("nb").fit(TEXTS, polars([0, None, 0, 1]))
+
+
+def test_polars_columns_of_numbers_categories_and_sentences_are_read() -> None:
+    library = pytest.importorskip("polars")
+    numbers = Classifier("nb").fit(polars(TEXTS), polars([1, 1, 0, 0]))
+    assert numbers.predict(polars(TEXTS)).tolist() == [1, 1, 0, 0]
+    names = library.Series(LABELS, dtype=library.Categorical)
+    assert Classifier("nb").fit(polars(TEXTS), names).predict(TEXTS).tolist() == LABELS
+    frame = library.DataFrame({"tokens": SENTENCES, "tags": TAGS})
+    tagger = Tagger("crf", features=["w[0]"], folds=0).fit(
+        frame["tokens"], frame["tags"], sample_weight=[1, 2, 1]
+    )
+    assert tagger.predict(frame["tokens"]) == TAGS
+    weights = library.Series([1.0, 0.0, 2.0, 1.0])
+    assert Classifier("ridge").fit(polars(TEXTS), polars(LABELS), weights).predict("bad tea").tolist() == [
+        "-"
+    ]
 
 
 def test_a_missing_text_is_refused_with_its_row() -> None:
