@@ -167,7 +167,7 @@ def test_pruned_features_are_gone_and_the_others_close_ranks():
     assert named(small, small.transform([["ab", "cb"]])) == [["w[0]=ab"], ["w[0]=cb"]]
     assert encoder.names(range(encoder.n_features)) == names
     assert len(rows.ids) == 4
-    with pytest.raises(ConfigError, match="one answer per feature: 2, got 3"):
+    with pytest.raises(ConfigError, match="keep for each of 2 features, got 3"):
         small.pruned(np.ones(3, bool))
 
 

@@ -157,7 +157,7 @@ def test_labels_may_be_several_per_document():
         [0, 2, 3, 3, 4],
         [0, 1, 1, 2],
     )
-    with pytest.raises(DataError, match="2 documents but 1 labels"):
+    with pytest.raises(DataError, match="labels for 2 documents, got 1"):
         TextVectorizer().fit_transform(["a", "b"], ["x"])
 
 
@@ -204,7 +204,7 @@ def test_matrices_that_are_no_table_of_numbers_are_refused(matrix, message):
 
 
 def test_blocks_of_different_length_are_refused():
-    with pytest.raises(DataError, match="differ in rows: 1 and 2"):
+    with pytest.raises(DataError, match="same number of rows, got 1 and 2"):
         SparseRows.of([[1.0]]).beside(SparseRows.of([[1.0], [2.0]]))
 
 

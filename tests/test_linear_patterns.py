@@ -112,7 +112,7 @@ def test_few_states_are_kept_whatever_is_read():
         (r"(?<!a)b", "look-around"),
         (r"(?>a+)b", "atomic groups"),
         (r"a++b", "possessive repeats"),
-        ("(a{1000}){1000}", "steps once its repeats are written out"),
+        ("(a{1000}){1000}", "steps after its repeats are expanded"),
     ],
 )
 def test_what_cannot_be_matched_in_linear_time_is_refused_by_name(regex, why):

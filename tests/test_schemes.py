@@ -77,7 +77,7 @@ def test_a_conversion_keeps_the_spans_and_comes_back(source: str, target: str) -
 def test_io_refuses_spans_of_one_type_that_touch() -> None:
     with pytest.raises(DataError, match="1 places two of one type touch, first in sentence 2 at token 3"):
         schemes.convert([["O"], ["B-x", "I-x", "B-x"]], "BIO", "IO")
-    with pytest.raises(DataError, match="IO cannot tell"):
+    with pytest.raises(DataError, match="IO cannot separate"):
         schemes.tags_of([TokenSpan("x", 0, 1), TokenSpan("x", 1, 2)], 2, "IO")
 
 
@@ -167,7 +167,7 @@ def test_a_conversion_refuses_faulty_tags_and_counts_them() -> None:
 def test_spans_that_overlap_or_leave_the_sentence_are_refused() -> None:
     with pytest.raises(DataError, match="overlap"):
         schemes.tags_of([TokenSpan("x", 0, 2), TokenSpan("y", 1, 3)], 3, "BIO")
-    with pytest.raises(DataError, match="not within 2 tokens"):
+    with pytest.raises(DataError, match="spans within 2 tokens"):
         schemes.tags_of([TokenSpan("x", 0, 3)], 2, "BIO")
 
 

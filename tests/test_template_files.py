@@ -41,12 +41,12 @@ def test_a_template_reads_as_written(text, means):
         ("", "character 1: expected a column's name, found the end"),
         ("w[0] pos[0]", "character 6: expected '|' or the end, found 'p'"),
         ("w[2..-2]", "character 3: expected a range that rises; 2..-2 falls, found '2'"),
-        ("y[0]", "character 1: expected a label beside the token"),
+        ("y[0]", "character 1: expected the label of another token"),
         ("y", "a label needs its offset"),
         ("any(y,-2..-1)", "character 5: expected a column other than y"),
         ("any(w,-2..-1)|w[0]", "character 14: expected the end, found '|'"),
         ("w[5000]", "an offset of at most 1000"),
-        ("w[0]|w[0]", "w[0] is in it twice"),
+        ("w[0]|w[0]", "found w[0] twice"),
     ],
 )
 def test_a_mistake_in_a_template_is_pointed_at(text, message):
@@ -112,7 +112,7 @@ def test_a_toml_file_is_a_feature_set(tmp_path):
         ("f.toml", "tmplates = []\n", "f.toml: unknown key 'tmplates'"),
         ("f.toml", "templates = [", "f.toml: is not TOML"),
         ("crf", "U00:%x[0,0]\nU01:%x[0,7]\n", "crf:2: column 7 in %x[0,7]: the corpus has columns 0 to 1"),
-        ("crf", "U00:%x[0,0]\nU01:%q[0,0]\n", "crf:2: cannot read the macro"),
+        ("crf", "U00:%x[0,0]\nU01:%q[0,0]\n", "crf:2: expected a macro such as"),
         ("crf", "U00:%x[0,0]\nQ01:%x[0,0]\n", "crf:2: expected a line that starts with U, B or *"),
         ("crf", "U00:%t[0,0]\n", "crf:1: %t[0,0]: %t needs a regular expression in quotes"),
     ],

@@ -41,7 +41,7 @@ class FeatureEncoder:
     language:   of the stem, lemma and preposition columns
     clusters:   word clusters, for the columns ``cluster`` and ``clusterN``
     gazetteers: lists of phrases, for the columns ``gaz`` and ``gaz_NAME``
-    stretch:    sentences in a row that count as one document where the table marks none; None: found by ``fit``
+    stretch:    consecutive sentences that count as one document if the table marks none; None: estimated by ``fit``
     threads:    0 is all cores; the result is the same for any number
 
     >>> table = TokenTable.from_lists({"w": [["the", "dog", "barks"], ["the", "cat"]]})
@@ -100,8 +100,8 @@ class FeatureEncoder:
     def grown(self, table: TokenTable, *, threads: int | None = None) -> "tuple[FeatureEncoder, FeatureRows]":
         """A new encoder that knows the features of a further table as well, and the rows of that table.
 
-        All features keep their ids and those that are new come after them, also if they are seen only once; this
-        encoder stays as it is.
+        All features keep their ids; new ones follow, even if they are seen only once; this
+        encoder does not change.
 
         >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])
         >>> _ = encoder.fit(TokenTable.from_lists({"w": [["the", "dog"]]}))
@@ -191,7 +191,7 @@ class FeatureEncoder:
         return self._fitted()[0].feature_names(np.ascontiguousarray(ids, dtype=np.int32))
 
     def template_offsets(self) -> list[tuple[str, tuple[int, ...]]]:
-        """All templates, and the tokens that each looks at, counted from its own.
+        """All templates, and the offsets of the tokens that each reads.
 
         >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[1]", "bias"])
         >>> _ = encoder.fit(TokenTable.from_lists({"w": [["tea"]]}))
@@ -207,7 +207,7 @@ class FeatureEncoder:
         return found
 
     def observation_offsets(self) -> list[tuple[int, ...]]:
-        """The tokens that each label template observes, counted from its own; its own if it observes none."""
+        """The offsets of the tokens that each label template observes; (0,) if it observes none."""
         labelled = [t for t in self._fitted()[1].features.templates if t.label_offsets]
         return [tuple(sorted({a.offset for a in t.observed})) or (0,) for t in labelled]
 
@@ -216,11 +216,11 @@ class FeatureEncoder:
         return self._fitted()[0].observation_name(label_template, observation)
 
     def counts(self) -> NDArray[np.int32]:
-        """How often each feature occurred in training, falling; empty for an encoder that was loaded."""
+        """The counts of features in training, descending; empty for a loaded encoder."""
         return self._fitted()[0].counts()
 
     def pruned(self, keep: NDArray[np.bool_]) -> "FeatureEncoder":
-        """A new encoder with the features that are kept (bool [F]), in the same order; this one stays as it is.
+        """A new encoder with the features in ``keep`` (bool [F]), in the same order; this one does not change.
 
         >>> encoder = FeatureEncoder(["w[0]"])
         >>> _ = encoder.fit(TokenTable.from_lists({"w": [["the", "dog"]]}))
@@ -229,7 +229,7 @@ class FeatureEncoder:
         """
         engine, plan = self._fitted()
         if keep.shape != (self.n_features,):
-            raise ConfigError(f"pruned needs one answer per feature: {self.n_features}, got {len(keep)}")
+            raise ConfigError(f"expected keep for each of {self.n_features} features, got {len(keep)}")
         index: dict[str, NDArray[Any]] = dict(zip(_INDEX, engine.state(), strict=True))
         for name in ("feature_template", "feature_key"):
             index[name] = np.ascontiguousarray(index[name][keep])
@@ -336,7 +336,7 @@ class FeatureEncoder:
 
     def _fitted(self) -> tuple[_core.FeatureEngine, Plan]:
         if self._engine is None or self._plan is None:
-            raise ConfigError("this FeatureEncoder has not seen any text yet: call fit first")
+            raise ConfigError("this FeatureEncoder is not fitted: call fit first")
         return self._engine, self._plan
 
 
@@ -356,7 +356,9 @@ def _table(given: Mapping[str, Strings]) -> TokenTable:
     """Columns of sentences as a table; a value may be None."""
     ptr = np.cumsum([0, *(len(row) for row in next(iter(given.values())))], dtype=np.int64)
     if any(len(row) != n for rows in given.values() for row, n in zip(rows, np.diff(ptr), strict=True)):
-        raise DataError("the columns have sentences of different lengths")
+        raise DataError(
+            "expected the same number of tokens in all columns of a sentence, found different ones"
+        )
     return TokenTable(ptr, {name: _column(v for row in rows for v in row) for name, rows in given.items()})
 
 

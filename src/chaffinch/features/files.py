@@ -170,7 +170,7 @@ _CLASSES = {
 
 
 def is_crfpp(text: str) -> bool:
-    """Whether the first line that says something is CRF++'s or Wapiti's."""
+    """Whether the first line that is not empty or a comment is CRF++'s or Wapiti's."""
     for raw in text.splitlines():
         line = raw.strip()
         if line and not line.startswith("#"):
@@ -210,7 +210,7 @@ def _line(line: str, columns: Sequence[str], patterns: dict[str, Pattern]) -> li
     unread = _MACRO.sub("", body)
     if "%" in unread:
         found = unread[unread.index("%") :]
-        raise ConfigError(f"cannot read the macro {found!r}: expected %x[row,column] and the like")
+        raise ConfigError(f"expected a macro such as %x[row,column], found {found!r}")
     made = []
     if kind in "Uu*":
         made.append(Template(atoms))

@@ -9,7 +9,7 @@ PUNCTUATION = frozenset({",", ":", "``", "''", ".", "-RRB-", "-LRB-"})
 
 
 class Node(NamedTuple):
-    """A subtree at its place. kids and head (the leaf that heads it) are numbers of other nodes."""
+    """A subtree with its span. kids and head (its head leaf) are numbers of other nodes."""
 
     label: str
     start: int
@@ -35,7 +35,7 @@ class Forest:
         self._number: dict[tuple[str, int, str | None, tuple[int, ...]], int] = {}
 
     def add(self, tree: Tree) -> list[int]:
-        """The numbers of a tree's nodes, the whole last."""
+        """The numbers of a tree's nodes, the root last."""
         done: list[list[int]] = [[]]
         found: list[int] = []
         waiting: list[tuple[Tree, bool]] = [(tree, False)]

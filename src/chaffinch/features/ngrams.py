@@ -43,7 +43,7 @@ from chaffinch.text.words import (
     word_rule,
 )
 
-# How many n-grams that share a hashed feature are named.
+# Maximum number of n-grams named for a hashed feature.
 SHOWN = 3
 
 UNITS = {"word": Cut.words, "char": Cut.chars, "char_wb": Cut.chars_in_words}
@@ -102,7 +102,7 @@ class TextVectorizer:
     _fitted: "_Fitted | None" = field(default=None, init=False, repr=False, compare=False)
 
     def fit(self, texts: Iterable[str], labels: Sequence[Any] | None = None) -> "TextVectorizer":
-        """Learn the features of ``texts``; labels are needed by some ways of picking and by ratios."""
+        """Learn the features of ``texts``; some selection criteria and ratios need labels."""
         self.fit_transform(texts, labels)
         return self
 
@@ -115,7 +115,7 @@ class TextVectorizer:
         symbols, N = self._symbols(texts)
         label_rows = None if labels is None else LabelRows.of(labels)
         if label_rows is not None and len(label_rows) != N:
-            raise DataError(f"{N} documents but {len(label_rows)} labels")
+            raise DataError(f"expected labels for {N} documents, got {len(label_rows)}")
         if self.hash_bits:
             index, rows = None, self._hashed(symbols)
             documents = np.bincount(rows.ids, minlength=rows.columns) if self.idf else None
@@ -148,11 +148,11 @@ class TextVectorizer:
 
     @property
     def feature_count(self) -> int:
-        """How many columns the rows have."""
+        """The number of columns."""
         return self._ready().columns
 
     def restricted(self, keep: NDArray[np.bool_]) -> "TextVectorizer":
-        """The same vectoriser with some of its features, in the same order; hashed features cannot be left out.
+        """The same vectoriser with some of its features, in the same order; hashed features cannot be dropped.
 
         keep: bool [F]
         """
@@ -180,7 +180,7 @@ class TextVectorizer:
         return [" / ".join(found.get(i, [])[:SHOWN]) or f"#{i}" for i in range(self.feature_count)]
 
     def learn_hashed_names(self, texts: Iterable[str]) -> None:
-        """Remember what ``hashed_names`` finds in texts, for ``column_names``; it is not kept in files."""
+        """Store what ``hashed_names`` finds in texts, for ``column_names``; model files do not keep it."""
         self._fitted = replace(self._ready(), hashed_names=self.hashed_names(texts))
 
     def hashed_names(self, texts: Iterable[str]) -> dict[int, list[str]]:
@@ -200,7 +200,7 @@ class TextVectorizer:
     def packed(self) -> Packed:
         """What a model file keeps."""
         fitted = self._ready()
-        # Threads change nothing, so that a file does not depend on them.
+        # Threads do not change the result, so a file does not depend on them.
         settings = {k.name: getattr(self, k.name) for k in knobs(self)} | {"threads": 0}
         header = {"kind": "ngrams", "version": 1, "settings": settings, "columns": fitted.columns}
         arrays: Arrays = {}
@@ -262,7 +262,7 @@ class TextVectorizer:
 
     def _ready(self) -> "_Fitted":
         if self._fitted is None:
-            raise ConfigError("TextVectorizer has learnt no features yet: call fit or fit_transform first")
+            raise ConfigError("this TextVectorizer is not fitted: call fit or fit_transform first")
         return self._fitted
 
     @property
@@ -286,7 +286,7 @@ class TextVectorizer:
         return symbols, len(documents)
 
     def _cut(self, documents: list[str], native: Callable[..., Any]) -> Any:
-        """What ``native`` makes of the documents and of the rules by which they are cut."""
+        """Call ``native`` with the documents and the rules by which they are cut."""
         if self.cleaning != "none":
             documents = [cleaned(text, self.cleaning) for text in documents]
         cut = lowered(documents) if self.lower else documents
@@ -364,7 +364,7 @@ class TextVectorizer:
         if self.ratios and labels is not None:
             sums = sums_by_label(rows, labels, presence=self.binary)
             scale *= strongest_ratio(log_count_ratios(sums, self.ratio_alpha))
-        # To 32 bits, which is what a file keeps: rows are then the same before and after.
+        # Rounded to 32 bits as in a file, so that rows are the same before and after saving.
         return scale.astype(np.float32).astype(np.float64)
 
     def _weighted(self, rows: SparseRows, scale: NDArray[np.float64] | None) -> SparseRows:
@@ -375,7 +375,7 @@ class TextVectorizer:
 
 @dataclass(frozen=True)
 class _Fitted:
-    """What fitting leaves: the frozen index (None: hashed), one factor per feature, how many features."""
+    """The fitted state: the frozen index (None: hashed), one factor per feature, the number of features."""
 
     index: NGramIndex | None
     scale: NDArray[np.float64] | None
@@ -390,7 +390,7 @@ def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:
 
 def _texts(texts: Iterable[str]) -> list[str]:
     if isinstance(texts, str):
-        raise DataError("expected a list of texts, got one text: put it in a list")
+        raise DataError("expected a list of texts, got a single text; put it in a list")
     documents = texts if isinstance(texts, list) else list(texts)
     for n, text in enumerate(documents):
         if not isinstance(text, str):

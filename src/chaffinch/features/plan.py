@@ -1,4 +1,4 @@
-"""The plan: which columns a set of templates needs, in which order the core numbers them."""
+"""The plan: the columns that a set of templates needs, in the core's order."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -66,12 +66,12 @@ class Plan:
 
     @cached_property
     def given(self) -> tuple[str, ...]:
-        """The sources that the corpus itself has to have."""
+        """The sources that the corpus must have."""
         return tuple(s for s in self.sources if s not in self.computed)
 
     @cached_property
     def looks_elsewhere(self) -> bool:
-        """Some template reads the other uses of a word in its document."""
+        """Whether some template reads the other occurrences of a word in its document."""
         return any(s.function.startswith("elsewhere") for s in self.sentences)
 
     @classmethod
@@ -94,7 +94,7 @@ class Plan:
         return made
 
     def external(self, column: int, words: list[str]) -> list[str | None]:
-        """The values of a Python column for words that the core has not met before."""
+        """The values of a Python column for words that are new to the core."""
         function = self.words[column].python
         assert function is not None
         return list(function(words))

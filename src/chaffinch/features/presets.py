@@ -69,7 +69,7 @@ CLUSTERS = [
 ]
 
 
-# What parts of speech have besides: more of the neighbours, and forms of the word itself.
+# Further templates for parts of speech: more of the neighbours, and forms of the word itself.
 TAG_CLUSTERS = [
     *(f"cluster{n}[{o}]" for n in (8, 20) for o in (-2, 2)),
     *_pairs("cluster20"),
@@ -102,7 +102,7 @@ def _chunking(columns: Sequence[str]) -> list[str]:
 
 
 def _no_pos() -> list[str]:
-    """What stands in for part-of-speech tags: forms of the word and of its neighbours."""
+    """Templates that replace part-of-speech tags: forms of the word and of its neighbours."""
     return [
         *WORDS,
         "lower[-2..2]",
@@ -213,8 +213,8 @@ def _pixels(_: Sequence[str]) -> list[str]:
     return ["bias", *(f"bit{k}[0]" for k in range(128))]
 
 
-# A table with two of TREEBANK is a treebank as it is, whose annotation is not there when new text is tagged: templates
-# read it only if they name it, or if its columns were chosen.
+# A table with two of TREEBANK is a treebank. New text will not have its annotation, so templates
+# read it only if they name it, or if its columns were selected.
 TREEBANK = ("lemma", "feats", "deprel")
 ANNOTATED = ("lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 
@@ -230,5 +230,5 @@ PRESETS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "pixels": _pixels,
 }
 
-# Sets that are complete: nothing beyond the sentence's end, nothing added.
+# Complete sets: no boundary values, no added templates.
 PLAIN = ("chunking19", "ewt19", "crfsuite", "pixels")

@@ -25,7 +25,7 @@ class Reduction:
 def reduced(
     encoder: FeatureEncoder, features: NDArray[np.bool_], observations: Sequence[NDArray[np.bool_]]
 ) -> Reduction:
-    """Keep these features [F] and, for each label template, these observations; the rest become unknown.
+    """Keep these features [F] and, for each label template, these observations; the others become unknown.
 
     >>> from chaffinch.text.table import TokenTable
     >>> encoder = FeatureEncoder(["w[0]", "w[-1]|w[0]"])

@@ -20,8 +20,8 @@ class SparseRows:
 
     ptr:     int64 [N+1]
     ids:     int32 [nnz]
-    values:  float32 [nnz], or None where every value is 1, or as the factors say
-    columns: how many features there are
+    values:  float32 [nnz], or None if every value is 1 or given by the factors
+    columns: number of features
     factors: float32 [columns] and [N]: a value is that of its feature times that of its row; or None
 
     >>> rows = SparseRows.of([[0.0, 2.0], [3.0, 0.0]])
@@ -44,7 +44,7 @@ class SparseRows:
         return len(self), self.columns
 
     def weights(self) -> NDArray[np.float32]:
-        """The values, spelt out: float32 [nnz]."""
+        """The explicit values: float32 [nnz]."""
         if self.values is not None:
             return self.values
         if self.factors is None:
@@ -52,14 +52,14 @@ class SparseRows:
         return self.factors[0][self.ids] * np.repeat(self.factors[1], np.diff(self.ptr))
 
     def native(self, bias: float) -> DocumentRows:
-        """The rows as native code reads them; ``bias`` is the value of a feature that all have."""
+        """The rows in the core's form; ``bias`` is the value of a constant feature."""
         none = np.zeros(0, np.float32)
         values = none if self.values is None else self.values
         return DocumentRows(self.ptr, self.ids, values, self.columns, bias, *(self.factors or (none, none)))
 
     @cached_property
     def for_kernels(self) -> KernelRows:
-        """The rows as native kernels read them: checked once, and indexed once."""
+        """The rows in the form of the core's kernels, checked and indexed once."""
         rows = self.spelt_out()
         values = np.zeros(0, np.float32) if rows.values is None else rows.values
         return KernelRows(rows.ptr, rows.ids, values, rows.columns)
@@ -75,7 +75,7 @@ class SparseRows:
         return out
 
     def times(self, scale: float) -> "SparseRows":
-        """Every value multiplied."""
+        """The rows with every value multiplied by a factor."""
         if scale == 1.0:
             return self
         if self.factors is not None:
@@ -84,7 +84,7 @@ class SparseRows:
         return SparseRows(self.ptr, self.ids, self.weights() * np.float32(scale), self.columns)
 
     def taken(self, which: NDArray[np.integer[Any]]) -> "SparseRows":
-        """Some of the rows, in the order named."""
+        """The selected rows, in the given order."""
         sizes = self.ptr[1:][which] - self.ptr[:-1][which]
         ptr = np.zeros(len(sizes) + 1, dtype=np.int64)
         np.cumsum(sizes, out=ptr[1:])
@@ -94,11 +94,13 @@ class SparseRows:
         return SparseRows(ptr, self.ids[at], values, self.columns, factors)
 
     def beside(self, *others: "SparseRows") -> "SparseRows":
-        """These rows continued by those of other blocks, whose columns follow in order."""
+        """These rows joined with those of other blocks, whose columns follow in order."""
         blocks = (self, *others)
         for block in others:
             if len(block) != len(self):
-                raise DataError(f"blocks of features differ in rows: {len(self)} and {len(block)}")
+                raise DataError(
+                    f"expected blocks of features with the same number of rows, got {len(self)} and {len(block)}"
+                )
         columns = sum(block.columns for block in blocks)
         if columns > MOST_COLUMNS:
             raise DataError(f"{columns} columns are more than {MOST_COLUMNS}")
@@ -128,7 +130,7 @@ class SparseRows:
 def joined(blocks: Sequence[SparseRows]) -> SparseRows:
     """Blocks of features side by side."""
     if not blocks:
-        raise DataError("there are no blocks of features to join")
+        raise DataError("expected at least one block of features, got none")
     return blocks[0].beside(*blocks[1:]) if len(blocks) > 1 else blocks[0]
 
 
@@ -174,7 +176,7 @@ class FeatureRows:
     ptr:          int64 [T+1], the features of token t are ids[ptr[t]:ptr[t+1]]
     ids:          int32 [nnz], each in [0, n_features)
     observations: int32 [T, L], one column per label template: the id of its observed value at the token, -1
-                  where training had none; 0 everywhere for a template of labels alone
+                  if training had none; 0 everywhere for a template of labels alone
     sentences:    int64 [N+1], bounds of the sentences in tokens
     """
 

@@ -1,4 +1,4 @@
-"""Numbers beside text on a scale of their own: centred, divided by their spread, large ones compressed."""
+"""Scaling of numbers beside text: centred, divided by their spread, large values compressed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from chaffinch.errors import DataError, ModelFileError
 from chaffinch.features.rows import SparseRows
 
-# A row of n-grams has length one; numbers as a whole get about the same say.
+# A row of n-grams has length one; the numbers together get about the same.
 SHARE = 0.5
-# The quartiles of a normal distribution are so many standard deviations apart.
+# The distance between the quartiles of a normal distribution, in standard deviations.
 QUARTILES = 1.349
 
 
 @dataclass(frozen=True)
 class NumberScaling:
-    """What training saw of each column, and how new values are brought to that scale.
+    """The scale of each column in training, applied to new values.
 
         z = SHARE asinh((x - center) / spread) / sqrt(columns)
 
     center:  the median; 0 for sparse columns, whose zeros stay zeros
     spread:  the distance between the quartiles over 1.349, or the standard deviation if they coincide; 0 for a
-             constant column, which says nothing and gives 0
+             constant column, which gives 0
     missing: columns with NaN in training; each has an indicator column after the numbers. NaN counts as the median.
 
     >>> scaling = NumberScaling.of(np.array([[1.0, 7.0], [2.0, 7.0], [3.0, np.nan], [1000.0, 7.0]]))
@@ -40,17 +40,17 @@ class NumberScaling:
 
     @property
     def columns(self) -> int:
-        """How many columns of numbers are given."""
+        """The number of columns of numbers."""
         return len(self.center)
 
     @property
     def width(self) -> int:
-        """How many columns of features they become."""
+        """The number of columns of features."""
         return len(self.center) + len(self.missing)
 
     @classmethod
     def of(cls, matrix: Any) -> "NumberScaling":
-        """What a table of numbers, dense or sparse, shows of its columns."""
+        """The scaling of a table of numbers, dense or sparse."""
         if hasattr(matrix, "tocsr"):
             return cls._of_sparse(matrix.tocsc())
         table = _table(matrix)
@@ -66,7 +66,7 @@ class NumberScaling:
 
     @classmethod
     def _of_sparse(cls, matrix: Any) -> "NumberScaling":
-        """Of a sparse matrix: the median size of the values that are there."""
+        """The scaling of a sparse matrix: the median absolute value of its non-zeros."""
         spread = np.zeros(matrix.shape[1])
         for j in range(matrix.shape[1]):
             seen = np.abs(matrix.data[matrix.indptr[j] : matrix.indptr[j + 1]].astype(np.float64))
@@ -122,7 +122,7 @@ class NumberScaling:
             or not (np.isfinite(center).all() and np.isfinite(spread).all() and (spread >= 0).all())
             or (len(missing) and not (missing.min() >= 0 and missing.max() < columns))
         ):
-            raise ModelFileError("the scaling of numbers is damaged: its columns do not fit together")
+            raise ModelFileError("the scaling of numbers is damaged: its arrays differ in length")
         return cls(center.astype(np.float32), spread.astype(np.float32), missing)
 
 
@@ -148,5 +148,5 @@ def _table(matrix: Any) -> NDArray[np.float64]:
 
 
 def _narrow(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Rounded to what a file keeps, so that a loaded model scales exactly as the saved one."""
+    """Rounded as in a file, so that a loaded model scales exactly as the saved one."""
     return np.asarray(np.minimum(values, np.finfo(np.float32).max), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""Picking features: by frequency, by a seeded draw, by labels, by chi-squared, by information gain."""
+"""Feature selection: by frequency, at random, by labels, by chi-squared, by information gain."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LABELLED_PICKS = ("label", "chi2", "gain")
 class LabelRows:
     """Which labels each document has: document n has ids[ptr[n]] .. ids[ptr[n+1]-1].
 
-    names: the labels, in order of first sight
+    names: the labels, in order of first occurrence
     """
 
     names: list[Any]
@@ -46,14 +46,14 @@ class LabelRows:
         return len(self.ptr) - 1
 
     def documents(self) -> NDArray[np.float64]:
-        """How many documents have each label: float64 [Y]."""
+        """The number of documents with each label: float64 [Y]."""
         return np.bincount(self.ids, minlength=len(self.names)).astype(np.float64)
 
 
 def sums_by_label(rows: SparseRows, labels: LabelRows, *, presence: bool = False) -> NDArray[np.float64]:
     """The sum of each feature over each label's documents: float64 [F][Y]. presence: every value is 1."""
     if len(labels) != len(rows):
-        raise DataError(f"{len(rows)} documents but {len(labels)} labels")
+        raise DataError(f"expected labels for {len(rows)} documents, got {len(labels)}")
     out = np.zeros((rows.columns, len(labels.names)))
     ones = presence or (rows.values is None and rows.factors is None)
     values = np.zeros(0, np.float32) if ones else rows.weights()
@@ -85,8 +85,8 @@ def picked(
 def undropped(share: float, rows: SparseRows, labels: LabelRows | None, seed: int = 0) -> NDArray[np.bool_]:
     """Which features remain if a share of each label's features is dropped at random: bool [F].
 
-    A feature that several labels' documents hold survives if any of them keeps it. Without labels all
-    documents count as one.
+    A feature in the documents of several labels is kept if any of them keeps it. Without labels all
+    documents have the same label.
     """
     if labels is None:
         seen = [np.arange(rows.columns)]

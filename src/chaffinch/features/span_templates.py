@@ -1,4 +1,4 @@
-"""Templates over spans: what a feature of a span looks at.
+"""Templates over spans: what a feature of a span reads.
 
 p[first]            the part of speech of its first word          w[last+1]      the word after it
 p[first-1]|p[last]  both together                                 length         how long it is, in buckets
@@ -71,9 +71,9 @@ def span_feature_names(
     start: int,
     end: int,
 ) -> dict[int, str]:
-    """What the features of one span are called, by key.
+    """The names of the features of one span, by key.
 
-    values: of each column, the numbers of a sentence   shown: the same as people read them
+    values: of each column, the numbers of a sentence   shown: the same in readable form
 
     >>> names = span_feature_names(["p[first]", "length"], ["p"], [np.array([4, 7], np.int32)], [["DT", "NN"]], 0, 2)
     >>> list(names.values())
@@ -114,7 +114,7 @@ def _keys(
                 h = _mixed(h, _value(values[column], t))
             h = _mixed(h, 1)
             seen.append(f"{text}={' '.join(shown[column][start:end])}")
-        else:  # inside: a feature for each value that is met, numbers modulo 64
+        else:  # inside: a feature for each value in the span, numbers modulo 64
             met: dict[int, dict[str, None]] = {}
             for t in range(start, end):
                 met.setdefault(_value(values[column], t) % 64, {})[shown[column][t]] = None

@@ -1,4 +1,4 @@
-"""Features of spans: what a run of tokens shows as a whole, as 64-bit keys."""
+"""Features of whole spans, as 64-bit keys."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def span_features(words: Sequence[Sequence[str]], L: int, gazetteers: Gazetteers
 
 
 def span_names(L: int, gazetteers: Gazetteers | None = None) -> dict[int, str]:
-    """What the keys stand for that can be told without a text: lengths, and lists that spans are on."""
+    """The names of keys that do not depend on a text: lengths, and lists that contain the span."""
     lengths = np.arange(1, L + 1, dtype=np.uint64)
     named = {
         key: f"length={n}" for n, key in zip(lengths.tolist(), mixed(LENGTH, lengths).tolist(), strict=True)
@@ -88,7 +88,7 @@ def span_names(L: int, gazetteers: Gazetteers | None = None) -> dict[int, str]:
 def names_of_span(
     words: Sequence[str], start: int, length: int, gazetteers: Gazetteers | None = None
 ) -> list[str]:
-    """What the features of one span of a sentence are called, in the order in which ``span_features`` gives them.
+    """The names of the features of one span of a sentence, in the order of ``span_features``.
 
     >>> names_of_span(["in", "New", "York"], 1, 2)
     ['length=2', 'phrase=new york', 'shapes=Xx Xx', 'around=in _ </s>', 'ends=Xx Xx, length=2']
@@ -112,7 +112,7 @@ def names_of_span(
 
 
 def mixed(number: int, *seen: Keys) -> Keys:
-    """Keys of a template and what it saw."""
+    """Keys of a template and its values."""
     h = np.full(len(seen[0]), number + 1, np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for keys in seen:
         h ^= keys
@@ -132,7 +132,7 @@ def _by_type(tokens: Sequence[str], function: Callable[[str], str]) -> Keys:
 def _listed(
     words: Sequence[Sequence[str]], ptr: NDArray[np.int64], L: int, gazetteers: Gazetteers
 ) -> tuple[NDArray[np.int64], Keys]:
-    """The spans that are on a list, and the list's key: whole phrases, nothing more and nothing less."""
+    """The spans that are exactly a phrase of a list, and the list's key."""
     on: Mapping[tuple[str, ...], list[int]] = _phrases(gazetteers)
     heads = {phrase[0] for phrase in on}
     names = list(gazetteers.lists)

@@ -1,7 +1,7 @@
 """Emission symbols: the row of the emission table for a word, its own or a back-off class (a rung of its ladder).
 
-A ladder lists the ever narrower classes that an unseen word is taken for, from "*", any word, to the narrowest;
-a model that has never seen the word reads the narrowest rung that it knows. The ladders are ``one``,
+A ladder lists the classes of an unseen word from the widest, "*", to the narrowest;
+a model that has never seen the word uses the narrowest rung that it knows. The ladders are ``one``,
 ``classes`` (case and ending) and ``suffix`` (case, then one to five last letters, then the word in lower case).
 """
 
@@ -46,7 +46,7 @@ class Symbols:
 
 @dataclass(frozen=True)
 class SymbolTable:
-    """Symbols with what was counted of them: see :func:`counted`.
+    """Symbols with their counts: see :func:`counted`.
 
     counts: float64 [S, Y], direct: float64 [S, Y], parent: int32 [S]
     """
@@ -74,9 +74,9 @@ def counted(
 ) -> SymbolTable:
     """Choose the symbols for a vocabulary and count them.
 
-    by_type: [types, Y] how often each word was seen with each label. Words seen ``rare`` times or more are
-    symbols. Other words that were seen, and words seen at most ``common`` times, teach the rungs of their ladder
-    what unseen words are like: ``counts`` of a rung are theirs. ``direct`` counts a word once, at its own
+    by_type: [types, Y], counts of words by label. Words seen ``rare`` times or more are
+    symbols. Other words, and words seen at most ``common`` times, estimate the rungs of their ladder for
+    unseen words: ``counts`` of a rung are theirs. ``direct`` counts a word once, at its own
     symbol or else at its narrowest rung. ``parent`` is the next wider symbol, -1 for "*".
     """
     totals = by_type.sum(axis=1)

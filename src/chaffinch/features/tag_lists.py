@@ -1,6 +1,6 @@
-"""Global features of k-best lists of labellings: 64-bit keys of what a whole labelled sentence shows, and their names.
+"""Global features of k-best lists of labellings, as 64-bit keys of whole labelled sentences, and their names.
 
-Names are rebuilt on demand from the same keys as the core makes:
+Names are rebuilt on demand from the core's keys:
 h_0 = mixed(c * template),   h_k = mixed(h_{k-1} ^ key of the k-th thing seen) + c
 """
 
@@ -85,7 +85,7 @@ def word_shape(word: str) -> str:
     return "".join(kind for kind, _ in groupby(kinds))
 
 
-LONGEST = 6  # lengths and counts above are taken together
+LONGEST = 6  # larger lengths and counts share one bucket
 NEAR = 12  # largest distance at which a repeated word counts
 
 _WORD = (1 << 64) - 1
@@ -120,7 +120,7 @@ EDGE = ObservedValue(0x51ED270B35A9D1CF, "-")
 def tag_list_names(
     words: Sequence[str], labels: Sequence[str], extra: Sequence[str] | None = None
 ) -> dict[int, str]:
-    """What the features of one labelling are called, by key.
+    """The names of the features of one labelling, by key.
 
     >>> names = tag_list_names(["Anna", "sings"], ["B-PER", "O"])
     >>> [name for name in names.values() if name.startswith("phrase=")]

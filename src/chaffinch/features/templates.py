@@ -1,4 +1,4 @@
-"""Templates: which columns at which offsets make a feature, in a syntax one can read.
+"""Templates: the columns and offsets that make a feature, in a readable syntax.
 
 w[0]                    the word                      w[-2..2]            five templates, one per offset
 w[-1]|w[0]              two words together            suffix3             the same as suffix3[0]
@@ -48,7 +48,7 @@ class Template:
 
     @property
     def label_offsets(self) -> tuple[int, ...]:
-        """Where the labels are that it reads, in rising order."""
+        """The offsets of the labels that it reads, ascending."""
         return tuple(sorted(a.offset for a in self.atoms if a.column == LABEL))
 
     def __str__(self) -> str:
@@ -61,7 +61,7 @@ class Template:
 class Pattern:
     """A column made by a regular expression.
 
-    what: "hit" gives the value "yes" where the expression is found and none elsewhere, "test" gives
+    what: "hit" gives the value "yes" if the expression is found, else none; "test" gives
     "true" or "false", "match" the text that was found
     """
 
@@ -126,7 +126,7 @@ class _Parser:
         made = []
         for atoms in product(*terms):
             if len(set(atoms)) < len(atoms):
-                raise ConfigError(f"template {self.text!r}: {atoms[0]} is in it twice")
+                raise ConfigError(f"template {self.text!r}: expected distinct atoms, found {atoms[0]} twice")
             made.append(Template(tuple(atoms)))
         return tuple(made)
 
@@ -137,7 +137,7 @@ class _Parser:
         column = self.column()
         if column == LABEL:
             self.at = start
-            raise self.expected("a column other than y: the labels around are not known all at once")
+            raise self.expected("a column other than y: not all labels of the window are known during search")
         self.take(",")
         low, high = self.offsets()
         self.take(")")
@@ -158,7 +158,7 @@ class _Parser:
         self.take("]")
         if column == LABEL and low <= 0 <= high:
             self.at = start
-            raise self.expected("a label beside the token: y[0] is what is to be found")
+            raise self.expected("the label of another token: y[0] is the label to predict")
         return [Atom(column, o) for o in range(low, high + 1)]
 
     def column(self) -> str:
@@ -212,5 +212,5 @@ class _Parser:
 
 
 def columns_of(templates: Sequence[Template]) -> list[str]:
-    """The columns that templates read, labels aside, in order of first sight."""
+    """The columns that templates read except labels, in order of first occurrence."""
     return list(dict.fromkeys(a.column for t in templates for a in t.observed))

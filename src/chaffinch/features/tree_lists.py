@@ -1,7 +1,7 @@
-"""Global features of k-best lists of trees: 64-bit keys of what a whole tree shows.
+"""Global features of k-best lists of trees, as 64-bit keys of whole trees.
 
-Rules alone, under their parents and grandparents; three neighbouring children; heads and what they govern; how long a
-phrase is and what stands beside it; words under the labels above them; whether coordinated phrases are alike; how far
+Rules alone, under their parents and grandparents; three neighbouring children; heads and their dependents; the length
+of a phrase and its neighbours; words under the labels above them; similarity of coordinated phrases; how far
 the tree branches to the right; how many of its brackets the other candidates have. After Charniak and Johnson 2005,
 "Coarse-to-fine n-best parsing and MaxEnt discriminative reranking".
 """
@@ -18,15 +18,15 @@ from chaffinch.text.document import Tree
 
 COORDINATING = frozenset({"CC", "CONJP"})
 GLOBAL = ("right branching", "brackets", "brackets of the others", "score")
-SURE = 10.0  # features that are to be trusted are large, so that their weights may be small
+SURE = 10.0  # scale of reliable features, so that small weights suffice
 
 
 def tree_list_features(
     candidates: Sequence[Sequence[Tree]], scores: Sequence[NDArray[np.float64]]
 ) -> KeyedRows:
-    """The features of every candidate of every list, but for subtrees that all candidates of a list have.
+    """The features of every candidate of every list, except subtrees that all candidates of a list share.
 
-    scores: the base model's, by which the other candidates' brackets are weighed
+    scores: the base model's, the weights of the other candidates' brackets
 
     >>> trees = [Tree("NP", (Tree("DT", word="a"), Tree("NN", word="fox"))), Tree("X", (Tree("DT", word="a"),))]
     >>> rows = tree_list_features([trees], [np.zeros(2)])
@@ -69,7 +69,7 @@ def tree_list_features(
 
 
 def tree_list_names(candidates: Sequence[Tree]) -> dict[int, str]:
-    """What the features of the trees of one list are called, by key.
+    """The names of the features of the trees of one list, by key.
 
     >>> names = tree_list_names([Tree("NP", (Tree("DT", word="a"), Tree("NN", word="fox")))])
     >>> "r NP>DT NN" in names.values(), "score" in names.values()
@@ -81,12 +81,12 @@ def tree_list_names(candidates: Sequence[Tree]) -> dict[int, str]:
     return dict(zip(_core.string_keys(names).tolist(), names, strict=True))
 
 
-LEAST = -50.0  # of a score's distance from the best
-HALF = 0.4  # a bracket pays if it is likelier than this
+LEAST = -50.0  # lower bound of a score's distance from the best
+HALF = 0.4  # probability that a bracket must exceed to raise the score
 
 
 def _keys(forest: Forest, wanted: list[int]) -> dict[int, NDArray[np.uint64]]:
-    """The keys of the features that each of these nodes shows."""
+    """The keys of the features of each of these nodes."""
     names: list[str] = []
     ptr = [0]
     for n in wanted:
@@ -135,7 +135,7 @@ def _features(forest: Forest, n: int) -> Iterator[str]:
 
 
 def _coordination(label: str, kids: list[Node]) -> Iterator[str]:
-    """How alike the phrases on both sides of a conjunction are."""
+    """The similarity of the phrases on both sides of a conjunction."""
     for i in range(1, len(kids) - 1):
         if kids[i].label in COORDINATING:
             a, b = kids[i - 1], kids[i + 1]

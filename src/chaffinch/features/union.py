@@ -18,7 +18,7 @@ from chaffinch.modelfile import ModelFile, Packed
 class FeatureUnion:
     """The columns of several vectorisers, one after the other, then those of a matrix given beside the text.
 
-    scaled:  numbers beside the text are brought to the scale that fitting saw; otherwise they stay as they are
+    scaled:  numbers beside the text are scaled as in training; otherwise they are not scaled
     scaling: that scale, once fitted
 
     >>> union = FeatureUnion((TextVectorizer(ngram_high=1), TextVectorizer(unit="char", ngram_low=2)))
@@ -53,7 +53,7 @@ class FeatureUnion:
         return joined(blocks + self.first_beside(beside))
 
     def transform(self, texts: Iterable[str], beside: Any = None) -> SparseRows:
-        """The rows of new texts; a matrix beside them if there was one when fitting, as wide as that."""
+        """The rows of new texts; ``beside`` must have the columns of fitting."""
         documents = self._documents(texts)
         return joined(
             [vectorizer.transform(documents) for vectorizer in self.vectorizers] + self.more_beside(beside)
@@ -72,7 +72,7 @@ class FeatureUnion:
         return [block]
 
     def more_beside(self, beside: Any) -> list[SparseRows]:
-        """The block beside new texts: as wide as when fitting, its columns found by name if they have names."""
+        """The block beside new texts, with the columns of fitting, matched by name if they have names."""
         if isinstance(beside, Mapping):
             missing = [name for name in self.beside_names if name not in beside]
             if missing or not self.beside_names:
@@ -93,11 +93,11 @@ class FeatureUnion:
 
     @property
     def _beside_width(self) -> int:
-        """How many columns of features the numbers beside the text make."""
+        """The number of feature columns of the numbers beside the text."""
         return self.beside_columns if self.scaling is None else self.scaling.width
 
     def offsets(self) -> list[int]:
-        """The first column of each block, and how many columns there are."""
+        """The first column of each block, and the number of columns."""
         bounds = [0]
         for vectorizer in self.vectorizers:
             bounds.append(bounds[-1] + vectorizer.feature_count)
@@ -148,7 +148,7 @@ class FeatureUnion:
         if not self.vectorizers:
             raise ConfigError("FeatureUnion needs at least one vectoriser")
         if isinstance(texts, str):
-            raise DataError("expected a list of texts, got one text: put it in a list")
+            raise DataError("expected a list of texts, got a single text; put it in a list")
         return texts if isinstance(texts, list) else list(texts)
 
 
@@ -159,9 +159,7 @@ def _columns(beside: Any, names: Sequence[str]) -> Any:
     try:
         return np.column_stack([np.asarray(beside[name], dtype=np.float64) for name in names])
     except ValueError as e:
-        raise DataError(
-            f"the columns beside the text must be numbers, as many as there are texts: {e}"
-        ) from None
+        raise DataError(f"expected columns of numbers beside the text, one number per text: {e}") from None
 
 
 def _width(table: Any) -> int:

@@ -9,9 +9,9 @@ from chaffinch.text.clusters import Clusters
 class View:
     """Which view of a text a vectoriser reads.
 
-    opening: the first so many words alone, between white space; 0: all
+    opening: the number of words from the start of the text, split at white space; 0: all
     head:    of an English question, the question word and the noun it asks about
-    bits:    each word as the first so many bits of its cluster's path, and ``?`` where it has none; 0: the words
+    bits:    replace each word by this many bits of its cluster's path, ``?`` if it has none; 0: the words
 
     >>> clusters = Clusters.from_pairs([("0010", "monday"), ("0011", "friday")])
     >>> View(opening=2).of(["Who is she ?"], None), View(bits=3).of(["On Friday"], clusters)
@@ -60,7 +60,7 @@ class View:
 
 QUESTION_WORDS = frozenset("what which who whom whose where when why how name define describe".split())
 
-# Question words that say themselves what is asked for.
+# Question words that name the answer's kind by themselves.
 ANSWERED = frozenset("who whom whose where when why".split())
 BE = frozenset("is are was were 's s be been 're".split())
 BEFORE_NOUNS = frozenset(
@@ -71,7 +71,7 @@ AFTER_NOUNS = frozenset(
     "might must with from by on at as about and or but if when where than into during between under over after before "
     "through against you i he she it we they there called named used made known ? . , ; : `` '' \" ' ) ( 's".split()
 )
-# Nouns that only point at the one behind "of".
+# Nouns that only point to the noun after "of".
 EMPTY = frozenset(
     "name names type types kind kinds sort term word part number one percentage amount form".split()
 )
@@ -106,7 +106,7 @@ def question_head(text: str) -> str:
 
 
 def _noun_phrase(words: list[str], start: int) -> tuple[int, int]:
-    """Where the noun phrase from here on begins, articles passed over, and where it ends."""
+    """The start, after articles, and the end of the next noun phrase."""
     while start < len(words) and words[start] in BEFORE_NOUNS:
         start += 1
     end = start

@@ -37,8 +37,8 @@ def log_count_ratios(by_label: NDArray[np.float64], alpha: float = 1.0) -> NDArr
 def strongest_ratio(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
     """One scale per feature: its largest |r| over the labels (with two labels both have the same).
 
-    With two labels a linear model over |r| v is the model over r v with some weights' signs turned, so any
-    penalty that is blind to signs sees the same problem.
+    With two labels a linear model over |r| v is the model over r v with the signs of some weights flipped, so any
+    penalty that ignores signs gives the same problem.
     """
     return np.asarray(np.abs(ratios).max(axis=1, initial=0.0))
 

@@ -1,4 +1,4 @@
-"""Spans of characters to runs of tokens and back: what does not fit is counted and shown, never moved in silence."""
+"""Spans of characters to runs of tokens and back; spans that do not fit are reported, never moved silently."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ MISALIGNED, NESTED, OVERLAPPING = "misaligned", "nested", "overlapping"
 
 @dataclass(frozen=True)
 class Misfit:
-    """A span that no run of tokens is, or that shares tokens with another; the row counts from 0.
+    """A span that is not a run of whole tokens, or that shares tokens with another; the row counts from 0.
 
     remedy: "dropped", or "widened to 3-9"; empty if nothing was done
     kind:   NESTED or OVERLAPPING if it shares tokens with a span that was kept; else MISALIGNED
@@ -74,7 +74,7 @@ def tagged(
 
 
 def _refusal(refused: list[Misfit], total: int) -> str:
-    """How many spans are of each kind, and the first of each."""
+    """The number of misfits of each kind, and the first of each."""
     said = []
     for kind, what, remedy in (
         (MISALIGNED, "do not fit the tokens", "drop them, or widen those that end within a token"),
@@ -90,7 +90,7 @@ def _refusal(refused: list[Misfit], total: int) -> str:
 
 
 def spans_of(document: Document, scheme: str | Scheme, column: str = LABEL) -> list[Span]:
-    """The spans that a document's tags spell, in characters.
+    """The spans of a document's tags, in characters.
 
     >>> spans_of(Document.from_words(["John", "Smith"], y=["B-PER", "I-PER"]), "BIO")
     [Span(label='PER', start=0, end=10, score=None)]
@@ -105,7 +105,7 @@ def spans_of(document: Document, scheme: str | Scheme, column: str = LABEL) -> l
 def _placed(
     row: int, document: Document, misaligned: Choice
 ) -> tuple[list[tuple[TokenSpan, Span]], list[Misfit]]:
-    """The spans as runs of tokens, and those that are none."""
+    """The spans as runs of tokens, and those that do not fit."""
     tokens = document.tokens
     starts, ends = [token.start for token in tokens], [token.end for token in tokens]
     placed, misfits = [], []

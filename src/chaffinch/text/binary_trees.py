@@ -1,11 +1,11 @@
-"""Binary trees: trees of any shape made binary, with or without memory of what was cut off, and restored.
+"""Binarisation of trees, with horizontal and vertical Markov annotation, and its inverse.
 
 A binary tree's labels are *symbols*. Unary chains become one symbol, their labels separated by a space; what follows
-a bracket is a note that restoring forgets. Neither can occur in a label of a bracketed file.
+a bracket is an annotation that restoring removes. Neither can occur in a label of a bracketed file.
 
-    S VP            an S that is just a VP
-    NP(@            part of an NP whose other children have been cut off
-    NP(@ PP         the same, and the last cut off was a PP           (horizontal = 1)
+    S VP            an S with a VP as its only child
+    NP(@            a partial NP: its other children are removed
+    NP(@ PP         the same; the last removed child is a PP        (horizontal = 1)
     NP(^VP          an NP under a VP                                  (vertical = 2)
 """
 
@@ -20,11 +20,11 @@ ABOVE = "^"
 
 
 def binary(tree: Tree, *, horizontal: int = 0, vertical: int = 1, annotate_words: bool = False) -> Tree:
-    """The tree with two children everywhere: siblings are cut off outwards in, right of the head first.
+    """The binary tree: siblings are removed from the outside in, those right of the head first.
 
-    horizontal:     how many of the siblings cut off last a part remembers
-    vertical:       how many labels a symbol shows, its own included: 2 adds the parent's
-    annotate_words: words too show the labels above them
+    horizontal:     number of removed siblings that a partial phrase is annotated with
+    vertical:       number of labels in a symbol: 1 its own, 2 the parent's too
+    annotate_words: annotate the symbols of words too
 
     >>> t = Tree("NP", (Tree("DT", word="a"), Tree("JJ", word="red"), Tree("NN", word="fox")))
     >>> [node.label for node in nodes(binary(t))]
@@ -88,7 +88,7 @@ def labels(symbol: str) -> tuple[str, ...]:
 
 
 def is_part(symbol: str) -> bool:
-    """Whether a symbol stands for a part of a phrase."""
+    """Whether a symbol is that of a partial phrase."""
     return symbol.partition("(")[2].startswith(PART)
 
 
@@ -130,7 +130,7 @@ class _Split(NamedTuple):
     inner: tuple[str, ...]
 
     def steps(self, horizontal: int) -> "list[_Open | _Split | _Build]":
-        """What is to be done in its place, the last first."""
+        """The steps that replace it, the last first."""
         rightmost = self.centre < len(self.children) - 1
         sibling = self.children[-1 if rightmost else 0]
         rest = self.children[:-1] if rightmost else self.children[1:]

@@ -1,4 +1,4 @@
-"""Cleaning of mail and Markdown: what is there for programs goes, what was written for readers stays."""
+"""Cleaning of mail and Markdown: markup is removed, text for readers is kept."""
 
 import re
 
@@ -35,7 +35,7 @@ _EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|~~)(?=\S)(.+?)(?<=\S)\1(?!\w)")
 
 
 def cleaned(text: str, kind: str) -> str:
-    """Text without the marks of mail, of Markdown, or of both; ``none`` changes nothing.
+    """Text without the markup of mail, of Markdown, or of both; ``none`` changes nothing.
 
     >>> cleaned("Subject: tea\\nLines: 2\\n\\n> Green *or* black?\\n[Both](http://x.org).", "all").split()
     ['tea', 'Green', 'or', 'black?', 'Both.']

@@ -35,7 +35,7 @@ class Clusters:
 
     @classmethod
     def from_pairs(cls, pairs: Sequence[tuple[str, str]]) -> "Clusters":
-        """Clusters from (path, word); of a word that comes twice the first path counts."""
+        """Clusters from (path, word); the first path of a repeated word counts."""
         words: dict[str, int] = {}
         paths: dict[str, int] = {}
         for path, word in pairs:
@@ -91,9 +91,9 @@ def learn_clusters(
 ) -> list[tuple[str, str, int]]:
     """Clusters of the words of a text: rows (path, word, count), by path, then by falling count.
 
-    Words that stand in like places share a class (the exchange algorithm over class bigrams), and like
-    classes share the beginning of their paths (classes joined two by two). The same text gives the same
-    clusters, always. Words seen fewer than ``min_count`` times are left out; ``on_round`` may stop early.
+    Words in similar contexts share a class (the exchange algorithm over class bigrams), and similar
+    classes share a prefix of their paths (agglomerative merging). The same text gives the same
+    clusters. Words seen fewer than ``min_count`` times are left out; ``on_round`` may stop early.
 
     >>> text = [["the", "cat", "ran"], ["a", "dog", "ran"], ["the", "dog", "sat"], ["a", "cat", "sat"]] * 5
     >>> rows = learn_clusters(text, classes=3)
@@ -113,7 +113,7 @@ def learn_clusters(
         lengths.append(np.diff(bounds))
         ids.append(these)
     if not ids:
-        raise DataError("there is no text to learn clusters from")
+        raise DataError("expected text to learn clusters from, found none")
     words = interner.strings()
     tokens = np.concatenate(ids)
     ptr = np.concatenate([[0], np.cumsum(np.concatenate(lengths))]).astype(np.int64)
@@ -121,7 +121,7 @@ def learn_clusters(
     order = np.argsort(-counts, kind="stable")
     kept = int((counts >= min_count).sum())
     if kept == 0:
-        raise DataError(f"no word occurs {min_count} times; a longer text or a smaller min_count is needed")
+        raise DataError(f"no word occurs {min_count} times; use a longer text or a smaller min_count")
     rank = np.full(len(words), -1, np.int32)
     rank[order[:kept]] = np.arange(kept, dtype=np.int32)
 

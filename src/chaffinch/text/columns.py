@@ -14,7 +14,7 @@ WordFunction = Callable[[str], str | None]
 WordsFunction = Callable[[list[str]], Sequence[str | None]]
 SentenceFunction = Callable[[list[str]], list[str | None]]
 
-# Columns that the core computes: the name in a template, the name there, and what it says of a word.
+# Columns that the core computes: the name in a template, the core's name, and the meaning.
 NATIVE = {
     "lower": ("lower", "the word in lower case"),
     "shape": ("shape", "letters and digits folded, runs squeezed: McDonald's is XxXx'x, 1,200 is d,d"),
@@ -68,7 +68,7 @@ def column(name: str) -> Callable[[WordFunction], WordFunction]:
 def register_column(name: str, function: WordFunction) -> None:
     """Register a function of a word as a column; None means that the word has no value there.
 
-    The same name may be registered again, to change one's mind; the names of built-in columns may not.
+    A name may be registered again; the names of built-in columns may not.
     """
     _check_name(name)
     _registered_sentence.pop(name, None)
@@ -87,7 +87,7 @@ def register_sentence_column(name: str, function: SentenceFunction) -> None:
 
 
 def sentence_column(name: str) -> SentenceFunction | None:
-    """The registered function of a sentence behind a name, if it is one."""
+    """The registered function of a sentence with this name, if there is one."""
     return _registered_sentence.get(name)
 
 
@@ -97,7 +97,7 @@ def is_registered(name: str) -> bool:
 
 
 def native_column(name: str) -> NativeColumn | None:
-    """The core's function behind a name, if it is one.
+    """The core's function with this name, if there is one.
 
     >>> native_column("suffix3")
     NativeColumn(function='suffix', parameter=3)
@@ -113,7 +113,7 @@ def native_column(name: str) -> NativeColumn | None:
 
 
 def words_column(name: str, language: str = "english") -> WordsFunction | None:
-    """The Python function of a list of words behind a name, if it is one."""
+    """The Python function of a list of words with this name, if there is one."""
     if name == "stem":
         return lambda words: stems([word.lower() for word in words], "stem", language)
     if name == "lemma":
@@ -158,7 +158,7 @@ def _check_name(name: str) -> None:
 
 @cache
 def code_point_kinds(page: int) -> bytes:
-    """What kind each of 256 code points is: 0 other, 1 upper, 2 lower, 3 digit, 4 another letter."""
+    """The kind of each of 256 code points: 0 other, 1 upper, 2 lower, 3 digit, 4 another letter."""
     return bytes(_kind(chr(page * 256 + i)) for i in range(256))
 
 

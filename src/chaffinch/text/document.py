@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-# The names that columns have everywhere: the word, and the label that a tagger learns.
+# The standard column names: the word, and the label that a tagger learns.
 WORD = "w"
 LABEL = "y"
 
@@ -73,7 +73,7 @@ class Links:
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What one annotator said of a document; ``final``: a reviewer took it as the truth."""
+    """The annotation of a document by one annotator; ``final``: accepted by a reviewer."""
 
     annotator: str
     spans: list[Span] = field(default_factory=list)
@@ -87,9 +87,9 @@ class Document:
 
     columns: strings per token by column name, each as long as ``tokens``; ``y`` is the tag to learn
     labels:  labels of the whole document (more than one: multi-label)
-    shares:  how much of each label it has, adding up to one, for soft labels; ``labels`` holds the largest
-    group:   what larger document this one belongs to, for features that look beyond the sentence
-    fields:  whatever else its row held: strings, or any JSON value from files that have types
+    shares:  soft labels: shares that sum to one; ``labels`` holds the largest
+    group:   the larger document that it belongs to, for features that read beyond the sentence
+    fields:  the other columns of its row: strings, or any JSON value from typed formats
     score:   how sure a model is of the spans and labels, if they are its predictions
     predicted: the spans and labels are a model's predictions, with scores or without
     images:  tokens are images, spelt as the letters format spells them; only that format says so

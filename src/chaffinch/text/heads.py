@@ -6,7 +6,7 @@ not name is headed by its first child.
 
 from collections.abc import Sequence
 
-# Label: the side the search begins at, and what is looked for, the best first.
+# Label: the side where the search begins, and the labels searched for, in order of preference.
 _RULES = {
     "ADJP": "left NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB",
     "ADVP": "right RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN",

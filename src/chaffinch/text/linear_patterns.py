@@ -1,12 +1,12 @@
-"""Regular expressions in linear time, whatever the expression: a model file must not be able to hang its reader.
+"""Regular expressions in linear time: no expression in a model file can hang its reader.
 
-Python's own engine tries one way after the other and may need twice the time for every further letter. Here all ways
-are followed at once (Thompson 1968), as a deterministic automaton whose states are made when they are first met.
-`search` finds the text that `re.search` finds: the leftmost start, and there the way that the expression prefers.
-(Only if a repeated piece can match nothing, as in `((\\b|.){2})*`, may the end be another.)
+Python's own engine backtracks and may need twice the time for every further letter. Here all paths
+are followed at once (Thompson 1968), as a deterministic automaton whose states are created on first use.
+`search` finds the same text as `re.search`: the leftmost start, and there the path that the expression prefers.
+(Only if a repeated piece can match nothing, as in `((\\b|.){2})*`, may the end differ.)
 
 Syntax and classes of characters are those of `re`, read by its own parser. Look-around, references to groups, atomic
-groups and possessive repeats are more than regular and are refused.
+groups and possessive repeats are not regular and are refused.
 """
 
 import re
@@ -15,7 +15,7 @@ from re import _compiler, _constants, _parser  # type: ignore[attr-defined]  # p
 from typing import Any
 
 MOST_NODES = 2_000  # of one expression: a{1000}{1000} would have a million
-MOST_STATES = 2_000  # of one automaton, kept at a time
+MOST_STATES = 2_000  # of one automaton in memory
 
 _REFUSED = {
     "ASSERT": "look-around",
@@ -72,7 +72,7 @@ class LinearPattern:
         return text[start:last]
 
     def _first(self, text: str) -> int:
-        """Where the leftmost match starts, -1 if there is none: the text is read from its end."""
+        """The start of the leftmost match, -1 if there is none; the text is read from its end."""
         state, first = self._backward.initial(), -1
         for at in range(len(text), -1, -1):
             symbol = self._symbols.of(text[at - 1]) if at else -1
@@ -97,17 +97,17 @@ class _Graph:
         self.asks: list[int] = [0]
         self.tests: list[Callable[[str], object]] = []
         self.asked = 0
-        self.leave: dict[int, int] = {}  # where a repeat goes on behind a round in which nothing was read
+        self.leave: dict[int, int] = {}  # where a repeat continues after an iteration that read nothing
 
     def sequence(self, parsed: Any, to: int, flags: int) -> int:
-        """The first node of a sequence that leads to node `to`: made from its end."""
+        """The first node of a sequence that leads to node `to`; built from its end."""
         for op, argument in reversed(list(parsed)):
             to = self._piece(str(op), op, argument, to, flags)
         return to
 
     def _add(self, after: Iterable[int], test: int = -1, asks: int = 0) -> int:
         if len(self.after) == MOST_NODES:
-            raise ValueError(f"it has more than {MOST_NODES:,} steps once its repeats are written out")
+            raise ValueError(f"it has more than {MOST_NODES:,} steps after its repeats are expanded")
         self.after.append(list(after))
         self.test.append(test)
         self.asks.append(asks)
@@ -139,7 +139,7 @@ class _Graph:
         def ways(more: int, on: int) -> list[int]:
             return [on, more] if lazy else [more, on]
 
-        if high is None:  # round and round; a round in which nothing is read is the last, as in `re`
+        if high is None:  # unbounded; an iteration that reads nothing is the last, as in `re`
             turn = self._add([])
             once = self.sequence(inside, turn, flags)
             self.after[turn], self.leave[turn] = ways(once, to), to
@@ -155,7 +155,7 @@ class _Graph:
 
 
 class _Symbols:
-    """Characters by the tests that they pass: the automata know no others apart."""
+    """Classes of characters that pass the same tests; the automata distinguish only these."""
 
     def __init__(self, tests: list[Callable[[str], object]]) -> None:
         self._tests = tests
@@ -175,7 +175,7 @@ class _Symbols:
 
 
 class _Automaton:
-    """Sets of nodes as states, made when they are met; -1 is the empty one."""
+    """Sets of nodes as states, created on first use; -1 is the empty one."""
 
     def __init__(self, graph: _Graph, start: int, symbols: _Symbols) -> None:
         self._graph, self._start, self._symbols = graph, start, symbols
@@ -195,7 +195,7 @@ class _Automaton:
         return number
 
     def step(self, state: int, position: int, symbol: int) -> tuple[bool, int]:
-        """Is there a match here; the state behind this character."""
+        """Whether there is a match here, and the state after this character."""
         key = (state, position, symbol)
         found = self._steps.get(key)
         if found is None:
@@ -214,7 +214,7 @@ class _Automaton:
 
 
 class _Forward(_Automaton):
-    """From a given start: nodes in the order of preference, so what comes behind a match is of no interest."""
+    """From a given start: nodes in order of preference, so nodes after a match are dropped."""
 
     def initial(self) -> int:
         return self._number((self._start,))
@@ -242,7 +242,7 @@ class _Forward(_Automaton):
 
 
 class _Backward(_Automaton):
-    """From the text's end: the nodes from which a match goes on here, wherever it ends."""
+    """From the text's end: the nodes from which a match can continue here."""
 
     def __init__(self, graph: _Graph, start: int, symbols: _Symbols) -> None:
         super().__init__(graph, start, symbols)

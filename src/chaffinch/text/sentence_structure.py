@@ -1,6 +1,6 @@
 """Columns that depend on the whole sentence or document; the core computes them, here are their names."""
 
-# Name in a template: the core's name, the word column it reads (if any), and what it says of a token.
+# Name in a template: the core's name, the word column that it reads (if any), and its meaning.
 SENTENCE_COLUMNS = {
     "bos": ("bos", None, "yes at the first token; else no value"),
     "eos": ("eos", None, "yes at the last token; else no value"),
@@ -60,7 +60,7 @@ PREPOSITIONS = {
 
 
 def prepositions(language: str) -> tuple[str, ...]:
-    """The prepositions of a language, lower-cased; none are listed for languages that are not here.
+    """The prepositions of a language, lower-cased; empty for languages without a list.
 
     >>> "with" in prepositions("english"), prepositions("klingon")
     (True, ())

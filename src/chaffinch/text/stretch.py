@@ -9,7 +9,7 @@ from chaffinch.text.table import TokenTable
 # Sentences of a stretch, if neighbouring sentences belong together.
 STRETCH = 50
 
-# Sentences within which a word may recur, and how much oftener than by chance it has to.
+# Sentences within which a word may recur, and the required ratio to chance.
 _NEAR = 10
 _OFTENER = 3.0
 _LEAST = 0.05
@@ -23,11 +23,11 @@ def document_groups(table: TokenTable, stretch: int) -> NDArray[np.int32]:
 
 
 def natural_stretch(table: TokenTable) -> int:
-    """How many sentences in a row seem to belong together: ``STRETCH``, or 1 if the order of sentences says nothing.
+    """The length of stretches: ``STRETCH`` for running text, or 1 if the order of sentences is arbitrary.
 
-    In running text a capitalised word that stands within one sentence often comes again within the next ten, in
-    posts and in shuffled sentences no oftener than within ten sentences from another place of the corpus. Where there
-    are too few sentences to tell, they are taken for running text.
+    In running text a capitalised word inside a sentence often recurs within the next ten, in
+    posts and in shuffled sentences no more often than within ten sentences elsewhere in the corpus. If there
+    are too few sentences to tell, they count as running text.
 
     >>> running = [["saw", f"Name{i // 5}", "again"] for i in range(200)]
     >>> mixed = [running[37 * i % 200] for i in range(200)]

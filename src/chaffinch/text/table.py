@@ -16,7 +16,7 @@ from chaffinch.text.document import WORD, Document
 class Column:
     """One string per token, held as an id into the distinct ones.
 
-    types: the distinct strings, in order of first sight
+    types: the distinct strings, in order of first occurrence
     ids:   int32 [tokens], -1 if the string is none of the types
     """
 
@@ -33,7 +33,7 @@ _ROW_TYPES = frozenset((list, tuple))  # whose length is the number of tokens
 
 
 class ListColumns(Mapping[str, Column]):
-    """Columns given as lists of strings; one becomes ids only when it is asked for.
+    """Columns given as lists of strings; each is converted to ids on first use.
 
     lists: by column its sentences
     """
@@ -104,7 +104,7 @@ class TokenTable:
 
     @classmethod
     def over_lists(cls, columns: Mapping[str, Sequence[Sequence[str]]]) -> "TokenTable":
-        """The same table, but a column becomes ids only when it is asked for.
+        """The same table, but each column is converted to ids on first use.
 
         >>> TokenTable.over_lists({"w": [["a", "b", "a"], ["b"]]}).columns["w"].types
         ['a', 'b']
@@ -114,7 +114,7 @@ class TokenTable:
         for rows in given.lists.values():
             here = list(map(len, rows)) if _ROW_TYPES.issuperset(map(type, rows)) else None
             if here is None or (lengths is not None and here != lengths):
-                return cls.from_lists(columns)  # which says what is wrong
+                return cls.from_lists(columns)  # raises the error
             lengths = here
         if lengths is None:
             return cls.from_lists(columns)
@@ -161,7 +161,7 @@ class TokenTable:
         return int(self.ptr[-1])
 
     def of_sentences(self, chosen: NDArray[np.bool_]) -> "TokenTable":
-        """The sentences that are chosen: bool [N].
+        """The selected sentences: bool [N].
 
         >>> table = TokenTable.from_lists({"w": [["a", "b"], ["c"]]})
         >>> table.of_sentences(np.array([False, True])).lists("w")
@@ -225,7 +225,7 @@ def _shape_difference(first: str, ptr: NDArray[np.int64], name: str, bounds: NDA
 
 
 def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
-    """Several tables with the same columns as one; groups of different tables stay apart.
+    """Several tables with the same columns as one; groups of different tables stay distinct.
 
     >>> a, b = (TokenTable.from_lists({"w": [[word]]}) for word in "xy")
     >>> concatenated([a, b]).lists("w")
@@ -237,7 +237,7 @@ def concatenated(tables: Sequence[TokenTable]) -> TokenTable:
     for number, table in enumerate(tables[1:], 2):
         if list(table.columns) != names:
             raise DataError(
-                f"file 1 has the columns {', '.join(names)}; file {number} has {', '.join(table.columns)}"
+                f"expected the columns {', '.join(names)} of file 1 in file {number}, found {', '.join(table.columns)}"
             )
     columns = {}
     for name in names:

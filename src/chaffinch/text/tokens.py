@@ -1,4 +1,4 @@
-"""The tokeniser for raw text: words, numbers and signs with their places, in any script."""
+"""The tokeniser for raw text: words, numbers and signs with their offsets, in any script."""
 
 import re
 import unicodedata
@@ -34,7 +34,7 @@ def tokenised(document: Document) -> Document:
 @cache
 def _pattern() -> re.Pattern[str]:
     marks = _marks()
-    mark = f"[{marks}\u200c\u200d]"  # what hangs on the character before; joiners too
+    mark = f"[{marks}\u200c\u200d]"  # combines with the character before; joiners too
     letter = f"(?:(?![{_CJK}])\\w{mark}*)"
     pictograph = "[\u2190-\u2bff\u3030\u303d\U0001f000-\U0001faff]"
     return re.compile(

@@ -19,11 +19,11 @@ ASCII = 0x80
 
 @dataclass(frozen=True)
 class WordRule:
-    """What counts as a token: a longest run of word characters, and perhaps each mark.
+    """The definition of a token: a maximal run of word characters, and perhaps each mark.
 
-    shortest: fewest characters of a word that is kept
+    shortest: minimum length of a word
     marks:    each character that is neither in a word nor white space is a token of its own
-    joined:   marks are word characters, so that white space alone divides
+    joined:   marks are word characters, so that only white space separates
     """
 
     shortest: int = 1
@@ -51,7 +51,7 @@ def word_rule(name: str) -> WordRule:
 
 
 def lowered(texts: Sequence[str]) -> list[str]:
-    """Texts beyond ASCII as ``str.lower`` gives them; the native code lowers the others."""
+    """Texts beyond ASCII in lower case; the core converts the others."""
     return [text if text.isascii() else text.lower() for text in texts]
 
 
@@ -103,14 +103,14 @@ def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
 
 
 STEMMERS = ("none", "stem", "lemma")
-# The codes under which lemmas are looked up; stems go by the language's name.
+# The language codes of lemmas; stems use the language's name.
 LANGUAGES = {"danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr", "german": "de",
              "hungarian": "hu", "italian": "it", "norwegian": "nb", "portuguese": "pt", "romanian": "ro",
              "russian": "ru", "spanish": "es", "swedish": "sv", "turkish": "tr"}  # fmt: skip
 
 
 def stems(words: list[str], how: str, language: str = "english") -> list[str]:
-    """What each word becomes: itself (``none``), its Snowball stem, or its dictionary form (``lemma``).
+    """Each word unchanged (``none``), its Snowball stem, or its dictionary form (``lemma``).
 
     >>> stems(["happily", "geese"], "stem")
     ['happili', 'gees']
@@ -147,7 +147,7 @@ STOPWORDS = {"none": frozenset[str](), "english": frozenset(_ENGLISH.split())}
 
 
 def stopwords(name: str) -> frozenset[str]:
-    """The stop words of a language, lower-cased; what a word rule cuts off ("isn" and "t") is among them.
+    """The stop words of a language, lower-cased, with pieces that word rules cut off ("isn" and "t").
 
     >>> sorted(w for w in ("not", "happy", "i") if w in stopwords("english"))
     ['i', 'not']
@@ -157,14 +157,14 @@ def stopwords(name: str) -> frozenset[str]:
     return STOPWORDS[name]
 
 
-# Endings that say something about an English word's part of speech, the longest first.
+# Endings that are informative about an English word's part of speech, the longest first.
 ENDINGS = ("tion", "ing", "ity", "ness", "ment", "able", "ible", "ous", "ive", "ful", "est", "ion", "ers",
            "ed", "ly", "al", "er", "or", "ic", "es", "'s", "s", "y")  # fmt: skip
 _NUMBER = re.compile(r"[+-]?[\d.,:/\\-]*\d[\d.,:/\\-]*")
 
 
 def signature(word: str) -> str:
-    """Its case, digits, hyphens and ending.
+    """The signature of a word: its case, digits, hyphens and ending.
 
     >>> [signature(w) for w in ("1,200", "Chaffinches", "NASA", "well-known", "reranking", "3rd")]
     ['number', 'Xx-es', 'X', 'x-hyphen', 'x-ing', 'x-digit']

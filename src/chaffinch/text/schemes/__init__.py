@@ -1,4 +1,4 @@
-"""Tag schemes: detected, checked, converted, repaired when asked, and the mask of what may follow what."""
+"""Tag schemes: detection, validation, conversion, repair, and the mask of allowed transitions."""
 
 from chaffinch.text.schemes.legality import (
     TagFault,

@@ -1,4 +1,4 @@
-"""Which tags may follow each other: the mask of a decoder, the faults of a corpus, the guess of a scheme."""
+"""Allowed transitions of tags: the mask of a decoder, the faults of a corpus, the detection of a scheme."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,7 +146,7 @@ def signs(labels: Sequence[str], scheme: Scheme) -> Signs:
 
 
 def among(letters: str) -> NDArray[np.bool_]:
-    """bool [LETTERS]: is it one of these?"""
+    """bool [LETTERS]: whether each letter is one of these."""
     return np.array([letter in letters for letter in LETTERS])
 
 

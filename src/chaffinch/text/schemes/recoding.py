@@ -1,4 +1,4 @@
-"""The same spans in another scheme, and faulty tags mended when asked."""
+"""Conversion of tags to another scheme, and repair of faulty tags."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -34,7 +34,7 @@ class TagChange:
 
 
 def convert(tags: Tags, source: str | Scheme, target: str | Scheme) -> list[list[str]]:
-    """The same spans in another scheme; DataError if the tags are faulty or the target cannot tell spans apart.
+    """The same spans in another scheme; DataError if the tags are faulty or the target cannot separate the spans.
 
     >>> convert([["B-PER", "I-PER", "O", "B-LOC"]], "BIO", "BIOES")
     [['B-PER', 'E-PER', 'O', 'S-LOC']]
@@ -57,7 +57,7 @@ def convert_column(
 
 
 def repair(tags: Tags, scheme: str | Scheme) -> tuple[list[list[str]], list[TagChange]]:
-    """Tags that the scheme allows for the spans that :func:`spans` sees, and what had to be changed.
+    """Legal tags for the spans that :func:`spans` reads, and the changes.
 
     >>> repaired, changes = repair([["O", "I-PER", "I-PER"]], "BIO")
     >>> repaired, [str(change) for change in changes]
@@ -103,7 +103,7 @@ def _recoded(column: Column, ptr: NDArray[np.int64], source: Scheme, target: Sch
         t = int(np.flatnonzero(touched)[0])
         n = int(np.searchsorted(ptr, t, side="right")) - 1
         raise DataError(
-            f"IO cannot keep these spans apart: in {np.count_nonzero(touched)} places two of one type touch, "
+            f"IO cannot separate these spans: in {np.count_nonzero(touched)} places two of one type touch, "
             f"first in sentence {n + 1} at token {t - int(ptr[n]) + 1}"
         )
     case = first * 8 + last * 4 + touched * 2 + touching * 1

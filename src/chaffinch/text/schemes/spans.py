@@ -24,7 +24,7 @@ class TokenSpan(NamedTuple):
 
 
 def spans(tags: Sequence[str], scheme: str | Scheme) -> list[TokenSpan]:
-    """The spans that one sentence's tags spell, faulty ones included: what is not joined starts anew.
+    """The spans of one sentence's tags, faulty ones included: a token that is not joined starts a new span.
 
     >>> spans(["O", "I-PER", "I-PER", "I-LOC"], "BIO")
     [TokenSpan(label='PER', start=1, end=3), TokenSpan(label='LOC', start=3, end=4)]
@@ -54,14 +54,16 @@ def tags_of(found: Sequence[TokenSpan], length: int, scheme: str | Scheme) -> li
     ordered = sorted(found, key=lambda s: s.start)
     for i, (label, start, end) in enumerate(ordered):
         if not 0 <= start < end <= length:
-            raise DataError(f"the span {label} {start}-{end} is not within {length} tokens")
+            raise DataError(f"expected spans within {length} tokens, found {label} {start}-{end}")
         if i and start < ordered[i - 1].end:
-            raise DataError(f"the spans {ordered[i - 1]} and {ordered[i]} overlap, and tags cannot say both")
+            raise DataError(
+                f"the spans {ordered[i - 1]} and {ordered[i]} overlap, and tags cannot represent both"
+            )
         touched = i > 0 and ordered[i - 1].end == start and ordered[i - 1].label == label
         touching = i + 1 < len(ordered) and ordered[i + 1].start == end and ordered[i + 1].label == label
         if touched and scheme is IO:
             raise DataError(
-                f"IO cannot tell {ordered[i - 1]} from {ordered[i]}: they touch and have one type"
+                f"IO cannot separate {ordered[i - 1]} from {ordered[i]}: they touch and have the same type"
             )
         for t in range(start, end):
             first, last = t == start, t == end - 1

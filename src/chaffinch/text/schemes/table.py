@@ -1,4 +1,4 @@
-"""Tag schemes: how spans of tokens are spelled as one tag per token. The only folder where a scheme is known.
+"""Tag schemes: spans of tokens as one tag per token. No other folder knows a scheme.
 
 A tag is ``O``, or a letter with a type (``B-PER``), or a letter alone if there is one type only. The letters
 are B (begins a span), I (inside), E (ends it) and S (a span of one token); BILOU writes L and U for E and S.
@@ -67,7 +67,7 @@ def scheme_named(name: str | Scheme) -> Scheme:
 
 
 def scheme_of(labels: Sequence[str]) -> Scheme | None:
-    """The scheme in which labels spell spans, whatever their order; None if they spell none.
+    """The scheme in which labels mark spans, whatever their order; None if they mark none.
 
     >>> scheme_of(["O", "B-PER", "I-PER"]) is BIO, scheme_of(["NN", "VB"]), scheme_of(["O"])
     (True, None, None)
@@ -88,13 +88,13 @@ def tag_set(types: Sequence[str], scheme: str | Scheme) -> list[str]:
 
 
 def tag(letter: str, kind: str, scheme: Scheme) -> str:
-    """A tag put together."""
+    """The tag of a letter and a type."""
     spelled = scheme.spelling.get(letter, letter)
     return f"{spelled}-{kind}" if kind else spelled
 
 
 def letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str] | None:
-    """A tag taken apart into letter and type, or None if it is no tag of the scheme.
+    """The letter and the type of a tag, or None if it is no tag of the scheme.
 
     >>> letter_and_type("L-creative-work", BILOU), letter_and_type("O", BIO), letter_and_type("NN", BIO)
     (('E', 'creative-work'), ('O', ''), None)
@@ -115,7 +115,7 @@ def known_letter_and_type(tag: str, scheme: Scheme) -> tuple[str, str]:
 
 
 def spelled(scheme: Scheme, first: bool, last: bool, touched: bool, touching: bool) -> str:
-    """The letter of a token: is it the first of its span, the last, and does a span of its type touch there?"""
+    """The letter of a token, by whether it is the first or last of its span and whether a span of its type touches."""
     if first and last and "S" in scheme.letters:
         return "S"
     if first and "B" in scheme.letters and (touched or "B" not in scheme.touch_before):
