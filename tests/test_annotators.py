@@ -37,9 +37,7 @@ def tasks(path: Path, *annotations: list[dict], text: str = TEXT) -> Path:
 
 def test_tasks_that_nobody_annotated_are_left_out_and_counted(tmp_path: Path) -> None:
     path = tasks(tmp_path / "t.json", [marked("Ann")], [], [marked("Bob", was_cancelled=True)], [])
-    with pytest.warns(
-        DataWarning, match=r"tasks that nobody annotated are left out: 3 \(first at .*item 2\)"
-    ):
+    with pytest.warns(DataWarning, match=r"tasks without annotations are left out: 3 \(first at .*item 2\)"):
         found = list(read(path))
     assert [len(d.spans) for d in found] == [1]
 
@@ -58,7 +56,7 @@ def test_training_on_a_half_annotated_project_is_training_on_its_annotated_half(
     assert run("train", whole, "-o", tmp_path / "a.chaff").code == 0
     outcome = run("train", half, "-o", tmp_path / "b.chaff")
     assert outcome.code == 0
-    assert f"chaffinch: {half}: tasks that nobody annotated are left out: 8" in outcome.err
+    assert f"chaffinch: {half}: tasks without annotations are left out: 8" in outcome.err
     assert (tmp_path / "a.chaff").read_bytes() == (tmp_path / "b.chaff").read_bytes()
 
 

@@ -75,7 +75,7 @@ FAULTS: dict[str, tuple[str, bytes, dict[str, object], str]] = {
         "f.conll",
         b"w pos pos y\na N N X\n",
         {"header": True},
-        ":1: the column name 'pos' stands twice in the header",
+        ":1: expected distinct names in the header, found 'pos' twice",
     ),
     "nameless column": (
         "f.conll",

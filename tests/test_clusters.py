@@ -112,7 +112,7 @@ def test_a_damaged_cluster_file_is_named(tmp_path, text, message):
 
 
 def test_nothing_to_learn_from_is_said():
-    with pytest.raises(DataError, match="no text"):
+    with pytest.raises(DataError, match="found none"):
         learn_clusters([])
     with pytest.raises(DataError, match="no word occurs 2 times"):
         learn_clusters([["a", "b"]])

@@ -330,7 +330,7 @@ def test_a_cell_that_does_not_fit_is_named_and_nothing_is_written(tmp_path: Path
 
 def test_documents_that_differ_in_columns_are_refused(tmp_path: Path) -> None:
     a, b = Document.from_words(["a"], y=["X"]), Document.from_words(["b"], pos=["N"], y=["Y"])
-    with pytest.raises(DataError, match="sentence 2: has a column 'pos' that sentence 1 has not"):
+    with pytest.raises(DataError, match="sentence 2: has a column 'pos' that sentence 1 lacks"):
         corpus.write([a, b], tmp_path / "f.conll")
     with pytest.raises(DataError, match="sentence 2: has no column 'pos'; it has y, w"):
         corpus.write([b, a], tmp_path / "f.conll")
@@ -343,7 +343,7 @@ def test_documents_that_differ_in_columns_are_refused(tmp_path: Path) -> None:
 
 
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"sentence 1: '\\ud800' is no character"):
+    with pytest.raises(DataError, match=r"sentence 1: '\\ud800' cannot be written"):
         corpus.write([Document.from_words(["\ud800"])], tmp_path / "f.conll")
 
 

@@ -110,7 +110,7 @@ def test_without_a_text_the_forms_and_spaces_spell_it(tmp_path: Path) -> None:
 def test_a_text_that_does_not_go_with_the_forms_is_refused_or_rebuilt(tmp_path: Path) -> None:
     path = file(tmp_path, SENTENCE.replace("don't go.", "do go."))
     with pytest.raises(
-        DataError, match=r"f.conllu:6: '# text' does not go with the forms at \"don't\"; read with"
+        DataError, match=r"f.conllu:6: '# text' does not match the forms at \"don't\"; read with"
     ):
         next(corpus.read(path))
     assert next(corpus.read(path, rebuild_text=True)).text == "We don't go."
@@ -149,7 +149,7 @@ def test_documents_of_other_formats_find_their_columns(tmp_path: Path) -> None:
         (Document.from_words(["a\tb"]), r"sentence 1, token 1 'a\\tb': column 'form' holds a tab"),
         (Document.from_words(["a"], y=[""]), "sentence 1, token 1 'a': column 'upos' is empty"),
         (Document.from_words(["a"], x1=["b"]), "sentence 1: CoNLL-U has no column 'x1'"),
-        (Document("a b c", [Token("a", 0, 1)]), "sentence 1: its tokens do not spell its text"),
+        (Document("a b c", [Token("a", 0, 1)]), "sentence 1: expected a text made of its tokens"),
         (
             Document("a\nb", [Token("a", 0, 1), Token("b", 2, 3)]),
             "sentence 1: a line end or a NUL inside a line",

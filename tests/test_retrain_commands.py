@@ -87,7 +87,7 @@ def test_compare_writes_a_page_of_its_own(run: Runner, folder: Path, tmp_path: P
         (("none.chaff", "worse.chaff", "test.conll"), "no such file"),
         (("better.chaff", "worse.chaff", "test.conll", "--score", "beauty"), "there is no score 'beauty'"),
         (("better.chaff", "worse.chaff", "test.conll", "--text", "x"), "--text does not go with a tagger"),
-        (("better.chaff", "worse.chaff", "better.chaff"), "is a model"),
+        (("better.chaff", "worse.chaff", "better.chaff"), "found a model"),
     ],
 )
 def test_compare_says_what_is_wrong_in_one_sentence(

@@ -127,4 +127,4 @@ def test_a_model_in_place_of_a_corpus_is_called_a_model(
     places = {"MODEL": model, "OUT": tmp_path / "out", "TEXT": tmp_path / "train.jsonl"}
     outcome = run(*(places.get(word, word) for word in command.split()))
     assert outcome.code == 2
-    assert outcome.err.startswith(f"chaffinch: {model}: is a model")
+    assert outcome.err.startswith(f"chaffinch: {model}: expected a corpus, found a model")

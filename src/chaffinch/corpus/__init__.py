@@ -1,4 +1,4 @@
-"""Corpora: readers and writers for every format, chosen by name or seen from the file."""
+"""Corpora: readers and writers for every format, chosen by name or detected from the file."""
 
 from chaffinch.corpus.format import Format
 from chaffinch.corpus.registry import FORMATS, detect, named, read, read_table, write

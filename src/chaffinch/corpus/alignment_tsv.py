@@ -26,7 +26,7 @@ _LINK = re.compile(r"(\d{1,9})-(\d{1,9})", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class AlignmentOptions:
-    """What becomes of faulty links."""
+    """The treatment of faulty links."""
 
     out_of_range: str = knob("error", "links to tokens outside the sentence", choices=("error", "drop"))
 
@@ -36,7 +36,7 @@ def read(
 ) -> Iterator[Document]:
     """One document per pair; its tokens are the source's, ``links.target`` the translation's.
 
-    out_of_range: "error" refuses a link to a token that is not there; "drop" leaves it out and counts it
+    out_of_range: "error" refuses a link to a token that does not exist; "drop" leaves it out and counts it
     """
     if out_of_range not in ("error", "drop"):
         raise ConfigError(f"out_of_range must be error or drop, got {out_of_range!r}")

@@ -1,9 +1,9 @@
-"""Annotated records: the shapes in which tools write spans and labels into JSON, told apart by their values.
+"""Annotated records: the forms in which tools write spans and labels into JSON, distinguished by their values.
 
 Spans are ``[start, end, label]`` triples or objects with ``start`` and ``end`` (or ``start_offset`` and
-``end_offset``) and ``label``; they stand under ``spans``, ``entities``, ``annotations``, ``label`` or
-``labels``. Strings under ``label`` or ``labels`` are labels of the whole document; an object of numbers is how much
-of each label it has.
+``end_offset``) and ``label``, under one of the keys ``spans``, ``entities``, ``annotations``, ``label`` or
+``labels``. Strings under ``label`` or ``labels`` are labels of the whole document; an object of numbers is the share
+of each label.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ from chaffinch.text.document import Document, Span, ValueLabel, typed_label
 SPAN_KEYS = ("spans", "entities", "annotations")
 LABEL_KEYS = ("label", "labels")
 TEXT_KEYS = ("text", "data", "sentence", "document")
-# The fields of predictions: a document's label, and how sure the model is of it or of all spans together.
+# The fields of predictions: a document's label, and the probability of it or of all spans together.
 PREDICTION, CONFIDENCE = "prediction", "confidence"
 PREDICTED = "predicted"  # true: the annotations of a record are a model's, if no score says so
 
@@ -80,10 +80,10 @@ def check_offsets(where: str, start: int, end: int, text: str) -> None:
 
 
 def with_fields(head: dict[str, Any], d: Document) -> dict[str, Any]:
-    """An object to write, with the document's fields behind what the format itself says."""
+    """An object to write: the keys of the format, then the document's fields."""
     for name in d.fields:
         if name in head or name in LABEL_KEYS:
-            raise DataError(f"a field is called {name!r}, which this format uses itself; rename the column")
+            raise DataError(f"a field is called {name!r}, which this format reserves; rename the column")
     return head | d.fields
 
 
@@ -132,7 +132,7 @@ def _annotate(made: Document, record: Record, key: str, value: Any) -> None:
 
 
 def _shares(record: Record, predicted: bool) -> dict[str, float]:
-    """How much of each label a document has; of predictions the probability of each, which stands by itself."""
+    """The share of each label of a document; for predictions the probability of each label."""
     found = {name: record.number(name) or 0.0 for name in record.value}
     if predicted and found and min(found.values()) >= 0 and max(found.values()) <= 1:
         return found

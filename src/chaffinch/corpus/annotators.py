@@ -1,4 +1,4 @@
-"""Texts that several people annotated: how far they agree, and which of their annotations is learned.
+"""Texts with several annotators: their agreement, and which of their annotations is learnt.
 
     span F1        2 |A and B| / (|A| + |B|) over the exact spans of every two annotators of a text
     Cohen's kappa  (p - e) / (1 - e)   p: share of tokens, or texts, on which two annotators agree
@@ -27,7 +27,7 @@ Pairs = Counter[tuple[str, str]]
 
 @dataclass(slots=True)
 class Agreement:
-    """Counts of what annotators agree on, added up text by text.
+    """Counts of agreement between annotators, summed text by text.
 
     >>> agreement = Agreement()
     >>> spans = [Span("PER", 0, 3)]
@@ -45,7 +45,7 @@ class Agreement:
     _labels: dict[tuple[str, str], Pairs] = field(default_factory=dict)
 
     def add(self, d: Document) -> None:
-        """Count a text; one that fewer than two people annotated says nothing."""
+        """Count a text; texts with fewer than two annotators are skipped."""
         if len(d.annotations) < 2:
             return
         self.documents += 1
@@ -63,17 +63,17 @@ class Agreement:
 
     @property
     def span_f1(self) -> float | None:
-        """The share of exact spans that two annotators have in common; None if nobody marked one."""
+        """The F1 of exact spans between two annotators; None if there are no spans."""
         return self.shared / self.spans if self.spans else None
 
     @property
     def token_kappa(self) -> float | None:
-        """Cohen's kappa of the labels of tokens; None if nobody marked a span."""
+        """Cohen's kappa of the labels of tokens; None if there are no spans."""
         return mean_kappa(self._tokens.values()) if self.spans else None
 
     @property
     def label_kappa(self) -> float | None:
-        """Cohen's kappa of the labels of texts; None if nobody gave one."""
+        """Cohen's kappa of the labels of texts; None if there are no labels."""
         return mean_kappa(self._labels.values()) if self.labelled else None
 
     def __str__(self) -> str:
@@ -87,7 +87,7 @@ class Agreement:
 
 
 def kappa(pairs: Pairs) -> float:
-    """Cohen's kappa of two annotators, from how often each pair of labels occurs.
+    """Cohen's kappa of two annotators, from the counts of pairs of labels.
 
     >>> round(kappa(Counter({("x", "x"): 20, ("x", "y"): 5, ("y", "x"): 10, ("y", "y"): 15})), 6)
     0.4
@@ -104,21 +104,21 @@ def kappa(pairs: Pairs) -> float:
 
 
 def mean_kappa(tables: Iterable[Pairs]) -> float | None:
-    """The mean over pairs of annotators, weighted by what both labelled; None if that is nothing."""
+    """The mean over pairs of annotators, weighted by the number of units that both labelled; None if there are none."""
     known = [(table.total(), kappa(table)) for table in tables if table]
     total = sum(n for n, _ in known)
     return sum(n * value for n, value in known) / total if total else None
 
 
 def decided(d: Document, how: str) -> Document:
-    """The document with one set of annotations made of several people's.
+    """The document with one set of annotations made from those of several annotators.
 
     first:    as it was read: the annotation marked as final, else the first
-    majority: spans and labels that more than half of the annotators gave; of labels of which each gave one, the most
-              frequent, the earliest of equals
-    soft:     the share of annotators who gave each label; spans become shares of tags when they are made tags
+    majority: spans and labels that more than half of the annotators gave; if each gave one label, the most
+              frequent, in a tie the earliest
+    soft:     the share of annotators who gave each label; spans become shares of tags
 
-    An annotation that is marked as final (ground truth) decides alone.
+    An annotation marked as final (ground truth) overrides the others.
 
     >>> d = Document("x", labels=["+"], annotations=[Annotation(n, [], [y]) for n, y in zip("abc", "+--")])
     >>> decided(d, "majority").labels, decided(d, "soft").shares
@@ -142,7 +142,7 @@ def decided(d: Document, how: str) -> Document:
 
 
 def soft_tags(d: Document, scheme: Scheme = BIO) -> list[dict[str, float]]:
-    """For each token of a tokenised document the share of annotators behind each tag.
+    """For each token of a tokenised document the share of annotators who gave each tag.
 
     >>> d = Document("Ann left", tokens("Ann left"))
     >>> d.annotations = [Annotation("a", [Span("PER", 0, 3)]), Annotation("b", [])]
@@ -165,7 +165,7 @@ def _tags(d: Document, spans: Sequence[Span], scheme: Scheme) -> list[str]:
 
 
 def _at(starts: Sequence[int], spans: Sequence[Span]) -> list[str]:
-    """The label of each token: of the first span that it begins in."""
+    """The label of each token: that of the first span that contains its start."""
     return [next((s.label for s in spans if s.start <= at < s.end), OUTSIDE) for at in starts]
 
 

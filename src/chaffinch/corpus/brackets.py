@@ -2,8 +2,8 @@
 
     (S (NP (NNP Ann)) (VP (VBD left)))          ( (S ...) )          (3 (2 The) (4 best))
 
-Escapes such as -LRB- stay as they are. A table with the header ``file<TAB>tree`` is read as well: its file
-becomes the document's group. Nothing here recurses, so that no tree is too deep.
+Escapes such as -LRB- are kept. A table with the header ``file<TAB>tree`` is read too: its file
+becomes the document's group. No function is recursive, so no tree is too deep.
 """
 
 import re
@@ -26,7 +26,7 @@ _FUNCTION = re.compile(r"[-=|]")
 
 @dataclass(frozen=True, kw_only=True)
 class BracketOptions:
-    """What of a tree is kept."""
+    """What is kept of a tree."""
 
     strip: bool = knob(False, "remove traces and function tags")
 
@@ -34,7 +34,7 @@ class BracketOptions:
 def read(path: str | Path, *, strip: bool = False) -> Iterator[Document]:
     """One document per tree: its leaves are the tokens, their labels the column ``pos``.
 
-    strip: take traces and function tags away, as parsers usually want (a tree of traces only is left out)
+    strip: remove traces and function tags, as for training parsers (a tree of traces only is left out)
     """
     for line, group, tree in _trees(path):
         kept = stripped(tree) if strip else tree
@@ -142,7 +142,7 @@ def nodes(tree: Tree) -> Iterator[Tree]:
 
 
 class _Builder:
-    """Trees from pieces of text, as they come."""
+    """An incremental reader of trees."""
 
     def __init__(self) -> None:
         self.open: list[_Node] = []
@@ -167,7 +167,9 @@ class _Builder:
     def finish(self, name: str) -> None:
         """Raise if a tree is still open."""
         if self.open:
-            raise DataError(f"{self.open[0].where}: this tree is not closed by the end of {name}")
+            raise DataError(
+                f"{self.open[0].where}: expected ')' before the end of {name}: this tree is not closed"
+            )
 
 
 class _Node:
@@ -187,16 +189,20 @@ class _Node:
 
     def add_child(self, tree: Tree, where: str) -> None:
         if len(self.atoms) == 2:
-            raise DataError(f"{where}: the word {shown(self.atoms[1])} has a bracket beside it")
+            raise DataError(
+                f"{where}: expected a word alone in its bracket, found {shown(self.atoms[1])} beside another bracket"
+            )
         self.children.append(tree)
 
     def closed(self, where: str, outermost: bool) -> Tree:
         if not self.atoms:
             if outermost and len(self.children) == 1:
                 return self.children[0]
-            raise DataError(f"{where}: a bracket has no label and {len(self.children)} trees in it")
+            raise DataError(
+                f"{where}: expected a label after '(', found a bracket with {len(self.children)} trees and no label"
+            )
         if len(self.atoms) == 1 and not self.children:
-            raise DataError(f"{where}: ({self.atoms[0]}) has neither a word nor anything below it")
+            raise DataError(f"{where}: expected a word or a tree after the label, found ({self.atoms[0]})")
         word = self.atoms[1] if len(self.atoms) == 2 else None
         return Tree(self.atoms[0], tuple(self.children), word)
 
@@ -241,7 +247,7 @@ def _tree_of(d: Document, number: int) -> Tree:
 def _atom(text: str) -> str:
     if not _PIECE.fullmatch(text) or text in "()":
         raise DataError(
-            f"{text!r} cannot stand in a bracketed tree: write brackets as -LRB-, -RRB- and no spaces"
+            f"{text!r} cannot be written in a bracketed tree: write brackets as -LRB-, -RRB-, and no spaces"
         )
     return text
 

@@ -2,7 +2,7 @@
 
     T1<TAB>PER 0 3<TAB>Ann
 
-A span over a line break stands in the file as one fragment per line (``0 3;4 9``) and is read as one span;
+A span over a line break is written as one fragment per line (``0 3;4 9``) and is read as one span;
 fragments with anything else between them are refused. Relations, events, attributes and notes are not
 carried.
 """
@@ -51,7 +51,7 @@ def read(path: str | Path, *, losses: Losses | None = None) -> Iterator[Document
 def write(documents: Iterable[Document], path: str | Path, *, force: bool = False) -> None:
     """A new folder of pairs, named by the documents' ids, or numbered if they have none.
 
-    force: replace a folder that is there, as long as it holds nothing but such pairs
+    force: replace an existing folder, if it holds only such pairs
     """
     with _writing_folder(Path(path), force) as folder:
         for number, d in enumerate(documents, start=1):
@@ -70,7 +70,7 @@ def write(documents: Iterable[Document], path: str | Path, *, force: bool = Fals
 def _pairs(path: Path) -> Iterator[tuple[str, Path, Path]]:
     """Name, text and annotations of each document."""
     if str(path) == STDIO:
-        raise DataError("brat standoff is a folder of files and does not come from standard input")
+        raise DataError("brat standoff is a folder of files and cannot be read from standard input")
     if path.is_dir():
         texts = sorted(p for p in path.rglob("*.txt") if p.is_file())
         orphans = sorted(p for p in path.rglob("*.ann") if not p.with_suffix(".txt").is_file())
@@ -151,7 +151,7 @@ def _line(i: int, s: Span, text: str) -> str:
 def _writing_folder(path: Path, force: bool) -> Iterator[Path]:
     """A folder that appears under its name only once it is complete."""
     if str(path) == STDIO:
-        raise DataError("brat standoff is a folder of files and does not go to standard output")
+        raise DataError("brat standoff is a folder of files and cannot be written to standard output")
     if path.exists() and not path.is_dir():
         raise DataError(f"{path}: is a file, expected the name of a folder for brat documents")
     if path.is_dir() and any(path.iterdir()):

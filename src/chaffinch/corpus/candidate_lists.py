@@ -2,7 +2,7 @@
 
     {"input": "...", "candidates": [{"answer": "...", "score": -1.5, "loss": 0, "features": {"length": 3}}, ...]}
 
-``score`` is the base model's. ``loss`` says how wrong the answer is; lists to choose from need none. ``features`` are
+``score`` is the base model's. ``loss`` is the answer's loss; only training lists need it. ``features`` are
 numbers by name, or a list of names.
 """
 
@@ -50,7 +50,7 @@ def read_lists(path: str | Path) -> Iterator[FileList]:
         if not isinstance(record, dict) or not isinstance(record.get("candidates"), list):
             raise DataError(f"{where}: expected an object with a list 'candidates'")
         if not record["candidates"]:
-            raise DataError(f"{where}: its list of candidates is empty")
+            raise DataError(f"{where}: expected at least one candidate, found an empty list")
         found = tuple(_candidate(c, f"{where}: candidate {k}") for k, c in enumerate(record["candidates"], 1))
         yield FileList(record.get("input"), found, record)
 

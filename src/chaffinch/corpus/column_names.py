@@ -1,4 +1,4 @@
-"""Which columns of a file are kept, and what they are called."""
+"""The columns of a file that are kept, and their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ FIRST = "1"
 
 @dataclass(frozen=True)
 class Picked:
-    """Columns to keep: 0-based indices and names; ``named_all`` says that the user named every one."""
+    """Columns to keep: 0-based indices and names; ``named_all``: the user named all of them."""
 
     indices: tuple[int, ...]
     names: tuple[str, ...]
@@ -24,7 +24,7 @@ class Picked:
 def picked(
     path: str | Path, count: int, header: tuple[str, ...] | None, columns: str | None, word: str, label: str
 ) -> Picked:
-    """The columns that the options ask for in a file of ``count`` columns.
+    """The columns that the options select in a file of ``count`` columns.
 
     columns: names for all (``w,pos,y``), numbers to pick (``1,4``), or names with numbers or header names
              (``w=2,y=4``); None keeps all
@@ -72,7 +72,7 @@ def default_names(count: int, word: int = 0, label: int | None = None) -> tuple[
 def _with_roles(
     indices: tuple[int, ...], names: tuple[str, ...] | None, word: str, label: str, count: int
 ) -> Picked:
-    """The word's column is named ``w`` and the label's ``y``; defaults give way to columns called so."""
+    """The word's column is named ``w`` and the label's ``y``; columns with these names replace the defaults."""
     if len(set(indices)) < len(indices):
         raise ConfigError(f"columns: number {_first_repeated([i + 1 for i in indices])} is picked twice")
     if names is not None and len(set(names)) < len(names):
@@ -143,7 +143,9 @@ def _is_number(s: str) -> bool:
 
 def _check_header(path: str | Path, header: tuple[str, ...]) -> None:
     if len(set(header)) < len(header):
-        raise fault(path, 1, f"the column name {_first_repeated(header)!r} stands twice in the header")
+        raise fault(
+            path, 1, f"expected distinct names in the header, found {_first_repeated(header)!r} twice"
+        )
     if "" in header:
         raise fault(path, 1, f"column {header.index('') + 1} has no name in the header")
 

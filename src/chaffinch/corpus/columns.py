@@ -19,7 +19,7 @@ from chaffinch.knobs import configured, knob
 from chaffinch.text.document import WORD, Document
 from chaffinch.text.table import Column, TokenTable
 
-SEEN = 200  # rows that a guess looks at
+SEEN = 200  # rows that the detection reads
 _TAG = re.compile(rb"[BIOESLUM]-\S+|[^a-z]*[A-Z][^a-z]*|[^\w\s]+")  # B-PER, NN, PRP$, a sign
 
 SEPARATORS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "spaces": "spaces"}
@@ -45,15 +45,15 @@ def read(path: str | Path, *, losses: Losses | None = None, **settings: Any) -> 
     The word becomes the token and column ``w``, the last column (or the one that ``label`` names) ``y``; a
     single column between them is ``pos``, several are ``x1``, ``x2`` and so on.
 
-    A line that starts with ``#`` is a token like any other, unless ``comments`` says else or it stands before
-    a sentence, starts with ``# `` and has another count of columns than the rest.
+    A line that starts with ``#`` is an ordinary token, unless ``comments`` says otherwise or it comes before
+    a sentence, starts with ``# `` and has a different number of columns.
     """
     with _opened(path, _options(settings)) as (ahead, rules, columns):
         yield from documents(blocks(ahead, rules, losses), columns.names)
 
 
 def read_table(path: str | Path, **settings: Any) -> TokenTable:
-    """The whole file as a token table, straight from its bytes; settings as for :func:`read`."""
+    """The whole file as a token table, directly from its bytes; settings as for :func:`read`."""
     with _opened(path, _options(settings)) as (ahead, rules, columns):
         return table(whole(ahead, rules), columns.names)
 
@@ -97,18 +97,18 @@ def looks_like(name: str, head: bytes) -> bool:
 
 @dataclass(frozen=True)
 class LayoutGuess:
-    """Whether the start of a file is taken for columns, and whether it could as well be plain text."""
+    """Whether the start of a file looks like columns, and whether plain text is excluded."""
 
     columns: bool
     sure: bool
 
 
 def layout(head: bytes) -> LayoutGuess:
-    """What the lines are: tokens with a column of tags, or sentences that happen to be equally long.
+    """Whether lines are tokens with a column of tags, or sentences that happen to be equally long.
 
     Columns have blank lines between runs of rows with equally many cells. Rows with tabs are columns, and so are rows
-    of one word if several stand together. Rows of words between spaces are columns if a cell after the first looks
-    like a tag: all of them by their signs (``B-PER``, ``NN``), or by how few there are among many rows.
+    of one word if several are adjacent. Rows of words between spaces are columns if a cell after the first looks
+    like a tag: all of them by their form (``B-PER``, ``NN``), or because few distinct ones occur in many rows.
 
     >>> layout(b"Ann NNP\\nleft VBD\\n\\nshe PRP\\n"), layout(b"Ann left\\n\\nshe stayed\\n").columns
     (LayoutGuess(columns=True, sure=True), False)
@@ -123,7 +123,7 @@ def layout(head: bytes) -> LayoutGuess:
     signs = any(all(_TAG.fullmatch(row[c]) for row in rows) for c in range(1, width))
     few = any(4 * len({row[c] for row in rows}) <= len(rows) for c in range(1, width)) and len(rows) >= 20
     together = any(len(run) > 1 for run in found)
-    capitals = all(_TAG.fullmatch(row[0]) for row in rows)  # then signs say little
+    capitals = all(_TAG.fullmatch(row[0]) for row in rows)  # then the form of tags is not informative
     if not apart:
         return LayoutGuess(columns=False, sure=not (signs and len(rows) > 1))
     if width == 1:
@@ -166,7 +166,7 @@ def _options(settings: dict[str, Any]) -> ColumnOptions:
 
 @contextmanager
 def _opened(path: str | Path, options: ColumnOptions) -> Iterator[tuple[Lookahead, RowRules, Picked]]:
-    """The file with its layout known; what comes next is the first line after the header."""
+    """The opened file with its layout; the next line is the first after the header."""
     with reading(path) as stream:
         ahead = Lookahead(path, stream)
         header = decoded(path, 1, ahead.next_line()) if options.header else None
@@ -200,7 +200,7 @@ def _rules(options: ColumnOptions, separator: str, count: int, expected: str, co
 
 
 def _model_line(ahead: Lookahead, comment: str | None) -> tuple[str, int]:
-    """The first line that is surely a row, and its number.
+    """The first line that is certainly a row, and its number.
 
     That is the first line that is no ``#`` line, or the first of those if there is no other line.
     """
@@ -253,7 +253,7 @@ def write(
 
     columns: names in the order to write; by default ``w``, then the columns of the first document. Every
              document must have them all.
-    Where the group changes, a ``-DOCSTART-`` line says so, with the group's name unless it is its number.
+    A ``-DOCSTART-`` line marks a change of group, with the group's name unless it is its number.
     """
     if not separator or "\n" in separator or "\r" in separator or "\0" in separator:
         raise ConfigError(f"the separator must be a string within a line, got {separator!r}")
@@ -279,19 +279,17 @@ def write(
                     )
                 text += line + "\n"
             if number == 1 and text.startswith(_BOM):
-                text = _BOM + text  # the reader drops one
+                text = _BOM + text  # the reader removes one
             stream.write(encoded(text + "\n", number))
             text = ""
 
 
 def encoded(text: str, number: int) -> bytes:
-    """UTF-8, which half a surrogate pair has not."""
+    """The text as UTF-8; DataError for half a surrogate pair."""
     try:
         return text.encode()
     except UnicodeEncodeError as e:
-        raise DataError(
-            f"sentence {number}: {text[e.start]!r} is no character that UTF-8 can write"
-        ) from None
+        raise DataError(f"sentence {number}: {text[e.start]!r} cannot be written in UTF-8") from None
 
 
 def _rows(document: Document, number: int, names: list[str], strict: bool) -> list[tuple[str, ...]]:
@@ -308,7 +306,7 @@ def _rows(document: Document, number: int, names: list[str], strict: bool) -> li
             raise DataError(f"sentence {number}: column {name!r} has {count} cells for {T} tokens")
     extra = [name for name in by_name if name not in names]
     if strict and extra:
-        raise DataError(f"sentence {number}: has a column {extra[0]!r} that sentence 1 has not")
+        raise DataError(f"sentence {number}: has a column {extra[0]!r} that sentence 1 lacks")
     return list(zip(*(by_name[name] for name in names), strict=True))
 
 
@@ -323,7 +321,7 @@ def _group_line(group: str | None, ordinal: int, number: int, columns: int, sepa
 
 
 def _unfit(line: str, cells: tuple[str, ...], separator: str, names: list[str]) -> str | None:
-    """Why a reader would not get these cells back, or None."""
+    """Why these cells could not be read back, or None."""
     for name, cell in zip(names, cells, strict=True):
         for sign, spoken in (
             ("\n", "a line end"),

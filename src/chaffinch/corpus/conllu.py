@@ -31,7 +31,7 @@ NOTHING = "_"
 RANGE = re.compile(r"([1-9][0-9]*)-([1-9][0-9]*)")
 EMPTY_NODE = re.compile(r"(0|[1-9][0-9]*)\.([1-9][0-9]*)")
 
-# What a table holds unless asked for else: the others are nearly as many as the tokens.
+# The columns of a table by default: the others have nearly as many values as tokens.
 TABLE_COLUMNS = ("lemma", "upos", "xpos", "feats", "deprel")
 
 
@@ -141,7 +141,7 @@ class _Sentence:
             raise fault(
                 self.path,
                 self.line,
-                f"'# text' does not go with the forms at {shown(tokens)}; "
+                f"'# text' does not match the forms at {shown(tokens)}; "
                 "read with rebuild_text to take the text from the forms",
             )
         cells = dict(zip(CELLS, zip(*words, strict=True), strict=True))
@@ -216,7 +216,7 @@ def _kept(options: ConlluOptions, default: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _joined(a: Column, b: Column) -> Column:
-    """One column of ``a|b`` strings, in order of first sight."""
+    """One column of ``a|b`` strings, in order of first occurrence."""
     keys = a.ids.astype(np.int64) * len(b.types) + b.ids
     distinct, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -243,7 +243,7 @@ class Unit:
 
 
 def labelled(names: Sequence[str], y: Sequence[str]) -> dict[str, list[str]]:
-    """Labels in the column or the two columns that they are of.
+    """Labels split into the column or the two columns that they come from.
 
     >>> labelled(("upos", "feats"), ["NOUN|Number=Sing", "X"])
     {'upos': ['NOUN', 'X'], 'feats': ['Number=Sing', '_']}
@@ -256,12 +256,12 @@ def labelled(names: Sequence[str], y: Sequence[str]) -> dict[str, list[str]]:
 
 
 def space_after(misc: str) -> bool:
-    """Does the column say that a space follows?"""
+    """Whether a misc cell allows a space after the word."""
     return "SpaceAfter=No" not in misc.split("|")
 
 
 def text_of(units: Sequence[Unit]) -> str:
-    """The text that forms and SpaceAfter spell.
+    """The text of forms and SpaceAfter.
 
     >>> text_of([Unit("don't", ["do", "n't"], True), Unit("go", ["go"], False), Unit(".", ["."], True)])
     "don't go."
@@ -271,7 +271,7 @@ def text_of(units: Sequence[Unit]) -> str:
 
 
 def placed(units: Sequence[Unit], text: str) -> list[Token] | str:
-    """The words as tokens of the text, or the first form that the text does not have at its place.
+    """The words as tokens of the text, or the first form that the text does not have at its position.
 
     Only white space may stand between units. The words of a multi-word token share it out if they spell it
     (do + n't), and else each has all of it (de + le, written du).
@@ -342,7 +342,7 @@ def misc(document: Document) -> list[str]:
 
 
 class _Unfit(Exception):
-    """What of a document CoNLL-U cannot say, after the sentence's number."""
+    """What CoNLL-U cannot represent, after the sentence's number."""
 
 
 def _lines(document: Document) -> list[str]:
@@ -351,7 +351,7 @@ def _lines(document: Document) -> list[str]:
     extra = {key: value for key, value in fields.items() if _is_row(key, value)}
     units = _units(rows, extra)
     if placed(units, document.text) != document.tokens:
-        raise _Unfit(f": its tokens do not spell its text with white space between: {shown(document.text)}")
+        raise _Unfit(f": expected a text made of its tokens and white space, found {shown(document.text)}")
     lines = [] if document.id is None else [f"# sent_id = {document.id}"]
     for key, values in fields.items():
         if key in extra:
@@ -410,11 +410,11 @@ def _place_labels(columns: dict[str, list[str]], y: list[str]) -> None:
             columns[name] = y
             return
     if columns["upos"] != y:
-        raise _Unfit(f": no column is free for {LABEL!r}: all ten are there")
+        raise _Unfit(f": no column is free for {LABEL!r}: all ten are used")
 
 
 def _is_row(key: str, value: str) -> bool:
-    """Is this field a multi-word token or an empty node of a CoNLL-U file?"""
+    """Whether a field is a multi-word token or an empty node of a CoNLL-U file."""
     named = RANGE.fullmatch(key) or EMPTY_NODE.fullmatch(key)
     return named is not None and value.count("\t") == len(CELLS) - 1
 

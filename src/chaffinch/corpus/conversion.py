@@ -1,6 +1,6 @@
 """Conversion between formats: what the target can carry is written, what it cannot is counted.
 
-The source is read twice, first to see what it holds; standard input is held in memory for that.
+The source is read twice, first to survey its contents; standard input is kept in memory for that.
 """
 
 import inspect
@@ -26,7 +26,7 @@ from chaffinch.text.alignment import Choice
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import detect_column
 
-# How reports call the annotations of a corpus.
+# The names of annotations in reports.
 SPOKEN = {
     "tree": "trees",
     "links": "word links",
@@ -35,12 +35,12 @@ SPOKEN = {
     "columns": "columns of tokens",
 }
 NAMED = 5  # fields that a report names
-MOST_OPTIONS = 200  # labels that are offered as choices; more are no menu
+MOST_OPTIONS = 200  # maximum number of labels offered as choices
 
 
 @dataclass(frozen=True)
 class Conversion:
-    """What was converted, and what was left behind."""
+    """The result of a conversion, and its losses."""
 
     source: str
     target: str
@@ -71,13 +71,13 @@ def convert(
     scheme:     the tag scheme to write tags in; by default that of the source, or BIO for spans
     misaligned: spans that do not fit token boundaries: "error", "drop" or "widen"
     tokeniser:  how text without tokens is cut: "words", or "spaces" if it was tokenised before
-    force:      replace a target that is there
+    force:      replace an existing target
     reading:    options of the source's reader, such as ``text="body"``
 
     A source whose annotations the target cannot carry at all is refused, with the formats that could.
     """
     if Path(target).exists() and not is_stream(target) and not force:
-        raise ConfigError(f"{target}: exists already; --force replaces it")
+        raise ConfigError(f"{target}: already exists; --force replaces it")
     losses = Losses()
     read_as = named(from_format) if from_format is not None else source_format(source, reading)
     if label_separator is not None and _takes(read_as.read, "label_separator"):
@@ -111,14 +111,14 @@ def convert(
 
 
 def source_format(source: str | Path, reading: dict[str, Any]) -> Format:
-    """The detected format; a column named for the text says that rows of tabs are documents."""
+    """The detected format; if a text column is named, tab-separated rows are documents."""
     if "text" in reading and TSV in with_extension(source):
         return TSV
     return detect(source)
 
 
 def _wanted(found: Survey) -> frozenset[str]:
-    """The layers to carry: tokens want columns, and tags that spell spans would go as spans too."""
+    """The layers to carry: tokens need columns, and tags that mark spans may be carried as spans too."""
     layers = found.layers | ({"columns"} if found.counts["tokens"] else set())
     return layers | {"spans"} if LABEL in found.columns and detect_column(*found.tags()) else layers
 
@@ -135,7 +135,7 @@ Pass = Callable[[Losses], Iterable[Document]]
 
 
 def _passes(source: str | Path, read: Pass) -> tuple[Pass, Pass]:
-    """Two passes over the source; standard input or a pipe is held in memory for the second."""
+    """Two passes over the source; standard input or a pipe is kept in memory for the second."""
     if not is_stream(source):
         return read, read
     kept: list[Document] = []
@@ -210,7 +210,7 @@ def _writer_options(
     force: bool,
     losses: Losses,
 ) -> dict[str, Any]:
-    """Options of the writer that follow from the survey."""
+    """Options of the writer, derived from the survey."""
     labels = sorted(found.labels) if 0 < len(found.labels) <= MOST_OPTIONS else None
     known = {
         "fields": (["id"] if found.counts["id"] else []) + list(found.fields),
@@ -236,6 +236,6 @@ def _write_whole(
         path = Path(folder) / "out"
         format.write(documents, path, **options)
         if path.is_dir():
-            raise DataError(f"{format.name} is a folder of files and does not go to standard output")
+            raise DataError(f"{format.name} is a folder of files and cannot be written to standard output")
         with path.open("rb") as made, writing(STDIO) as out:
             shutil.copyfileobj(made, out)

@@ -1,9 +1,9 @@
 """Delimited rows with a header: CSV (quoted fields, which may hold line breaks) and TSV (never quoted).
 
-What separates the cells of CSV (comma, semicolon, tab, bar) is seen from the header, or from Excel's line ``sep=;``.
+The delimiter of CSV (comma, semicolon, tab, bar) is detected from the header, or from Excel's line ``sep=;``.
 
 The columns of the text and of the label are found by their usual names or named by the caller; every other
-column goes to the document's fields and comes back when it is written. Streamed.
+column becomes a field of the document and is written again. Streamed.
 """
 
 import csv
@@ -41,7 +41,7 @@ _EXCEL = re.compile(r"sep=(.)")  # a first line that names the delimiter
 
 @dataclass(frozen=True, kw_only=True)
 class DelimitedOptions:
-    """Which columns hold what, if their names do not say so."""
+    """The columns of the text and of the label, if their names are unusual."""
 
     text: str | None = knob(None, "column of the text")
     label: str | None = knob(None, "column of the label")
@@ -50,7 +50,7 @@ class DelimitedOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class CsvOptions(DelimitedOptions):
-    """The same, and what separates cells."""
+    """The same, and the delimiter."""
 
     delimiter: str | None = knob(
         None, "separator of cells; by default detected from the header: , ; | or a tab"
@@ -69,8 +69,8 @@ def read_csv(
     """The rows of a comma-separated file as documents.
 
     text, label: names of columns; by default the first that has a usual name
-    label_separator: what separates the labels in one cell, if a document may have several
-    delimiter: what separates cells; by default what splits the header best
+    label_separator: separator of the labels in one cell, if a document may have several
+    delimiter: separator of cells; by default detected from the header
     """
     if delimiter is not None and len(delimiter) != 1:
         raise ConfigError(f"the delimiter of CSV must be one character, got {delimiter!r}")
@@ -133,7 +133,7 @@ def rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Number of the first line and cells of each row, the header among them; all have as many cells as it.
 
-    delimiter: None: as the header, or the line ``sep=;`` above it, says
+    delimiter: None: detected from the header, or from the line ``sep=;`` above it
     text:      a name that the header has, if it is known
 
     A row that has another number of cells, or is not valid, is refused through the losses.
@@ -184,7 +184,7 @@ def rows(
 
 
 def _delimiter(line: str, text: str | None) -> str:
-    """What splits a header: into a column that is called as the text is, if one does; into the most cells; a comma.
+    """The delimiter of a header: one that yields a text column, else the one that yields most cells, else a comma.
 
     >>> _delimiter("label;text", None), _delimiter("text", None), _delimiter("a|b, c|d", None)
     (';', ',', '|')
@@ -247,7 +247,7 @@ def split_labels(cell: str, separator: str | None) -> list[str]:
 
 
 def joined_labels(number: int, labels: list[str], separator: str | None) -> str:
-    """The cell for a document's labels; what a reader could not take apart again is refused."""
+    """The cell for a document's labels; labels that could not be split again are refused."""
     if len(labels) > 1 and separator is None:
         raise DataError(
             f"document {number} has {len(labels)} labels: name their separator (--label-separator)"
@@ -269,7 +269,7 @@ def _read(
 ) -> Iterator[Document]:
     first = next(table, None)
     if first is None:
-        raise DataError(f"{display_name(path)}: holds no header and no rows")
+        raise DataError(f"{display_name(path)}: expected a header and rows, found an empty file")
     header = first[1]
     at_text, at_label = text_and_label(display_name(path), header, text, label)
     others = [(i, cell) for i, cell in enumerate(header) if i not in (at_text, at_label) and cell != "id"]
@@ -285,7 +285,7 @@ def _read(
 
 
 def _ended_lines(path: str | Path) -> Iterator[str]:
-    """The lines with their ends, for a line break in a quoted field is part of it."""
+    """The lines with their line ends: a quoted field may contain a line break."""
     with reading(path) as stream:
         number = 0
         while line := stream.readline(LONGEST_LINE + 2):
@@ -316,9 +316,7 @@ def _rows(
     own = [*(["label"] if labelled else []), "text"]
     for name in names:
         if name in own:
-            raise DataError(
-                f"a field is called {name!r}, which is the name of a column of its own; rename it"
-            )
+            raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
     yield own + names
     for number, d in enumerate([] if first is None else chain([first], iterator), start=1):
         unknown = next((name for name in d.fields if name not in names), None)

@@ -17,13 +17,13 @@ PREFIX = "__label__"
 
 @dataclass(frozen=True, kw_only=True)
 class FastTextOptions:
-    """How labels are marked."""
+    """The marker of labels."""
 
     prefix: str = knob(PREFIX, "prefix of a label")
 
 
 def read(path: str | Path, *, prefix: str = PREFIX) -> Iterator[Document]:
-    """One document per line; blank lines are passed over."""
+    """One document per line; blank lines are skipped."""
     if not prefix:
         raise ConfigError("the prefix of labels must not be empty")
     label = re.compile(rf"{re.escape(prefix)}(\S+)(?:[ \t]|$)")

@@ -31,10 +31,10 @@ TOKENISERS = {"words": tokens, "spaces": _pieces}
 
 
 class Fitting:
-    """How the documents of one corpus go into one format, in the order in which the survey saw them.
+    """Converts the documents of one corpus to one format, in the order of the survey.
 
-    scheme:     of the tags that are written; None leaves tags as they are, and spells spans in BIO
-    misaligned: what becomes of spans that do not fit token boundaries
+    scheme:     of the tags that are written; None keeps tags as they are, and writes spans as BIO
+    misaligned: treatment of spans that do not fit token boundaries
     tokeniser:  how text without tokens is cut
     """
 
@@ -58,7 +58,7 @@ class Fitting:
         self._misfits: list[Misfit] = []
 
     def carries(self, layers: Collection[str], target: Format | None = None) -> bool:
-        """Whether the target (or another) carries any of these annotations, perhaps turned from tags or spans."""
+        """Whether the target (or another) carries any of these layers, or could after converting tags or spans."""
         into = target or self.target
         if "spans" in layers and ("spans" in into.carries or self._spans_become_tags(into)):
             return True
@@ -81,12 +81,16 @@ class Fitting:
         return [WORD, *names, *([LABEL] if is_tagged else [])]
 
     def check(self) -> None:
-        """Raise if a scheme was asked for and there is nothing to spell in it; count tags that break theirs."""
+        """Raise if a scheme was named and there are no tags to convert; count tags that break their scheme."""
         writes_tags = "columns" in self.target.carries and LABEL in self.columns
         if self.scheme is not None and not writes_tags:
-            raise ConfigError(f"a scheme spells tags, and {self.target.name} gets none from this corpus")
+            raise ConfigError(
+                f"a tag scheme was named, but {self.target.name} gets no tags from this corpus; leave it out"
+            )
         if self.scheme is not None and LABEL in self.found.columns and self.source_scheme is None:
-            raise ConfigError(f"the tags are in no known scheme, so they cannot be spelled in {self.scheme}")
+            raise ConfigError(
+                f"the tags are in no known scheme, so they cannot be converted to {self.scheme}"
+            )
         if self._tags_become_spans(self.target) and self.source_scheme is not None:
             faults = validate_column(*self._tags, self.source_scheme)
             if faults:
@@ -113,7 +117,7 @@ class Fitting:
         return d
 
     def finish(self) -> None:
-        """Raise if spans did not fit and that was to be an error."""
+        """Raise if spans did not fit and misaligned is "error"."""
         if self._misfits:
             raise DataError(
                 f"{len(self._misfits)} of {self.found.totals['spans']} spans do not fit the tokens: "
@@ -122,7 +126,7 @@ class Fitting:
 
     @cached_property
     def source_scheme(self) -> Scheme | None:
-        """The scheme of the corpus' tags; None if they spell no spans."""
+        """The scheme of the corpus's tags; None if they mark no spans."""
         return detect_column(*self._tags) if LABEL in self.found.columns else None
 
     @cached_property
@@ -131,7 +135,7 @@ class Fitting:
 
     @cached_property
     def _recoded(self) -> tuple[Column, list[int]]:
-        """All tags in the scheme that was asked for (if any and if they can be), and the bounds of the documents."""
+        """All tags, converted to the named scheme if possible, and the bounds of the documents."""
         column, ptr = self._tags
         if self.scheme is not None and self.source_scheme is not None:
             column = convert_column(column, ptr, self.source_scheme, self.scheme)

@@ -1,4 +1,4 @@
-"""What a file format is: a name, a reader, a writer, and what of a document it can carry."""
+"""File formats: a name, a reader, a writer, and the layers that they carry."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -33,11 +33,11 @@ class Format:
     read:       ``read(path, **options) -> Iterator[Document]``
     write:      ``write(documents, path, **options)``
     carries:    which of LAYERS survive a round trip
-    looks_like: does a file of this name that starts with these bytes (unpacked, at most 64 KiB) have this
-                format? Asked when the extension does not settle it; None: never guessed
+    looks_like: whether a file of this name that starts with these bytes (unpacked, at most 64 KiB) has this
+                format; called if the extension does not decide; None: never detected by content
     columns:    the only columns that it holds; None: any
-    blank:      whether a document without text and labels has a place in it
-    folder:     is this folder a corpus of this format? None: it is a file
+    blank:      whether it can hold a document without text and labels
+    folder:     whether a folder is a corpus of this format; None: the format is a file
     options:    a dataclass of knobs with the reader's options, from which commands derive their flags
     """
 

@@ -58,7 +58,7 @@ def write(sentences: Iterable[Document], path: str | Path, *, tags: bool | None 
                     raise DataError(f"sentence {number}, token {t + 1} {shown(token.text)}: {why}")
             text = "\n".join(lines) + "\n\n"
             if number == 1 and text.startswith("\ufeff"):
-                text = "\ufeff" + text  # the reader drops one
+                text = "\ufeff" + text  # the reader removes one
             stream.write(encoded(text, number))
 
 
@@ -92,7 +92,7 @@ def _plain_name(path: str | Path) -> str:
 
 
 def _unfit(line: str, word: str, tag: str | None) -> str | None:
-    """Why a reader would not get this line back, or None."""
+    """Why this line could not be read back, or None."""
     if any(sign in line for sign in "\n\r\0"):
         return "holds a line end or a NUL"
     if not word:

@@ -1,4 +1,4 @@
-"""JSON records: one object per line or an array of them, every value checked when it is taken.
+"""JSON records: one object per line or an array of them, every value checked on access.
 
 A line file is streamed; an array is a single JSON value and is loaded whole.
 """
@@ -41,14 +41,14 @@ class Record:
         return self.value.get(key) is not None
 
     def string(self, key: str) -> str:
-        """A string that must be there."""
+        """A required string."""
         found = self._present(key)
         if isinstance(found, str):
             return found
         raise self._refusal(key, "a string", found)
 
     def integer(self, key: str) -> int:
-        """A whole number that must be there."""
+        """A required whole number."""
         found = self._present(key)
         if isinstance(found, int) and not isinstance(found, bool):
             return found
@@ -73,7 +73,7 @@ class Record:
         raise self._refusal(key, "a list", found)
 
     def record(self, key: str) -> "Record":
-        """A nested object that must be there."""
+        """A required nested object."""
         found = self._present(key)
         if isinstance(found, dict):
             return Record(f"{self.where}: {key}", found)
@@ -114,7 +114,7 @@ class Record:
 
 
 def line_records(path: str | Path, losses: Losses | None = None) -> Iterator[Record]:
-    """One object per line, streamed; blank lines are passed over."""
+    """One object per line, streamed; blank lines are skipped."""
     return _line_records(path, lines(path), losses)
 
 
@@ -167,7 +167,7 @@ def writing_json(out: IO[str], path: str | Path) -> Iterator[Callable[[Any], Non
 
 
 def as_text(value: Any) -> str:
-    """A JSON value in a format that has text only: a string as it is, nothing as nothing, the rest as JSON.
+    """A JSON value as text: a string unchanged, null as the empty string, other values as JSON.
 
     >>> as_text("x"), as_text(7), as_text({"a": True}), as_text(None)
     ('x', '7', '{"a": true}', '')
@@ -234,7 +234,7 @@ def _refused_constant(name: str) -> NoReturn:
 
 
 def _check_characters(where: str, value: Any) -> None:
-    """Escapes can spell what no UTF-8 file can hold: half a surrogate pair, or NUL."""
+    """Refuse escapes that UTF-8 cannot hold: half a surrogate pair, or NUL."""
     waiting = [value]
     while waiting:
         item = waiting.pop()

@@ -4,7 +4,7 @@
     {"text": "it was all right", "labels": {"positive": 0.6, "negative": 0.4}}
     {"text": "Ann left Oslo", "spans": [{"start": 0, "end": 3, "label": "PER"}]}
 
-Keys that mean nothing here go to the document's fields, with their types, and come back when it is written.
+Other keys become fields of the document, with their types, and are written again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,7 +32,7 @@ from chaffinch.text.document import Document, typed_label
 
 @dataclass(frozen=True, kw_only=True)
 class JsonOptions:
-    """Which keys of an object hold what, if they are not the usual ones."""
+    """The keys of the text and of the labels, if they are unusual."""
 
     text: str | None = knob(None, "key of the text")
     label: str | None = knob(None, "key of the label or labels")
@@ -80,7 +80,7 @@ def _looks_like_spans(_name: str, head: bytes) -> bool:
 
 
 def _looks_like_documents(name: str, head: bytes) -> bool:
-    """By its ending in the last resort: then the reader says what is wrong with it."""
+    """By content, else by its ending: the reader then reports what is wrong."""
     first = first_object(head)
     return any(isinstance(first.get(key), str) for key in TEXT_KEYS) or name.endswith((".jsonl", ".ndjson"))
 

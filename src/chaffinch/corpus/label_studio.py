@@ -1,8 +1,8 @@
 """Label Studio's JSON: tasks with annotations (spans and choices), or with scored predictions.
 
 An export is one JSON array and is loaded whole. If a task has several annotations, the document has the one marked
-as ground truth, else the first, and all of them as ``annotations``. A task that nobody annotated, or whose annotations
-were all cancelled, says nothing of its text: it is left out and counted. In a file without a single annotation the
+as ground truth, else the first, and all of them as ``annotations``. A task without annotations, or whose annotations
+were all cancelled, is left out and counted. In a file without a single annotation the
 predictions of the tasks are read instead.
 """
 
@@ -29,7 +29,7 @@ SPANS, CHOICES, TEXT = "label", "choice", "text"  # the names of the parts of th
 
 @dataclass(frozen=True, kw_only=True)
 class LabelStudioOptions:
-    """How the tasks were set up."""
+    """The setup of the tasks."""
 
     text: str = knob(TEXT, "key of the text in each task's data")
     offsets: str = knob(CODE_POINTS, "unit of start and end", choices=(CODE_POINTS, UTF_16))
@@ -48,9 +48,9 @@ def read(
 ) -> Iterator[Document]:
     """The tasks of an export; ``text`` is the key of the text in each task's ``data``.
 
-    unannotated: tasks that nobody annotated are left out ("skip") or are documents without annotations ("keep")
-    offsets: what the file's start and end count, code points or UTF-16 units (they differ after an emoji);
-             a span whose own text says that the wrong one was chosen is refused
+    unannotated: tasks without annotations are left out ("skip") or read as documents without annotations ("keep")
+    offsets: the unit of start and end, code points or UTF-16 units (they differ after an emoji);
+             a span whose own text shows that the wrong unit was chosen is refused
     """
     if offsets not in (CODE_POINTS, UTF_16):
         raise ConfigError(f"offsets must be {CODE_POINTS} or {UTF_16}, got {offsets!r}")
@@ -69,11 +69,11 @@ def write(
 ) -> None:
     """Tasks to import, with annotations or with predictions.
 
-    annotated: a document without spans and labels was annotated, and there is nothing in it; False: nobody has looked
+    annotated: a document without spans and labels counts as annotated; False: as not yet annotated
     predicted: spans and labels are a model's; None: those that have scores or are marked so are
 
-    A prediction's score is the document's, else that of its least certain span, so that sorting by it brings up what
-    needs a look first.
+    A prediction's score is the document's, else that of its least certain span, so sorting by score shows first what
+    needs review.
     """
     with writing_text(path) as out, writing_json(out, "tasks.json") as put:
         for d in documents:
@@ -99,7 +99,7 @@ def _documents(
             return _predicted(d, guesses[0], offsets, tally)
         if unannotated == KEEP:
             return d
-        tally.add("tasks that nobody annotated are left out", task.where, rows=True)
+        tally.add("tasks without annotations are left out", task.where, rows=True)
         return None
 
     return accepted(kept, made, tally)
@@ -120,7 +120,7 @@ def _annotated(d: Document, given: list[Record], offsets: str, tally: Losses) ->
     for result in given[chosen].records("result"):
         _annotate(d, result, offsets, tally)
     if len(given) > 1:
-        tally.add("further annotations of the same task were passed over", given[0].where, len(given) - 1)
+        tally.add("further annotations of the same task were skipped", given[0].where, len(given) - 1)
         for n, a in enumerate(given):
             other = replace(d, spans=[], labels=[])
             for result in a.records("result"):
@@ -140,7 +140,7 @@ def _predicted(d: Document, guess: Record, offsets: str, tally: Losses) -> Docum
 
 
 def _task(d: Document, model: str | None, annotated: bool) -> dict[str, Any]:
-    """A task; ``model``: the model that predicted the annotations, None for people's."""
+    """A task; ``model``: the model that predicted the annotations, None for human annotations."""
     if TEXT in d.fields:
         raise DataError(f"a field is called {TEXT!r}, which this format uses itself; rename the column")
     task: dict[str, Any] = {} if d.id is None else {"id": int(d.id) if _is_whole(str(d.id)) else d.id}
@@ -173,7 +173,7 @@ def _kept(task: Record, tally: Losses) -> list[Record]:
     """The annotations that were not cancelled."""
     given = list(task.records(_key(task)))
     kept = [a for a in given if not a.value.get("was_cancelled") and not a.value.get("skipped")]
-    tally.add("cancelled annotations were passed over", task.where, len(given) - len(kept))
+    tally.add("cancelled annotations were skipped", task.where, len(given) - len(kept))
     return kept
 
 
@@ -217,7 +217,7 @@ def _ends(value: Record, text: str, offsets: str) -> tuple[int, int]:
 
 
 def _same(said: str, covered: str) -> bool:
-    """Whether the texts agree, up to how the tool writes line breaks and trims ends."""
+    """Whether the texts agree, apart from line breaks and trimmed ends."""
     return said.replace("\\n", "\n").split() == covered.split() or said == covered
 
 
@@ -229,7 +229,7 @@ def _from_utf16(where: str, start: int, end: int, text: str) -> tuple[int, int]:
     units = text.encode("utf-16-le")
     if not 0 <= start < end <= len(units) // 2:
         raise DataError(
-            f"{where}: the span {start} to {end} does not lie in the text of {len(units) // 2} units"
+            f"{where}: expected a span within the text of {len(units) // 2} units, found {start} to {end}"
         )
     try:
         return len(units[: 2 * start].decode("utf-16-le")), len(units[: 2 * end].decode("utf-16-le"))

@@ -40,7 +40,7 @@ class Letters:
         return len(self.fold)
 
     def word(self, w: int) -> str:
-        """What word ``w`` spells."""
+        """The letters of word ``w``."""
         return "".join(chr(ord("a") + y) for y in self.labels[self._letters(w)].tolist())
 
     def images(self, w: int) -> NDArray[np.uint8]:
@@ -82,7 +82,7 @@ def write(letters: Letters, path: str | Path) -> None:
 
 
 def check(letters: Letters, name: str) -> None:
-    """Raise unless the arrays fit together and every value is in its range."""
+    """Raise unless the arrays are consistent and every value is in its range."""
     L, W = len(letters.labels), len(letters.fold)
     if letters.pixels.shape != (L, ROWS * COLUMNS):
         raise DataError(

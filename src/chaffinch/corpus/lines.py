@@ -8,10 +8,10 @@ from chaffinch.errors import DataError
 from chaffinch.files import display_name, reading
 
 BOM = b"\xef\xbb\xbf"
-LONGEST_LINE = 1 << 23  # bytes; a longer line is no line of text
+LONGEST_LINE = 1 << 23  # bytes
 CHUNK = 1 << 20  # bytes read at a time
 _LISTED = 12  # names that a message repeats
-_SAID = 200  # characters of what another library says
+_SAID = 200  # characters of another library's message
 _SHOWN = 60  # characters of a line that a message repeats
 
 
@@ -37,7 +37,7 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
 
 
 class Lookahead:
-    """A stream whose first lines can be looked at before it is read from the start, chunk by chunk.
+    """A stream whose first lines can be read ahead before it is read from the start, chunk by chunk.
 
     number: of the first line that ``chunks`` will give
     """
@@ -52,21 +52,21 @@ class Lookahead:
         self._seen = self._seen.removeprefix(BOM)
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Numbers and lines (without newline) from the first on, reading only as far as is asked for."""
+        """Numbers and lines (without newline) from the first on, read lazily."""
         number, start = self.number, 0
         while (end := self._line_end(start, number)) is not None:
             yield number, self._seen[start:end]
             number, start = number + 1, end + 1
 
     def next_line(self) -> bytes:
-        """Take the first line away."""
+        """Drop the first line."""
         line = next((line for _, line in self.lines()), b"")
         self._seen = self._seen[len(line) + 1 :]
         self.number += 1
         return line
 
     def chunks(self) -> Iterator[bytes]:
-        """Everything that was not taken away."""
+        """Everything that was not dropped."""
         yield self._seen
         self._seen = b""
         while chunk := self._stream.read(CHUNK):
@@ -104,7 +104,7 @@ def whole_text(path: str | Path) -> str:
 
 
 def whole_decoded(path: str | Path, content: bytes) -> str:
-    """Bytes as text; what is wrong is said with its line."""
+    """Bytes as text; errors name the line."""
     content = content.removeprefix(BOM)
     at = content.find(b"\0")
     if at >= 0:
@@ -163,7 +163,7 @@ def shown(content: str | bytes) -> str:
 
 
 def cut(said: str) -> str:
-    """The first line of what another library said, as far as a message has room for it.
+    """The first line of another library's message, truncated.
 
     >>> len(cut("x" * 1000))
     200

@@ -1,4 +1,4 @@
-"""What a reader or a writer could not carry: counted by kind, with the place of the first."""
+"""Losses of a reader or a writer: counted by kind, with the place of the first."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Loss:
 
 
 class Losses:
-    """A tally that readers and writers add to and that a report reads off.
+    """A tally that readers and writers add to and reports read.
 
     >>> losses = Losses()
     >>> losses.add("brat relations are not carried", "notes/a.ann:7")
@@ -47,7 +47,7 @@ class Losses:
             self._kinds[what] = Loss(what, count, first, rows)
 
     def refuse(self, fault: DataError) -> None:
-        """End the reading with the fault; a subclass that can do without the record may go on."""
+        """Raise the fault; a subclass may skip the record instead."""
         raise fault
 
     def __iter__(self) -> Iterator[Loss]:

@@ -30,7 +30,7 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
     _, parquet = _arrow()
     name = display_name(path)
     if str(path) == STDIO:
-        raise DataError("Parquet is read from its end and does not come from standard input: name a file")
+        raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
     with reading(path) as stream:
         try:
             table = parquet.ParquetFile(stream)
@@ -56,10 +56,10 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
 def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[str] | None = None) -> None:
     """A table of text, labels, spans and the documents' fields (by default those of the first one).
 
-    A column of fields that are all truth values, whole numbers or numbers is one of those; any other is of strings.
+    A column of fields that are all truth values, whole numbers or numbers keeps that type; others become strings.
     """
     arrow, parquet = _arrow()
-    given = list(documents)  # the type of a column is known once all of it was seen
+    given = list(documents)  # the type of a column depends on all of its values
     names = list(fields) if fields is not None else (own_names(given[0]) if given else [])
     span = arrow.struct(
         [
@@ -72,9 +72,7 @@ def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[s
     own = [("text", arrow.string()), ("labels", arrow.list_(arrow.string())), ("spans", arrow.list_(span))]
     for name in names:
         if name in ("text", "label", "labels", "spans"):
-            raise DataError(
-                f"a field is called {name!r}, which is the name of a column of its own; rename it"
-            )
+            raise DataError(f"a field is called {name!r}, which is the name of another column; rename it")
     rows = [_row(number, d, names) for number, d in enumerate(given, start=1)]
     if any(d.score is not None for d in given) and CONFIDENCE not in names:
         names.append(CONFIDENCE)
@@ -114,7 +112,7 @@ def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
 
 
 def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
-    """The names of classes in place of their numbers; -1 stands for no label."""
+    """The names of classes for their numbers; -1 means no label."""
     if isinstance(value, list):
         return [_named(where, key, one, names) for one in value]
     if value is None or value == -1:

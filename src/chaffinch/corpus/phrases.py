@@ -1,4 +1,4 @@
-"""Phrases with labels of their own: every node of labelled trees, or a file of short texts."""
+"""Labelled phrases: every node of labelled trees, or a file of short texts."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class LabelledPhrases:
     def places(self, documents: list[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which phrases are in which documents: numbers of phrases, and the number of a document for each.
 
-        Phrases of none of these documents are left out: what is held out must not speak through its phrases.
+        Phrases of other documents are left out: held-out documents must not leak through their phrases.
         """
         found: list[tuple[int, int]] = []
         if self.sentences is None:

@@ -1,4 +1,4 @@
-"""Plain text: a document per line, a blank line being an empty one, so that row n is line n; streamed."""
+"""Plain text: a document per line; a blank line is an empty document, so row n is line n; streamed."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

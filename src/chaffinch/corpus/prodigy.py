@@ -55,7 +55,7 @@ def write(
     options: Sequence[str] | None = None,
     predicted: bool | None = None,
 ) -> None:
-    """Tasks answered ``accept``; a model's predictions are tasks that wait for their answer.
+    """Tasks answered ``accept``; predictions are tasks without an answer.
 
     options:   the labels to choose from (by default each task's own)
     predicted: spans and labels are a model's; None: those that have scores or are marked so are
@@ -64,9 +64,7 @@ def write(
         for d in documents:
             for name in d.fields:
                 if name in OWN_KEYS or name.startswith("_"):
-                    raise DataError(
-                        f"a field is called {name!r}, which Prodigy uses itself; rename the column"
-                    )
+                    raise DataError(f"a field is called {name!r}, which Prodigy reserves; rename the column")
             guessed = is_predicted(d) or _only_predicted(d) if predicted is None else predicted
             answer = {} if guessed else {"answer": "accept"}
             out.write(compact(_task(d, options) | answer | d.fields) + "\n")
@@ -117,7 +115,7 @@ def _document(record: Record, tally: Losses) -> Document:
 
 
 def _labels(record: Record) -> list[str]:
-    """The choices that were ticked, or the one label that was offered and accepted."""
+    """The selected choices, or the single label that was offered and accepted."""
     if "accept" in record:
         return [as_text(choice) for choice in record.array("accept")]
     label = record.scalar("label")
@@ -125,7 +123,7 @@ def _labels(record: Record) -> list[str]:
 
 
 def _checked(made: Span, item: Record, tokens: list[Token]) -> Span:
-    """The span, unless its token positions say something else than its offsets."""
+    """The span; DataError if its token positions contradict its offsets."""
     if not tokens or "token_start" not in item or "token_end" not in item:
         return made
     first, last = item.integer("token_start"), item.integer("token_end")

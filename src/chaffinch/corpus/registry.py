@@ -35,7 +35,7 @@ from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
 
-# In the order in which a guess by content asks them: the ones with the surest marks first.
+# In the order of detection by content: the most distinctive first.
 FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
@@ -60,14 +60,14 @@ FORMATS: dict[str, Format] = {
     )
 }
 
-# Formats that go from bytes to a token table without documents in between.
+# Formats that are read from bytes to a token table without documents.
 TABLES = {
     "columns": columns.read_table,
     "conllu": conllu.read_table,
     "hmm": hmm_layout.read_table,
 }
 
-# How a model file goes on after the length of its directory; it is given in place of a corpus now and then.
+# How a model file continues after the length of its directory; users sometimes pass one instead of a corpus.
 MODEL_START = b'{"__metadata__":{"chaffinch":'
 
 # What decides between formats that share an extension, the rarest ability first.
@@ -79,9 +79,9 @@ def read(
 ) -> Iterator[Document]:
     """The documents of a file, in a format that is named or else detected; options go to its reader.
 
-    annotators: what is taken of texts that several people annotated: first, majority or soft
+    annotators: the annotations used of texts with several annotators: first, majority or soft
 
-    Rows that are left out, and how far annotators agree, are said in a :class:`DataWarning` at the end.
+    A :class:`DataWarning` at the end reports rows that were left out and the agreement of annotators.
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "eggs.conll"
@@ -97,7 +97,7 @@ def read(
 
 
 def every_document(path: str | Path, format: Format, **options: Any) -> Iterator[Document]:
-    """The documents of a file to predict: also those that nobody annotated, or that an annotator turned down."""
+    """The documents of a file to predict, including those without annotations or rejected by an annotator."""
     if format.options is not None and "unannotated" in {k.name for k in knobs(format.options)}:
         options["unannotated"] = "keep"
     return read(path, format.name, **options)
@@ -106,7 +106,7 @@ def every_document(path: str | Path, format: Format, **options: Any) -> Iterator
 def read_table(
     path: str | Path, format: str | None = None, *, annotators: str = FIRST, **options: Any
 ) -> TokenTable:
-    """The tokens of a file as a table of ids: for column formats straight from the bytes.
+    """The tokens of a file as a table of ids: for column formats directly from the bytes.
 
     Text without tokens is cut into words, and spans become BIO tags in the column ``y``.
     """
@@ -118,9 +118,9 @@ def read_table(
 
 
 def write(documents: Iterable[Document], path: str | Path, format: str | None = None, **options: Any) -> None:
-    """Write documents in a format that is named or that the path's extension says; whole or not at all.
+    """Write documents in the named format, or in that of the path's extension; the file is complete or not written.
 
-    Where several formats share the extension, it is the one that carries most of what the first document has.
+    If several formats share the extension, the one that carries most of the first document's layers is used.
     """
     iterator = iter(documents)
     first = list(islice(iterator, 1))
@@ -129,7 +129,7 @@ def write(documents: Iterable[Document], path: str | Path, format: str | None = 
 
 
 def holds_nothing(path: str | Path) -> bool:
-    """Whether there is nothing to predict: an empty file or pipe, or a file of columns with blank lines only."""
+    """Whether the input is empty: an empty file or pipe, or a file of columns with blank lines only."""
     if Path(path).is_dir():
         return False
     start = head(path)
@@ -138,7 +138,7 @@ def holds_nothing(path: str | Path) -> bool:
 
 
 def write_nothing(path: str | Path, format: str | None = None) -> None:
-    """What a prediction of nothing leaves: an empty file, or one without rows if the format has no empty files."""
+    """Write the prediction of an empty input: an empty file, or one without rows if the format has no empty files."""
     suggested = with_extension(path) if format is None else [named(format)]
     if any(f.name in ("parquet", "label-studio", "brat") for f in suggested):
         (written_as(path, frozenset()) if format is None else suggested[0]).write([], path)
@@ -155,9 +155,9 @@ def named(name: str) -> Format:
 
 
 def detect(path: str | Path, format: str | None = None, *, texts: bool = False) -> Format:
-    """The format of a file: the one named; else by its extension if that settles it, else by its first 64 KiB.
+    """The format of a file: the one named; else by its extension if that decides, else by its first 64 KiB.
 
-    texts: what may be plain text is, even if it could be columns
+    texts: read as plain text what could be plain text or columns
 
     If lines of text and columns cannot be told apart with certainty, a :class:`DataWarning` says which was chosen.
     """
@@ -176,8 +176,8 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
         raise empty_file(path)
     if start[8:].startswith(MODEL_START):
         raise DataError(
-            f"{display_name(path)}: is a model, and here a corpus is read; chaffinch predict {path} FILE -o OUT "
-            "labels one with it"
+            f"{display_name(path)}: expected a corpus, found a model; chaffinch predict {path} FILE -o OUT "
+            "labels a corpus with it"
         )
     name = Path(path).name.removesuffix(".gz")
     for chosen in [*candidates, *FORMATS.values()]:
@@ -236,7 +236,7 @@ def with_extension(path: str | Path) -> list[Format]:
 
 
 def written_as(path: str | Path, layers: frozenset[str]) -> Format:
-    """The format to write, by the extension and by what there is to carry; the most general one in doubt."""
+    """The format to write, by the extension and by the layers to carry; in doubt the most general one."""
     candidates = with_extension(path)[::-1]
     if not candidates:
         raise ConfigError(
@@ -246,7 +246,7 @@ def written_as(path: str | Path, layers: frozenset[str]) -> Format:
 
 
 def present(document: Document | None = None) -> frozenset[str]:
-    """Which of the weighty layers a document has; tokens alone want columns too."""
+    """The layers of a document that decide on a format; tokens alone need columns too."""
     if document is None:
         return frozenset()
     found = {layer for layer in WEIGHTIEST if layer != "scores" and getattr(document, layer)}

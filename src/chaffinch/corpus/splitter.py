@@ -28,7 +28,7 @@ _BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
 
 @dataclass(frozen=True, kw_only=True)
 class RowRules:
-    """How lines become rows; the native ColumnRules says what each field means.
+    """The rules by which lines become rows; the core's ColumnRules documents each field.
 
     expected: what a message says after "expected 3 columns", such as "as on line 1"
     """
@@ -63,7 +63,7 @@ class SentenceBlock:
 def blocks(ahead: Lookahead, rules: RowRules, losses: Losses | None = None) -> Iterator[SentenceBlock]:
     """The sentences in blocks, memory bounded by a chunk and the longest sentence.
 
-    A fault is refused through the losses; whoever takes that goes on after the blank line that ends its sentence.
+    A fault goes to the losses; if they accept it, reading continues after the blank line that ends the sentence.
     """
     tally = losses if losses is not None else Losses()
     text = _column_text(rules, ahead.number)
