@@ -6,7 +6,7 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint sanitize oom docs bench lock clean
+.PHONY: help tour test lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
@@ -38,7 +38,7 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 	$(BIN)/chaffinch tour --yes
 
 test: $(VENV)/.test $(VENV)/.built lint ## lint, types, import contract, all tests, doctests, README examples
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto --dist loadfile
 
 lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
 	$(BIN)/ruff check .
@@ -69,6 +69,14 @@ docs: $(VENV)/.test $(VENV)/.built ## write docs/settings.md from the code, run 
 	$(BIN)/python docs/build.py
 	$(BIN)/python -m pytest -q docs README.md
 
+# The wheel is made from the source distribution, which a compiler alone must be able to build; a wheel of Python 3.12 or
+# newer has the stable ABI and serves all later ones (make wheel PYTHON=python3.12).
+wheel: $(VENV)/.made ## a source distribution and a wheel in dist/, installed and tried in an empty environment
+	$(PIP) -r locks/wheel.txt
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist/built .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tests/try_wheel.py dist
+
 bench: $(VENV)/.bench $(VENV)/.built ## benchmarks beside the rivals; results go to benchmarks/results
 	$(BIN)/python -m benchmarks $(ONLY)
 
@@ -78,6 +86,8 @@ lock: $(VENV)/.made ## resolve the dependency locks anew
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-annotate $$([ $$group = tour ] && echo --group ../pyproject.toml:build || echo --group ../pyproject.toml:$$group) \
 	    ../pyproject.toml -o $$group.txt || exit 1; done
+	cd locks && ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
+	  --no-emit-find-links --no-annotate --group ../pyproject.toml:wheel -o wheel.txt
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) build docs/_build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis
