@@ -52,7 +52,9 @@ def cpu_seconds(python: Path, program: str) -> float:
         before = os.times()
         subprocess.run([python, "-I", "-c", program], check=True)
         after = os.times()
-        spent.append(after.children_user + after.children_system - before.children_user - before.children_system)
+        spent.append(
+            after.children_user + after.children_system - before.children_user - before.children_system
+        )
     return min(spent)
 
 
@@ -65,7 +67,16 @@ def tried(wheel: Path) -> None:
         python = programs / "python"
         no_compiler = {**os.environ, "PATH": str(programs), "CC": "no-compiler", "CXX": "no-compiler"}
         subprocess.run(
-            [python, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--only-binary=:all:", wheel],
+            [
+                python,
+                "-m",
+                "pip",
+                "--disable-pip-version-check",
+                "install",
+                "--quiet",
+                "--only-binary=:all:",
+                wheel,
+            ],
             check=True,
             env=no_compiler,
         )

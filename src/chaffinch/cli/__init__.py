@@ -30,6 +30,8 @@ COMMANDS = {
     "explain": "Explain why a model gave an answer and not another.",
     "convert": "Convert a corpus to another format, and report what is lost.",
     "doctor": "Find faults in a corpus before training.",
+    "next": "Choose what to label next, and write it as tasks with the model's answers.",
+    "simulate": "Find out on labelled data whether choosing what to label pays.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "cluster": "Learn word clusters from plain text.",
     "experiment": "Train and score on a dataset, with a record and a preset.",

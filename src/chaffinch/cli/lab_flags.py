@@ -9,9 +9,11 @@ from rich.table import Table
 
 from chaffinch.cli.console import out
 from chaffinch.cli.flags import with_knobs
+from chaffinch.errors import ConfigError
 from chaffinch.kinds import KINDS
 from chaffinch.kinds.kind import RUN_KNOBS
 from chaffinch.knobs import Panel
+from chaffinch.lab import Source
 from chaffinch.lab.baseline import LETTERS, Baseline
 from chaffinch.lab.experiment import Outcome
 
@@ -64,6 +66,30 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the short names with their letters, and every knob of every recipe."""
     panels = [Panel("Settings by their short names", Baseline), *model_panels()]
     return with_knobs(*panels, letters=LETTERS, without=RUN_KNOBS)(command)
+
+
+def source_of(
+    data: list[str] | None,
+    dataset: str | None,
+    dev: str | None,
+    label: str | None,
+    text: str | None,
+    label_separator: str | None,
+) -> Source:
+    """What a command works on: a dataset by its name, or files with a held-out one."""
+    if bool(data) == bool(dataset):
+        raise ConfigError("name a dataset, -d NAME, or labelled files: one of the two")
+    if dataset:
+        if dev is not None:
+            raise ConfigError("a held-out file goes with labelled files; a dataset (-d) has its own splits")
+        return Source.parsed(dataset, label=label, text=text, label_separator=label_separator)
+    return Source(
+        train=tuple(data or ()),
+        dev=() if dev is None else (dev,),
+        label=label,
+        text=text,
+        label_separator=label_separator,
+    )
 
 
 def show_scores(outcome: Outcome) -> None:

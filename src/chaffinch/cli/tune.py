@@ -17,11 +17,12 @@ from chaffinch.cli.lab_flags import (
     SeparatorFlag,
     TextFlag,
     ThreadsFlag,
+    source_of,
     with_settings,
 )
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import LARGEST
-from chaffinch.lab import Source, Tuned, bench, presets, tune
+from chaffinch.lab import Tuned, bench, presets, tune
 from chaffinch.lab.tuning import Trial, space_of, written_space
 
 EXAMPLES = """
@@ -92,7 +93,7 @@ def command(
     """
     if len(param or []) != len(value or []):
         raise ConfigError("every -p needs its -v")
-    source = _source(data, dataset, dev, label, text, label_separator)
+    source = source_of(data, dataset, dev, label, text, label_separator)
     path = None if output is None else presets.preset_path(output, writing=True)
     named: list[str | None] = [*recipe] if recipe else [None]
     laid = [
@@ -144,29 +145,6 @@ def command(
     _show(found, str(source))
     if path is not None:
         out.print(f"preset: {path}")
-
-
-def _source(
-    data: list[str] | None,
-    dataset: str | None,
-    dev: str | None,
-    label: str | None,
-    text: str | None,
-    label_separator: str | None,
-) -> Source:
-    if bool(data) == bool(dataset):
-        raise ConfigError("tune a dataset, -d NAME, or training files: one of the two")
-    if dataset:
-        if dev is not None:
-            raise ConfigError("--dev goes with training files; a dataset (-d) has its own splits")
-        return Source.parsed(dataset, label=label, text=text, label_separator=label_separator)
-    return Source(
-        train=tuple(data or ()),
-        dev=() if dev is None else (dev,),
-        label=label,
-        text=text,
-        label_separator=label_separator,
-    )
 
 
 def _seconds(text: str) -> float:

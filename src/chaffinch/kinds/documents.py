@@ -281,6 +281,9 @@ class DocumentKind(Kind):
             else:
                 write_nothing(asked.output, None if asked.json else written)
             return
+        documents = asked.picked(documents)
+        for document, note in zip(documents, asked.notes, strict=bool(asked.notes)):
+            document.fields |= note
         p, labels = model.answers([d.text for d in documents], _numbers(model, documents))
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.precision is not None:
@@ -338,6 +341,42 @@ class DocumentKind(Kind):
     def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> "LabelTestSet":
         """Texts to classify."""
         return LabelTestSet(path, models, told)
+
+    # -- judging labels
+
+    # -- choosing what to label next
+
+    starts_at_centres = True
+    strategy = "mixed"
+
+    def pool(self, model: Classifier, asked: PredictRequest) -> Texts:
+        """All texts of a file; a label that is missing is None."""
+        format = detect(asked.data, asked.from_format, texts=True)
+        told = {} if asked.text is None else {"text": asked.text}
+        documents = list(every_document(asked.data, format, **_options(asked.data, format, told)))
+        return Texts([d.text for d in documents], [None] * len(documents), _numbers(model, documents))
+
+    def texts(self, corpus: Texts) -> list[str]:
+        """The texts."""
+        return corpus.texts
+
+    def uncertainty(self, model: Classifier, corpus: Texts) -> NDArray[np.float64]:
+        """1 - (p of the best label - p of the second); of several labels, of the one nearest to one half."""
+        p = model.predict_proba(corpus.texts, corpus.numbers)
+        if model.model_.several:
+            return 1.0 - 2.0 * np.abs(p - 0.5).min(axis=1)
+        if p.shape[1] < 2:
+            return np.zeros(len(p))
+        best = np.partition(p, -2, axis=1)[:, -2:]
+        return 1.0 - (best[:, 1] - best[:, 0])
+
+    def wrong_units(self, model: Classifier, corpus: Texts) -> NDArray[np.int64]:
+        """1 for each text with a wrong label."""
+        found = model.predict(corpus.texts, corpus.numbers)
+        return np.array(
+            [set(_as_strings(a)) != set(_as_strings(b)) for a, b in zip(found, corpus.labels, strict=True)],
+            np.int64,
+        )
 
     # -- judging labels
 

@@ -78,7 +78,11 @@ class TrainRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class PredictRequest:
-    """What ``chaffinch predict`` was asked for."""
+    """What ``chaffinch predict`` was asked for.
+
+    rows:  the only rows to answer, in this order; None: all
+    notes: what each of these rows gets as further fields, if the output has a place for them
+    """
 
     data: Path
     output: Path
@@ -97,6 +101,12 @@ class PredictRequest:
     threshold: float | None = None
     precision: float | None = None
     threads: int = 0
+    rows: tuple[int, ...] | None = None
+    notes: tuple[Mapping[str, Any], ...] = ()
+
+    def picked(self, items: list[Item]) -> list[Item]:
+        """The rows that were asked for, in that order; without ``rows`` all."""
+        return items if self.rows is None else [items[i] for i in self.rows]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -440,6 +450,36 @@ class Kind(ABC):
         """Doubtful units, those that belong together as one."""
         return (Doubt(i, np.array([i])) for i in units.tolist())
 
+    # -- choosing what to label next
+
+    starts_at_centres: ClassVar[bool] = (
+        False  # whether the middles of clusters are a good start without a model
+    )
+    strategy: ClassVar[str] = ""  # the name of the best way to choose, by trials
+
+    def pool(self, model: Any, asked: PredictRequest) -> Corpus:
+        """The rows of a file, labelled or not, as ``uncertainty`` takes them."""
+        raise self._no_queue()
+
+    def texts(self, corpus: Any) -> list[str]:
+        """What the rows say, to see which are alike."""
+        raise self._no_queue()
+
+    def uncertainty(self, model: Any, corpus: Any) -> NDArray[np.float64]:
+        """How much a model doubts its answer to each row."""
+        raise self._no_queue()
+
+    def unit_counts(self, corpus: Any) -> NDArray[np.int64]:
+        """How many tokens, texts ... an annotator reads in each row."""
+        return np.ones(size(corpus), np.int64)
+
+    def wrong_units(self, model: Any, corpus: Any) -> NDArray[np.int64]:
+        """How many labels of the model's answer to each row an annotator has to correct."""
+        raise self._no_queue()
+
+    def _no_queue(self) -> ConfigError:
+        return ConfigError(f"what to label next is known for sentences and documents, not for {self.plural}")
+
     # -- lists of the k best answers, for reranking
 
     list_features: ClassVar[tuple[str, ...]] = ()  # of whole answers by name, the default first
@@ -485,6 +525,8 @@ ALWAYS = frozenset(
         "settings",
         "output",
         "from_format",
+        "rows",
+        "notes",
     }
 ) | {"words", "number", "compare"}
 

@@ -24,7 +24,7 @@ from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing_text
-from chaffinch.kinds.corpora import Corpus
+from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import (
     Contents,
     Doubt,
@@ -47,6 +47,7 @@ from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
 from chaffinch.kinds.weights import weighted_table, weights_of
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.protocols import LatticeModel
 from chaffinch.model.reranker_file import TAGS as TAG_FEATURES
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
@@ -209,6 +210,10 @@ class TagKind(Kind):
         model.threads = asked.threads
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
         table, documents = _input(asked, model, whole=as_conllu)
+        if asked.rows is not None:
+            table, documents = taken(table, asked.rows), asked.picked(documents) if documents else []
+        for document, note in zip(documents, asked.notes, strict=False):
+            document.fields |= note
         if asked.steps:
             others = [load(path) for path in asked.beside or []]
             show_steps([model, *others], table, asked.output, display_name(asked.data), json=asked.json)
@@ -265,6 +270,43 @@ class TagKind(Kind):
     def test_set(self, path: Path, models: Sequence[Tagger], told: Mapping[str, str]) -> "TagTestSet":
         """Sentences to tag."""
         return TagTestSet(path, models, told.get("label"))
+
+    # -- judging labels
+
+    # -- choosing what to label next
+
+    strategy = "doubt"
+
+    def pool(self, model: Tagger, asked: PredictRequest) -> TokenTable:
+        """The sentences of a file."""
+        return _input(asked, model, whole=False)[0]
+
+    def texts(self, corpus: TokenTable) -> list[str]:
+        """The words of each sentence."""
+        return [" ".join(words) for words in corpus.lists(WORD)]
+
+    def uncertainty(self, model: Tagger, corpus: TokenTable) -> NDArray[np.float64]:
+        """The entropy of the labelling over the root of the length: doubt, and little to read.
+
+        Of models without a distribution over labellings, the sum of the entropies of the tokens' labels.
+        """
+        if isinstance(model.model_, LatticeModel):
+            nats = np.array([d.entropy for d in model.distributions(corpus)])
+        else:
+            p = [np.clip(m.astype(np.float64), 1e-12, 1.0) for m in model.predict_marginals(corpus)]
+            nats = np.array([-(m * np.log(m)).sum() for m in p])
+        return nats / np.sqrt(np.maximum(self.unit_counts(corpus), 1))
+
+    def unit_counts(self, corpus: TokenTable) -> NDArray[np.int64]:
+        """The lengths of the sentences."""
+        return np.diff(corpus.ptr)
+
+    def wrong_units(self, model: Tagger, corpus: TokenTable) -> NDArray[np.int64]:
+        """The wrong labels of each sentence."""
+        answers = zip(model.predict(corpus), corpus.lists(LABEL), strict=True)
+        return np.array(
+            [sum(a != b for a, b in zip(given, right, strict=True)) for given, right in answers], np.int64
+        )
 
     # -- judging labels
 

@@ -1,0 +1,76 @@
+"""A queue for annotators: rows that a model doubts, and among them an audit set drawn at random."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.active.choice import Pool, choose, choose_centres
+from chaffinch.active.vectors import points
+
+AUDIT = 5  # one row in so many is drawn at random: the only part of the queue whose score is honest
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the pool, why it was chosen (``doubt``, ``start``, ``audit``), and how much the model doubts it."""
+
+    number: int
+    chosen: str
+    doubt: float | None
+
+
+@dataclass(frozen=True)
+class Queue:
+    """The rows in the order of labelling, and how many rows were passed over as near-duplicates."""
+
+    rows: list[Row]
+    collapsed: int
+
+    @property
+    def audit(self) -> list[int]:
+        """Places in the queue of the rows drawn at random."""
+        return [i for i, row in enumerate(self.rows) if row.chosen == "audit"]
+
+
+def queued(
+    texts: Sequence[str], doubt: NDArray[np.float64], n: int, strategy: str, seed: int, audit: int = AUDIT
+) -> Queue:
+    """The next n rows: one in ``audit`` at random from the whole pool, the others by a strategy; audit 0: none.
+
+    >>> made = queued(["a b", "c d", "e f", "g h", "i j", "k l"], np.arange(6.0), 5, "doubt", 0)
+    >>> [row.chosen for row in made.rows], made.rows[0].number
+    (['doubt', 'doubt', 'doubt', 'doubt', 'audit'], 5)
+    """
+    drawn = _drawn(len(texts), n, seed, audit)
+    rest = [i for i in range(len(texts)) if i not in set(drawn)]
+    pool = Pool([texts[i] for i in rest], doubt[rest], points([texts[i] for i in rest]))
+    found = choose(strategy, pool, n - len(drawn), seed, taken=[texts[i] for i in drawn])
+    doubts = [Row(rest[i], "doubt", float(doubt[rest[i]])) for i in found.rows]
+    return Queue(_woven(doubts, [Row(i, "audit", float(doubt[i])) for i in drawn], audit), found.collapsed)
+
+
+def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queue:
+    """The first n rows of a pool without any model: the middles of its clusters, and the audit set."""
+    drawn = _drawn(len(texts), n, seed, audit)
+    rest = [i for i in range(len(texts)) if i not in set(drawn)]
+    few = [texts[i] for i in rest]
+    found = choose_centres(few, points(few), n - len(drawn), seed)
+    centres = [Row(rest[i], "start", None) for i in found.rows]
+    return Queue(_woven(centres, [Row(i, "audit", None) for i in drawn], audit), found.collapsed)
+
+
+def _drawn(size: int, n: int, seed: int, audit: int) -> list[int]:
+    """Rows at random for the audit set, each as likely as any other."""
+    count = min(size, n // audit) if audit else 0
+    return np.random.default_rng(seed).permutation(size)[:count].tolist()
+
+
+def _woven(chosen: list[Row], drawn: list[Row], audit: int) -> list[Row]:
+    """The rows in order, each ``audit``-th one a row of the audit set, so that work may stop anywhere."""
+    made, left, right = [], iter(chosen), iter(drawn)
+    for place in range(len(chosen) + len(drawn)):
+        turn = (right, left) if audit and place % audit == audit - 1 else (left, right)
+        made.append(next(turn[0], None) or next(turn[1]))
+    return made

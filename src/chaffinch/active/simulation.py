@@ -1,0 +1,199 @@
+"""Whether choosing what to label pays: labelled data played back as a pool, strategy by strategy, seed by seed."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.active.choice import Pool, choose, choose_centres
+from chaffinch.active.vectors import points
+from chaffinch.errors import DataError
+from chaffinch.kinds.corpora import Corpus, size, taken
+from chaffinch.kinds.kind import Kind
+from chaffinch.progress import Listener, Progress, going_on, keep_going
+
+BASELINE = "random"
+# Two-sided 95 % points of Student's t, by degrees of freedom; beyond the table 1.96.
+_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145)
+_T95 += (2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
+
+Table = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One strategy, a row per seed and a column per round.
+
+    rows, units, corrections: labelled so far; corrections are the model's wrong answers among the rows it chose
+    score: on held-out data after learning them
+    """
+
+    strategy: str
+    rows: Table
+    units: Table
+    corrections: Table
+    score: Table
+
+    def cost_of(self, wanted: float) -> dict[str, float] | None:
+        """What reaching a score takes, by the mean curve: interpolated; None if it is never reached."""
+        mean = self.score.mean(axis=0)
+        reached = np.flatnonzero(mean >= wanted)
+        if not len(reached):
+            return None
+        at = int(reached[0])
+        part = 1.0 if at == 0 else (wanted - mean[at - 1]) / (mean[at] - mean[at - 1])
+        spent = {"rows": self.rows, "units": self.units, "corrections": self.corrections}
+        found = {}
+        for name, table in spent.items():
+            of = table.mean(axis=0)
+            found[name] = float(of[at] if at == 0 else of[at - 1] + part * (of[at] - of[at - 1]))
+        return found
+
+
+@dataclass(frozen=True)
+class Gain:
+    """A strategy against chance: the mean difference over all rounds, paired by seed, and its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> str:
+        """better, worse or level."""
+        return "better" if self.low > 0 else "worse" if self.high < 0 else "level"
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """The curves by strategy; chance is the first."""
+
+    curves: dict[str, Curve]
+    unit: str
+    score: str
+    held_out: int
+
+    def gain(self, strategy: str) -> Gain:
+        """The strategy's curve against that of chance."""
+        per_seed = (self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:].mean(axis=1)
+        mean = float(per_seed.mean())
+        if len(per_seed) < 2:
+            return Gain(mean, -math.inf, math.inf)
+        freedom = len(per_seed) - 1
+        t = _T95[freedom - 1] if freedom <= len(_T95) else 1.96
+        half = t * float(per_seed.std(ddof=1)) / math.sqrt(len(per_seed))
+        return Gain(mean, mean - half, mean + half)
+
+    def verdict(self) -> str:
+        """One sentence: which strategy pays, and what it saves; or that none does."""
+        chance = self.curves[BASELINE]
+        wanted = float(chance.score.mean(axis=0)[-1])
+        better = [s for s in self.curves if s != BASELINE and self.gain(s).verdict == "better"]
+        if not better:
+            return (
+                "No strategy is better than random by more than its interval: draw rows at random, "
+                "or run more seeds."
+            )
+        best = max(better, key=lambda s: self.gain(s).mean)
+        gain = self.gain(best)
+        interval = f"{100 * gain.low:+.2f} to {100 * gain.high:+.2f}"
+        said = f"{best} is {100 * gain.mean:+.2f} points above random over the curve ({interval})"
+        cost = self.curves[best].cost_of(wanted)
+        if cost is None:
+            return f"{said}, but does not reach the last score of random, {100 * wanted:.2f} %."
+        units = float(chance.units.mean(axis=0)[-1])
+        corrections = float(chance.corrections.mean(axis=0)[-1])
+        return (
+            f"{said}; it reaches the last score of random, {100 * wanted:.2f} %, with {1 - cost['units'] / units:.0%} "
+            f"fewer {self.unit} and {cost['corrections'] / max(corrections, 1) - 1:+.0%} corrections."
+        )
+
+
+def simulate(
+    kind: Kind,
+    corpus: Corpus,
+    test: Corpus,
+    strategies: Sequence[str],
+    *,
+    recipe: str | None = None,
+    settings: Mapping[str, Any] | None = None,
+    features: str | None = None,
+    start: int = 25,
+    batch: int = 25,
+    rounds: int = 8,
+    seeds: Sequence[int] = (0, 1, 2),
+    score: str | None = None,
+    threads: int = 0,
+    listener: Listener = keep_going,
+) -> Simulation:
+    """Label ``start`` rows and then ``rounds`` batches of a labelled corpus by each strategy, and score on ``test``."""
+    need = start + rounds * batch
+    if size(corpus) < need:
+        raise DataError(
+            f"{size(corpus)} {kind.plural} are too few for a start of {start} and {rounds} batches of {batch}: "
+            f"that takes {need}; lower --start, --batch or --rounds"
+        )
+    names = list(dict.fromkeys([BASELINE, *strategies]))
+    texts = kind.texts(corpus)
+    spread = points(texts)
+    units = kind.unit_counts(corpus)
+    found: dict[str, list[list[tuple[float, ...]]]] = {name: [] for name in names}
+    key, done, total = score or kind.scores[0], 0, len(names) * len(seeds) * (rounds + 1)
+    for seed in seeds:
+        for name in names:
+            run = _Run(kind, corpus, texts, spread, start, seed, cold=name != BASELINE)
+            curve, corrections = [], 0.0
+            for step in range(rounds + 1):
+                model = kind.made(recipe, {**kind.experimental, **(settings or {})}, features, seed, threads)
+                kind.fit(model, taken(corpus, run.labelled), None, keep_going)
+                tally = kind.tally(model, test)
+                values = kind.scores_of(tally)
+                key = key if key in values else next(iter(values))
+                spent = float(units[run.labelled].sum())
+                curve.append((float(len(run.labelled)), spent, corrections, values[key]))
+                done += 1
+                if not going_on(listener, Progress("simulating", done, total, {key: values[key]})):
+                    raise KeyboardInterrupt
+                if step < rounds:
+                    new = run.next(name, model, batch, seed + step + 1)
+                    corrections += float(kind.wrong_units(model, taken(corpus, new)).sum())
+            found[name].append(curve)
+    curves = {}
+    for name, of_seeds in found.items():
+        columns = np.array(of_seeds, dtype=np.float64).transpose(2, 0, 1)
+        curves[name] = Curve(name, *columns)
+    return Simulation(curves, kind.unit, key, size(test))
+
+
+class _Run:
+    """One strategy with one seed: what is labelled, and what is left."""
+
+    def __init__(
+        self, kind: Kind, corpus: Corpus, texts: list[str], spread: Any, start: int, seed: int, cold: bool
+    ) -> None:
+        self.kind, self.corpus, self.texts, self.spread = kind, corpus, texts, spread
+        order = np.random.default_rng(seed).permutation(len(texts)).tolist()
+        centres = choose_centres(texts, spread, start, seed).rows if cold and kind.starts_at_centres else []
+        self.labelled: list[int] = list(dict.fromkeys([*centres, *order]))[:start]
+
+    def next(self, strategy: str, model: Any, n: int, seed: int) -> list[int]:
+        """Label n more rows; their numbers."""
+        known = set(self.labelled)
+        left = [i for i in range(len(self.texts)) if i not in known]
+        doubt = (
+            np.zeros(len(left))
+            if strategy == BASELINE
+            else self.kind.uncertainty(model, taken(self.corpus, left))
+        )
+        pool = Pool([self.texts[i] for i in left], doubt, self.spread[left])
+        if strategy == BASELINE:  # the baseline is what people do: no row is passed over
+            rows = np.random.default_rng(seed).permutation(len(left))[:n].tolist()
+        else:
+            rows = choose(strategy, pool, n, seed).rows
+        rows += [i for i in range(len(left)) if i not in set(rows)][: n - len(rows)]
+        new = [left[i] for i in rows]
+        self.labelled += new
+        return new

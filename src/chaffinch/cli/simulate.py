@@ -1,0 +1,179 @@
+"""chaffinch simulate."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from chaffinch.active import STRATEGIES, Simulation, simulate
+from chaffinch.active.simulation import BASELINE
+from chaffinch.cli.console import out, print_json, progress_bar
+from chaffinch.cli.lab_flags import (
+    FeaturesFlag,
+    FolderFlag,
+    JsonFlag,
+    LabelFlag,
+    RecipeFlag,
+    ScoreFlag,
+    SeparatorFlag,
+    TextFlag,
+    ThreadsFlag,
+    source_of,
+)
+from chaffinch.files import refuse_unwritable, writing_text
+from chaffinch.kinds.kind import Kind
+from chaffinch.knobs import LARGEST
+from chaffinch.lab import bench
+from chaffinch.report import Page, figure, lines, paragraph, table
+
+EXAMPLES = """
+chaffinch simulate train.conll --test dev.conll
+chaffinch simulate train.csv --label label --text text --start 50 --batch 50 --rounds 10
+chaffinch simulate -d questions --seeds 20 --report curves.html
+"""
+
+
+def command(
+    data: Annotated[
+        list[str] | None, typer.Argument(help="Labelled files, instead of -d.", metavar="DATA...")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help="A dataset by name, folder or files.")
+    ] = None,
+    test: Annotated[
+        str | None, typer.Option(help="Held-out file to score on; by default a fifth of the data.")
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(help=f"A strategy beside random; may be repeated: {', '.join(STRATEGIES)}."),
+    ] = None,
+    start: Annotated[int, typer.Option(help="Rows that are labelled before anything is chosen.", min=2)] = 25,
+    batch: Annotated[int, typer.Option(help="Rows of each further round.", min=1)] = 25,
+    rounds: Annotated[int, typer.Option(help="How many rounds.", min=1)] = 8,
+    seeds: Annotated[int, typer.Option(help="How often each strategy is run.", min=1)] = 5,
+    seed: Annotated[int, typer.Option(help="The first seed.", min=0, max=LARGEST[int] - 1000)] = 0,
+    recipe: RecipeFlag = None,
+    features: FeaturesFlag = None,
+    score: ScoreFlag = None,
+    report: Annotated[Path | None, typer.Option(help="Draw the curves on this HTML page.")] = None,
+    label: LabelFlag = None,
+    text: TextFlag = None,
+    label_separator: SeparatorFlag = None,
+    data_folder: FolderFlag = None,
+    threads: ThreadsFlag = 0,
+    json: JsonFlag = False,
+) -> None:
+    """Find out on labelled data whether choosing what to label pays, and by how much.
+
+    The data is played back as if it had no labels: each strategy starts with the same number of rows, asks for further
+    batches, and is scored on held-out data after each. Differences to random are paired by seed, with 95 % intervals.
+    """
+    if report is not None:
+        refuse_unwritable(report)
+    source = source_of(data, dataset, test, label, text, label_separator)
+    laid = bench(
+        source,
+        data_folder,
+        recipe=recipe,
+        features=features,
+        seed=seed,
+        dev_needed=True,
+        from_baseline=False,
+    )
+    kind = laid.kind
+    with progress_bar() as listener:
+        found = simulate(
+            kind,
+            laid.splits["train"],
+            laid.splits["dev"],
+            strategy or _default_strategies(kind),
+            recipe=recipe,
+            features=features,
+            start=start,
+            batch=batch,
+            rounds=rounds,
+            seeds=range(seed, seed + seeds),
+            score=score,
+            threads=threads,
+            listener=listener,
+        )
+    if report is not None:
+        with writing_text(report) as stream:
+            stream.write(_page(found).render())
+    if json:
+        print_json(_plain(found))
+        return
+    _show(found)
+
+
+def _default_strategies(kind: Kind) -> list[str]:
+    return [kind.strategy] if kind.strategy == "doubt" else ["doubt", "typical", kind.strategy]
+
+
+def _rows(found: Simulation) -> list[list[str]]:
+    """A row per strategy: scores at start and end, what reaching random's last score takes, the paired gain."""
+    wanted = float(found.curves[BASELINE].score.mean(axis=0)[-1])
+    made = []
+    for name, curve in found.curves.items():
+        mean, cost = curve.score.mean(axis=0), curve.cost_of(wanted)
+        spent = ["not reached"] * 3 if cost is None else [f"{cost[key]:,.0f}" for key in cost]
+        row = [name, f"{100 * mean[0]:.2f}", f"{100 * mean[-1]:.2f}", *spent]
+        if name == BASELINE:
+            made.append([*row, ""])
+        else:
+            gain = found.gain(name)
+            made.append([*row, f"{100 * gain.mean:+.2f} ({100 * gain.low:+.2f} to {100 * gain.high:+.2f})"])
+    return made
+
+
+def _head(found: Simulation) -> list[str]:
+    return ["strategy", "start", "end", "rows", found.unit, "corrections", f"{found.score} above random"]
+
+
+def _show(found: Simulation) -> None:
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for n, name in enumerate(_head(found)):
+        shown.add_column(name, justify="left" if n == 0 else "right")
+    for row in _rows(found):
+        shown.add_row(*row)
+    out.print(shown)
+    out.print(f"rows, {found.unit} and corrections: spent until the last score of random was reached")
+    out.print(found.verdict())
+
+
+def _plain(found: Simulation) -> dict[str, Any]:
+    curves = {
+        name: {
+            "rows": c.rows.mean(axis=0).tolist(),
+            found.unit: c.units.mean(axis=0).tolist(),
+            "corrections": c.corrections.mean(axis=0).tolist(),
+            found.score: c.score.tolist(),
+            **({} if name == BASELINE else {"gain": vars(found.gain(name))}),
+        }
+        for name, c in found.curves.items()
+    }
+    return {"score": found.score, "held_out": found.held_out, "curves": curves, "verdict": found.verdict()}
+
+
+def _page(found: Simulation) -> Page:
+    """The curves over rows and over what is read, and the table."""
+    page = Page("What to label next", found.verdict())
+    for title, spent in (("rows", "rows"), (found.unit, "units")):
+        if title == "rows" or found.unit != "texts":
+            series = {
+                name: list(
+                    zip(
+                        getattr(c, spent).mean(axis=0).tolist(),
+                        (100 * c.score.mean(axis=0)).tolist(),
+                        strict=True,
+                    )
+                )
+                for name, c in found.curves.items()
+            }
+            page.add(
+                f"{found.score} by labelled {title}",
+                figure(lines(f"{found.score} by {title}", series, title, found.score)),
+            )
+    page.add("What it takes", table(_head(found), _rows(found)), paragraph("Means over seeds."))
+    return page
