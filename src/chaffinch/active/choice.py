@@ -99,7 +99,8 @@ def choose_centres(texts: Sequence[str], points: Points, n: int, seed: int = 0) 
 
 def _first(order: Sequence[int], texts: Sequence[str], n: int, taken: Sequence[str]) -> Chosen:
     """The first n of an order whose texts are not nearly the same."""
-    seen, rows, collapsed = Seen(), [], 0
+    seen, collapsed = Seen(), 0
+    rows: list[int] = []
     for text in taken:
         seen.add(text)
     for i in order:

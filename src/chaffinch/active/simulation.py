@@ -17,7 +17,22 @@ from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 BASELINE = "random"
 # Two-sided 95 % points of Student's t, by degrees of freedom; beyond the table 1.96.
-_T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145)
+_T95: tuple[float, ...] = (
+    12.706,
+    4.303,
+    3.182,
+    2.776,
+    2.571,
+    2.447,
+    2.365,
+    2.306,
+    2.262,
+    2.228,
+    2.201,
+    2.179,
+    2.160,
+    2.145,
+)
 _T95 += (2.131, 2.120, 2.110, 2.101, 2.093, 2.086)
 
 Table = NDArray[np.float64]
@@ -145,7 +160,8 @@ def simulate(
     for seed in seeds:
         for name in names:
             run = _Run(kind, corpus, texts, spread, start, seed, cold=name != BASELINE)
-            curve, corrections = [], 0.0
+            curve: list[tuple[float, ...]] = []
+            corrections = 0.0
             for step in range(rounds + 1):
                 model = kind.made(recipe, {**kind.experimental, **(settings or {})}, features, seed, threads)
                 kind.fit(model, taken(corpus, run.labelled), None, keep_going)

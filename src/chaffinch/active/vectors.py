@@ -5,6 +5,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.errors import DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows
 
@@ -23,13 +24,16 @@ def points(texts: list[str], seed: int = 0) -> Points:
     Johnson and Lindenstrauss 1984: a Gaussian projection keeps angles, whatever the vocabulary.
     """
     vectorizer = TextVectorizer(ngram_high=1, sublinear=True, idf=True, norm="l2")
-    rows = vectorizer.fit_transform(texts)
+    try:
+        rows = vectorizer.fit_transform(texts)
+    except DataError:  # no text has a word
+        return np.zeros((len(texts), DIMENSIONS), np.float32)
     onto = np.random.default_rng(seed).standard_normal((rows.columns, DIMENSIONS), dtype=np.float32)
     weights, N = rows.weights(), len(texts)
     blocks = [_projected(rows, weights, a, min(a + _CHUNK, N), onto) for a in range(0, N, _CHUNK)]
     made = np.concatenate([np.zeros((0, DIMENSIONS), np.float32), *blocks])
     length = np.linalg.norm(made, axis=1, keepdims=True)
-    return made / np.where(length > 0, length, 1)
+    return (made / np.where(length > 0, length, 1)).astype(np.float32)
 
 
 def _projected(rows: SparseRows, weights: Points, start: int, end: int, onto: Points) -> Points:

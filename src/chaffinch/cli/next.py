@@ -9,7 +9,7 @@ import typer
 from chaffinch.active import STRATEGIES, Queue, queued, started
 from chaffinch.active.queue import AUDIT
 from chaffinch.cli.console import err
-from chaffinch.corpus import FORMATS, read, write
+from chaffinch.corpus import FORMATS, detect, read, write
 from chaffinch.corpus.registry import TABLES, written_as
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
@@ -43,7 +43,7 @@ def command(
         str | None,
         typer.Option(
             help="; ".join(f"{name}: {what}" for name, (what, _) in STRATEGIES.items())
-            + ". By default doubt for sentences, mixed for documents."
+            + ". By default doubt for sentences, typical for documents."
         ),
     ] = None,
     audit: Annotated[
@@ -158,7 +158,8 @@ def _start(
             document = documents[queue.rows[i].number]
             document.fields |= _note(queue, i)
             chosen.append(document)
-        write(chosen, path, format=to_format)
+        as_it_came = detect(pool, from_format).name if str(path) == STDIO else None
+        write(chosen, path, format=to_format or as_it_came)
     return queue
 
 

@@ -108,7 +108,7 @@ def command(
 
 
 def _default_strategies(kind: Kind) -> list[str]:
-    return [kind.strategy] if kind.strategy == "doubt" else ["doubt", "typical", kind.strategy]
+    return list(dict.fromkeys(["doubt", kind.strategy]))
 
 
 def _rows(found: Simulation) -> list[list[str]]:

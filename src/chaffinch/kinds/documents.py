@@ -347,7 +347,7 @@ class DocumentKind(Kind):
     # -- choosing what to label next
 
     starts_at_centres = True
-    strategy = "mixed"
+    strategy = "typical"
 
     def pool(self, model: Classifier, asked: PredictRequest) -> Texts:
         """All texts of a file; a label that is missing is None."""

@@ -212,8 +212,6 @@ class TagKind(Kind):
         table, documents = _input(asked, model, whole=as_conllu)
         if asked.rows is not None:
             table, documents = taken(table, asked.rows), asked.picked(documents) if documents else []
-        for document, note in zip(documents, asked.notes, strict=False):
-            document.fields |= note
         if asked.steps:
             others = [load(path) for path in asked.beside or []]
             show_steps([model, *others], table, asked.output, display_name(asked.data), json=asked.json)
@@ -237,6 +235,8 @@ class TagKind(Kind):
             labellings = _certain(model, table, asked)
         if format is not None:
             given = documents or [Document.from_words(words) for words in table.lists(WORD)]
+            for document, note in zip(given, asked.notes, strict=bool(asked.notes)):
+                document.fields |= note
             best = [columns[0] for columns in labellings]
             write_spans(model, table, given, best, asked.marginals, asked.output, format)
             return
