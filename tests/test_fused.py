@@ -10,9 +10,9 @@ import pytest
 from chaffinch.features.rows import SparseRows
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
-from chaffinch.learners.costs import label_costs
+from chaffinch.learners.costs import PlaceCosts, label_costs
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
-from chaffinch.learners.examples import ListExamples
+from chaffinch.learners.examples import ListExamples, SegmentExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.fused import FUSED, native
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
@@ -20,6 +20,7 @@ from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Learner, Problem
 from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
+from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.structures import Candidates, LocalChain
 from small_problems import chain_problem, documents
 from test_margin_learners import dense, monomial
@@ -69,6 +70,41 @@ def lists() -> Problem:
     return Problem(Candidates(), FeatureScorer(6), examples)
 
 
+def segments(*, margin: bool = False) -> Problem:
+    """Sentences of up to five tokens, cut into segments of three labels, with features of tokens and of spans."""
+    rng = np.random.default_rng(5)
+    longest = np.array([1, 2, 3], np.int32)
+    N, F, G, L = 8, 5, 4, 3
+    lengths = rng.integers(1, 6, N)
+    sentences = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    T = int(sentences[-1])
+    within = np.concatenate([n - np.arange(n) for n in lengths])  # how long a span from each token may be
+    counts = np.array(
+        [rng.integers(0, 3) if length <= room else 0 for room in within for length in range(1, L + 1)]
+    )
+    gold = []
+    for n in lengths.tolist():
+        at = 0
+        while at < n:
+            label = int(rng.integers(0, 3))
+            length = int(min(rng.integers(1, longest[label] + 1), n - at))
+            gold.append((at, length, label))
+            at += length
+    firsts = [k for k, (t, _, _) in enumerate(gold) if t == 0]
+    examples = SegmentExamples(
+        sentences,
+        np.arange(T + 1) * 2,
+        np.concatenate([rng.choice(F, 2, replace=False) for _ in range(T)]).astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        rng.integers(0, G, counts.sum()).astype(np.int32),
+        np.array(gold, np.int32),
+        np.array([*firsts, len(gold)], np.int64),
+    )
+    scorer = SegmentScorer.zeros(F, G, longest)
+    cost = PlaceCosts(1.5, 2.0) if margin else None
+    return Problem(scorer.structure, scorer, examples, None, cost, seed=1)
+
+
 EVERY, END = 2e-5, -1.0  # of online rules, after each pass; of optima, at the end
 online = {"epochs": 3, "seed": 4}
 wolfe = {"C": 0.5, "epochs": 4, "tolerance": 0.0}
@@ -84,6 +120,8 @@ CASES: list[Case] = [
     (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), lambda: packed(weighted=True, margin=True), END),
     (Sgd(c2=0.5, epochs=400, rate=0.1), packed, END),
     (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: packed(weighted=True, margin=True), END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), segments, END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: weighted(segments(margin=True)), END),
     (Lbfgs(c2=0.5, tolerance=1e-9), packed, END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(order=2, weighted=True), END),
     (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), packed, END),

@@ -8,8 +8,8 @@ from chaffinch import Tagger, _core, load, modelfile, samples
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.evaluate import score_tags
 from chaffinch.features.spans import span_features
-from chaffinch.model.segments import SegmentWeights
 from chaffinch.recipes.semi_crf import SemiCrf
+from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.structures import Parts
 from chaffinch.structures.segments import Segment
 from chaffinch.text.gazetteers import Gazetteers
@@ -103,7 +103,7 @@ def _drawn_problem(rng, T=5, F=4, G=3):
         np.array([0, T], np.int64), token_ptr, flat[0], span_ptr, flat[1], F, G, LONGEST
     )
     w = np.zeros(problem.size, np.float32)
-    weights = SegmentWeights(w, F, G, LONGEST)
+    weights = SegmentScorer(w, F, G, LONGEST)
     for block in weights.blocks().values():
         block[...] = rng.normal(size=block.shape)
     return problem, weights, tokens, spans

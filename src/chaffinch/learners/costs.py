@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
+from chaffinch.scorers.segments import places, places_of
 from chaffinch.structures import Parts, Shape
 
 Cost = Callable[[Shape, Any], Parts]
@@ -65,3 +66,33 @@ def label_costs(table: Sequence[Sequence[float]] | NDArray[Any]) -> LabelCosts:
     if costs.ndim != 2 or costs.shape[0] != costs.shape[1] or np.diag(costs).any() or not (costs >= 0).all():
         raise ConfigError("label costs must be a square table of numbers >= 0 with zeros on its diagonal")
     return LabelCosts(costs)
+
+
+@dataclass(frozen=True)
+class PlaceCosts:
+    """The softmax margin of segments, token by token: ``margin`` for each token in another place than gold's.
+
+    A place is the label and where in its segment the token stands. A token of a gold segment that is left outside
+    (label 0) costs ``recall`` times as much.
+    """
+
+    margin: float
+    recall: float = 1.0
+
+    def __call__(self, shape: Shape, y: Any) -> Parts:
+        """A sum over the tokens of each segment."""
+        Y = shape["segment"][1]
+        T = y[-1].end if y else 0
+        L = shape["segment"][0] // max(T, 1)
+        cost = np.full((T, places(Y)), self.margin, np.float32)
+        for start, end, label in y:
+            if label:
+                cost[start:end, 0] *= self.recall
+            cost[np.arange(start, end), places_of(label, end - start)] = 0
+        made = np.zeros((T, L, Y), np.float32)
+        for length in range(1, min(L, T) + 1):
+            for label in range(Y):
+                at = places_of(label, length)
+                for t in range(T - length + 1):
+                    made[t, length - 1, label] = cost[np.arange(t, t + length), at].sum()
+        return Parts(segment=made.reshape(shape["segment"]))

@@ -12,7 +12,9 @@ from chaffinch._core import DocumentRows
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.scorers import Dense, Example, PartFeatures, Rows
 from chaffinch.scorers.monomials import Monomials
+from chaffinch.scorers.segments import SegmentFeatures
 from chaffinch.structures.choice import Judged
+from chaffinch.structures.segments import Segment, Segmentation
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,50 @@ class SentenceExamples:
         if not 0 <= n < len(self):
             raise IndexError(n)
         a, b = int(self.sentences[n]), int(self.sentences[n + 1])
-        ptr = self.ptr[a : b + 1]
-        return Example(ptr - ptr[0], self.ids[ptr[0] : ptr[-1]]), self.y[a:b]
+        return _cut(self.ptr, self.ids, a, b), self.y[a:b]
 
     def __iter__(self) -> Iterator[tuple[Example, NDArray[np.int32]]]:
         return (self[n] for n in range(len(self)))
+
+
+@dataclass(frozen=True)
+class SegmentExamples:
+    """Sentences with features of tokens and of spans, cut into labelled segments, stored end to end.
+
+    sentences: int64 [N+1], bounds in tokens   ptr, ids: features of tokens   span_ptr [T L + 1], span_ids: of spans
+    gold: int32 [segments, 3], start, length and label of each   gold_ptr: int64 [N+1], bounds in segments
+    """
+
+    sentences: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    span_ptr: NDArray[np.int64]
+    span_ids: NDArray[np.int32]
+    gold: NDArray[np.int32]
+    gold_ptr: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.sentences) - 1
+
+    def __getitem__(self, n: int) -> tuple[SegmentFeatures, Segmentation]:
+        if not 0 <= n < len(self):
+            raise IndexError(n)
+        a, b = int(self.sentences[n]), int(self.sentences[n + 1])
+        L = (len(self.span_ptr) - 1) // max(1, len(self.ptr) - 1)
+        rows = self.gold[self.gold_ptr[n] : self.gold_ptr[n + 1]].tolist()
+        y = tuple(Segment(t, t + length, label) for t, length, label in rows)
+        return SegmentFeatures(
+            _cut(self.ptr, self.ids, a, b), _cut(self.span_ptr, self.span_ids, a * L, b * L)
+        ), y
+
+    def __iter__(self) -> Iterator[tuple[SegmentFeatures, Segmentation]]:
+        return (self[n] for n in range(len(self)))
+
+
+def _cut(ptr: NDArray[np.int64], ids: NDArray[np.int32], a: int, b: int) -> Example:
+    """Rows a to b."""
+    bounds = ptr[a : b + 1]
+    return Example(bounds - bounds[0], ids[bounds[0] : bounds[-1]])
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chaffinch.learners import native_chain, native_choice, native_matching, native_tree
+from chaffinch.learners import native_chain, native_choice, native_matching, native_segments, native_tree
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
@@ -19,7 +19,8 @@ from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggre
 from chaffinch.learners.problem import Learner, Pass, Problem, State
 from chaffinch.scorers import FeatureScorer, Linear
 from chaffinch.scorers.monomials import MonomialScorer
-from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, SpanTree
+from chaffinch.scorers.segments import SegmentScorer
+from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, Segments, SpanTree
 from chaffinch.structures.fertile import FertileMatching
 
 
@@ -65,6 +66,7 @@ FUSED: dict[tuple[type, type, type], Native] = {
     (Chain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
     (LocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
     (LocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
+    (Segments, SegmentScorer, Sgd): Native(native_segments.sgd_passes, native_segments.fits_segments),
     **{
         (Choice, Linear, learner): Native(passes, native_choice.fits_documents)
         for learner, passes in _DOCUMENTS.items()

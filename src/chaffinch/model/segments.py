@@ -19,15 +19,14 @@ from chaffinch.model.segment_evidence import SegmentExample
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
+from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.structures import Parts
-from chaffinch.structures.segments import Segment, Segments
+from chaffinch.structures.segments import Segment
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import IO, OUTSIDE, SCHEMES, Scheme, TokenSpan, tag_set, tags_of
 from chaffinch.text.schemes.table import spelled, tag
 from chaffinch.text.table import TokenTable
-
-PLACES = ("alone", "first", "inside", "last")  # of a token in a segment
 
 
 @dataclass(frozen=True)
@@ -82,68 +81,12 @@ class SpanIndex:
 
 
 @dataclass(frozen=True)
-class SegmentWeights:
-    """Weights in one flat array, as the core reads it.
-
-    w: float32 [size]   F, G: features of tokens and of spans   longest: int32 [Y], of segments of each label
-    """
-
-    w: NDArray[np.float32]
-    F: int
-    G: int
-    longest: NDArray[np.int32]
-
-    @classmethod
-    def zeros(cls, F: int, G: int, longest: NDArray[np.int32]) -> "SegmentWeights":
-        """Weights of zero for F and G features."""
-        Y = len(longest)
-        widths = ((F, 1 + len(PLACES) * (Y - 1)), (G, Y), (Y + 2, Y))
-        size = sum(count * int(_core.padded(width)) for count, width in widths)
-        return cls(np.zeros(size, np.float32), F, G, longest)
-
-    @property
-    def L(self) -> int:
-        """The longest of all."""
-        return int(self.longest.max())
-
-    @cached_property
-    def structure(self) -> Segments:
-        """The structure that they score."""
-        return Segments(len(self.longest), self.L, longest=tuple(self.longest.tolist()))
-
-    def blocks(self) -> dict[str, NDArray[np.float32]]:
-        """token [F, places], span [G, Y], pair [Y, Y], start [1, Y], end [1, Y]: views, without padding."""
-        Y = len(self.longest)
-        P = 1 + len(PLACES) * (Y - 1)
-        found, at = {}, 0
-        for name, count, width in (
-            ("token", self.F, P),
-            ("span", self.G, Y),
-            ("pair", Y, Y),
-            ("start", 1, Y),
-            ("end", 1, Y),
-        ):
-            stride = _core.padded(width)
-            found[name] = self.w[at : at + count * stride].reshape(count, stride)[:, :width]
-            at += count * stride
-        return found
-
-    def places(self, y: int) -> dict[str, NDArray[np.float32]]:
-        """The weights of token features in segments of label y, by the token's place in the segment."""
-        token = self.blocks()["token"]
-        if y == 0:
-            return {"": token[:, 0]}
-        first = 1 + len(PLACES) * (y - 1)
-        return {f" ({place})": token[:, first + i] for i, place in enumerate(PLACES)}
-
-
-@dataclass(frozen=True)
 class SegmentModel:
     """types: the labels of segments, the first for tokens outside any span   scheme: the tag scheme of the output."""
 
     encoder: TemplateEncoder
     spans: SpanIndex
-    weights: SegmentWeights
+    weights: SegmentScorer
     types: tuple[str, ...]
     scheme: Scheme
     labels: LabelSet
@@ -246,7 +189,7 @@ class SegmentModel:
         }
         encoder, order = self.encoder.reduced(cut["token"].counts > 0)
         known = np.flatnonzero(cut["span"].counts)
-        made = SegmentWeights.zeros(len(order), len(known), own.longest)
+        made = SegmentScorer.zeros(len(order), len(known), own.longest)
         for name, block in made.blocks().items():
             rows = {"token": order, "span": known}.get(name)
             block[...] = blocks[name] if rows is None else cut[name].dense(block.shape[1])[rows]
@@ -283,7 +226,7 @@ class SegmentModel:
             raise need.fault(
                 "the model is damaged: array 'longest' must hold a length for every type of segment"
             )
-        weights = SegmentWeights.zeros(F, len(found.keys), found.longest)
+        weights = SegmentScorer.zeros(F, len(found.keys), found.longest)
         for name, block in weights.blocks().items():
             block[...] = need.array(name, np.float32, block.shape, finite=True)
         phrases = {name: list(need.strings(f"phrases.{name}", f"phrases {name}")) for name in found.lists}

@@ -1,16 +1,18 @@
 """The semi-Markov tagger: spans are the parts, so that features see whole phrases as well as tokens."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem
-from chaffinch.model.segments import SegmentModel, SegmentWeights, SpanIndex, labels_of, sentences_of
+from chaffinch.learners.costs import PlaceCosts
+from chaffinch.learners.examples import SegmentExamples
+from chaffinch.learners.likelihood import Sgd
+from chaffinch.learners.problem import Problem
+from chaffinch.model.segments import SegmentModel, SpanIndex, labels_of
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_config import Likelihood, suited_objective
 from chaffinch.recipes.encoding import (
@@ -21,7 +23,7 @@ from chaffinch.recipes.encoding import (
 )
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.training import trained_tagger
-from chaffinch.structures import Segments
+from chaffinch.scorers.segments import SegmentScorer
 from chaffinch.text.document import LABEL
 from chaffinch.text.gazetteers import Gazetteers
 from chaffinch.text.schemes import OUTSIDE, TokenSpan, detect_column, spans
@@ -63,49 +65,27 @@ def train(task: TaggingTask, config: SemiCrf) -> Trained:
     L = int(longest.max())
     named = _rows(gold, gold_ptr, task.table.ptr, L)
     index = SpanIndex.fitted(task.table, L, named, config.span_count, gazetteers)
-    problem = sentences_of(index, task.table, rows, encoder.n_features, longest)
     density = len(rows.ids) / max(rows.n_tokens, 1)
     chosen = suited_objective(
         config, rate=config.rate, names=inner.names, certain=True, features_per_token=density
     )
-    native = _core.SegmentSgd(
-        problem,
-        gold,
-        gold_ptr,
-        c2=chosen.c2,
-        rate=chosen.rate,
-        epochs=config.passes,
-        margin=chosen.margin,
-        recall=chosen.recall,
-        seed=task.seed,
-        weight=task.weight,
+    span_ptr, span_ids = index.rows(task.table, L)
+    scorer = SegmentScorer.zeros(encoder.n_features, len(index.keys), longest)
+    problem = Problem(
+        scorer.structure,
+        scorer,
+        SegmentExamples(rows.sentences, rows.ptr, rows.ids, span_ptr, span_ids, gold, gold_ptr),
+        task.weight,
+        PlaceCosts(chosen.margin, chosen.recall) if chosen.margin > 0 else None,
+        task.seed,
     )
     labels = labels_of(types, scheme, column.types)
 
-    def model(w: NDArray[np.float32]) -> SegmentModel:
-        weights = SegmentWeights(w, encoder.n_features, len(index.keys), longest)
+    def model(weights: SegmentScorer) -> SegmentModel:
         return SegmentModel(encoder, index, weights, types, scheme, labels)
 
-    learner = SegmentSgd(native, problem.size, config.passes)
-    return trained_tagger(
-        task, learner, Problem(Segments(len(types), L, tuple(longest.tolist())), None, found), model
-    )
-
-
-@dataclass(frozen=True)
-class SegmentSgd(Learner):
-    """Stochastic gradients of the likelihood of segments, implemented in the core only."""
-
-    native: "_core.SegmentSgd"
-    size: int
-    epochs: int
-
-    def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Pass by pass."""
-        w = np.zeros(self.size, np.float32)
-        for number in range(1, self.epochs + 1):
-            objective = self.native.run(w)
-            yield Pass(number, {"objective": objective}, w.copy, self.epochs)
+    learner = Sgd(c2=chosen.c2, epochs=config.passes, rate=chosen.rate)
+    return trained_tagger(task, learner, problem, model)
 
 
 def load(file: ModelFile) -> SegmentModel:

@@ -49,8 +49,13 @@ template <class Graph, class Real> class LazyKBest {
                 const auto [node, rank] = waiting.back();
                 waiting.pop_back();
                 visit(node);
-                const auto at = nodes_.find(node); // a first entry needs no list
-                wait(at == nodes_.end() ? first(node) : at->second.drawn[rank]);
+                if (const auto at = nodes_.find(node); at != nodes_.end()) {
+                    wait(at->second.drawn[rank]);
+                } else { // a first entry needs no list; after the first derivation it is likely to be met again
+                    const Entry e = first(node);
+                    if (r > 0) nodes_[node].drawn.push_back(e);
+                    wait(e);
+                }
             }
         }
     }
@@ -65,6 +70,7 @@ template <class Graph, class Real> class LazyKBest {
     };
     struct Node {
         std::vector<Entry> drawn, waiting;
+        bool listed = false;        // its edges wait; until then at most the first entry is known
         bool heaped = false;        // what waits is a heap; not while so few are drawn that a scan costs less
         bool successors_due = true; // those of the last one drawn
         bool exhausted = false;
@@ -104,9 +110,9 @@ template <class Graph, class Real> class LazyKBest {
 
     // The list of a node, which stays where it is; the first entry is drawn.
     Node& opened(std::int64_t node) {
-        const auto [at, fresh] = nodes_.try_emplace(node);
-        Node& here = at->second;
-        if (fresh) {
+        Node& here = nodes_[node];
+        if (!std::exchange(here.listed, true)) {
+            here.drawn.clear();
             offers_.clear();
             graph_.edges(node, [&](std::int64_t a, std::int64_t b, Real weight, Real offer) {
                 offers_.push_back({{a, b}, {0, 0}, weight, offer});

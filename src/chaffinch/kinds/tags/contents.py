@@ -57,7 +57,7 @@ def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:
     """Features of tokens with their place in segments of label y, and those of whole segments that have names."""
     found = [
         (f"{name}{place}", w)
-        for place, weights in model.weights.places(y).items()
+        for place, weights in model.weights.by_place(y).items()
         for name, w in _strongest(weights, top, model.encoder.names)
     ]
     named = span_names(model.weights.L, model.spans.gazetteers)
