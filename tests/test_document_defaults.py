@@ -148,9 +148,9 @@ def test_a_choice_costs_a_bounded_number_of_trainings(reviews, monkeypatch):
     texts, y, _, _ = reviews
     work = []
 
-    def counted(task, held_out, candidate, settings, folds):
+    def counted(task, held_out, candidate, settings, folds, known=None):
         work.append(0.8 * len(folds) * documents._cost(held_out.rows, len(task.labels.classes)))
-        return measured(task, held_out, candidate, settings, folds)
+        return measured(task, held_out, candidate, settings, folds, known)
 
     measured = documents._measured
     monkeypatch.setattr(documents, "_measured", counted)

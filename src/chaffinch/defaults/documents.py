@@ -3,7 +3,7 @@
 Three rounds, each with fewer candidates on more documents:
 
 1. Kinds of features: two ridge regressions for each kind, three folds of a sample of the documents.
-2. Recipe and penalty for the best kind, three folds of as many documents as the budget allows.
+2. Recipe and penalty for the best kind (of two that are close, the better one), three folds of as many documents as the budget allows.
 3. The candidates that lead, all five folds of the same documents. Among those within half a standard error of the
    best accuracy, the one whose calibrated probabilities fit best is chosen.
 
@@ -25,7 +25,7 @@ from chaffinch.learners.choice import padded
 from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.classifiers import CLASSIFIERS
 from chaffinch.recipes.document_task import DocumentTask, suited, without_own_folds
-from chaffinch.recipes.out_of_fold import FOLDS, HeldOut, blocked, first_labels, out_of_fold
+from chaffinch.recipes.out_of_fold import FOLDS, FoldScores, HeldOut, blocked, first_labels, out_of_fold
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
@@ -40,6 +40,8 @@ SINGLE = ("ridge", "crammer-singer", "logistic")
 SEVERAL = ("ridge", "svm")
 SOFT = ("logistic",)
 PROBES = (("ridge", 0.3), ("ridge", 2.0))
+# Kinds of features are told apart before the weights have converged, if there are this many documents.
+QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
 # Of kinds of features within a standard error of each other the first is taken.
 PREFERRED = ("sentences", "questions", "mail", "more-words", "words+characters", "words", "tf-idf")
@@ -50,15 +52,17 @@ SAMPLE_CHARACTERS = 3_000_000
 SHORT = 300  # characters of a text on average: below, characters and questions are worth their cost
 FEW_CHARACTERS = 500_000  # of all longer texts together: characters within words are tried up to here
 PROBED_FOLDS = (0, 2, 4)
+FAR_BEHIND = 0.05  # of accuracy
 HEADER = re.compile(r"[A-Z][\w-]*: ")
 
 # Work is counted in nanoseconds of the machine that it was measured on, where it was fitted.
 ENCODING = 130.0  # for each stored value
 STEP, LANE = 5.0, 0.55  # for each stored value and pass; for each label more
-TIMES = 7.0  # trainings that the second round may cost
-LEAST = 5e8  # what it may cost however little a training does
+TIMES = 6.0  # trainings that the second round may cost
+LEAST = 3e8  # what it may cost however little a training does
 DEAR = {"logistic": 2.0}  # recipes whose passes cost more
 LEADING = 3  # candidates that are measured on all folds
+CLOSE = 2  # kinds of features that the second round compares, if the first cannot tell them apart
 
 
 @dataclass(frozen=True)
@@ -277,7 +281,7 @@ class _Encoded:
 
 
 def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
-    """The kind of features that did best on a sample, the accuracy of each kind, the size of the sample."""
+    """The kinds of features that did best on a sample, the accuracy of each kind, the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
         return list(kinds.names), {}, N
@@ -285,15 +289,22 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     task = kinds.sampled(min(N, SAMPLE, max(FEWEST, SAMPLE_CHARACTERS // mean)))
     whole = len(task.X) == N
     best: dict[str, Measured] = {}
+    held_out: dict[str, HeldOut] = {}
+    settings = QUICK if len(task.X) >= QUICK_FROM else {}
     probes: Sequence[tuple[str, float]] = PROBES if task.labels.soft is None else (("logistic", 3.0),)
     for name in kinds.names:
         try:
             encoded = kinds.whole(name) if whole else replace(task, features=kinds.features(name)).encoded()
         except DataError:  # no n-gram occurs twice: these texts have no such features
             continue
-        held_out = _folds(task, *encoded)
-        for recipe, C in probes:
-            one = _measured(task, held_out, RecipeTrial(name, recipe, C), {}, PROBED_FOLDS)
+        held_out[name] = _folds(task, *encoded)
+    for recipe, C in probes:
+        # A kind that is far behind with one penalty is not tried with another.
+        most = max((one.accuracy for one in best.values()), default=0.0)
+        for name, rows_by_fold in held_out.items():
+            if name in best and most - best[name].accuracy > FAR_BEHIND:
+                continue
+            one = _measured(task, rows_by_fold, RecipeTrial(name, recipe, C), settings, PROBED_FOLDS)
             if one is not None and (name not in best or one.accuracy > best[name].accuracy):
                 best[name] = one
     if not best:
@@ -301,8 +312,9 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     order = sorted(best, key=lambda name: -best[name].accuracy)
     first = best[order[0]]
     close = [name for name in order if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
-    chosen = min(close, key=PREFERRED.index)
-    return [chosen], {name: one.accuracy for name, one in best.items()}, len(task.X)
+    # Of two that are close the next round decides, on more documents if there are any.
+    names = sorted(close[:CLOSE], key=PREFERRED.index) if not whole else [min(close, key=PREFERRED.index)]
+    return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
 
 
 def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) -> list[Measured]:
@@ -321,8 +333,10 @@ def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) ->
         encoder, rows = kinds.whole(name)
         held_out[name] = _folds(part, encoder, rows.taken(which) if count < N else rows)
 
+    known: dict[tuple[RecipeTrial, int], FoldScores | None] = {}
+
     def measure(candidate: RecipeTrial, folds: Sequence[int]) -> Measured | None:
-        return _measured(part, held_out[candidate.features], candidate, left.settings, folds)
+        return _measured(part, held_out[candidate.features], candidate, left.settings, folds, known)
 
     def climb(name: str, recipe: str) -> Iterator[Measured]:
         ladder = [RecipeTrial(name, recipe, C) for C in _penalties(recipe, left)]
@@ -343,7 +357,8 @@ def _affordable(kinds: _Encoded, left: Open, names: list[str]) -> int:
     one = _cost(largest, Y)
     budget = max(TIMES * (one + ENCODING * len(largest.ids)), LEAST)
     tries = [DEAR.get(name, 1.0) * min(3, len(_penalties(name, left))) for name in left.recipes]
-    fits = len(PROBED_FOLDS) * (sum(tries) + (len(names) - 1) * tries[0]) + LEADING * FOLDS
+    fits = len(PROBED_FOLDS) * (sum(tries) + (len(names) - 1) * tries[0])
+    fits += LEADING * (FOLDS - len(PROBED_FOLDS))
     return max(min(N, FEWEST), min(N, int(N * budget / max(0.8 * fits * one, 1.0))))
 
 
@@ -387,14 +402,27 @@ def _measured(
     candidate: RecipeTrial,
     settings: Mapping[str, Any],
     folds: Sequence[int],
+    known: dict[tuple[RecipeTrial, int], FoldScores | None] | None = None,
 ) -> Measured | None:
-    """What a candidate does out of fold; None if it cannot be trained on parts of these documents."""
+    """What a candidate does out of fold; None if it cannot be trained on parts of these documents.
+
+    known: folds that were scored before, which are not scored again
+    """
     own = {} if candidate.C is None else {"C": candidate.C}
     config = CLASSIFIERS.by_name(candidate.recipe).configured({**settings, **own})
     learner = without_own_folds(suited(config, True, len(task.X)), True)
     rows, fold = held_out.rows, held_out.fold
-    found = out_of_fold(task.problem(rows), learner, held_out, folds, task.threads)
-    if found is None or len(found.held) == 0:
+    problem, known = task.problem(rows), {} if known is None else known
+    for k in folds:
+        if (candidate, k) not in known:
+            known[candidate, k] = out_of_fold(problem, learner, held_out, [k], task.threads)
+    scored = [one for k in folds if (one := known[candidate, k]) is not None]
+    if not scored:
+        return None
+    found = FoldScores(
+        np.concatenate([one.held for one in scored]), np.concatenate([one.scores for one in scored])
+    )
+    if len(found.held) == 0:
         return None
     gold = task.gold(np.arange(len(rows)))
     right = gold[:, gold.sum(axis=0).argmax()].astype(

@@ -19,6 +19,7 @@ from chaffinch.model.document_encoder import DocumentEncoder
 
 FOLDS = 5
 FEW = 1000  # documents: with fewer, every fold is scored
+MOST_KEPT = 2_000_000  # stored values: the rows of folds are kept for several learners up to here
 MANY = 10_000  # documents: from here on, the last fold alone is scored
 # Features whose largest weight is below this share of the maximum are dropped if that costs no accuracy.
 SHARES = (0.02, 0.01, 0.005)
@@ -91,6 +92,7 @@ class HeldOut:
     def __init__(self, rows: SparseRows, fold: Which, encoder: DocumentEncoder | None) -> None:
         self.rows, self.fold, self.encoder = rows, fold, encoder
         self._of_fold: dict[int, tuple[Which, SparseRows]] = {}
+        self._others: dict[int, tuple[Which, SparseRows]] = {}
         if encoder is not None:
             self._counts = np.bincount(rows.ids, minlength=rows.columns)
             self._least = _least_documents(encoder, rows)
@@ -107,6 +109,16 @@ class HeldOut:
             some = np.flatnonzero(np.diff(rows.ptr) > 0)  # of the others the prior speaks
             self._of_fold[k] = left[some], rows.taken(some)
         return self._of_fold[k]
+
+    def others(self, k: int) -> tuple[Which, SparseRows]:
+        """The documents of the other folds, and their rows; of a few documents they are kept for the next learner."""
+        if k in self._others:
+            return self._others[k]
+        learnt = np.flatnonzero(self.fold != k)
+        made = learnt, self.rows.taken(learnt)
+        if len(self.rows.ids) <= MOST_KEPT:
+            self._others[k] = made
+        return made
 
 
 def _least_documents(encoder: DocumentEncoder, rows: SparseRows) -> NDArray[np.float64]:
@@ -133,15 +145,15 @@ def out_of_fold(
     shares: what else to score by, see :class:`FoldScores`
     """
     data: DocumentExamples = problem.examples
-    rows, encoder = held_out.rows, held_out.encoder
+    encoder = held_out.encoder
     held, scores = [], []
     dropped: dict[float, list[NDArray[np.float32]]] = {share: [] for share in shares}
     for k in folds:
-        learnt = np.flatnonzero(held_out.fold != k)
-        if len(learnt) in (0, len(rows)):
+        learnt, kept = held_out.others(k)
+        if len(learnt) in (0, len(held_out.rows)):
             continue
         try:
-            w = learner.fit(part_of(problem, rows, learnt), threads=threads).w
+            w = learner.fit(part_of(problem, kept, learnt), threads=threads).w
         except DataError:  # only one label
             continue
         left, some = held_out.of(k)
@@ -164,18 +176,18 @@ def out_of_fold(
 
 
 def part_of(problem: Problem, rows: SparseRows, which: Which) -> Problem:
-    """The problem of some of the documents; rows: of all of them."""
-    data, some = problem.examples, rows.taken(which)
+    """The problem of some of the documents; rows: of these."""
+    data = problem.examples
     sizes = np.diff(data.label_ptr)[which]
     label_ptr = np.zeros(len(which) + 1, dtype=np.int64)
     np.cumsum(sizes, out=label_ptr[1:])
     at = np.repeat(data.label_ptr[which] - label_ptr[:-1], sizes) + np.arange(label_ptr[-1])
     examples = replace(
         data,
-        ptr=some.ptr,
-        ids=some.ids,
-        values=some.values,
-        factors=some.factors,
+        ptr=rows.ptr,
+        ids=rows.ids,
+        values=rows.values,
+        factors=rows.factors,
         label_ptr=label_ptr,
         labels=data.labels[at],
         soft=None if data.soft is None else data.soft[which],

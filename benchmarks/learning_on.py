@@ -1,0 +1,158 @@
+"""Learning on: what a correction costs, whether it is right afterwards, and what else it changes.
+
+    python -m benchmarks.learning_on [--loaded] [ingredients|conll2000|20news|topics] [SIZE ...]
+
+--loaded: the model comes from a file, so that its weights are all that it remembers.
+
+For each size: a model of so many sentences (documents); then corrections of held-out ones that it gets wrong, each
+applied ten times, one after another on copies of the same model. Beside them: ten parts learnt one after the other
+against one training on all, and a lesson that is known already. CPU seconds of one thread.
+"""
+
+import copy
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpora import corpus
+from benchmarks.defaults_documents import CORPORA
+
+CORRECTIONS = 5
+WATCHED = 2500
+
+
+def sentences(name: str) -> tuple[Any, Any]:
+    from chaffinch.corpus import read_table
+
+    path = {"ingredients": "ingredients/{}.tsv.gz", "conll2000": "conll2000/{}.tsv"}[name]
+    train, test = (read_table(corpus(path.format(part))) for part in ("train", "test"))
+    return train, test.of_sentences(np.arange(test.n_sentences) < WATCHED)
+
+
+def first(table: Any, n: int) -> Any:
+    return table.of_sentences(np.arange(table.n_sentences) < n)
+
+
+def nth(table: Any, n: int) -> Any:
+    return table.of_sentences(np.arange(table.n_sentences) == n)
+
+
+def timed(run: Any) -> tuple[Any, float]:
+    start = time.process_time()
+    made = run()
+    return made, time.process_time() - start
+
+
+def twin(model: Any, loaded: bool) -> Any:
+    """The same estimator; loaded: as a file would give it back, without its memory."""
+    if loaded:
+        return copy.copy(model)
+    made = object.__new__(type(model))
+    vars(made).update(vars(model))
+    return made
+
+
+class Sentences:
+    """Taggers of a corpus."""
+
+    def __init__(self, name: str) -> None:
+        self.train, self.held = sentences(name)
+
+    def trained(self, n: int) -> Any:
+        from chaffinch import Tagger
+
+        return Tagger(folds=0, threads=1).fit(first(self.train, n))
+
+    def lesson(self, n: int) -> Any:
+        return (nth(self.held, n),)
+
+    def piece(self, a: int, b: int) -> Any:
+        at = np.arange(self.train.n_sentences)
+        return (self.train.of_sentences((at >= a) & (at < b)),)
+
+    def answers(self, model: Any) -> list[Any]:
+        return list(model.predict(self.held))
+
+    def gold(self) -> list[Any]:
+        return self.held.lists("y")
+
+    def score(self, model: Any) -> float:
+        return float(model.score(self.held))
+
+
+class Texts:
+    """Classifiers of a corpus."""
+
+    def __init__(self, name: str) -> None:
+        data = CORPORA[name]()
+        self.train = data.train
+        self.held = data.test[0][:WATCHED], data.test[1][:WATCHED]
+
+    def trained(self, n: int) -> Any:
+        from chaffinch import Classifier
+
+        return Classifier("ridge", threads=1).fit(self.train[0][:n], self.train[1][:n])
+
+    def lesson(self, n: int) -> Any:
+        return [self.held[0][n]], [self.held[1][n]]
+
+    def piece(self, a: int, b: int) -> Any:
+        return self.train[0][a:b], self.train[1][a:b]
+
+    def answers(self, model: Any) -> list[Any]:
+        return list(model.predict(self.held[0]).tolist())
+
+    def gold(self) -> list[Any]:
+        return list(self.held[1])
+
+    def score(self, model: Any) -> float:
+        return float(model.score(*self.held))
+
+
+def main(wanted: list[str]) -> None:
+    loaded = "--loaded" in wanted
+    wanted = [one for one in wanted if one != "--loaded"]
+    name, sizes = wanted[0], [int(n) for n in wanted[1:]]
+    data: Any = Texts(name) if name in CORPORA else Sentences(name)
+    print(
+        "| corpus | size | training s | correction s | ten times s | worst fall | right | changed % | taught twice |"
+        " ten parts | all at once |\n|---|---|---|---|---|---|---|---|---|---|---|"
+    )
+    for n in sizes:
+        model, cost = timed(lambda n=n: data.trained(n))
+        before, score, gold = data.answers(model), data.score(model), data.gold()
+        wrong = [i for i, (a, b) in enumerate(zip(before, gold, strict=True)) if a != b]
+        chosen = [wrong[len(wrong) * k // CORRECTIONS] for k in range(CORRECTIONS)]
+        costs, tens, falls, changed, right, again = [], [], [], [], 0, 0
+        for i in chosen:
+            one = twin(model, loaded)
+            _, took = timed(lambda one=one, i=i: one.partial_fit(*data.lesson(i)))
+            costs.append(took)
+            once = data.answers(one)
+            changed.append(sum(a != b for k, (a, b) in enumerate(zip(before, once, strict=True)) if k != i))
+            _, took = timed(lambda one=one, i=i: [one.partial_fit(*data.lesson(i)) for _ in range(9)])
+            tens.append(took)
+            after = data.answers(one)
+            right += after[i] == gold[i]
+            falls.append(score - data.score(one))
+            held = one.model_
+            again += one.partial_fit(*data.lesson(i)).model_ is not held
+        parts, whole = "", ""
+        if n == sizes[-1]:
+            grown = data.trained(n // 10)
+            for k in range(1, 10):
+                grown.partial_fit(*data.piece(k * n // 10, (k + 1) * n // 10))
+            parts, whole = f"{100 * data.score(grown):.2f}", f"{100 * score:.2f}"
+        print(
+            f"| {name} | {n:,} | {cost:.2f} | {np.median(costs):.2f} (most {max(costs):.2f}) | "
+            f"{np.median(tens):.2f} | {100 * max(falls):+.3f} | {right} of {len(chosen)} | "
+            f"{100 * np.median(changed) / len(gold):.2f} (most {100 * max(changed) / len(gold):.2f}) | "
+            f"{again} changed | {parts} | {whole} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
