@@ -3,7 +3,8 @@
 Three rounds, each with fewer candidates on more documents:
 
 1. Kinds of features: two ridge regressions for each kind, three folds of a sample of the documents.
-2. Recipe and penalty for the best kind (of two that are close, the better one), three folds of as many documents as the budget allows.
+2. Recipe and penalty for the best kind, or the better of two that are close; three folds of as many documents as the
+   budget allows.
 3. The candidates that lead, all five folds of the same documents. Among those within half a standard error of the
    best accuracy, the one whose calibrated probabilities fit best is chosen.
 
