@@ -164,6 +164,7 @@ def default(data: Corpus) -> tuple[Any, float, float]:
     """The classifier with no setting, its CPU seconds, and those of one training as it chose."""
     from chaffinch import Classifier
 
+    Classifier().fit(["good tea", "bad tea"] * 20, ["+", "-"] * 20)  # imports are not timed
     start = time.process_time()
     made = Classifier().fit(*data.train)
     took = time.process_time() - start
@@ -175,7 +176,7 @@ def default(data: Corpus) -> tuple[Any, float, float]:
 
 def best_of_grid(data: Corpus) -> tuple[str, Any]:
     """The grid's best on the dev split, or in five folds of the training split."""
-    from chaffinch import Classifier
+    from chaffinch import Classifier, DataError
     from chaffinch.recipes.classifiers import CLASSIFIERS
 
     mean = sum(map(len, data.train[0])) / len(data.train[0])
@@ -190,7 +191,10 @@ def best_of_grid(data: Corpus) -> tuple[str, Any]:
             for C in penalties:
                 config = CLASSIFIERS.by_name(recipe).configured({"C": C})
                 made = Classifier(config, features=kind, calibrate=False)
-                score = judged(made, data)
+                try:
+                    score = judged(made, data)
+                except DataError:  # these texts have no such features
+                    continue
                 if score > best[0]:
                     best = (score, f"{kind} {recipe} {C:g}", made)
     return best[1], best[2].fit(*data.train)
