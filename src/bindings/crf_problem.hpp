@@ -7,6 +7,7 @@
 #include "score.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 namespace chaffinch::bindings {
@@ -21,17 +22,27 @@ class Problem {
     Problem(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t> y,
             std::int64_t F, std::int64_t Y, int order, Maybe<float, 2> soft, Maybe<std::uint8_t, 2> allowed,
             Maybe<float, 1> weight, Maybe<float, 2> offset, Maybe<std::int32_t, 2> observed,
-            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local, Maybe<float, 2> cost)
+            std::vector<std::int64_t> observations, Maybe<std::uint8_t, 1> trainable, bool local, Maybe<float, 2> cost,
+            Maybe<float, 1> chain, Maybe<std::int32_t, 1> state_label, Maybe<std::uint8_t, 2> state_follows,
+            Maybe<std::uint8_t, 1> state_starts, Maybe<std::uint8_t, 1> held)
         : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), y_(std::move(y)),
           soft_(std::move(soft)), allowed_(std::move(allowed)), weight_(std::move(weight)),
-          offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)), cost_(std::move(cost)) {
+          offset_(std::move(offset)), observed_(std::move(observed)), trainable_(std::move(trainable)), cost_(std::move(cost)),
+          chain_(std::move(chain)), state_label_(std::move(state_label)), state_follows_(std::move(state_follows)),
+          state_starts_(std::move(state_starts)), held_(std::move(held)) {
         shape = {.F = F, .Y = Y, .order = order, .local = local, .observations = std::move(observations)};
         data = {.sentences = span(sentences_), .ptr = span(ptr_), .ids = span(ids_), .y = span(y_)};
         data.soft = pointer(soft_), data.allowed = pointer(allowed_), data.weight = pointer(weight_);
         data.offset = pointer(offset_), data.observed = pointer(observed_), data.cost = pointer(cost_);
+        data.chain = pointer(chain_);
+        if (state_label_ && state_follows_ && state_starts_)
+            data.states = {.label = span(*state_label_),
+                           .follows = {state_follows_->data(), state_follows_->size()},
+                           .starts = span(*state_starts_)};
         check();
     }
 
+    const std::uint8_t* held() const { return pointer(held_); } // [chain_size]
     const std::uint8_t* trainable() const { return pointer(trainable_); }
 
     template <class T> T* weights(const Out<T>& w) const {
@@ -76,6 +87,19 @@ class Problem {
         }
         if (trainable_)
             expect(static_cast<std::int64_t>(trainable_->size()) == shape.size(), "CrfProblem: trainable of another size");
+        if (chain_) {
+            expect(static_cast<std::int64_t>(chain_->size()) == shape.chain_size(), "CrfProblem: chain of another size");
+            expect(std::ranges::all_of(span(*chain_), [](float v) { return v < std::numeric_limits<float>::infinity(); }),
+                   "CrfProblem: chain must be below infinity");
+            expect(!data.soft, "CrfProblem: chain needs hard labels");
+        }
+        if (held_) expect(static_cast<std::int64_t>(held_->size()) == shape.chain_size(), "CrfProblem: held of another size");
+        if (const std::size_t Q = data.states.label.size(); Q > 0) {
+            expect(shape.order == 1 && !shape.local && !data.soft, "CrfProblem: states need order 1 and hard labels");
+            expect(scorers::all_below(data.states.label, Y), "CrfProblem: a state's label is out of range");
+            expect(state_follows_->shape(0) == Q && state_follows_->shape(1) == Q && data.states.starts.size() == Q,
+                   "CrfProblem: follows must be [states, states], starts [states]");
+        }
         const std::size_t L = shape.observations.size();
         expect(L == 0 || (observed_ && static_cast<std::int64_t>(observed_->shape(0)) == T && observed_->shape(1) == L),
                "CrfProblem: observed must be [tokens, templates]");
@@ -97,6 +121,10 @@ class Problem {
     Maybe<std::int32_t, 2> observed_;
     Maybe<std::uint8_t, 1> trainable_;
     Maybe<float, 2> cost_;
+    Maybe<float, 1> chain_;
+    Maybe<std::int32_t, 1> state_label_;
+    Maybe<std::uint8_t, 2> state_follows_;
+    Maybe<std::uint8_t, 1> state_starts_, held_;
 };
 
 inline bool permutes(std::span<const std::int64_t> order, std::int64_t N) {

@@ -62,7 +62,7 @@ void bind_pruned_chain(nb::module_& m) {
             [](Sgd* self, Problem& p, double c2, double rate, std::int64_t epochs, float threshold, std::int64_t most,
                std::uint64_t seed) {
                 const learners::CrfData& d = p.data;
-                expect(p.shape.order == 1 && p.shape.observations.empty() && !p.trainable() && !d.soft && !d.allowed && !d.offset,
+                expect(p.shape.order == 1 && p.shape.observations.empty() && !p.trainable() && !d.soft && !d.allowed && !d.offset && d.states.Q() == 0,
                        "PrunedSgd: order 1, hard labels, no bigram templates, no weights that are not trained");
                 expect(most >= 1, "PrunedSgd: a token needs a state");
                 const learners::PrunedSettings s{.c2 = c2,
@@ -71,7 +71,7 @@ void bind_pruned_chain(nb::module_& m) {
                                        .pruning = {.threshold = threshold, .most = most},
                                        .seed = seed};
                 Unlocked unlocked;
-                new (self) Sgd(&p, learners::PrunedSgd(p.data, p.shape.F, p.shape.Y, s));
+                new (self) Sgd(&p, learners::PrunedSgd(p.data, p.shape.F, p.shape.Y, s, p.held()));
             },
             nb::arg("problem"), nb::arg("c2"), nb::arg("rate"), nb::arg("epochs"), nb::arg("threshold"), nb::arg("most"),
             nb::arg("seed") = 1, nb::keep_alive<1, 2>())

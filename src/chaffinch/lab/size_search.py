@@ -155,7 +155,7 @@ def _largest_that_fits(
         if above - fits <= 1 or NEAR * most <= size <= most:
             break
         n = int(n * (1 + NEAR) / 2 * most / size)
-        if not fits < n < above or (len(found) >= 2 and not fits):
+        if not fits < n < above or (len(found) >= TURNS and not fits):
             n = (fits + above) // 2
     return max(found, key=lambda one: _fit(one[0].bytes, most))
 

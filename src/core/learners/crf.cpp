@@ -34,6 +34,9 @@ template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
     Real* chain = machine::room(chain_, shape_.chain_size());
     const Real* from = w + shape_.pair();
     for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] = scale * from[k];
+    if (data_.chain)
+        for (std::int64_t k = 0; k < shape_.chain_size(); ++k) chain[k] += static_cast<Real>(data_.chain[k]);
+    if (data_.states.Q() > 0) return weigh_states();
     structures::ChainPotentials<Real> p{.Y = shape_.Y, .order = shape_.order, .pair = chain, .pair_stride = shape_.S()};
     p.start = chain + (shape_.start() - shape_.pair());
     p.end = chain + (shape_.end() - shape_.pair());
@@ -43,6 +46,22 @@ template <class Real> void CrfOracle<Real>::weigh(const Real* w, Real scale) {
         p.last = chain + (shape_.last() - shape_.pair());
     }
     marginals_.prepare(p);
+}
+
+// pair [Q][R], start [R], end [R] with rows of R = padded(Q), from the labels' of the states.
+template <class Real> void CrfOracle<Real>::weigh_states() {
+    const LabelStates& s = data_.states;
+    const std::int64_t Q = s.Q(), R = machine::padded(Q), S = shape_.S();
+    constexpr Real never = -std::numeric_limits<Real>::infinity();
+    Real* out = machine::room(state_chain_, (Q + 2) * R);
+    std::fill_n(out, (Q + 2) * R, Real(0));
+    const Real *pair = chain_.data(), *start = pair + shape_.Y * S, *end = start + S;
+    for (std::int64_t p = 0; p < Q; ++p) {
+        for (std::int64_t q = 0; q < Q; ++q) out[p * R + q] = s.follows[p * Q + q] ? pair[s.label[p] * S + s.label[q]] : never;
+        out[Q * R + p] = s.starts[p] ? start[s.label[p]] : never;
+        out[(Q + 1) * R + p] = end[s.label[p]];
+    }
+    marginals_.prepare({.Y = Q, .pair = out, .pair_stride = R, .start = out + Q * R, .end = out + (Q + 1) * R});
 }
 
 template <class Real> void CrfOracle<Real>::score(std::int64_t n) {
@@ -102,6 +121,7 @@ template <class Real> double CrfOracle<Real>::gold(CrfParts<Real>* expected) {
 template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, const std::uint8_t* allowed) {
     const std::int64_t T = data_.length(n_), S = shape_.S();
     if (T == 0) return 0;
+    if (data_.states.Q() > 0) return summed_by_state(expected, allowed);
     const bool bigrams = !shape_.observations.empty();
     const structures::ChainSentence<Real> x{.unary = scores_.data(),
                                 .T = T,
@@ -119,6 +139,52 @@ template <class Real> double CrfOracle<Real>::summed(CrfParts<Real>* expected, c
         out.last = chain + (shape_.last() - shape_.pair());
     }
     const double value = marginals_(x, out).value;
+    std::copy_n(expected->nodes.data(), S, chain + (shape_.start() - shape_.pair()));
+    std::copy_n(expected->nodes.data() + (T - 1) * S, S, chain + (shape_.end() - shape_.pair()));
+    return value;
+}
+
+// The same over states, first order: scores are those of the states' labels, expectations are added up by label.
+template <class Real> double CrfOracle<Real>::summed_by_state(CrfParts<Real>* expected, const std::uint8_t* allowed) {
+    const LabelStates& s = data_.states;
+    const std::int64_t T = data_.length(n_), S = shape_.S(), Y = shape_.Y, Q = s.Q(), R = machine::padded(Q);
+    const bool bigrams = !shape_.observations.empty();
+    Real* unary = machine::room(state_scores_, T * R);
+    std::fill_n(unary, T * R, Real(0));
+    if (allowed) state_allowed_.resize(static_cast<std::size_t>(T * Q));
+    for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t q = 0; q < Q; ++q) {
+            unary[t * R + q] = scores_[t * S + s.label[q]];
+            if (allowed) state_allowed_[static_cast<std::size_t>(t * Q + q)] = allowed[t * Y + s.label[q]];
+        }
+    Real* pairs = bigrams ? machine::room(state_pairs_, (T - 1) * Q * Q) : nullptr;
+    for (std::int64_t t = 0; bigrams && t + 1 < T; ++t)
+        for (std::int64_t p = 0; p < Q; ++p)
+            for (std::int64_t q = 0; q < Q; ++q)
+                pairs[(t * Q + p) * Q + q] = bigram_scores_[(t * Y + s.label[p]) * Y + s.label[q]];
+    const structures::ChainSentence<Real> x{.unary = unary,
+                                            .T = T,
+                                            .stride = R,
+                                            .allowed = allowed ? state_allowed_.data() : nullptr,
+                                            .pairs = pairs};
+    if (!expected) return marginals_.log_z(x).value;
+    clear(*expected);
+    Real* nodes = machine::room(state_nodes_, T * R);
+    Real* arcs = machine::room(state_expected_, Q * R + (bigrams ? (T - 1) * Q * Q : 0));
+    std::fill_n(nodes, T * R, Real(0));
+    std::fill_n(arcs, Q * R + (bigrams ? (T - 1) * Q * Q : 0), Real(0));
+    structures::ChainExpectations<Real> out{.unary = nodes, .unary_stride = R, .pair = arcs, .pair_stride = R};
+    if (bigrams) out.pairs = arcs + Q * R;
+    const double value = marginals_(x, out).value;
+    for (std::int64_t t = 0; t < T; ++t)
+        for (std::int64_t q = 0; q < Q; ++q) expected->nodes[t * S + s.label[q]] += nodes[t * R + q];
+    Real* chain = expected->chain.data();
+    for (std::int64_t p = 0; p < Q; ++p)
+        for (std::int64_t q = 0; q < Q; ++q) chain[s.label[p] * S + s.label[q]] += arcs[p * R + q];
+    for (std::int64_t t = 0; bigrams && t + 1 < T; ++t)
+        for (std::int64_t p = 0; p < Q; ++p)
+            for (std::int64_t q = 0; q < Q; ++q)
+                expected->bigrams[(t * Y + s.label[p]) * Y + s.label[q]] += out.pairs[(t * Q + p) * Q + q];
     std::copy_n(expected->nodes.data(), S, chain + (shape_.start() - shape_.pair()));
     std::copy_n(expected->nodes.data() + (T - 1) * S, S, chain + (shape_.end() - shape_.pair()));
     return value;

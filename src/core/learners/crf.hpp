@@ -49,6 +49,16 @@ struct CrfShape {
     std::int64_t size() const { return bigrams(observations.size()); }
 };
 
+// Labels split by what stood before them, for rules that look further back than one label. A labelling has one path of
+// states, so sums over paths are sums over the labellings that the rules allow. No labels: each label is its own state.
+struct LabelStates {
+    std::span<const std::int32_t> label;   // [Q]     of each state
+    std::span<const std::uint8_t> follows; // [Q][Q]  may the second follow the first?
+    std::span<const std::uint8_t> starts;  // [Q]     may a sentence begin there?
+
+    std::int64_t Q() const { return static_cast<std::int64_t>(label.size()); }
+};
+
 // The training set. A null pointer: absent.
 struct CrfData {
     std::span<const std::int64_t> sentences; // [N+1]  bounds in tokens
@@ -61,6 +71,8 @@ struct CrfData {
     const float* offset = nullptr;           // [T][Y] scores given by hand, added to those of w
     const float* cost = nullptr;             // [Y][Y] of gold and answer, added to the scores: softmax margin, hard labels
     const std::int32_t* observed = nullptr;  // [T][L] what the bigram templates see, -1: nothing known
+    const float* chain = nullptr;            // [chain_size] added to the chain block of w; minus infinity forbids
+    LabelStates states = {};
 
     std::int64_t N() const { return static_cast<std::int64_t>(sentences.size()) - 1; }
     std::int64_t T() const { return static_cast<std::int64_t>(ptr.size()) - 1; }
@@ -102,7 +114,9 @@ template <class Real> class CrfOracle {
     double hard_gold(CrfParts<Real>* expected);
     double soft_gold(CrfParts<Real>* expected);
     double summed(CrfParts<Real>* expected, const std::uint8_t* allowed);
+    double summed_by_state(CrfParts<Real>* expected, const std::uint8_t* allowed);
     double summed_locally(CrfParts<Real>* expected);
+    void weigh_states();
     void clear(CrfParts<Real>& parts);
 
     const CrfShape& shape_;
@@ -111,6 +125,8 @@ template <class Real> class CrfOracle {
     Real scale_ = 1;
     std::int64_t n_ = 0;
     machine::AlignedVector<Real> chain_, scores_, bigram_scores_, local_;
+    machine::AlignedVector<Real> state_chain_, state_scores_, state_pairs_, state_nodes_, state_expected_; // by state
+    std::vector<std::uint8_t> state_allowed_;
     structures::ChainMarginals<Real> marginals_;
 };
 

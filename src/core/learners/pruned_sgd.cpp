@@ -22,8 +22,23 @@ CHAFFINCH_HOT void scale_all(std::int64_t n, float s, float* w) {
     for (std::int64_t k = 0; k < n; ++k) w[k] *= s;
 }
 
-PrunedSgd::PrunedSgd(const CrfData& data, std::int64_t F, std::int64_t Y, const PrunedSettings& settings)
-    : data_(data), F_(F), Y_(Y), settings_(settings), delta_(static_cast<std::size_t>(Y)),
+namespace {
+
+// The chain block of rows of S as pair [Y][Y], start [Y] and end [Y] in one.
+template <class Value> std::vector<Value> without_padding(const Value* chain, std::int64_t Y) {
+    if (!chain) return {};
+    const std::int64_t S = machine::padded(Y);
+    std::vector<Value> out;
+    for (std::int64_t row = 0; row < Y + 2; ++row) out.insert(out.end(), chain + row * S, chain + row * S + Y);
+    return out;
+}
+
+} // namespace
+
+PrunedSgd::PrunedSgd(const CrfData& data, std::int64_t F, std::int64_t Y, const PrunedSettings& settings,
+                     const std::uint8_t* held)
+    : data_(data), F_(F), Y_(Y), settings_(settings), given_(without_padding(data.chain, Y)),
+      held_(without_padding(held, Y)), delta_(static_cast<std::size_t>(Y)),
       order_(static_cast<std::size_t>(data.N())), random_(settings.seed) {
     std::iota(order_.begin(), order_.end(), std::int64_t{0});
     w_.ptr.assign(static_cast<std::size_t>(F + 1), 0);
@@ -93,7 +108,8 @@ structures::LatticeWeights PrunedSgd::lattice_weights(double scale) const {
             .start = pair + Y_ * Y_,
             .end = pair + Y_ * Y_ + Y_,
             .pair = pair,
-            .scale = static_cast<float>(scale)};
+            .scale = static_cast<float>(scale),
+            .given = given_.empty() ? nullptr : given_.data()};
 }
 
 void PrunedSgd::build(std::int64_t n, double scale) {
@@ -115,6 +131,9 @@ double PrunedSgd::whole(std::int64_t n, float step) {
     }
     const double log_z = lattice_.sum();
     float* pair = w_.chain.data();
+    const auto move = [&](std::int64_t at, float by) {
+        if (held_.empty() || !held_[static_cast<std::size_t>(at)]) pair[at] += by;
+    };
     for (std::int64_t t = 0; t < T; ++t) {
         const auto states = lattice_.states(t);
         std::ranges::fill(delta_, 0.0f);
@@ -123,16 +142,16 @@ double PrunedSgd::whole(std::int64_t n, float step) {
         delta_[y[t]] -= 1;
         scatter(begin + t, step);
         for (const std::uint16_t label : states) {
-            if (t == 0) pair[Y_ * Y_ + label] += step * delta_[label];
-            if (t == T - 1) pair[Y_ * Y_ + Y_ + label] += step * delta_[label];
+            if (t == 0) move(Y_ * Y_ + label, step * delta_[label]);
+            if (t == T - 1) move(Y_ * Y_ + Y_ + label, step * delta_[label]);
         }
         if (t == 0) continue;
         const auto before = lattice_.states(t - 1);
         for (std::size_t i = 0; i < before.size(); ++i)
             for (std::size_t j = 0; j < states.size(); ++j)
-                pair[before[i] * Y_ + states[j]] +=
-                    step * static_cast<float>(lattice_.arc(t, static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)));
-        pair[y[t - 1] * Y_ + y[t]] -= step;
+                move(before[i] * Y_ + states[j],
+                     step * static_cast<float>(lattice_.arc(t, static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))));
+        move(y[t - 1] * Y_ + y[t], -step);
     }
     return log_z - gold;
 }

@@ -27,8 +27,10 @@ struct PrunedSettings {
 
 class PrunedSgd {
   public:
-    // Hard labels; costs and weights of sentences count, what else CrfData may hold does not.
-    PrunedSgd(const CrfData& data, std::int64_t F, std::int64_t Y, const PrunedSettings& settings);
+    // Hard labels; costs, weights of sentences and the given chain count, what else CrfData may hold does not.
+    // held: [chain_size]  1: this weight of the chain is not trained; null: all are
+    PrunedSgd(const CrfData& data, std::int64_t F, std::int64_t Y, const PrunedSettings& settings,
+              const std::uint8_t* held = nullptr);
 
     // One shuffled epoch; the sum of the losses met.
     double epoch();
@@ -60,6 +62,8 @@ class PrunedSgd {
     PrunedSettings settings_;
     Weights w_;
     structures::Lattice lattice_;
+    std::vector<float> given_;         // as Weights::chain, or empty
+    std::vector<std::uint8_t> held_;   // as Weights::chain, or empty
     std::vector<float> delta_; // [Y] of one token
     std::vector<std::int64_t> order_;
     machine::Random random_;

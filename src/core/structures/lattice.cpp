@@ -67,6 +67,8 @@ void Lattice::build(const LatticeWeights& w, std::span<const std::int64_t> ptr, 
             double score = std::log(static_cast<double>(row[y])) + log_z;
             if (t == 0) score += static_cast<double>(w.scale * w.start[y]);
             if (t == T_ - 1) score += static_cast<double>(w.scale * w.end[y]);
+            if (w.given && t == 0) score += static_cast<double>(w.given[w.Y * w.Y + y]);
+            if (w.given && t == T_ - 1) score += static_cast<double>(w.given[w.Y * w.Y + w.Y + y]);
             scores_.push_back(score);
         }
     }
@@ -101,7 +103,8 @@ std::int64_t Lattice::find(std::int64_t t, std::int32_t label) const {
 }
 
 double Lattice::pair(std::uint16_t a, std::uint16_t b) const {
-    return static_cast<double>(w_.scale * w_.pair[a * w_.Y + b]);
+    const double given = w_.given ? static_cast<double>(w_.given[a * w_.Y + b]) : 0.0;
+    return static_cast<double>(w_.scale * w_.pair[a * w_.Y + b]) + given;
 }
 
 // Forward and backward in real space: each token's alphas and betas are divided by their largest, whose logs add up.

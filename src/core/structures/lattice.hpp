@@ -31,6 +31,7 @@ struct LatticeWeights {
     const float* end = nullptr;   // [Y]
     const float* pair = nullptr;  // [Y][Y]; minus infinity forbids
     float scale = 1;              // of all of them
+    const float* given = nullptr; // pair [Y][Y], start [Y], end [Y] in one: added, not scaled; null: nothing
 };
 
 struct Pruning {
