@@ -115,7 +115,8 @@ def _pairs() -> tuple[list[Any], list[Any]]:
 
 @cache
 def _lists() -> list[Any]:
-    return tag_lists(Tagger("hmm").fit(WORDS, TAGS), TABLE, 3, gold=TAGS)
+    # Any labelling is a candidate, as in the lists that the stored models were asked about.
+    return tag_lists(Tagger(Hmm(legal="none")).fit(WORDS, TAGS), TABLE, 3, gold=TAGS)
 
 
 @cache

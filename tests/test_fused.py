@@ -21,7 +21,7 @@ from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggre
 from chaffinch.learners.problem import Learner, Problem
 from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
 from chaffinch.scorers.segments import SegmentScorer
-from chaffinch.structures import Candidates, LocalChain
+from chaffinch.structures import Candidates, Chain, Held, LocalChain, RuledChain, RuledLocalChain
 from small_problems import chain_problem, documents
 from test_margin_learners import dense, monomial
 from test_matching_frank_wolfe import fertile_problem, plain_problem
@@ -38,6 +38,14 @@ def packed(*, order: int = 1, local: bool = False, weighted: bool = False, margi
     weight = np.linspace(0.5, 2.0, 10).astype(np.float32) if weighted else None
     cost = label_costs([[0, 2, 1], [0.5, 0, 0.5], [1, 1, 0]]) if margin else None
     return Problem(chain, Linear(Layout.packed_chain(F, Y, order)), made.examples, weight, cost, seed=1)
+
+
+def ruled(*, local: bool = False) -> Problem:
+    """A packed problem with two transitions and a first label held at given values."""
+    made = packed(weighted=True)
+    held = Held.none(made.structure.Y)
+    held.pair[0, 1], held.pair[2, 2], held.start[1] = 1.5, -2.0, 0.5
+    return replace(made, structure=(RuledLocalChain if local else RuledChain)(Chain(made.structure.Y), held))
 
 
 def texts(N: int = 30, F: int = 8, Y: int = 3, dense: float = 0.6) -> Problem:
@@ -127,6 +135,12 @@ CASES: list[Case] = [
     (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), packed, END),
     (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: packed(local=True), END),
     (Lbfgs(c2=0.5, tolerance=1e-9), lambda: packed(local=True, weighted=True), END),
+    (Sdca(c2=0.5, epochs=300, tolerance=1e-7, still=0.0), ruled, END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), ruled, END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), ruled, END),
+    (PrunedSgd(c2=0.5, epochs=400, rate=0.1, threshold=1e-12, most=3), ruled, END),
+    (Sgd(c2=0.5, epochs=400, rate=0.1), lambda: ruled(local=True), END),
+    (Lbfgs(c2=0.5, tolerance=1e-9), lambda: ruled(local=True), END),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0), texts, 1e-4),
     (DualRest(C=0.7, epochs=4, tolerance=0.0, folds=0, loss="hinge", bias=1.0), texts, 1e-4),
     (DualRidge(C=0.7, epochs=4, tolerance=0.0, bias=0.5), texts, 1e-4),

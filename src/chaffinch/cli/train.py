@@ -9,7 +9,7 @@ from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
 from chaffinch.cli.training_report import clock, compare_and_keep, keep_smallest, keep_trained
 from chaffinch.corpus import FORMATS
-from chaffinch.errors import ConfigError, warn_about_data
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
@@ -162,7 +162,10 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     dev = corpora.get("dev")
     with progress_bar() as listener, clock() as took:
-        kind.fit(estimator, corpora["train"], dev, listener, **beside)
+        try:
+            kind.fit(estimator, corpora["train"], dev, listener, **beside)
+        except DataError as e:
+            raise kind.located(e, asked.data, told) from None
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
     for remark in kind.remarks(estimator, told):
         warn_about_data(remark)

@@ -289,6 +289,10 @@ class Kind(ABC):
         """Further arguments of ``fit``, beside the corpus of the files."""
         return {}
 
+    def located(self, error: DataError, paths: Sequence[Path], told: Mapping[str, str]) -> DataError:
+        """An error of training, with the place in the files if it knows the example."""
+        return error
+
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
         """Documents as a corpus to learn from; None if they are annotated with something else."""
         return None

@@ -30,7 +30,7 @@ class Costed:
 
     def __init__(self, structure: Any, cost: Cost) -> None:
         self.structure, self._cost = structure, cost
-        for oracle in ("parts", "shape", "argmax", "logsum", "kbest"):
+        for oracle in ("parts", "shape", "argmax", "logsum", "kbest", "constant"):
             if hasattr(structure, oracle):
                 setattr(self, oracle, getattr(structure, oracle))
 

@@ -20,7 +20,17 @@ from chaffinch.learners.problem import Learner, Pass, Problem, State
 from chaffinch.scorers import FeatureScorer, Linear
 from chaffinch.scorers.monomials import MonomialScorer
 from chaffinch.scorers.segments import SegmentScorer
-from chaffinch.structures import Candidates, Chain, Choice, LocalChain, Matching, Segments, SpanTree
+from chaffinch.structures import (
+    Candidates,
+    Chain,
+    Choice,
+    LocalChain,
+    Matching,
+    RuledChain,
+    RuledLocalChain,
+    Segments,
+    SpanTree,
+)
 from chaffinch.structures.fertile import FertileMatching
 
 
@@ -63,7 +73,14 @@ FUSED: dict[tuple[type, type, type], Native] = {
         (Chain, Linear, learner): Native(passes, native_chain.fits_likelihood)
         for learner, passes in _LIKELIHOOD.items()
     },
+    **{
+        (RuledChain, Linear, learner): Native(passes, native_chain.fits_likelihood)
+        for learner, passes in _LIKELIHOOD.items()
+    },
     (Chain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
+    (RuledChain, Linear, PrunedSgd): Native(native_chain.pruned_passes, native_chain.fits_pruned),
+    (RuledLocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
+    (RuledLocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
     (LocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
     (LocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
     (Segments, SegmentScorer, Sgd): Native(native_segments.sgd_passes, native_segments.fits_segments),

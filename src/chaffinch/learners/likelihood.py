@@ -225,13 +225,18 @@ class Lbfgs(LikelihoodLearner):
 
 
 def summed(problem: Problem, potentials: Parts, y: Any) -> tuple[float, Parts]:
-    """log Z and the marginals, with the problem's cost added to the potentials; given y, for local models."""
+    """log Z and the marginals, with the problem's cost added to the potentials; given y, for local models.
+
+    What the score of y has beside its potentials is taken off log Z.
+    """
     if problem.cost is not None:
         potentials = potentials + problem.cost(potentials.shape, y)
     given = getattr(problem.structure, "logsum_given", None)
     found: tuple[float, Parts] = (
         problem.structure.logsum(potentials) if given is None else given(potentials, y)
     )
+    if hasattr(problem.structure, "constant"):
+        return found[0] - problem.structure.constant(y), found[1]
     return found
 
 

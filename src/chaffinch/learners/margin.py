@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, requires
+from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, requires
 from chaffinch.learners.slack import most_violated_by_slack
 from chaffinch.structures import Parts, require
 
@@ -116,6 +116,8 @@ class Margin:
         self.structure = problem.costed
         if self.slack:
             require("slack rescaling", "kbest", problem.structure, ("margin rescaling",))
+            if getattr(problem.structure, "held", None) is not None:
+                raise ConfigError("slack rescaling does not go with fixed transitions; use margin rescaling")
 
     def __len__(self) -> int:
         return len(self.problem.examples)
@@ -141,6 +143,7 @@ class Margin:
         shape = self.problem.scorer.shape(x)
         found = structure.parts(shape, answer)
         loss = (structure.cost(shape, y) if cost is None else cost).dot(found)
+        loss += constant_gap(structure, answer, y)
         delta = structure.parts(shape, y) - found
         return Plane(delta * loss if self.slack else delta, loss)
 

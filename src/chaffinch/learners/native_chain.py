@@ -1,8 +1,9 @@
 """Chains in the core: online epochs, Frank-Wolfe, and the likelihood by dual ascent, SGD and L-BFGS."""
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ from chaffinch.learners.online import OnlineLearner
 from chaffinch.learners.problem import Pass, Problem, State, example_order
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import MonomialScorer
-from chaffinch.structures import Chain, LocalChain
+from chaffinch.structures import Chain, LocalChain, RuledChain, RuledLocalChain
+from chaffinch.structures.ruled import unmet
 
 SDCA_STATE = ("nodes", "pairs", "change", "loss", "smaller", "order", "counts", "mean")
 LEAST_RATE = 0.001
@@ -153,23 +155,20 @@ class NativeBlocks:
 
 
 def fits_likelihood(_learner: Any, problem: Problem) -> bool:
-    """Sentences end to end, no masks, weights laid out as the core has them, costs by label."""
-    chain = problem.structure
+    """Sentences end to end, weights laid out as the core has them, costs by label."""
     return (
         isinstance(problem.examples, SentenceExamples)
         and not isinstance(problem.examples, MonomialExamples)
-        and chain.transitions is None
-        and chain.start is None
-        and chain.end is None
         and problem.scorer.layout.packed
         and (problem.cost is None or isinstance(problem.cost, LabelCosts))
     )
 
 
-def crf_problem(problem: Problem) -> CrfProblem:
+def crf_problem(problem: Problem, *, pruned: bool = False) -> CrfProblem:
     """The problem as the core's likelihood reads it."""
     data, chain = problem.examples, problem.structure
     extra: dict[str, Any] = data.native() if isinstance(data, CrfExamples) else {}
+    extra |= native_rules(problem, extra, pruned)
     return CrfProblem(
         data.sentences,
         data.ptr,
@@ -179,10 +178,71 @@ def crf_problem(problem: Problem) -> CrfProblem:
         chain.Y,
         chain.order,
         weight=problem.weight,
-        local=isinstance(chain, LocalChain),
+        local=isinstance(chain, LocalChain | RuledLocalChain),
         cost=None if problem.cost is None else problem.cost.costs,  # type: ignore[attr-defined]
         **extra,
     )
+
+
+def native_rules(problem: Problem, extra: Mapping[str, Any], pruned: bool) -> dict[str, Any]:
+    """What a chain forbids, holds and remembers, as the core's likelihood is told.
+
+    extra: what else it is told, which may hold offsets by token and weights that are not trained
+    """
+    structure, layout = problem.structure, problem.scorer.layout
+    ruled = structure if isinstance(structure, RuledChain) else RuledChain(structure)
+    chain, held, states, Y = ruled.chain, ruled.held, ruled.states, ruled.Y
+    masks = {"pair": chain.transitions, "start": chain.start, "end": chain.end}
+    local = isinstance(structure, LocalChain | RuledLocalChain)
+    found: dict[str, Any] = {}
+    if held is not None or any(mask is not None for mask in masks.values()):
+        first, end = layout["pair"].offset, _chain_end(layout, ruled.order)
+        given, fixed = np.zeros(end - first, np.float32), np.zeros(end - first, np.uint8)
+        for name, mask in masks.items():
+            block, own = _cells(layout, given, name), None if held is None else getattr(held, name)
+            if own is not None:
+                block[...] = np.where(np.isfinite(own), own, block)
+            if mask is not None:
+                block[~mask.reshape(block.shape)] = -np.inf
+        for name in ("pair", "start", "end", "triple", "first", "last") if held is not None else ():
+            if name in {block.name for block in layout}:
+                cells = _cells(layout, fixed, name)
+                shape = (Y,) * (3 if name == "triple" else cells.ndim)
+                at = held.mask(name, len(shape))  # type: ignore[union-attr]
+                cells[...] |= np.asarray(at).reshape(cells.shape)
+        found["chain"] = given
+        if held is not None and pruned:
+            found["held"] = fixed
+        elif held is not None:
+            trainable = extra.get("trainable")
+            found["trainable"] = np.ones(layout.size, np.uint8) if trainable is None else trainable.copy()
+            found["trainable"][first:end] *= 1 - fixed
+    if states is not None and local:
+        sentences = problem.examples.sentences
+        y = problem.examples.y
+        unmet_by_token = [unmet(states, y[a:b], Y) for a, b in pairwise(sentences.tolist())]
+        offset = np.concatenate([np.zeros((0, Y), np.float32), *unmet_by_token])
+        found["offset"] = offset if extra.get("offset") is None else extra["offset"] + offset
+    elif states is not None:
+        found["state_label"] = states.label
+        found["state_follows"] = np.ascontiguousarray(states.follows, np.uint8)
+        found["state_starts"] = np.ascontiguousarray(states.starts, np.uint8)
+    return found
+
+
+def _cells(layout: Layout, flat: NDArray[Any], name: str) -> NDArray[Any]:
+    """A block of the flat array of a chain, which begins with its pairs, without padding: a view."""
+    block = layout[name]
+    at = block.offset - layout["pair"].offset
+    rows = flat[at : at + block.size].reshape(block.rows, block.stride)
+    found: NDArray[Any] = rows[:, : block.columns]
+    return found[0] if block.rows == 1 and name in ("start", "end") else found
+
+
+def _chain_end(layout: Layout, order: int) -> int:
+    """Where the blocks of label pairs and triples end."""
+    last = layout["last" if order == 2 else "end"]
+    return int(_core.padded(last.offset + last.size))
 
 
 class _Run:
@@ -347,7 +407,7 @@ def pruned_passes(learner: PrunedSgd, problem: Problem, _threads: int, state: St
     """SGD on lattices of the labels that are likely at each token; what it makes are its own sparse weights."""
     c2, rate, epochs = learner.c2, learner.rate_or_default, learner.epochs
     native = _core.PrunedSgd(
-        crf_problem(problem), c2, rate, epochs, learner.threshold, learner.most, problem.seed
+        crf_problem(problem, pruned=True), c2, rate, epochs, learner.threshold, learner.most, problem.seed
     )
     done = 0
     if state is not None:

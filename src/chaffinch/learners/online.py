@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order, requires
+from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, example_order, requires
 from chaffinch.structures import Parts, Scorer
 
 TURNS = 50
@@ -103,7 +103,7 @@ def found_mistakes(learner: OnlineLearner, structure: Any, scorer: Any, x: Any, 
         parts = structure.parts(shape, answer)
         delta = gold - parts
         if any(block.any() for _, block in delta.items()):
-            mistakes.append(Mistake(delta, cost.dot(parts)))
+            mistakes.append(Mistake(delta, cost.dot(parts) + constant_gap(structure, answer, y)))
     return mistakes
 
 

@@ -129,6 +129,12 @@ def example_order(n: int, seed: int, epoch: int) -> Any:
     return _core.permutation(n, (seed << 20) + epoch)
 
 
+def constant_gap(structure: Any, answer: Any, gold: Any) -> float:
+    """By how much an answer leads the gold one whatever the weights are: by transitions held at given values."""
+    constant = getattr(structure, "constant", None)
+    return 0.0 if constant is None else constant(answer) - constant(gold)
+
+
 def requires(learner: object, oracle: str, problem: Problem, alternatives: tuple[str, ...] = ()) -> None:
     """Refuse a structure that lacks the oracle."""
     require(learner, oracle, problem.structure, alternatives)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -25,6 +26,7 @@ from chaffinch.model.protocols import Packed, Reading
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.search.legality import Need, label_states, needs_of
 from chaffinch.structures import Chain, Parts
 from chaffinch.text.table import TokenTable
 
@@ -34,6 +36,7 @@ class ChainModel:
     """score(x, y) = start[y_1] + sum_t unary_t[y_t] + sum_t pair_t[y_{t-1}][y_t] + end[y_T], second order likewise.
 
     source:      what makes the potentials of a sentence from its features, and holds the weights
+    needs:       labels that may stand only after others
     temperature: p(y|x) is proportional to exp(score / temperature); the best labels do not depend on it
 
     If the source has a chain in the core, rows of features go directly there. If no labelling of a sentence is
@@ -45,9 +48,28 @@ class ChainModel:
     source: Potentials
     labels: LabelSet
     temperature: float = 1.0
+    needs: tuple[Need, ...] = ()
 
     def __post_init__(self) -> None:
-        _ = self.source.native  # made once, with the model
+        _ = self.searched.source.native  # made once, with the model
+
+    @cached_property
+    def searched(self) -> "ChainModel":
+        """The chain over which labellings are searched: its labels are split by which needs are met after them."""
+        if not self.needs:
+            return self
+        states = label_states(self.needs, self.labels)
+        label = states.label
+        inner = tuple(self.labels.inner[y] for y in label.tolist())
+        labels = LabelSet(self.labels.outer, inner, self.labels.outer_of[label])
+        return replace(
+            self, source=self.source.with_weights(self.weights.by_state(states)), labels=labels, needs=()
+        )
+
+    @property
+    def lattice_labels(self) -> LabelSet:
+        """The labels of the lattices."""
+        return self.searched.labels
 
     @property
     def weights(self) -> ChainWeights:
@@ -65,6 +87,8 @@ class ChainModel:
 
     def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> NDArray[np.int32]:
         """The same for tokens that are encoded; ptr: the bounds of sentences."""
+        if self.needs:
+            return self.searched.decode_rows(ptr, rows, threads)
         if (native := self.source.native) is not None:
             return self.labels.outer_of[native.tag(ptr, rows.ptr, rows.ids, threads)]
         chain = self._chain()
@@ -76,6 +100,8 @@ class ChainModel:
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
         """The k best labellings of each sentence; the score is the model's own."""
+        if self.needs:
+            return self.searched.kbest(table, k, threads)
         outer_of = self.labels.outer_of
         if (native := self.source.native) is not None:
             rows = self.encoder.rows(table, threads)
@@ -94,6 +120,8 @@ class ChainModel:
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(y_t|x) by forward-backward."""
+        if self.needs:
+            return self.searched.marginals(table, threads)
         Y = self.weights.Y
         if (native := self.source.native) is not None and self.temperature == 1.0:
             rows = self.encoder.rows(table, threads)
@@ -114,10 +142,15 @@ class ChainModel:
 
     def potentials(self, table: TokenTable, threads: int) -> Iterator[tuple[Parts, NDArray[np.int64]]]:
         """Blocks of whole sentences: their potentials and bounds."""
+        if self.needs:
+            return self.searched.potentials(table, threads)
         return self.source.blocks(self.encoder.rows(table, threads), table.ptr, threads)
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """The potentials of each sentence; pairs by position have one row fewer than the sentence has tokens."""
+        if self.needs:
+            yield from self.searched.lattices(table, threads)
+            return
         chain = self._chain()
         for parts, bounds in self.potentials(table, threads):
             shared = {name: block for name, block in parts.items() if name not in ("unary", "pair")}
@@ -156,6 +189,8 @@ class ChainModel:
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterator[TaggedSentence]:
         """Features, and transitions."""
+        if self.needs:
+            return self.searched.examples(table, which, question, threads)
         return chain_examples(self, self.source.sentence, table, which, threads)
 
     widths = (8, 6)
@@ -184,7 +219,8 @@ class ChainModel:
 
     def packed(self) -> Packed:
         """The encoder's sections and the weights."""
-        facts = Packed(details={**self.source.details(), **packed_temperature(self.temperature)})
+        needs = {"legality": {"needs": [str(need) for need in self.needs]}} if self.needs else {}
+        facts = Packed(details={**self.source.details(), **packed_temperature(self.temperature), **needs})
         return self.encoder.packed() | facts | self.weights.packed()
 
     @classmethod
@@ -195,21 +231,35 @@ class ChainModel:
         """
         need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
         labels = LabelSet.loaded(need)
+        needs = loaded_needs(need, labels)
         details, temperature = file.header.details, loaded_temperature(file)
         if Pruning.SECTION in details:
             pruning = Pruning.loaded(need)
             weights = ChainWeights.loaded(need, (), sparse=True)
-            return cls(encoder, Pruned(weights, pruning), labels, temperature)
+            return cls(encoder, Pruned(weights, pruning), labels, temperature, needs)
         if PolynomialPotentials.SECTION in details:
             products = PolynomialPotentials.loaded_products(need, encoder.n_features)
             need = Requirements(file, F=products.rows, Y=len(file.header.labels))
             weights = ChainWeights.loaded(need, (), sparse=False)
-            return cls(encoder, PolynomialPotentials(weights, products), labels, temperature)
+            return cls(encoder, PolynomialPotentials(weights, products), labels, temperature, needs)
         templates = encoder.features.label_templates if isinstance(encoder, TemplateEncoder) else ()
         observations = tuple(template.n_observations for template in templates)
         weights = ChainWeights.loaded(need, observations, sparse=False)
         source = LocallyNormalised(weights) if local else Additive(weights)
-        return cls(encoder, source, labels, temperature)
+        return cls(encoder, source, labels, temperature, needs)
 
     def _chain(self) -> Chain:
         return Chain(self.weights.Y, order=self.weights.order)
+
+
+def loaded_needs(need: Requirements, labels: LabelSet) -> tuple[Need, ...]:
+    """The needs that the header of a file records, checked."""
+    found = need.file.header.details.get("legality", {})
+    try:
+        needs = needs_of(found)
+    except (ConfigError, AttributeError, TypeError) as e:
+        raise need.fault(f"its rules are damaged: {e}") from None
+    known = {*labels.outer, None}
+    if any(not {n.label, n.needs, n.since} <= known for n in needs):
+        raise need.fault("its rules name labels that it does not have")
+    return needs

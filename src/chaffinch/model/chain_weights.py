@@ -1,6 +1,7 @@
 """The weights of a linear chain, in one layout for all chain models."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.modelfile import Packed, Requirements
 from chaffinch.scorers import Linear
+from chaffinch.structures import LabelStates
 
 Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 """Which label may follow which [Y, Y], begin [Y] and end [Y]."""
@@ -83,6 +85,17 @@ class ChainWeights:
         if isinstance(self.unary, SparseWeights):
             return self.unary.column(y)
         return np.arange(len(self.unary), dtype=np.int32), self.unary[:, y]
+
+    def by_state(self, states: LabelStates) -> "ChainWeights":
+        """The weights of states, each as its label's; minus infinity where a state may not follow or begin."""
+        label = states.label
+        unary = np.ascontiguousarray(self.dense[:, label])
+        blocks: dict[str, Any] = {
+            name: block[np.ix_(*(label,) * block.ndim)] for name, block in self.shared().items()
+        }
+        blocks["pair"][~states.follows], blocks["start"][~states.starts] = -np.inf, -np.inf
+        bigrams = tuple(np.ascontiguousarray(b[:, label][:, :, label]) for b in self.bigrams)
+        return ChainWeights(unary, bigrams=bigrams, **blocks)
 
     def shared(self) -> dict[str, NDArray[np.float32]]:
         """The blocks that are the same at every position, by name: all but unary and bigrams."""

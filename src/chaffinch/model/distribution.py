@@ -154,7 +154,7 @@ def distributions(
     """The distribution of each sentence of a table, in order; that of a pruned chain is over the labels it tries."""
     for chain, parts in model.lattices(table, threads):
         potentials = tempered(_double(parts), model.temperature)
-        yield SentenceDistribution(chain, potentials, model.labels, to_honest)
+        yield SentenceDistribution(chain, potentials, model.lattice_labels, to_honest)
 
 
 def _double(parts: Parts) -> Parts:

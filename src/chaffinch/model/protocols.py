@@ -74,6 +74,11 @@ class LatticeModel(Protocol):
         """The temperature of the probabilities."""
         ...
 
+    @property
+    def lattice_labels(self) -> LabelSet:
+        """The inner labels of the lattices."""
+        ...
+
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """The chain over inner labels and its potentials, sentence by sentence."""
         ...

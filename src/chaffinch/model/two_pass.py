@@ -68,6 +68,11 @@ class TwoPassModel:
         assert isinstance(self.second, Tempered)
         return replace(self, second=self.second.with_temperature(temperature))
 
+    @property
+    def lattice_labels(self) -> LabelSet:
+        """The second's."""
+        return self.second.lattice_labels if isinstance(self.second, LatticeModel) else self.labels
+
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """That of the second model."""
         if not isinstance(self.second, LatticeModel):

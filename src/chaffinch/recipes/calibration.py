@@ -213,6 +213,7 @@ def _out_of_fold(
             table=task.table.of_sentences(~out),
             weight=None if task.weight is None else task.weight[~out],
             on_epoch=keep_going,
+            fold=True,
         )
         try:
             model = recipe.train(part, config).model

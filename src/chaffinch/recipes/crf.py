@@ -48,6 +48,7 @@ from chaffinch.recipes.encoding import (
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import Rules
 from chaffinch.recipes.second_pass import second_templates, trained_twice
 from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Linear
@@ -122,7 +123,9 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     shape = CrfLayout(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
-    fixed = None if config.fixed is None else FixedWeights.read(config.fixed, encoder, inner.labels)
+    rules = Rules.of(config, task, inner)
+    path = config.fixed_file
+    fixed = None if path is None else FixedWeights.read(path, encoder, inner.labels)
     weight = sentence_weights(task.table.ptr, inner.labels, inner.y, config.class_weight)
     if task.weight is not None:
         weight = task.weight if weight is None else weight * task.weight
@@ -137,13 +140,14 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
         weight=weight,
         soft=None if task.soft is None else soft_rows(*task.soft, inner.labels),
         cost=margin_costs(inner.labels, chosen.margin, chosen.recall) if chosen.margin else None,
+        chain=rules.chain(shape.Y, config.order) if rules.asked else None,
     )
     dual = config.order == 1 and not shape.observations and inner.allowed is None
     learner: LikelihoodLearner
     models: CrfModels | PrunedModels
     duals = KeptDuals()
     if pruning is not None:
-        models = PrunedModels(encoder, inner, pruning, config.constraints)
+        models = PrunedModels(encoder, inner, pruning, rules)
         learner = PrunedSgd(
             c2=chosen.c2,
             rate=chosen.rate,
@@ -153,10 +157,10 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
             all_pairs=config.states == "all",
         )
     else:
-        models = CrfModels(encoder, inner, shape, config.constraints, fixed)
+        models = CrfModels(encoder, inner, shape, rules, fixed)
         bytes_needed = shape.dual_bytes(rows) if dual else None
         learner = chosen_learner(config, chosen, task.table.n_sentences, bytes_needed)
-        plain = fixed is None and task.soft is None and config.states == "all"
+        plain = fixed is None and not rules.asked and task.soft is None and config.states == "all"
         if isinstance(learner, Sdca) and task.keep and plain and shape.dual_bytes(rows) <= MOST_KEPT_BYTES:
             learner = replace(learner, kept=duals)
     checkpoint = None
@@ -187,24 +191,24 @@ class CrfModels:
     encoder: TemplateEncoder
     inner: InnerLabels
     shape: CrfLayout
-    constraints: bool
+    rules: Rules
     fixed: FixedWeights | None
 
     def model(self, scorer: Linear) -> TaggingModel:
         """A model of these weights."""
         bigrams = self.shape.bigrams(scorer.w) if self.shape.observations else ()
         weights = replace(self._weights(scorer), bigrams=bigrams)
-        return ChainModel(self.encoder, Additive(weights), self.inner.labels)
+        return ChainModel(self.encoder, Additive(weights), self.inner.labels, needs=self.rules.needs)
 
     def smaller(self, scorer: Linear, min_weight: float, bits: int | None) -> TaggingModel:
         """The same without small weights and without features that have none left, rounded to ``bits``."""
         if self.shape.observations:
             return self.model(scorer)
         lean, kept = smaller(self.encoder, self._weights(scorer), min_weight, bits)
-        return ChainModel(lean, Additive(kept), self.inner.labels)
+        return ChainModel(lean, Additive(kept), self.inner.labels, needs=self.rules.needs)
 
     def _weights(self, scorer: Linear) -> ChainWeights:
-        found = self.shape.split(scorer.w, self.inner.legal if self.constraints else None)
+        found = self.rules.put_into(self.shape.split(scorer.w))
         if self.fixed is not None:
             found.dense[self.fixed.features, self.fixed.labels] = self.fixed.values
         return found
@@ -223,19 +227,16 @@ class PrunedModels:
     encoder: TemplateEncoder
     inner: InnerLabels
     pruning: Pruning
-    constraints: bool
+    rules: Rules
 
     def model(self, weights: PrunedWeights) -> ChainModel:
         """A model of these weights."""
         ptr, columns, unary, chain = weights
         Y = len(self.inner.labels.inner)
         pair, start, end = np.split(chain.copy(), [Y * Y, Y * Y + Y])
-        pair = pair.reshape(Y, Y)
-        if self.constraints and self.inner.legal is not None:
-            follows, starts, ends = self.inner.legal
-            pair[~follows], start[~starts], end[~ends] = -np.inf, -np.inf, -np.inf
         sparse = SparseWeights(np.diff(ptr).astype(np.uint16), columns, unary)
-        source = Pruned(ChainWeights(sparse, start, end, pair), self.pruning)
+        weights_by_part = ChainWeights(sparse, start, end, pair.reshape(Y, Y))
+        source = Pruned(self.rules.put_into(weights_by_part), self.pruning)
         return ChainModel(self.encoder, source, self.inner.labels)
 
     def smaller(self, weights: PrunedWeights, min_weight: float, bits: int | None) -> ChainModel:
@@ -262,7 +263,8 @@ def chosen_pruning(task: TaggingTask, config: Crf, shape: CrfLayout, inner: Inne
         and not shape.observations
         and inner.allowed is None
         and task.soft is None
-        and config.fixed is None
+        and config.fixed_file is None
+        and not config.need.strip()
         and config.c1 == 0
         and _is_quick(config.learner)
     )

@@ -14,6 +14,7 @@ from chaffinch.learners.likelihood import (
     suited_rate,
 )
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures
+from chaffinch.recipes.rules import TransitionRules
 
 # The penalty of the plain likelihood; penalty and margin of names and of other labels, unless either is set. Chosen on
 # held-out splits of five corpora at eight sizes.
@@ -141,7 +142,7 @@ CrfLearner = Auto | Sdca | Sgd | Lbfgs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Crf(Likelihood):
+class Crf(TransitionRules, Likelihood):
     """A conditional random field: p(y|x) = exp(s(x, y)) / Z(x), maximised with c1 |w|_1 + c2 |w|^2 taken off.
 
     learner: how the weights are found; its penalties are those set here. Flags and files name it by flat settings
@@ -173,7 +174,6 @@ class Crf(Likelihood):
         "train a second model that reads the first model's most frequent label of a word's other occurrences in the "
         "document",
     )
-    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
     class_weight: str | None = knob(
         None, "weights of sentences, the mean over their labels: balanced, or such as 'B-PER=3, O=0.5'"
     )
@@ -181,7 +181,9 @@ class Crf(Likelihood):
         None, "marker of unknown labels: training sums over all labels at these tokens"
     )
     fixed: str | None = knob(
-        None, "file of fixed weights that are not trained: feature, label, weight, separated by tabs"
+        None,
+        "weights that are not trained: transitions, 'A->B=2.0, *-></s>' (no value: 0; *: every label), or a file "
+        "of lines with a feature, a label and a weight, separated by tabs",
     )
     start: str | None = knob(
         None,
@@ -204,6 +206,11 @@ class Crf(Likelihood):
     tolerance: InitVar[float | None] = None
     rate: InitVar[float | None] = None
     calibrate: InitVar[bool | None] = None
+
+    @property
+    def fixed_file(self) -> str | None:
+        """The file of fixed weights, unless transitions are fixed."""
+        return None if self.fixed is None or "->" in self.fixed else self.fixed
 
     def __post_init__(
         self,
@@ -274,7 +281,9 @@ def suited_objective(
 def has_margin(config: "Crf", labels: int) -> bool:
     """Whether labels other than names get a margin: if the learner is automatic and dual ascent applies."""
     plain = isinstance(config.learner, Auto) and not config.learner.precise and config.order == 1
-    return plain and config.c1 == 0 and config.fixed is None and not config.prune and labels < MANY_LABELS
+    return (
+        plain and config.c1 == 0 and config.fixed_file is None and not config.prune and labels < MANY_LABELS
+    )
 
 
 def chosen_learner(

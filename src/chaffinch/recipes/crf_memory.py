@@ -380,7 +380,10 @@ CANNOT = (
 
 def can_learn_on(model: object, config: Crf) -> bool:
     """Whether a model's weights can be held while further sentences are learnt."""
-    plain = config.order == 1 and not config.second_pass and config.fixed is None and config.c1 == 0
+    ruled = config.forbid.strip() or config.need.strip() or config.legal == "seen"
+    plain = (
+        config.order == 1 and not config.second_pass and config.fixed is None and config.c1 == 0 and not ruled
+    )
     return (
         plain
         and isinstance(model, ChainModel)

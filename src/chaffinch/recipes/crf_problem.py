@@ -21,7 +21,7 @@ from chaffinch.model.chain_weights import ChainWeights, Legal
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.recipes.encoding import OUTSIDE, InnerLabels
 from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Chain, LocalChain
+from chaffinch.structures import Chain
 
 
 @dataclass(frozen=True)
@@ -254,12 +254,12 @@ def crf_problem(
     weight: NDArray[np.float32] | None = None,
     soft: NDArray[np.float32] | None = None,
     cost: NDArray[np.float32] | None = None,
-    local: bool = False,
+    chain: Any = None,
     start: NDArray[np.float32] | None = None,
 ) -> Problem:
     """The problem that the learners of the likelihood read.
 
-    local: labels are normalised one by one     start: initial weights
+    chain: which labellings there are; None: all     start: weights to continue from
     """
     trainable = shape.observed(rows, inner.y) if observed_only else None
     offset = None
@@ -279,7 +279,7 @@ def crf_problem(
         observations=shape.observations,
         trainable=trainable,
     )
-    chain = LocalChain(shape.Y) if local else Chain(shape.Y, order=shape.order)
+    chain = Chain(shape.Y, order=shape.order) if chain is None else chain
     costs = None if cost is None else LabelCosts(cost)
     return Problem(chain, Linear(shape.layout, start), examples, weight, costs, seed)
 

@@ -25,7 +25,9 @@ from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import SymbolEncoder
 from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
+from chaffinch.recipes.encoding import InnerLabels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained, repeated
+from chaffinch.recipes.rules import Rules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
@@ -39,7 +41,7 @@ FOLDED = ("classes", "one")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Hmm(CountLearner):
+class Hmm(TransitionRules, CountLearner):
     """A hidden Markov model: p(x, y) = product of q(y_t|y_{t-1}) e(x_t|y_t), counted on the training data."""
 
     order: int = knob(2, "number of previous labels in a transition", low=1, high=2)
@@ -125,11 +127,24 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
     counted = _counts(task, config.unknown, config.rare)
     floor = config.floor if isinstance(config, Hmm) else None
     problem = Problem(Chain(len(counted.labels.inner)), None, counted)
+    rules = _rules(task, config, counted) if isinstance(config, Hmm) else Rules()
 
     def model(made: tuple[NDArray[np.float64], Transitions]) -> ChainModel:
-        return _model(counted.table, counted.labels, *made, floor)
+        found = _model(counted.table, counted.labels, *made, floor)
+        weights = rules.put_into(found.weights)
+        return replace(found, source=found.source.with_weights(weights), needs=rules.needs)
 
     return trained_tagger(task, config, problem, model)
+
+
+def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> Rules:
+    """What the config and the tag scheme allow; labels are counted as they are given."""
+    if config.fixed is not None and any("=" not in part for part in config.fixed.split(",") if part.strip()):
+        raise ConfigError(
+            "Hmm.fixed: transitions are counted, so each that is fixed needs a value: 'A->B=-0.5'"
+        )
+    scheme = inner_labels(task, "as given").scheme
+    return Rules.of(config, task, InnerLabels(counted.labels, counted.y, scheme))
 
 
 def load(file: ModelFile) -> TaggingModel:

@@ -22,9 +22,8 @@ from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.training import train_tagger
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
-from chaffinch.search.legality import seen_pairs
+from chaffinch.search.legality import LEGAL, seen_pairs
 
-LEGAL = ("none", "scheme", "seen")
 CONSTRAIN = ("prediction", "both")
 
 

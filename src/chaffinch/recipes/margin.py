@@ -20,10 +20,10 @@ from chaffinch.model.potentials import Additive, PolynomialPotentials, sorted_ro
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import Rules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
-from chaffinch.structures import Chain
 
 KERNELS = ("linear", "polynomial")
 FORMER_DEGREES = {"quadratic": 2, "cubic": 3}  # former names of polynomial kernels
@@ -37,12 +37,13 @@ LEARNERS: dict[str, type[MarginLearner]] = {
     "smo": ChainSmo,
 }
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
+WITHOUT_FIXED = ("exponentiated-gradient", "smo")  # which need all of a score in the potentials
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
 MOST_BYTES = 4 << 30  # of explicit weights of a kernel's products
 
 
 @dataclass(frozen=True, kw_only=True)
-class _MarginTagger(TemplateFeatures):
+class _MarginTagger(TransitionRules, TemplateFeatures):
     """Knobs of both."""
 
     C: float = knob(0.3, "weight of a sentence's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
@@ -56,7 +57,6 @@ class _MarginTagger(TemplateFeatures):
     average: bool = knob(True, "frank-wolfe, subgradient: average the weights, later steps with more weight")
     patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
     inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
-    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +126,10 @@ def _train(
         raise DataError(
             f"a margin needs at least two labels, and all {len(inner.y)} tokens are {inner.labels.outer[0]!r}"
         )
-    legal = inner.legal if config.constraints else None
-    chain = Chain(Y, *(legal or ()))
+    rules = Rules.of(config, task, inner)
+    chain = rules.chain(Y)
+    if rules.held is not None and config.learner in WITHOUT_FIXED:
+        raise ConfigError(f"learner {config.learner} does not go with fixed transitions; use frank-wolfe")
     map = None if degree == 1 else _checked(Monomials(F, degree, gamma, 1.0), Y)
     if map is None:
         examples = SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y)
@@ -137,9 +139,9 @@ def _train(
         problem = Problem(chain, MonomialScorer(Layout.chain(map.rows, Y), map), products, task.weight)
 
     def model(scorer: Linear) -> TaggingModel:
-        weights = ChainWeights.of(scorer, legal)
+        weights = rules.put_into(ChainWeights.of(scorer, None))
         source = Additive(weights) if map is None else PolynomialPotentials(weights, map)
-        return ChainModel(encoder, source, inner.labels)
+        return ChainModel(encoder, source, inner.labels, needs=rules.needs)
 
     return trained_tagger(task, _learner(config, task.seed), problem, model, config.patience)
 

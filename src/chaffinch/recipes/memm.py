@@ -13,12 +13,14 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import Rules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Linear
+from chaffinch.structures import LocalChain
 
 
 @dataclass(frozen=True, kw_only=True)
-class Memm(TemplateFeatures):
+class Memm(TransitionRules, TemplateFeatures):
     """p(y|x) = product of p(y_t | y_{t-1}, x); trained with the gold label before, decoded by Viterbi."""
 
     c1: float = knob(0.0, "L1 penalty c1 |w|_1", low=0.0)
@@ -28,7 +30,6 @@ class Memm(TemplateFeatures):
     rate: float = knob(0.2, "SGD: initial step size", low=0.0)
     patience: int = knob(3, "with dev data: passes without a better score before stopping", low=1)
     inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
-    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
 def train(task: TaggingTask, config: Memm) -> Trained:
@@ -40,15 +41,17 @@ def train(task: TaggingTask, config: Memm) -> Trained:
     if encoder.features.label_templates:
         raise ConfigError("recipe memm has no templates with y[...]; recipe crf reads y[-1]")
     shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
-    problem = crf_problem(shape, rows, inner, seed=task.seed, weight=task.weight, local=True)
+    rules = Rules.of(config, task, inner)
+    chain = rules.local_chain(shape.Y) if rules.asked else LocalChain(shape.Y)
+    problem = crf_problem(shape, rows, inner, seed=task.seed, weight=task.weight, chain=chain)
     sgd = Sgd(c2=config.c2, epochs=config.passes, rate=config.rate)
     learner: LikelihoodLearner = sgd
     if config.optimiser == "lbfgs":
         learner = Lbfgs(c1=config.c1, c2=config.c2, start=sgd)
-    legal = inner.legal if config.constraints else None
 
     def model(scorer: Linear) -> ChainModel:
-        return ChainModel(encoder, LocallyNormalised(shape.split(scorer.w, legal)), inner.labels)
+        weights = rules.put_into(shape.split(scorer.w))
+        return ChainModel(encoder, LocallyNormalised(weights), inner.labels, needs=rules.needs)
 
     return trained_tagger(task, learner, problem, model, config.patience)
 

@@ -22,9 +22,9 @@ from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import Rules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Chain
 
 RULES: dict[str, type[OnlineLearner]] = {
     "perceptron": Perceptron,
@@ -45,7 +45,7 @@ class OnlineTagger(TemplateFeatures):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StructuredPerceptron(OnlineTagger):
+class StructuredPerceptron(TransitionRules, OnlineTagger):
     """The structured perceptron: Viterbi, and w += f(x, y) - f(x, y_hat) after each mistake or too narrow a win."""
 
     margin: float = knob(
@@ -53,11 +53,10 @@ class StructuredPerceptron(OnlineTagger):
         "margin required for each wrong label; 0: the plain perceptron",
         low=0.0,
     )
-    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MiraTagger(OnlineTagger):
+class MiraTagger(TransitionRules, OnlineTagger):
     """Margin-infused learning with Viterbi: the smallest change that puts y above its rivals by their cost."""
 
     rule: str = knob(
@@ -68,19 +67,18 @@ class MiraTagger(OnlineTagger):
     C: float = knob(0.1, "mira, pa: largest step", low=0.0)
     k: int = knob(1, "mira: best labellings considered at a time", low=1, high=1000)
     r: float = knob(1.0, "arow: regularisation r; larger values lower the variances more slowly", low=0.0)
-    constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
 
 
 def train_perceptron(task: TaggingTask, config: StructuredPerceptron) -> Trained:
     """The structured perceptron."""
     shared: dict[str, Any] = {"epochs": config.epochs, "seed": task.seed, "average": config.average}
     learner = MarginPerceptron(margin=config.margin, **shared) if config.margin else Perceptron(**shared)
-    return _train_chain(task, config, learner, config.constraints)
+    return _train_chain(task, config, learner)
 
 
 def train_mira(task: TaggingTask, config: MiraTagger) -> Trained:
     """MIRA, passive-aggressive or AROW on the chain."""
-    return _train_chain(task, config, named_learner(config, task.seed), config.constraints)
+    return _train_chain(task, config, named_learner(config, task.seed))
 
 
 def load(file: ModelFile) -> TaggingModel:
@@ -89,20 +87,21 @@ def load(file: ModelFile) -> TaggingModel:
 
 
 def _train_chain(
-    task: TaggingTask, config: OnlineTagger, learner: OnlineLearner, constraints: bool
+    task: TaggingTask, config: StructuredPerceptron | MiraTagger, learner: OnlineLearner
 ) -> Trained:
     inner = inner_labels(task, config.inside)
     encoder, rows = encoded_without_labels(task, config, inner)
     Y = len(inner.labels.inner)
-    legal = inner.legal if constraints else None
+    rules = Rules.of(config, task, inner)
     problem = Problem(
-        Chain(Y, *(legal or ())),
+        rules.chain(Y),
         Linear(Layout.chain(encoder.n_features, Y)),
         SentenceExamples(rows.sentences, rows.ptr, rows.ids, inner.y),
     )
 
     def model(scorer: Linear) -> ChainModel:
-        return ChainModel(encoder, Additive(ChainWeights.of(scorer, legal)), inner.labels)
+        weights = rules.put_into(ChainWeights.of(scorer, None))
+        return ChainModel(encoder, Additive(weights), inner.labels, needs=rules.needs)
 
     return trained_tagger(task, learner, problem, model, config.patience)
 

@@ -36,6 +36,7 @@ class TaggingTask:
     unknown:  the label that stands for "not known" in ``y``, if any token has it
     start:    a trained model of the same recipe to continue from
     keep:     whether to keep what learning on needs, besides the model
+    fold:     the task is a part of another one, so that rules may name labels that it lacks
     """
 
     table: TokenTable
@@ -50,6 +51,7 @@ class TaggingTask:
     unknown: str | None = None
     start: TaggingModel | None = None
     keep: bool = False
+    fold: bool = False
 
 
 @dataclass(frozen=True)

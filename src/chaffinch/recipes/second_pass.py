@@ -68,7 +68,10 @@ def _crossed_labels(
         model = first
         if rest.any():
             weight = None if task.weight is None else task.weight[rest]
-            model = once(replace(task, table=task.table.of_sentences(rest), weight=weight, threads=1)).model
+            part_task = replace(
+                task, table=task.table.of_sentences(rest), weight=weight, threads=1, fold=True
+            )
+            model = once(part_task).model
         place = {label: i for i, label in enumerate(first.labels.outer)}
         known = np.array([place[label] for label in model.labels.outer], np.int32)
         found[np.repeat(fold == k, np.diff(task.table.ptr))] = known[model.decode(held, 1)]

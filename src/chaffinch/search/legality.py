@@ -1,5 +1,6 @@
 """Which labellings are legal: what may follow what, begin and end, and labels that need an earlier one."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError
+from chaffinch.structures.ruled import LabelStates
 
 Mask = NDArray[np.bool_]
 
+LEGAL = ("none", "scheme", "seen")
 MOST_NEEDS = 8
 START, END = "<s>", "</s>"
 
 _NEED = re.compile(r"\s*(\S+)\s+needs\s+(\S+?)(?:\s+since\s+(\S+))?\s*")
 _PAIR = re.compile(r"\s*(\S+?)\s*->\s*(\S+)\s*")
+_FIXED = re.compile(r"\s*(\S+?)\s*->\s*(\S+?)(?:\s*=\s*(\S+))?\s*")
+EVERY = "*"
 
 
 @dataclass(frozen=True)
@@ -80,9 +85,11 @@ class Legality:
         seen: tuple[Mask, Mask, Mask] | None = None,
         forbid: str = "",
         need: str = "",
+        lenient: bool = False,
     ) -> "Legality":
         """Masks joined, and rules read from text.
 
+        lenient: rules that name a label which is not there are left out
         forbid: pairs such as ``NAME->NAME, <s>->PREP, QTY-></s>``; need: ``I needs B since SEP, ...``
 
         >>> legality = Legality.of(["B", "I", "O"], forbid="O->I, <s>->I", need="I needs B since O")
@@ -94,9 +101,14 @@ class Legality:
         for masks in (scheme, seen):
             if masks is not None:
                 follows, starts, ends = follows & masks[0], starts & masks[1], ends & masks[2]
+        known = {*labels, START, END}
         for before, after in parsed_pairs(forbid):
+            if lenient and not {before, after} <= known:
+                continue
             _forbid(labels, before, after, follows, starts, ends)
         needs = parsed_needs(need)
+        if lenient:
+            needs = tuple(n for n in needs if {n.label, n.needs, n.since or n.label} <= known)
         for rule in needs:
             for label in (rule.label, rule.needs, rule.since):
                 if label is not None:
@@ -136,6 +148,56 @@ def parsed_needs(text: str) -> tuple[Need, ...]:
 def needs_of(header: Mapping[str, Any]) -> tuple[Need, ...]:
     """The needs that a model file's header holds."""
     return parsed_needs(", ".join(header.get("needs", [])))
+
+
+def parsed_fixed(
+    text: str, labels: Sequence[str], *, lenient: bool = False
+) -> list[tuple[list[int] | None, list[int] | None, float]]:
+    """The transitions of ``A->B=2.0, *->C``: the numbers of labels before and after, None at an end of the sentence.
+
+    >>> parsed_fixed("A->B = 2.0, <s>->*", ["A", "B"])
+    [([0], [1], 2.0), (None, [0, 1], 0.0)]
+    """
+    found = []
+    for part in text.split(","):
+        if not part.strip():
+            continue
+        before, after, value = _matched(_FIXED, part, "A->B=2.0")
+        where = f"fixed {part.strip()}"
+        if lenient and not {before, after} <= {*labels, START, END, EVERY}:
+            continue
+        try:
+            number = 0.0 if value is None else float(value)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise ConfigError(
+                f"{where}: expected a finite number, got {value!r}; --forbid rules a transition out"
+            )
+        ends = (before == START) + (after == END)
+        if ends == 2 or after == START or before == END:
+            raise ConfigError(f"{where}: expected a transition between labels, from {START} or to {END}")
+        every = list(range(len(labels)))
+        found.append(
+            (
+                None if before == START else every if before == EVERY else [_place(labels, before, where)],
+                None if after == END else every if after == EVERY else [_place(labels, after, where)],
+                number,
+            )
+        )
+    return found
+
+
+def label_states(needs: Sequence[Need], labels: Any) -> LabelStates:
+    """The inner labels split by which needs of outer ones are met."""
+    outer = list(labels.outer)
+
+    def mask(label: str | None) -> NDArray[np.bool_]:
+        if label is None:
+            return np.zeros(len(labels.inner), bool)
+        return np.asarray(labels.outer_of == outer.index(label))
+
+    return LabelStates.of(len(labels.inner), [(mask(n.label), mask(n.needs), mask(n.since)) for n in needs])
 
 
 def _forbid(labels: Sequence[str], before: str, after: str, follows: Mask, starts: Mask, ends: Mask) -> None:

@@ -17,6 +17,7 @@ from chaffinch.structures.protocols import (
     oracles,
     require,
 )
+from chaffinch.structures.ruled import Held, LabelStates, RuledChain, RuledLocalChain
 from chaffinch.structures.segments import Segment, Segments
 from chaffinch.structures.tree import SpanTree
 
@@ -26,12 +27,16 @@ __all__ = [
     "Choice",
     "Derivation",
     "GoldLinks",
+    "Held",
     "Judged",
     "KBestOracle",
+    "LabelStates",
     "LocalChain",
     "Matching",
     "MaxOracle",
     "Parts",
+    "RuledChain",
+    "RuledLocalChain",
     "Scorer",
     "Segment",
     "Segments",

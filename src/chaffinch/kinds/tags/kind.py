@@ -53,6 +53,7 @@ from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
 from chaffinch.recipes.crf_config import Crf
+from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import BIO, OUTSIDE, scheme_of, spans
@@ -125,6 +126,26 @@ class TagKind(Kind):
             found = read(path, told.get("from_format"), annotators=SOFT, **_options(path, told))
             shares += [soft_tags(d) for d in as_sentences(found, path)]
         return {"shares": shares}
+
+    def located(self, error: DataError, paths: Sequence[Path], told: Mapping[str, str]) -> DataError:
+        """Gold labels that break a rule are named by file and line."""
+        if not isinstance(error, ForbiddenGold):
+            return error
+        before = 0
+        for path in paths:
+            format = detect(path, told.get("from_format"))
+            sentences = list(as_sentences(read(path, told.get("from_format"), **_options(path, told)), path))
+            if error.sentence < before + len(sentences):
+                line = sentences[error.sentence - before].line
+                if line is None:
+                    at = f"{display_name(path)}: sentence {error.sentence - before + 1}, token {error.token + 1}"
+                elif format.name == "columns":
+                    at = f"{display_name(path)}:{line + error.token}"
+                else:
+                    at = f"{display_name(path)}:{line}: token {error.token + 1}"
+                return DataError(f"{at}: {error.rule}")
+            before += len(sentences)
+        return error
 
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
         """Documents with tags, or with spans."""

@@ -1,0 +1,281 @@
+"""A chain under rules: transitions held at given values, and labels that need an earlier one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.structures.chain import Chain, Labels, Mask
+from chaffinch.structures.parts import Parts, Shape
+
+# A need by masks [Y]: the labels that have it, those that meet it, and those after which it is no longer met.
+LabelNeed = tuple[Mask, Mask, Mask]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelStates:
+    """Labels split by which needs are met after them. A labelling that meets all its needs is one path of states.
+
+    label: int32 [Q]   follows: bool [Q, Q]   starts: bool [Q]   Y: how many labels there are
+
+    >>> i, b, o = np.eye(3, dtype=bool)
+    >>> states = LabelStates.of(3, [(i, b, o)])  # label 0 needs 1, with no 2 in between
+    >>> states.label.tolist(), states.starts.tolist()
+    ([1, 2, 0], [True, True, False])
+    """
+
+    label: NDArray[np.int32]
+    follows: Mask
+    starts: Mask
+    Y: int
+
+    @classmethod
+    def of(cls, Y: int, needs: Sequence[LabelNeed]) -> "LabelStates":
+        """The states that can be reached from the beginning of a sentence."""
+        number: dict[tuple[int, int], int] = {}
+        found: list[tuple[int, int]] = []
+        arcs: list[tuple[int, int]] = []
+
+        def reached(met: int) -> list[int]:
+            there = []
+            for y in range(Y):
+                bits = range(len(needs))
+                if any(needs[r][0][y] and not met >> r & 1 for r in bits):
+                    continue
+                then = met
+                for r in bits:
+                    if needs[r][2][y]:
+                        then &= ~(1 << r)
+                    if needs[r][1][y]:
+                        then |= 1 << r
+                if (y, then) not in number:
+                    number[y, then] = len(found)
+                    found.append((y, then))
+                there.append(number[y, then])
+            return there
+
+        first = reached(0)
+        for q, (_, met) in enumerate(found):  # which grows
+            arcs += [(q, to) for to in reached(met)]
+        Q = len(found)
+        follows, starts = np.zeros((Q, Q), bool), np.zeros(Q, bool)
+        starts[first] = True
+        if arcs:
+            follows[tuple(np.array(arcs).T)] = True
+        return cls(np.array([y for y, _ in found], np.int32), follows, starts, Y)
+
+    @cached_property
+    def onto(self) -> NDArray[np.float64]:
+        """Which label each state has: float64 [Q, Y]."""
+        return np.eye(self.Y)[self.label]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Transitions that are not learnt: their values, NaN where a transition is.
+
+    pair: float32 [Y, Y]   start, end: float32 [Y]
+    """
+
+    pair: NDArray[np.float32]
+    start: NDArray[np.float32]
+    end: NDArray[np.float32]
+
+    @classmethod
+    def none(cls, Y: int) -> "Held":
+        """Nothing is held."""
+        return cls(*(np.full(size, np.nan, np.float32) for size in ((Y, Y), Y, Y)))
+
+    def __bool__(self) -> bool:
+        return any(np.isfinite(values).any() for values in vars(self).values())
+
+    def mask(self, name: str, ndim: int) -> Any:
+        """Which cells of a block are not learnt, as something that indexes it; None: all are."""
+        pair, end = np.isfinite(self.pair), np.isfinite(self.end)
+        if name == "triple":
+            return np.broadcast_to(pair, (len(pair), *pair.shape))
+        if name == "pair" and ndim == 3:
+            return np.s_[:, pair]
+        found = {"pair": pair, "start": np.isfinite(self.start), "end": end, "first": pair}
+        return np.broadcast_to(end, pair.shape) if name == "last" else found.get(name)
+
+    def put_into(self, name: str, block: NDArray[Any]) -> NDArray[Any]:
+        """A copy of a block with what is held: values of transitions, zero in longer parts that end in them."""
+        made = block.copy()
+        if (at := self.mask(name, block.ndim)) is not None:
+            values = getattr(self, name, None)
+            made[at] = 0 if values is None else values[np.isfinite(values)]
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class RuledChain:
+    """A chain whose labellings obey rules: the masks of a :class:`Chain`, ``states`` and values that are ``held``.
+
+    The score of a labelling is that of the potentials plus a constant of its own, the values of its held transitions;
+    these have no parts, so that no learner moves them.
+
+    >>> held = Held.none(2)
+    >>> held.pair[0, 1] = 5.0
+    >>> chain = RuledChain(Chain(2), held)
+    >>> chain.argmax(Parts(unary=np.array([[1.0, 0.0], [1.0, 0.0]]), pair=np.zeros((2, 2))))
+    array([0, 1], dtype=int32)
+    >>> chain.constant(np.array([0, 1])), chain.parts(chain.shape(2), np.array([0, 1]))["pair"].tolist()
+    (5.0, [[0.0, 0.0], [0.0, 0.0]])
+    """
+
+    chain: Chain
+    held: Held | None = None
+    states: LabelStates | None = field(default=None)
+
+    @property
+    def Y(self) -> int:
+        """How many labels there are."""
+        return self.chain.Y
+
+    @property
+    def order(self) -> int:
+        """Of the chain."""
+        return self.chain.order
+
+    def shape(self, T: int) -> dict[str, tuple[int, ...]]:
+        """Of the chain."""
+        return self.chain.shape(T)
+
+    def parts(self, shape: Shape, y: Labels) -> Parts:
+        """How often y uses each part that is learnt."""
+        return self._learnt(self.chain.parts(shape, y))
+
+    def cost(self, shape: Shape, y: Labels) -> Parts:
+        """The Hamming loss."""
+        return self.chain.cost(shape, y)
+
+    def constant(self, y: Labels) -> float:
+        """What the held transitions add to the score of y."""
+        if self.held is None or not len(y):
+            return 0.0
+        used = [*self.held.pair[y[:-1], y[1:]], self.held.start[y[0]], self.held.end[y[-1]]]
+        return float(np.nansum(used))
+
+    def argmax(self, potentials: Parts) -> Labels:
+        """The best labelling."""
+        found = self._search.argmax(self._given(potentials))
+        return found if self.states is None else self.states.label[found]
+
+    def kbest(self, potentials: Parts, k: int) -> list[tuple[float, Labels]]:
+        """The k best labellings."""
+        found = self._search.kbest(self._given(potentials), k)
+        return found if self.states is None else [(score, self.states.label[y]) for score, y in found]
+
+    def logsum(self, potentials: Parts) -> tuple[float, Parts]:
+        """log Z and its gradient by the parts that are learnt."""
+        log_z, expected = self._search.logsum(self._given(potentials))
+        if self.states is not None:
+            onto = self.states.onto
+            blocks = {}
+            for name, block in expected.items():
+                summed = block
+                for axis in _label_axes(name, block):
+                    summed = np.moveaxis(np.tensordot(summed, onto, (axis, 0)), -1, axis)
+                blocks[name] = summed.astype(potentials[name].dtype)
+            expected = Parts(**blocks)
+        return log_z, self._learnt(expected)
+
+    @cached_property
+    def _search(self) -> Chain:
+        """The chain of states, or of labels if there are no states."""
+        chain, states = self.chain, self.states
+        if states is None:
+            return chain
+        label, follows, starts = states.label, states.follows, states.starts
+        end = None if chain.end is None else chain.end[label]
+        if chain.transitions is not None:
+            follows = follows & chain.transitions[np.ix_(label, label)]
+        if chain.start is not None:
+            starts = starts & chain.start[label]
+        return Chain(len(label), follows, starts, end, chain.order)
+
+    def _given(self, potentials: Parts) -> Parts:
+        """Potentials with what is held, by state."""
+        blocks = dict(potentials.items())
+        if self.held is not None:
+            blocks = {name: self.held.put_into(name, block) for name, block in blocks.items()}
+        if self.states is not None:
+            blocks = {name: _by_state(name, block, self.states.label) for name, block in blocks.items()}
+        return Parts(**blocks)
+
+    def _learnt(self, parts: Parts) -> Parts:
+        """Parts without those of held transitions."""
+        if self.held is None:
+            return parts
+        for name, block in parts.items():
+            if (at := self.held.mask(name, block.ndim)) is not None:
+                block[at] = 0
+        return parts
+
+
+class RuledLocalChain(RuledChain):
+    """The same, normalised label by label: each is one of those that the rules allow after the gold labels before."""
+
+    def logsum_given(self, potentials: Parts, y: Labels) -> tuple[float, Parts]:
+        """The sum over t of log Z_t given the gold labels, and its gradient."""
+        blocks = {n: b.astype(np.float64) for n, b in potentials.items()}
+        if self.held is not None:
+            blocks = {name: self.held.put_into(name, block) for name, block in blocks.items()}
+        chain = self.chain
+        if chain.transitions is not None:
+            blocks["pair"] = np.where(chain.transitions, blocks["pair"], -np.inf)
+        if chain.start is not None:
+            blocks["start"] = np.where(chain.start, blocks["start"], -np.inf)
+        if self.states is not None:
+            blocks["unary"] = blocks["unary"] + unmet(self.states, y, self.Y)
+        log_z, expected = _local_sums(Parts(**blocks), y)
+        return log_z, self._learnt(expected)
+
+    def parts(self, shape: Shape, y: Labels) -> Parts:
+        """How often y uses each part that is learnt; there is no ``end`` part."""
+        found = super().parts(shape, y)
+        if "end" in found:
+            found["end"][...] = 0
+        return found
+
+
+def unmet(states: LabelStates, y: Labels, Y: int) -> NDArray[np.float32]:
+    """Minus infinity for labels whose needs the gold labels before them do not meet: float32 [T, Y]."""
+    out = np.full((len(y), Y), -np.inf, np.float32)
+    at = states.starts
+    for t, label in enumerate(y.tolist()):
+        out[t, states.label[at]] = 0
+        state = np.flatnonzero(at & (states.label == label))
+        at = states.follows[state[0]] if len(state) else np.zeros(len(states.label), bool)
+    return out
+
+
+def _local_sums(potentials: Parts, y: Labels) -> tuple[float, Parts]:
+    expected = Parts.zeros(potentials.shape)
+    total = 0.0
+    for t in range(len(y)):
+        into = potentials["start"] if t == 0 else potentials["pair"][y[t - 1]]
+        scores = potentials["unary"][t] + into
+        top = scores.max()
+        p = np.exp(scores - top)
+        total += float(top + np.log(p.sum()))
+        p /= p.sum()
+        expected["unary"][t] = p
+        (expected["start"] if t == 0 else expected["pair"][y[t - 1]])[...] += p
+    return total, expected
+
+
+def _by_state(name: str, block: NDArray[Any], label: NDArray[np.int32]) -> NDArray[Any]:
+    """A block of labels as a block of states."""
+    for axis in _label_axes(name, block):
+        block = np.take(block, label, axis)
+    return block
+
+
+def _label_axes(name: str, block: NDArray[Any]) -> range:
+    by_position = name == "unary" or (name == "pair" and block.ndim == 3)
+    return range(1 if by_position else 0, block.ndim)
