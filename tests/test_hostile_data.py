@@ -204,8 +204,12 @@ def _laboratory(folder, out) -> dict[str, list[list[object]]]:
 
 @pytest.mark.parametrize("name", _laboratory(Path(), Path()))
 def test_hostile_corpora_are_worked_on_and_shown_as_they_are(
-    corpora, tmp_path_factory, monkeypatch, run: Runner, name
-):  # noqa: F811
+    corpora,
+    tmp_path_factory,
+    monkeypatch,
+    run: Runner,  # noqa: F811
+    name,
+):
     out = tmp_path_factory.mktemp("out")
     monkeypatch.chdir(out)
     *before, asked = _laboratory(corpora, out)[name]
@@ -231,8 +235,11 @@ BROKEN = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_bytes_and_empty_strings_end_in_a_result_or_a_sentence(
-    corpora, tmp_path_factory, run: Runner, name
-):  # noqa: F811
+    corpora,
+    tmp_path_factory,
+    run: Runner,  # noqa: F811
+    name,
+):
     out = tmp_path_factory.mktemp("out")
     tags, texts = corpora / "sentences", corpora / "texts"
     commands = _laboratory(corpora, out)

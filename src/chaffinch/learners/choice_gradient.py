@@ -68,6 +68,10 @@ class ChoiceSgd(Learner):
     def check(self, problem: Problem) -> None:
         """Refuse several labels per document unless each label has its own loss."""
         data: DocumentExamples = problem.examples
+        if data.soft is not None and self.loss in ("hinge", "perceptron"):
+            raise ConfigError(
+                f"the loss {self.loss!r} needs labels, not soft targets; use recipe logistic, loglinear or maxent"
+            )
         if self.loss != "labels" and data.soft is None and not data.single:
             raise ConfigError(f"several labels per document need loss='labels', got {self.loss!r}")
 

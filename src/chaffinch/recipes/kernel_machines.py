@@ -37,7 +37,8 @@ def train_kernel_machine(task: DocumentTask, learner: Any) -> Trained:
     """Encode, fit the kernel to the objects, learn, calibrate on held-out folds."""
     labels = task.labels
     if labels.several or labels.soft is not None:
-        raise ConfigError("a kernel machine needs one label per document; recipe svm takes several")
+        other = "recipe svm takes several" if labels.several else "recipe logistic takes soft targets"
+        raise ConfigError(f"a kernel machine needs one label per document; {other}")
     kernel: Kernel = task.kernel or learner.chosen_kernel()
     rows: Any
     encoder, rows = task.encoded() if kernel.of_vectors else (ObjectEncoder(), list(task.X))
