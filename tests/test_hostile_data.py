@@ -197,6 +197,8 @@ def _laboratory(folder, out) -> dict[str, list[list[object]]]:
                 out / f"c{ESCAPE}.tsv",
             ]
         ],
+        "next": [label, ["next", classifier, texts / "test.jsonl", "-o", out / f"queue{ESCAPE}.jsonl"]],
+        "next of sentences": [quick, ["next", tagger, tags / "test.conll", "-o", out / "queue.conll"]],
         "samples": [["samples", f"[/bold]{ESCAPE}"]],
         "samples in a folder": [["samples", "posts", "--out", out / f"[red]{ESCAPE}", "--size", 5]],
     }
@@ -303,6 +305,8 @@ SEEDED = {
     "experiment": ["-d", "reviews"],
     "tune": ["out.tsv", "--dev", "out.tsv", "-o", "p.toml"],
     "samples": ["posts"],
+    "next": ["texts.chaff", "texts.csv", "-o", "queue.jsonl"],
+    "simulate": ["texts.csv"],
 }
 
 
