@@ -7,6 +7,7 @@ import chaffinch
 from chaffinch import Classifier, Tagger, samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.encoder import FeatureEncoder
+from chaffinch.model.document_encoder import DocumentEncoder
 from chaffinch.recipes.crf import Crf
 from chaffinch.text.table import TokenTable, concatenated
 
@@ -196,6 +197,32 @@ def test_a_classifier_learns_on_as_if_it_had_had_all_documents(recipe):
     for _ in range(3):
         parts.partial_fit(strange, ["new"] * 3)
     assert parts.predict(strange).tolist() == ["new"] * 3
+
+
+@pytest.mark.parametrize("recipe", ["ridge", "crammer-singer", "logistic"])
+def test_a_correction_of_a_text_keeps_features_and_calibration_and_touches_little_else(recipe, monkeypatch):
+    (X, y), (held_out, gold) = topics(0, 600), topics(600, 1200)
+    classifier = Classifier(recipe, threads=1).fit(X, y)
+    before, calibration = classifier.predict(held_out), classifier.model_.calibration
+    confidence, wrong = classifier.confidence_, np.flatnonzero(before != np.array(gold))[:3].tolist()
+    encoded = []
+    fitted_rows = DocumentEncoder.fitted_rows
+    monkeypatch.setattr(
+        DocumentEncoder, "fitted_rows", lambda *a, **k: encoded.append(1) or fitted_rows(*a, **k)
+    )
+    for n in wrong:
+        classifier.partial_fit([held_out[n]], [gold[n]])
+        assert not encoded
+        assert classifier.model_.calibration == calibration
+        assert classifier.confidence_ is confidence
+        assert classifier.predict([held_out[n]]).tolist() == [gold[n]]
+    changed = sum(a != b for a, b in zip(before, classifier.predict(held_out), strict=True))
+    assert changed <= len(wrong) * (1 + 0.01 * len(before))
+    plain = Classifier(recipe, threads=1).fit(X, y).forget([X[0]])
+    assert (
+        plain.predict(held_out).tolist()
+        == Classifier(recipe, threads=1).fit(X[1:], y[1:]).predict(held_out).tolist()
+    )
 
 
 def test_a_classifier_that_was_loaded_says_that_it_cannot_learn_on(tmp_path):

@@ -34,7 +34,7 @@ from chaffinch.model.objects import shown
 from chaffinch.model.protocols import Packed
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
-from chaffinch.recipes.document_task import DocumentTask, train_classifier
+from chaffinch.recipes.document_task import DocumentTask, train_classifier, without_own_folds
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.confidence import Confidence
@@ -83,6 +83,7 @@ class Classifier(Persistent[Any]):
     # What partial_fit needs: the documents of fit, and the features and the config that were settled for them.
     _lessons: Lessons | None = None
     _settled: tuple[Any, Any] | None = None
+    _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
 
     def __init__(
         self,
@@ -136,10 +137,6 @@ class Classifier(Persistent[Any]):
         self.choice_ = None if chosen is None else chosen.as_dict()
         recipe = CLASSIFIERS.by_config(config)
         self._increment: Increment | None = None
-        trained = recipe.train(task, config)
-        if trained.counts is not None and not task.labels.several and task.labels.soft is None:
-            self._increment = Increment.counted(config, task.labels.classes, trained.counts)
-        self._keep(trained.model, config, trained.history, trained.confidence)
         single = not task.labels.several and task.labels.soft is None
         plain = (
             task.text
@@ -148,7 +145,12 @@ class Classifier(Persistent[Any]):
             and hasattr(X, "__len__")
             and recipe.train is train_classifier
         )
+        trained = recipe.train(dataclasses.replace(task, keep=plain), config)
+        if trained.counts is not None and single:
+            self._increment = Increment.counted(config, task.labels.classes, trained.counts)
+        self._keep(trained.model, config, trained.history, trained.confidence)
         self._lessons = Lessons.of(X, y, sample_weight) if plain and self._increment is None else None
+        self._rows = trained.memory if self._lessons is not None else None
         self._settled = (task.features, config) if self._lessons is not None else None
         return self
 
@@ -156,8 +158,10 @@ class Classifier(Persistent[Any]):
     def partial_fit(self) -> Any:
         """Learn from more documents: ``partial_fit(X, y, classes=None, sample_weight=None, beside=None)``.
 
-        A linear classifier that ``fit`` trained on texts with one label each trains anew on all documents, with the
-        settings that it has: new words and labels are taken in, a text that is known with the same label changes
+        A linear classifier that ``fit`` trained on texts with one label each trains on all documents, with the settings
+        that it has. A few texts with known labels join the rows that are kept in memory; features and calibration stay
+        as they are. If that does not make them right, and for larger lessons, everything is done anew: new words and
+        labels are taken in, and probabilities calibrated again. A text that is known with the same label changes
         nothing unless it is still wrong (then it counts twice as much), and one that is known with another label takes
         its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb move their weights or counts; the
         first call needs all classes, and settles the features of text.
@@ -187,10 +191,42 @@ class Classifier(Persistent[Any]):
         assert self._settled is not None
         features, config = self._settled
         task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
-        trained = CLASSIFIERS.by_config(config).train(dataclasses.replace(task, features=features), config)
+        task = dataclasses.replace(task, features=features, keep=True)
+        trained = CLASSIFIERS.by_config(config).train(task, config)
         self._keep(trained.model, config, trained.history, trained.confidence)
-        self._lessons = lessons
+        self._lessons, self._rows = lessons, trained.memory
         return self
+
+    def _learnt_on(
+        self, lessons: Lessons, more: Lessons, kept: NDArray[np.bool_], fresh: NDArray[np.bool_]
+    ) -> bool:
+        """Train on the rows that are there and those of a few more texts; features and calibration stay as they are.
+
+        False if that cannot be, or if a text of the lesson is not right afterwards: it may need new features.
+        """
+        few = len(more.texts) <= max(1, len(lessons.texts) // 100)
+        known = set(self.model_.classes.tolist())
+        if self._rows is None or self._settled is None or not few or not known.issuperset(more.labels):
+            return False
+        features, config = self._settled
+        encoder, rows = self._rows
+        task = self._task(lessons.texts, lessons.labels, lessons.weight, None, keep_going)
+        if len(task.X) != len(lessons.texts) or len(task.labels.classes) != len(known):
+            return False
+        if not kept.all():
+            rows = rows.taken(np.flatnonzero(kept))
+        new = [more.texts[k] for k in np.flatnonzero(fresh).tolist()]
+        if new:
+            rows = rows.above(encoder.rows(new, None, self.threads))
+        task = dataclasses.replace(task, features=features, ready=(encoder, rows), calibrate=False)
+        trained = CLASSIFIERS.by_config(config).train(task, without_own_folds(config, True))
+        model = dataclasses.replace(trained.model, calibration=self.model_.calibration)
+        given = model.classes[model.scores(more.texts, None, self.threads).argmax(axis=1)]
+        if (given != np.asarray(more.labels)).any():
+            return False
+        self._keep(model, config, trained.history, self.confidence_)
+        self._lessons, self._rows = lessons, (encoder, rows)
+        return True
 
     # -- answering --------------------------------------------------------------------------------------------
 
@@ -302,7 +338,9 @@ class Classifier(Persistent[Any]):
     def __getstate__(self) -> dict[str, Any]:
         """Plain values only: the model as a file would hold it."""
         state = {
-            k: v for k, v in vars(self).items() if k not in ("model_", "_increment", "_lessons", "_settled")
+            k: v
+            for k, v in vars(self).items()
+            if k not in ("model_", "_increment", "_lessons", "_settled", "_rows")
         }
         if hasattr(self, "model_"):
             packed = self.model_.packed()
@@ -472,8 +510,10 @@ class Classifier(Persistent[Any]):
         if self._lessons is not None and is_text(X) and beside is None:
             more = Lessons.of(texts_of(X), y, sample_weight)
             right = np.asarray(self.predict(more.texts)) == np.asarray(more.labels)
-            lessons = self._lessons.taught(more, np.atleast_1d(right))
-            return self if lessons is None else self._learn_anew(lessons)
+            change = self._lessons.taught(more, np.atleast_1d(right))
+            if change is None or self._learnt_on(change[0], more, *change[1:]):
+                return self
+            return self._learn_anew(change[0])
         task = self._task(X, y, sample_weight, beside, keep_going)
         config = self._config()
         increment: Increment | None = getattr(self, "_increment", None)

@@ -138,8 +138,10 @@ class Lessons:
             found.setdefault(text, []).append(n)
         return found
 
-    def taught(self, more: "Lessons", right: NDArray[np.bool_]) -> "Lessons | None":
-        """The documents after a lesson; None if it changes nothing.
+    def taught(
+        self, more: "Lessons", right: NDArray[np.bool_]
+    ) -> "tuple[Lessons, NDArray[np.bool_], NDArray[np.bool_]] | None":
+        """The documents after a lesson, which of the old ones stay and which of the new ones join; None if none change.
 
         A text that is known with the same label is not learnt twice; if the classifier still gets it wrong (``right``,
         bool [texts of the lesson]), it counts twice as much. One that is known with another label takes its place.
@@ -157,11 +159,12 @@ class Lessons:
         if kept.all() and not fresh.any() and np.array_equal(weight, self.weight):
             return None
         old, new = np.flatnonzero(kept).tolist(), np.flatnonzero(fresh).tolist()
-        return Lessons(
+        made = Lessons(
             [self.texts[k] for k in old] + [more.texts[k] for k in new],
             [self.labels[k] for k in old] + [more.labels[k] for k in new],
             np.concatenate([weight[kept], more.weight[fresh]]),
         )
+        return made, kept, fresh
 
     def without(self, texts: Sequence[str]) -> "Lessons | None":
         """The documents without these; None if none of them was learnt."""

@@ -93,6 +93,19 @@ class SparseRows:
         factors = None if self.factors is None else (self.factors[0], self.factors[1][which])
         return SparseRows(ptr, self.ids[at], values, self.columns, factors)
 
+    def above(self, other: "SparseRows") -> "SparseRows":
+        """These rows followed by those of another block with the same columns.
+
+        >>> SparseRows.of([[0.0, 2.0]]).above(SparseRows.of([[3.0, 0.0]])).dense().tolist()
+        [[0.0, 2.0], [3.0, 0.0]]
+        """
+        return SparseRows(
+            np.concatenate([self.ptr, other.ptr[1:] + self.ptr[-1]]),
+            np.concatenate([self.ids, other.ids]),
+            np.concatenate([self.weights(), other.weights()]),
+            self.columns,
+        )
+
     def beside(self, *others: "SparseRows") -> "SparseRows":
         """These rows joined with those of other blocks, whose columns follow in order."""
         blocks = (self, *others)

@@ -100,6 +100,7 @@ class DocumentTask:
     calibrate:  whether documents are scored by models of other folds, to calibrate probabilities and to see what small
                 weights of texts are worth
     ready:      the encoder and the rows of these features, if they were computed before
+    keep:       whether the encoder and the rows are kept besides the model, to learn on from them
     """
 
     X: Any
@@ -118,6 +119,7 @@ class DocumentTask:
     kernel: Kernel | None = None
     calibrate: bool = True
     ready: tuple[DocumentEncoder, SparseRows] | None = None
+    keep: bool = False
 
     def encoded(self) -> tuple[DocumentEncoder, SparseRows]:
         """The encoder fitted to the documents, and their rows."""
@@ -212,6 +214,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     # The model that was scored on dev data is the one that is kept: nothing is dropped from it by default.
     whole = task if task.smallest is not None else replace(task, smallest=0.0)
     problem, learner = task.problem(rows), suited(learner, task.text, len(task.X))
+    memory = (encoder, rows) if task.keep and len(rows.ids) <= MOST_KEPT_VALUES else None
     del rows
     found = measured(task, encoder, problem, learner)
     training = train_passes(
@@ -228,7 +231,10 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     if task.dev is not None and task.calibrate and task.labels.soft is None and len(model.classes) > 1:
         model, confidence = task.calibrated_on_dev(model)
     counted = None if counts is None else (encoder, *counts)
-    return Trained(model, training.history, counted, confidence=confidence)
+    return Trained(model, training.history, counted, memory=memory, confidence=confidence)
+
+
+MOST_KEPT_VALUES = 20_000_000  # stored values of rows: more are not kept after training
 
 
 def measured(

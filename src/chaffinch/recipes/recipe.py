@@ -59,7 +59,7 @@ class Trained:
     """A model, and the progress that was reported during training.
 
     counts: an encoder and what was counted with it, which a recipe that counts can add to later; None: it cannot
-    memory: what the recipe of a tagger needs to learn on from the model; None: nothing was kept
+    memory: what a recipe needs to learn on from the model; None: nothing was kept
     confidence: of a classifier, how honest its probabilities are; None: it was not calibrated on held-out documents
     """
 
