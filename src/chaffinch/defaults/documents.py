@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.defaults.choice import DefaultChoice
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.rows import SparseRows
 from chaffinch.knobs import knobs
@@ -105,48 +106,6 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class DefaultChoice:
-    """What was chosen, how good it was out of fold, and what else was tried.
-
-    accuracy, error: of the training documents out of fold, and its standard error
-    tried, sample:   the accuracy of each kind of features in the first round, and on how many documents
-    """
-
-    features: str
-    recipe: str
-    settings: Mapping[str, Any]
-    accuracy: float
-    error: float
-    folds: int
-    documents: int
-    sample: int
-    tried: Mapping[str, float] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, as a model file keeps them."""
-        return {**vars(self), "settings": dict(self.settings), "tried": dict(self.tried), "told": self.told()}
-
-    def told(self) -> str:
-        """One line.
-
-        >>> chosen = DefaultChoice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
-        >>> chosen.told()
-        'chose sentences, ridge, C 0.3: 43.1 % ± 0.9 in 5 folds of the training data; words 38.0'
-        """
-        settings = "".join(f", {name} {value:g}" for name, value in self.settings.items())
-        order = sorted(self.tried, key=lambda name: -self.tried[name])
-        if self.sample == self.documents:
-            order = [name for name in order if name != self.features]
-        rest = ", ".join(f"{name} {100 * self.tried[name]:.1f}" for name in order)
-        where = "" if self.sample == self.documents else f"on {self.sample:,} documents: "
-        return (
-            f"chose {self.features}, {self.recipe}{settings}: {100 * self.accuracy:.1f} % ± "
-            f"{100 * self.error:.1f} in {self.folds} folds of the training data"
-            + (f"; {where}{rest}" if rest else "")
-        )
-
-
-@dataclass(frozen=True)
 class Open:
     """What is left to choose.
 
@@ -192,7 +151,7 @@ def choose(
         accuracy=best.accuracy,
         error=float(best.right.std() / np.sqrt(len(best.right))),
         folds=FOLDS,
-        documents=len(best.right),
+        examples=len(best.right),
         sample=sample,
         tried=tried if len(tried) > 1 else {},
     )

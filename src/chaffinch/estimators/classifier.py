@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.defaults.documents import DefaultChoice, choose
+from chaffinch.defaults.choice import DefaultChoice
+from chaffinch.defaults.documents import choose
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
+from chaffinch.defaults.tags import Settled, choose
 from chaffinch.errors import ConfigError, DataError, ModelFileError, warn_about_data
 from chaffinch.estimators.inputs import words_of
 from chaffinch.estimators.learnt import Learnt, sentence_strings
@@ -71,8 +72,11 @@ class SentenceList(list[Any]):
 class Tagger(Persistent[TaggingModel]):
     """Labels for the tokens of sentences.
 
-    recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``
+    recipe:   a recipe's name, or its config with knobs set: ``Tagger("hmm")``, ``Tagger(Hmm(order=1))``; None: the one
+              that does best on held-out folds of small data, crf for others
     features: a preset's name, a file of templates or a list of them; None: the recipe's own choice
+    choose:   choose what is not given by cross-validation within the training data, if it has 100 sentences or more and
+              at most 60,000 tokens; None: if no recipe is given
     folds:    models trained to calibrate probabilities on sentences that they have not seen; None: five or three for
               small data, one for large; 0: probabilities stay as the learner left them
     seed:     decides the order of examples wherever there is one
@@ -92,21 +96,24 @@ class Tagger(Persistent[TaggingModel]):
 
     def __init__(
         self,
-        recipe: Any = DEFAULT_TAGGER,
+        recipe: Any = None,
         *,
         features: str | Sequence[str] | None = None,
+        choose: bool | None = None,
         folds: int | None = None,
         seed: int = 0,
         threads: int = 0,
     ) -> None:
         super().__init__(recipe, seed=seed, threads=threads)
         self.features = features
+        self.choose = choose
         self.folds = folds
 
     # What partial_fit needs: a recipe's memory, what was learnt as partial_fit knows it, and the data of fit.
     _memory: Any = None
     _learnt: Learnt | None = None
     _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
+    _features: Any = None  # of the last fit, given or chosen
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -203,7 +210,7 @@ class Tagger(Persistent[TaggingModel]):
             task = TaggingTask(
                 table=learnt.table,
                 columns=self.columns_,
-                features=self.features,
+                features=self._features,
                 seed=self.seed,
                 threads=self.threads,
                 on_epoch=on_epoch,
@@ -255,6 +262,9 @@ class Tagger(Persistent[TaggingModel]):
             unknown=None if given is None else given.unknown,
             keep=True,
         )
+        settled = self._settled(task, config)
+        task, config = settled.task, settled.config
+        self.choice_ = None if settled.choice is None else settled.choice.as_dict()
         trained = TAGGERS.trained(task, config)
         self.model_, self.confidence_ = calibrate(
             task,
@@ -262,11 +272,13 @@ class Tagger(Persistent[TaggingModel]):
             config,
             trained.model,
             self.folds if getattr(config, "start", None) is None else 0,
+            settled.known,
         )
         if not isinstance(X, TokenTable | Mapping):
             for remark in unread_remarks(columns, trained.model.columns):
                 warn_about_data(remark)
         self.columns_ = tuple(columns)
+        self._features = task.features
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = _fingerprint(train)
@@ -274,6 +286,15 @@ class Tagger(Persistent[TaggingModel]):
         self._memory, self._learnt = trained.memory, None
         self._trained_on = (train, task.weight) if certain else None
         return self
+
+    def _settled(self, task: TaggingTask, config: Any) -> Settled:
+        """What is open is chosen, if that is wanted."""
+        wanted = self.recipe is None if self.choose is None else self.choose
+        return choose(task, None if self.recipe is None else config) if wanted else Settled(task, config)
+
+    def _config(self) -> Any:
+        """The recipe's config: the default one if the recipe is named, that of crf if it is to be chosen."""
+        return TAGGERS.by_name(DEFAULT_TAGGER).config() if self.recipe is None else super()._config()
 
     # -- answering --------------------------------------------------------------------------------------------
 

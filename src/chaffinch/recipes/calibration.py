@@ -36,8 +36,14 @@ FEWEST = 20  # sentences below which nothing is calibrated
 
 @dataclass(frozen=True, kw_only=True)
 class TagOptions:
-    """How the probabilities of a tagger are calibrated."""
+    """How settings that are not given are chosen, and how the probabilities of a tagger are calibrated."""
 
+    choose: bool | None = knob(
+        None,
+        "choose features and recipe, as far as they are not given, by cross-validation within the training data, if it "
+        "has 100 sentences or more and at most 60,000 tokens; by default if neither a recipe nor a setting of one is "
+        "given",
+    )
     folds: int | None = knob(
         None,
         "models trained to calibrate probabilities on sentences they have not seen, unless there is dev data; auto: 5 "
@@ -51,11 +57,17 @@ Judged = list[tuple[Tempered, TokenTable]]
 
 
 def calibrate(
-    task: TaggingTask, recipe: Recipe, config: Any, model: TaggingModel, folds: int | None
+    task: TaggingTask,
+    recipe: Recipe,
+    config: Any,
+    model: TaggingModel,
+    folds: int | None,
+    known: Sequence[tuple[TaggingModel, TokenTable]] = (),
 ) -> tuple[TaggingModel, Confidence | None]:
     """The model at its temperature, and the confidence of its decisions; None if there is nothing to fit them on.
 
     folds: how many models are trained for it; None: as the size of the data suggests; 0: none
+    known: models of this recipe with sentences that they were not trained on, which serve if ``folds`` is None
     """
     if not isinstance(model, Tempered) or folds == 0 or task.soft is not None or task.unknown is not None:
         return model, None
@@ -66,7 +78,12 @@ def calibrate(
     if task.dev is not None:
         judged, count = [(model, _first(task.dev, MOST_JUDGED))], 0
     else:
-        judged = list(_out_of_fold(task, recipe, config, folds))
+        if folds is None and known:
+            judged = [
+                (m, _first(held, MOST_JUDGED // len(known))) for m, held in known if isinstance(m, Tempered)
+            ]
+        else:
+            judged = list(_out_of_fold(task, recipe, config, folds))
         count = len(judged)
     if sum(table.n_sentences for _, table in judged) < FEWEST:
         return model, None

@@ -39,6 +39,9 @@ INSIDE = ("auto", "as given")
 
 OUTSIDE = "O"
 
+# Spans with a smaller share of capitalised tokens are no names as newspapers write them.
+FEW_CAPITALS = 0.1
+
 # One tag in this many may break its scheme.
 FEW = 100
 
@@ -187,10 +190,19 @@ def suggested_preset(task: TaggingTask, inner: InnerLabels) -> str:
     if task.table.images:
         return "pixels"
     if inner.names:
-        return "ner"
+        return "pos" if _in_lower_case(task, inner) else "ner"
     if inner.legal is not None:
         return "chunking" if "pos" in task.columns else "default"
     return "pos" if "pos" not in task.columns else "default"
+
+
+def _in_lower_case(task: TaggingTask, inner: InnerLabels) -> bool:
+    """Whether spans are written small, as slots of requests are: capitals then say nothing of where they are."""
+    words = task.table.columns[task.columns[0]]
+    tokens = words.ids[inner.y != inner.labels.inner.index(OUTSIDE)]
+    capital = np.array([word != word.lower() for word in words.types], bool)[tokens]
+    small = np.array([word != word.upper() for word in words.types], bool)[tokens]
+    return bool(len(tokens)) and bool(capital.mean() < FEW_CAPITALS and small.mean() > 0.5)
 
 
 def encoded_without_labels(

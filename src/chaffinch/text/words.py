@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,15 @@ def _kinds(joined: bool, size: int) -> NDArray[np.uint8]:
     return kinds
 
 
+@lru_cache(maxsize=1 << 15)
+def _stem(word: str, language: str) -> str:
+    """A word's stem; a stemmer of its own, because one that is shared between threads would mix their words up."""
+    from snowballstemmer import stemmer
+
+    stem: str = stemmer(language).stemWord(word)
+    return stem
+
+
 STEMMERS = ("none", "stem", "lemma")
 # The language codes of lemmas; stems use the language's name.
 LANGUAGES = {"danish": "da", "dutch": "nl", "english": "en", "finnish": "fi", "french": "fr", "german": "de",
@@ -120,10 +129,7 @@ def stems(words: list[str], how: str, language: str = "english") -> list[str]:
     if language not in LANGUAGES:
         raise ConfigError(f"no {how} for {language!r}; there are {', '.join(LANGUAGES)}")
     if how == "stem":
-        from snowballstemmer import stemmer
-
-        stemmed: list[str] = stemmer(language).stemWords(words)
-        return stemmed
+        return [_stem(word, language) for word in words]
     try:
         from simplemma import lemmatize
     except ImportError:

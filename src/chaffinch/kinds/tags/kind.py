@@ -45,6 +45,7 @@ from chaffinch.kinds.tags.output import (
 )
 from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
 from chaffinch.kinds.weights import weighted_table, weights_of
+from chaffinch.knobs import knobs
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.protocols import LatticeModel
@@ -63,6 +64,7 @@ from chaffinch.trust.explanation import Explanation
 
 # A plain likelihood, whose probabilities are honest, by the quickest optimiser.
 QUICK = Crf(optimiser="fast", margin=0.0, inside="as given")
+_FURTHER = {k.name for k in knobs(TagOptions)}
 NO_LABEL = "_"  # stands for the labellings that a sentence does not have
 LOOKED_AT = 100  # documents that are searched for a span
 
@@ -92,7 +94,7 @@ class TagKind(Kind):
     tells = ("label", "columns", "annotators")
     outputs = (SpanOutputs, TagOutputs)
     explains = ("token", "against")
-    knobs = (("probabilities", TagOptions),)
+    knobs = (("choice and probabilities", TagOptions),)
     experimental = {"folds": 0}  # noqa: RUF012
 
     # -- files
@@ -156,6 +158,18 @@ class TagKind(Kind):
         return None
 
     # -- learning and scoring
+
+    def made(
+        self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
+    ) -> Tagger:
+        """A tagger; without a recipe and settings of one it chooses what is not given."""
+        _, further = self.split(
+            self.default, {name: value for name, value in settings.items() if name in _FURTHER}
+        )
+        if recipe is not None or settings.keys() - _FURTHER or further[0].get("choose") is False:
+            made: Tagger = super().made(recipe, settings, features, seed, threads)
+            return made
+        return self.build(None, further, features, seed, threads)
 
     def build(
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int

@@ -1,0 +1,63 @@
+"""A choice of settings by cross-validation within the training data, as it is told and kept."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class DefaultChoice:
+    """What was chosen, how good it was out of fold, and what else was tried.
+
+    accuracy, error: of the training examples out of fold, and its standard error
+    examples:        how many of them
+    tried, sample:   the accuracy of other candidates, and on how many examples
+    unit, measure:   what the examples are; what is measured, nothing for plain accuracy
+    """
+
+    features: str
+    recipe: str
+    settings: Mapping[str, Any]
+    accuracy: float
+    error: float
+    folds: int
+    examples: int
+    sample: int
+    tried: Mapping[str, float] = field(default_factory=dict)
+    unit: str = "documents"
+    measure: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, as a model file keeps them."""
+        own = {
+            name: value for name, value in vars(self).items() if name not in ("examples", "unit", "measure")
+        }
+        named = {"measure": self.measure} if self.measure else {}
+        return {
+            **own,
+            self.unit: self.examples,
+            **named,
+            "settings": dict(self.settings),
+            "tried": dict(self.tried),
+            "told": self.told(),
+        }
+
+    def told(self) -> str:
+        """One line.
+
+        >>> chosen = DefaultChoice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
+        >>> chosen.told()
+        'chose sentences, ridge, C 0.3: 43.1 % ± 0.9 in 5 folds of the training data; words 38.0'
+        """
+        settings = "".join(f", {name} {value:g}" for name, value in self.settings.items())
+        order = sorted(self.tried, key=lambda name: -self.tried[name])
+        if self.sample == self.examples:
+            order = [name for name in order if name != self.features]
+        rest = ", ".join(f"{name} {100 * self.tried[name]:.1f}" for name in order)
+        where = "" if self.sample == self.examples else f"on {self.sample:,} {self.unit}: "
+        measure = f"{self.measure} " if self.measure else ""
+        return (
+            f"chose {self.features}, {self.recipe}{settings}: {measure}{100 * self.accuracy:.1f} % ± "
+            f"{100 * self.error:.1f} in {self.folds} folds of the training data"
+            + (f"; {where}{rest}" if rest else "")
+        )
