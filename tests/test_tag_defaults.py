@@ -96,7 +96,7 @@ def test_a_challenger_that_is_no_better_does_not_win(monkeypatch):
     X, y = questions(120)
     table = TokenTable.from_lists({"w": X, "y": y})
     task = TaggingTask(table=table, columns=("w",), features=["w[0]"], threads=1)
-    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", {"margin": 4.0, "c2": 1.0}),))
+    monkeypatch.setattr(tags, "CHALLENGERS", (("crf", {"margin": 4.0, "c2": 1.0}, 0.0),))
     assert choose(task).choice.settings == {}
 
 
