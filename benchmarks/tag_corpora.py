@@ -92,51 +92,51 @@ def spread(part: Part, *sizes: int) -> list[Part]:
 
 def ewt(tokens: int, column: int) -> Tagged:
     train, dev, test = (treebank(part, column) for part in ("train", "dev", "test"))
-    return Tagged(of_tokens(train, tokens), first(dev, 600), first(test, 1000))
+    return Tagged(of_tokens(train, tokens), first(dev, 400), first(test, 800))
 
 
 def ingredients(sentences: int) -> Tagged:
-    train, dev = spread(columns("ingredients/train.tsv.gz", read=(0, 1)), sentences, 500)
+    train, dev = spread(columns("ingredients/train.tsv.gz", read=(0, 1)), sentences, 400)
     return Tagged(train, dev, spread(columns("ingredients/test.tsv.gz", read=(0, 1)), 1000)[0])
 
 
 def sutd(name: str, sentences: int) -> Tagged:
-    train, dev = spread(columns(f"sutd_hmm_2020/{name}/train", " "), sentences, 600)
-    return Tagged(train, dev, first(columns(f"sutd_hmm_2020/{name}/dev.out", " "), 1000))
+    train, dev = spread(columns(f"sutd_hmm_2020/{name}/train", " "), sentences, 400)
+    return Tagged(train, dev, first(columns(f"sutd_hmm_2020/{name}/dev.out", " "), 800))
 
 
 def chunks() -> Tagged:
     train, test = (columns(f"conll2000/{part}.tsv", read=(0, 1)) for part in ("train", "test"))
-    return Tagged(first(train, 1000), first(train, 500, 1000), first(test, 700))
+    return Tagged(first(train, 400), first(train, 300, 1000), first(test, 600))
 
 
 def spanish() -> Tagged:
     train, dev, test = (columns(f"conll2002_es/{part}.tsv") for part in ("train", "dev", "test"))
-    return Tagged(first(train, 1500), first(dev, 600), first(test, 800))
+    return Tagged(first(train, 500), first(dev, 400), first(test, 800))
 
 
 def posts() -> Tagged:
     train, dev, test = (columns(f"wnut17/{part}.tsv") for part in ("train", "dev", "test"))
-    return Tagged(first(train, 1500), first(dev, 600), first(test, 700))
+    return Tagged(first(train, 800), first(dev, 500), first(test, 800))
 
 
 def slots(sentences: int) -> Tagged:
-    train, dev, test = spread(made_requests(sentences + 1600), sentences, 600, 1000)
+    train, dev, test = spread(made_requests(sentences + 1200), sentences, 400, 800)
     return Tagged(train, dev, test)
 
 
 CORPORA: dict[str, Callable[[], Tagged]] = {
     "treebank, 14,000 tokens": lambda: ewt(14_000, 3),
     "treebank, 37,000 tokens": lambda: ewt(37_000, 4),
-    "chunks, 1000": chunks,
-    "Spanish names, 1500": spanish,
-    "posts, 1500": posts,
+    "chunks, 400": chunks,
+    "Spanish names, 500": spanish,
+    "posts, 800": posts,
     "ingredients, 500": lambda: ingredients(500),
     "ingredients, 2000": lambda: ingredients(2000),
-    "tweets, 1500": lambda: sutd("SG", 1500),
-    "phrases, 1000": lambda: sutd("EN", 1000),
-    "slots, 1500": lambda: slots(1500),
-    "news tags, 800": lambda: Tagged(*spread(penn(), 800, 500, 1000)),
+    "tweets, 1000": lambda: sutd("SG", 1000),
+    "phrases, 500": lambda: sutd("EN", 500),
+    "slots, 700": lambda: slots(700),
+    "news tags, 400": lambda: Tagged(*spread(penn(), 400, 300, 800)),
 }
 
 # -- requests in lower case: some forty kinds of slots whose fillers overlap, so that the context decides -------------
