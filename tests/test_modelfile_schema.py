@@ -91,3 +91,22 @@ def test_facts_are_checked(value):
 def test_strings_are_checked():
     with pytest.raises(ModelFileError, match="string list 'names' holds a string twice"):
         loaded(example(names=("a", "a")).packed())
+
+
+@dataclass(frozen=True)
+class Sized(Saved):
+    """A count in the header gives an array its size, and a list may be absent."""
+
+    count: int = fact(int, size="n")
+    numbers: np.ndarray = array("float32", "n")
+    words: tuple[str, ...] | None = strings("w", optional=True)
+
+
+def test_a_count_of_the_header_is_the_size_of_arrays():
+    packed = Sized(2, np.zeros(2, np.float32)).packed()
+    assert "words" not in packed.strings
+    assert Sized.loaded(Requirements(packed.file())).words is None
+    with pytest.raises(ModelFileError, match="array 'numbers' has the size 2 where n = 3 is expected"):
+        Sized.loaded(Requirements(replace(packed, details={"count": 3}).file()))
+    with_words = Sized(2, np.zeros(2, np.float32), ("a",)).packed()
+    assert Sized.loaded(Requirements(with_words.file())).words == ("a",)

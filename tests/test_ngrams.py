@@ -253,7 +253,7 @@ def test_lone_surrogates_are_refused_in_one_sentence():
 @pytest.mark.parametrize(
     ("documents", "message"),
     [
-        ("one text", "expected a list of texts, got one text: put it in a list"),
+        ("one text", "expected a list of texts, got a single text; put it in a list"),
         (["a", None], "document 2 is NoneType, expected str"),
         (["", "!"], "no n-gram is left of 2 documents"),
         ([], "no n-gram is left of 0 documents"),

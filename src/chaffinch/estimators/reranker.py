@@ -221,10 +221,10 @@ class Reranker(FilePickle, SklearnParams):
             RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
         )
         if "kernel" in details:
-            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = loaded_kernel(need, details)
+            reranker.kernel, reranker.dual_, reranker.support_, reranker.base = loaded_kernel(need)
         else:
             function = features or given_features
-            reranker.features_ = loaded_features(need, details, function)
+            reranker.features_ = loaded_features(need, function)
             named = isinstance(reranker.features_, NamedCandidates)
             reranker.features = function if named else details["features"]
             w = need.array("w", np.float64, (need.size("F") + BASE,), finite=True)

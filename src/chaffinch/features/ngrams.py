@@ -30,7 +30,7 @@ from chaffinch.features.weighting import (
     weighted,
 )
 from chaffinch.knobs import check, configured, knob, knobs
-from chaffinch.modelfile import ModelFile, Packed
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact, strings
 from chaffinch.text.cleaning import CLEANINGS, cleaned
 from chaffinch.text.words import (
     STEMMERS,
@@ -48,8 +48,7 @@ SHOWN = 3
 
 UNITS = {"word": Cut.words, "char": Cut.chars, "char_wb": Cut.chars_in_words}
 
-Arrays = dict[str, NDArray[Any]]
-Strings = dict[str, list[str]]
+KIND, VERSION = "ngrams", 1  # of its sections in a model file
 
 
 @dataclass(kw_only=True)
@@ -202,40 +201,37 @@ class TextVectorizer:
         fitted = self._ready()
         # Threads do not change the result, so a file does not depend on them.
         settings = {k.name: getattr(self, k.name) for k in knobs(self)} | {"threads": 0}
-        header = {"kind": "ngrams", "version": 1, "settings": settings, "columns": fitted.columns}
-        arrays: Arrays = {}
-        strings: Strings = {"stop_list": list(self.stop_list)}
-        if fitted.scale is not None:
-            arrays["scale"] = fitted.scale
-        if fitted.index is not None:
-            arrays["parents"], arrays["lasts"], arrays["features"] = fitted.index.arrays()
-            strings["symbols"] = fitted.index.symbols()
-        return Packed(header, arrays, strings)
+        index = fitted.index
+        parents, lasts, features = (None, None, None) if index is None else index.arrays()
+        return _Sections(
+            kind=KIND,
+            version=VERSION,
+            settings=settings,
+            columns=fitted.columns,
+            stop_list=list(self.stop_list),
+            symbols=None if index is None else index.symbols(),
+            parents=parents,
+            lasts=lasts,
+            features=features,
+            scale=fitted.scale,
+        ).packed()
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "TextVectorizer":
         """The vectoriser of a file whose details are the vectoriser's; every number is checked."""
-        header, arrays = file.header.details, file.arrays
-        strings = {name: list(listed) for name, listed in file.strings.items()}
-        if header.get("kind") != "ngrams" or header.get("version") != 1:
-            raise file.fault("expected the state of n-gram features, version 1")
+        found = _Sections.loaded(Requirements(file))
         try:
-            made: TextVectorizer = configured(cls, header["settings"], "model file")
-            made.stop_list = tuple(strings["stop_list"])
-            columns = int(header["columns"])
-            index = None if made.hash_bits else _index(arrays, strings, columns)
-            scale = arrays.get("scale")
-        except (KeyError, TypeError, ValueError) as error:
+            made: TextVectorizer = configured(cls, found.settings, "model file")
+            tree: Any = found.symbols, found.parents, found.lasts, found.features, found.columns
+            index = None if made.hash_bits else NGramIndex(*tree)
+        except (TypeError, ValueError) as error:
             raise file.fault(f"the state of n-gram features is damaged: {error}") from None
-        if made.hash_bits and columns != 1 << made.hash_bits:
+        made.stop_list = tuple(found.stop_list)
+        if made.hash_bits and found.columns != 1 << made.hash_bits:
             raise file.fault("the state of n-gram features is damaged: columns and hash_bits disagree")
-        if (scale is not None) != (made.idf or made.ratios):
+        if (found.scale is not None) != (made.idf or made.ratios):
             raise file.fault("the state of n-gram features is damaged: scale and settings disagree")
-        if scale is not None and not (
-            scale.dtype == np.float64 and scale.shape == (columns,) and np.isfinite(scale).all()
-        ):
-            raise file.fault("the state of n-gram features is damaged: scale is not float64 [columns]")
-        made._fitted = _Fitted(index, scale, columns)
+        made._fitted = _Fitted(index, found.scale, found.columns)
         return made
 
     def _check(self, labels: Sequence[Any] | None) -> None:
@@ -383,6 +379,22 @@ class _Fitted:
     hashed_names: Mapping[int, list[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of a vectoriser: its settings, and an exact index as a trie, unless it hashes."""
+
+    kind: str = fact(str, check=KIND.__eq__, expected=KIND)
+    version: int = fact(int, check=VERSION.__eq__, expected=str(VERSION))
+    settings: dict[str, Any] = fact(dict)
+    columns: int = fact(int, check=lambda n: n >= 0, expected="a count", size="columns")
+    stop_list: list[str] = strings("stop_list", made=list)
+    symbols: list[str] | None = strings("symbols", made=list, optional=True)
+    parents: NDArray[np.int32] | None = array("int32", "grams", optional=True)
+    lasts: NDArray[np.int32] | None = array("int32", "grams", optional=True)
+    features: NDArray[np.int32] | None = array("int32", "features", optional=True)
+    scale: NDArray[np.float64] | None = array("float64", "columns", optional=True, finite=True)
+
+
 def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:
     ptr, ids, counts = arrays
     return SparseRows(ptr, ids, counts if len(counts) == len(ids) else None, columns)
@@ -396,12 +408,3 @@ def _texts(texts: Iterable[str]) -> list[str]:
         if not isinstance(text, str):
             raise DataError(f"document {n + 1} is {type(text).__name__}, expected str")
     return documents
-
-
-def _index(arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, list[str]], columns: int) -> NGramIndex:
-    """The index of a model file; the native constructor checks each number."""
-    parts = [np.ascontiguousarray(arrays[name]) for name in ("parents", "lasts", "features")]
-    if any(part.dtype != np.int32 or part.ndim != 1 for part in parts):
-        raise ValueError("its arrays must be int32")
-    parents, lasts, features = parts
-    return NGramIndex(strings["symbols"], parents, lasts, features, columns)

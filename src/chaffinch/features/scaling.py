@@ -1,14 +1,14 @@
 """Scaling of numbers beside text: centred, divided by their spread, large values compressed."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import DataError, ModelFileError
+from chaffinch.errors import DataError
 from chaffinch.features.rows import SparseRows
+from chaffinch.modelfile import Requirements, Saved, array
 
 # A row of n-grams has length one; the numbers together get about the same.
 SHARE = 0.5
@@ -16,8 +16,11 @@ SHARE = 0.5
 QUARTILES = 1.349
 
 
+SECTION = "scaling."
+
+
 @dataclass(frozen=True)
-class NumberScaling:
+class NumberScaling(Saved):
     """The scale of each column in training, applied to new values.
 
         z = SHARE asinh((x - center) / spread) / sqrt(columns)
@@ -34,9 +37,9 @@ class NumberScaling:
     [[0.0, 0.0, 0.5]]
     """
 
-    center: NDArray[np.float32]
-    spread: NDArray[np.float32]
-    missing: NDArray[np.int64]
+    center: NDArray[np.float32] = array("float32", "B", finite=True)
+    spread: NDArray[np.float32] = array("float32", "B", finite=True)
+    missing: NDArray[np.int64] = array("int64", "missing", below="B")
 
     @property
     def columns(self) -> int:
@@ -98,32 +101,15 @@ class NumberScaling:
         """
         return given + [f"{given[j]} missing" for j in self.missing.tolist()]
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
-        return {
-            "scaling.center": self.center,
-            "scaling.spread": self.spread,
-            "scaling.missing": self.missing.astype(np.int64),
-        }
-
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: int) -> "NumberScaling | None":
-        """The scaling that ``arrays`` kept, checked; None in files that have none."""
-        if "scaling.center" not in arrays:
+    def restored(cls, need: Requirements) -> "NumberScaling | None":
+        """The scaling of a file, checked; None in files that have none. B: how many columns of numbers there are."""
+        if not need.has(f"{SECTION}center"):
             return None
-        try:
-            center, spread = arrays["scaling.center"], arrays["scaling.spread"]
-            missing = arrays["scaling.missing"].astype(np.int64)
-        except KeyError as e:
-            raise ModelFileError(f"the scaling of numbers is damaged: {e} is missing") from None
-        whole = center.shape == spread.shape == (columns,) and missing.ndim == 1
-        if (
-            not whole
-            or not (np.isfinite(center).all() and np.isfinite(spread).all() and (spread >= 0).all())
-            or (len(missing) and not (missing.min() >= 0 and missing.max() < columns))
-        ):
-            raise ModelFileError("the scaling of numbers is damaged: its arrays differ in length")
-        return cls(center.astype(np.float32), spread.astype(np.float32), missing)
+        made = cls.loaded(need, SECTION)
+        if not (made.spread >= 0).all():
+            raise need.fault("its scaling of numbers is damaged: a spread is below 0")
+        return made
 
 
 def _table(matrix: Any) -> NDArray[np.float64]:

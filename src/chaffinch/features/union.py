@@ -10,8 +10,8 @@ import numpy as np
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows, joined
-from chaffinch.features.scaling import NumberScaling
-from chaffinch.modelfile import ModelFile, Packed
+from chaffinch.features.scaling import SECTION, NumberScaling
+from chaffinch.modelfile import ModelFile, Packed, Requirements
 
 
 @dataclass
@@ -120,7 +120,7 @@ class FeatureUnion:
         for i, vectorizer in enumerate(vectorizers):
             made |= replace(vectorizer, details={}).under(f"{i}.")
         if self.scaling is not None:
-            made |= Packed(arrays=self.scaling.arrays())
+            made |= self.scaling.packed(SECTION)
         return made
 
     @classmethod
@@ -141,7 +141,7 @@ class FeatureUnion:
         ):
             raise file.fault("the state of a union of features is damaged: every column needs a name")
         vectorizers = [TextVectorizer.loaded(file.under(f"{i}.", details=h)) for i, h in enumerate(headers)]
-        scaling = NumberScaling.from_arrays(file.arrays, beside)
+        scaling = NumberScaling.restored(Requirements(file, B=beside))
         return cls(tuple(vectorizers), beside, tuple(names), scaling is not None, scaling)
 
     def _documents(self, texts: Iterable[str]) -> list[str]:

@@ -235,16 +235,16 @@ class ChainModel:
         details, temperature = file.header.details, loaded_temperature(file)
         if Pruning.SECTION in details:
             pruning = Pruning.loaded(need)
-            weights = ChainWeights.loaded(need, (), sparse=True)
+            weights = ChainWeights.restored(need, (), sparse=True)
             return cls(encoder, Pruned(weights, pruning), labels, temperature, needs)
         if PolynomialPotentials.SECTION in details:
             products = PolynomialPotentials.loaded_products(need, encoder.n_features)
             need = Requirements(file, F=products.rows, Y=len(file.header.labels))
-            weights = ChainWeights.loaded(need, (), sparse=False)
+            weights = ChainWeights.restored(need, (), sparse=False)
             return cls(encoder, PolynomialPotentials(weights, products), labels, temperature, needs)
         templates = encoder.features.label_templates if isinstance(encoder, TemplateEncoder) else ()
         observations = tuple(template.n_observations for template in templates)
-        weights = ChainWeights.loaded(need, observations, sparse=False)
+        weights = ChainWeights.restored(need, observations, sparse=False)
         source = LocallyNormalised(weights) if local else Additive(weights)
         return cls(encoder, source, labels, temperature, needs)
 

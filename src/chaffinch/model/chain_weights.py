@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Packed, Requirements
+from chaffinch.modelfile import Packed, Requirements, Saved, array
 from chaffinch.scorers import Linear
 from chaffinch.structures import LabelStates
 
@@ -15,22 +15,13 @@ Legal = tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]
 """Which label may follow which [Y, Y], begin [Y] and end [Y]."""
 
 UNARY = "unary"
-SHAPES: dict[str, tuple[str, ...]] = {
-    "start": ("Y",),
-    "end": ("Y",),
-    "pair": ("Y", "Y"),
-    "triple": ("Y", "Y", "Y"),
-    "first": ("Y", "Y"),
-    "last": ("Y", "Y"),
-}
-SECOND_ORDER = ("triple", "first", "last")
 
 # Unary weights are stored without their zeros if more than this share are zero.
 SPARSE = 0.5
 
 
 @dataclass(frozen=True)
-class ChainWeights:
+class ChainWeights(Saved):
     """Weights by block, float32; minus infinity forbids.
 
     unary   [F, Y], dense or without its zeros
@@ -41,12 +32,12 @@ class ChainWeights:
     """
 
     unary: NDArray[np.float32] | SparseWeights
-    start: NDArray[np.float32]
-    end: NDArray[np.float32]
-    pair: NDArray[np.float32]
-    triple: NDArray[np.float32] | None = None
-    first: NDArray[np.float32] | None = None
-    last: NDArray[np.float32] | None = None
+    start: NDArray[np.float32] = array("float32", "Y", potential=True)
+    end: NDArray[np.float32] = array("float32", "Y", potential=True)
+    pair: NDArray[np.float32] = array("float32", "Y", "Y", potential=True)
+    triple: NDArray[np.float32] | None = array("float32", "Y", "Y", "Y", potential=True, optional=True)
+    first: NDArray[np.float32] | None = array("float32", "Y", "Y", potential=True, optional=True)
+    last: NDArray[np.float32] | None = array("float32", "Y", "Y", potential=True, optional=True)
     bigrams: tuple[NDArray[np.float32], ...] = ()
     bits: int | None = None
 
@@ -99,12 +90,12 @@ class ChainWeights:
 
     def shared(self) -> dict[str, NDArray[np.float32]]:
         """The blocks that are the same at every position, by name: all but unary and bigrams."""
-        return {name: block for name in SHAPES if (block := getattr(self, name)) is not None}
+        return dict(super().packed().arrays)
 
-    def packed(self) -> Packed:
+    def packed(self, prefix: str = "") -> Packed:
         """The sections of a model file; unary weights without zeros if most are zero, or with ``bits``."""
         bigrams = {f"bigrams.{l}": block for l, block in enumerate(self.bigrams)}
-        packed = Packed(arrays={**self.shared(), **bigrams})
+        packed = super().packed(prefix) | Packed(arrays=bigrams)
         unary = self.unary
         if not isinstance(unary, SparseWeights):
             zeros = unary.size - np.count_nonzero(unary)
@@ -114,14 +105,12 @@ class ChainWeights:
         return packed | unary.packed(f"{UNARY}.")
 
     @classmethod
-    def loaded(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
+    def restored(cls, need: Requirements, observations: tuple[int, ...], *, sparse: bool) -> "ChainWeights":
         """The weights of a file, every size checked; the sizes F and Y are known.
 
         observations: how many each template with y[-1] has
         sparse:       the unary weights stay without their zeros
         """
-        there = {n: s for n, s in SHAPES.items() if n not in SECOND_ORDER or need.has("triple")}
-        blocks = {name: need.array(name, np.float32, shape, potential=True) for name, shape in there.items()}
         unary: NDArray[np.float32] | SparseWeights
         bits = None
         if sparse or not need.has(UNARY):
@@ -133,6 +122,9 @@ class ChainWeights:
             need.array(f"bigrams.{l}", np.float32, (n, "Y", "Y"), finite=True)
             for l, n in enumerate(observations)
         )
-        if bigrams and "triple" in blocks:
-            raise need.fault("the model is damaged: it has templates with y[-1] and weights of order 2")
-        return cls(unary=unary, bigrams=bigrams, bits=bits, **blocks)
+        made = cls.loaded(need, unary=unary, bigrams=bigrams, bits=bits)
+        if len({block is None for block in (made.triple, made.first, made.last)}) > 1:
+            raise need.fault("has weights of order 2, but not all of triple, first and last")
+        if bigrams and made.triple is not None:
+            raise need.fault("has templates with y[-1] and weights of order 2")
+        return made

@@ -250,8 +250,7 @@ class IncrementalModel:
                 "temperature": self.temperature,
                 "bits": self.bits,
             },
-            arrays=self.legality.arrays(),
-        )
+        ) | _Masks(self.legality.follows, self.legality.starts, self.legality.ends).packed(LEGAL)
         unary, context = SparseWeights.of(w.unary, self.bits), SparseWeights.of(w.context, self.bits)
         weights = w.packed() | unary.packed("unary.") | context.packed("context.")
         return self.encoder.packed() | weights | facts | self.dictionary.packed()
@@ -313,13 +312,8 @@ class IncrementalModel:
         contexts = len(file.arrays.get("context.key", ()))
         context = SparseWeights.loaded(need, "context.", contexts, Y).dense(Y)
         weights = IncrementalWeights.loaded(need, unary=unary, context=context)
-        masks = {
-            name: need.array(f"legal.{name}", np.uint8, ("Y", "Y") if name == "follows" else ("Y",)).astype(
-                bool
-            )
-            for name in ("follows", "starts", "ends")
-            if f"legal.{name}" in file.arrays
-        }
+        found = _Masks.loaded(need, LEGAL)
+        masks = {name: mask.astype(bool) for name, mask in vars(found).items() if mask is not None}
         settings = {name: value for name, value in search.items() if name != "kind"}
         try:
             return cls(
@@ -379,6 +373,18 @@ class IncrementalModel:
 
     def _native(self) -> Any:
         return self._kernel  # type: ignore[attr-defined]
+
+
+LEGAL = "legal."  # begins the names of the masks
+
+
+@dataclass(frozen=True, eq=False)
+class _Masks(Saved):
+    """The sections of what is legal, as bytes."""
+
+    follows: NDArray[Any] | None = array("uint8", "Y", "Y", optional=True)
+    starts: NDArray[Any] | None = array("uint8", "Y", optional=True)
+    ends: NDArray[Any] | None = array("uint8", "Y", optional=True)
 
 
 def _bounds(table: TokenTable) -> Iterator[tuple[int, int]]:

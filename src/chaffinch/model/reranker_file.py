@@ -1,10 +1,12 @@
 """What a reranker's file holds besides weights: the features of its candidates, or a kernel with its support."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, ModelFileError
 from chaffinch.kernels import Kernel
@@ -20,72 +22,86 @@ from chaffinch.model.head_grammar import Counts, HeadGrammar
 from chaffinch.model.objects import read_back, written
 from chaffinch.model.protocols import Packed
 from chaffinch.model.tree_consensus import TreeConsensus
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Requirements, Saved, array, fact, strings
 from chaffinch.scorers.dual import Dual
 
 GRAMMAR = "grammar."  # begins the names of a grammar's sections
-TAGS, TREES, CONSENSUS, NAMED, KERNEL = "tags", "trees", "consensus", "named", "kernel"
+FEATURES = TAGS, TREES, CONSENSUS, NAMED = "tags", "trees", "consensus", "named"
+KERNEL = "kernel"
 
 
 def packed_features(features: CandidateFeatures) -> Packed:
-    """The kind and the columns of features; ConfigError for user-defined classes."""
+    """Their kind and their columns; ConfigError for features of one's own class."""
     match features:
         case TreeCandidates():
-            return Packed(details={"features": TREES}, arrays={"keys": features.keys})
+            return _FeatureSections(TREES, keys=features.keys).packed()
         case TagCandidates():
-            return Packed(details={"features": TAGS}, arrays={"keys": features.keys})
+            return _FeatureSections(TAGS, keys=features.keys).packed()
         case TreeConsensus():
             grammar = features.grammar
-            own = Packed(
-                details={"features": CONSENSUS, "grammar": grammar is not None},
-                arrays={"scale": features.scale},
-            )
+            own = _FeatureSections(CONSENSUS, scale=features.scale).packed()
+            own |= Packed(details={"grammar": grammar is not None})
             return own if grammar is None else own | grammar.counts.packed(GRAMMAR)
         case NamedCandidates():
-            return Packed(details={"features": NAMED}, strings={"names": features.names})
-    raise ConfigError(f"features of the type {type(features).__name__} cannot be saved")
+            return _FeatureSections(NAMED, names=features.names).packed()
+    raise ConfigError(f"{type(features).__name__} has no way into a model file")
 
 
-def loaded_features(
-    need: Requirements, details: Mapping[str, Any], function: FeatureFunction
-) -> CandidateFeatures:
+def loaded_features(need: Requirements, function: FeatureFunction) -> CandidateFeatures:
     """The features of a file, every index checked; ``function`` is the one that names came from."""
-    kind = details.get("features")
-    if kind == TAGS:
-        return TagCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
-    if kind == TREES:
-        return TreeCandidates(keys=need.array("keys", np.uint64, ("F",), ascending=True))
-    if kind == CONSENSUS:
-        scale = need.array("scale", np.float64, ("F",), finite=True)
-        if not (scale > 0).all():
-            raise need.fault("has a feature whose scale is not above 0")
-        grammar = HeadGrammar(Counts.loaded(need, GRAMMAR)) if details.get("grammar") else None
-        return TreeConsensus(grammar=grammar, scale=scale)
-    if kind == NAMED:
-        return NamedCandidates(function, names=list(need.strings("names", "F", distinct=True)))
-    raise need.fault(f"has features of the unknown kind {kind!r}")
+    found = _FeatureSections.loaded(need)
+    match found:
+        case _FeatureSections(features="tags", keys=np.ndarray()):
+            return TagCandidates(keys=found.keys)
+        case _FeatureSections(features="trees", keys=np.ndarray()):
+            return TreeCandidates(keys=found.keys)
+        case _FeatureSections(features="named", names=list() as names):
+            return NamedCandidates(function, names=names)
+        case _FeatureSections(features="consensus", scale=np.ndarray() as scale):
+            if not (scale > 0).all():
+                raise need.fault("has a feature whose scale is not above 0")
+            grammar = need.file.header.details.get("grammar")
+            return TreeConsensus(
+                grammar=HeadGrammar(Counts.loaded(need, GRAMMAR)) if grammar else None, scale=scale
+            )
+    raise need.fault(f"lacks a section of its features, which are of the kind {found.features!r}")
 
 
 def packed_kernel(dual: Dual, support: Sequence[Any], base: float) -> Packed:
     """A kernel, the support candidates, and the weight of the base model's score."""
-    return Packed(
-        details={"kernel": described(dual.kernel), "base": base},
-        arrays={"alpha": dual.alpha[:, 0].astype(np.float64)},
-        strings={"support": [written(thing) for thing in support]},
-    )
+    alpha = dual.alpha[:, 0].astype(np.float64)
+    return _KernelSections(
+        described(dual.kernel), float(base), [written(thing) for thing in support], alpha
+    ).packed()
 
 
-def loaded_kernel(need: Requirements, details: Mapping[str, Any]) -> tuple[Kernel, Dual, list[Any], float]:
+def loaded_kernel(need: Requirements) -> tuple[Kernel, Dual, list[Any], float]:
     """Kernel, scorer, support and base weight of a file, checked."""
-    base = details.get("base")
-    if not isinstance(base, (int, float)) or not math.isfinite(base):
-        raise need.fault(f"its base weight is {base!r}, expected a number")
-    kernel = restored(details["kernel"])
-    support = [read_back(text) for text in need.strings("support", "S")]
-    alpha = need.array("alpha", np.float64, ("S",), finite=True)
+    found = _KernelSections.loaded(need)
+    kernel, support = restored(found.kernel), [read_back(text) for text in found.support]
     try:
-        return kernel, Dual(kernel, support, alpha[:, None]), support, float(base)
+        return kernel, Dual(kernel, support, found.alpha[:, None]), support, found.base
     except (TypeError, ValueError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise need.fault(f"its kernel cannot read its support: {error}") from None
+
+
+@dataclass(frozen=True, eq=False)
+class _KernelSections(Saved):
+    """The sections of a reranker with a kernel."""
+
+    kernel: dict[str, Any] = fact(dict)
+    base: float = fact(float, check=math.isfinite, expected="a finite base weight")
+    support: list[str] = strings("S", made=list)
+    alpha: NDArray[np.float64] = array("float64", "S", finite=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _FeatureSections(Saved):
+    """The sections of features of candidates: of each kind those that it has."""
+
+    features: str = fact(str, check=FEATURES.__contains__, expected=f"one of {', '.join(FEATURES)}")
+    keys: NDArray[np.uint64] | None = array("uint64", "F", ascending=True, optional=True)
+    scale: NDArray[np.float64] | None = array("float64", "F", finite=True, optional=True)
+    names: list[str] | None = strings("F", distinct=True, made=list, optional=True)

@@ -74,7 +74,7 @@ class Requirements:
         if a.ndim != len(shape):
             raise self.fault(f"array {name!r} has {a.ndim} dimensions, expected {len(shape)}")
         for axis, size in enumerate(shape):
-            self._bind(f"array {name!r}", size, a.shape[axis])
+            self.bind(f"array {name!r}", size, a.shape[axis])
         if finite and not np.all(np.isfinite(a)):
             raise self.fault(f"array {name!r} holds {a[~np.isfinite(a)][0]}, expected finite numbers")
         if potential and (np.isnan(a).any() or np.isposinf(a).any()):
@@ -94,7 +94,7 @@ class Requirements:
             raise self.fault(f"has no string list {name!r}")
         self._asked.add(name)
         found = self.file.strings[name]
-        self._bind(f"string list {name!r}", size, len(found))
+        self.bind(f"string list {name!r}", size, len(found))
         if distinct and len(set(found)) != len(found):
             raise self.fault(f"string list {name!r} holds a string twice")
         return found
@@ -110,7 +110,8 @@ class Requirements:
         if rest:
             raise self.fault(f"has the unknown section {min(rest)!r}")
 
-    def _bind(self, what: str, size: str | int, found: int) -> None:
+    def bind(self, what: str, size: str | int, found: int) -> None:
+        """A size found in some section: the first gives the symbol its meaning, the others must agree."""
         wanted = size if isinstance(size, int) else self._sizes.setdefault(size, found)
         if wanted != found:
             name = "" if isinstance(size, int) else f"{size} = "

@@ -85,6 +85,7 @@ class StringSection:
     size: str
     distinct: bool
     made: Callable[[Any], Any]
+    optional: bool
     name: str | None
 
 
@@ -95,6 +96,7 @@ class FactSection:
     kind: type | tuple[type, ...]
     check: Callable[[Any], bool] | None
     expected: str
+    size: str | None
     name: str | None
 
 
@@ -125,10 +127,16 @@ def array(
 
 
 def strings(
-    size: str, *, distinct: bool = False, made: Callable[[Any], Any] = tuple, name: str | None = None
+    size: str,
+    *,
+    distinct: bool = False,
+    made: Callable[[Any], Any] = tuple,
+    optional: bool = False,
+    name: str | None = None,
 ) -> Any:
     """A field that is a list of strings of the file; made: what it is in memory, a tuple unless said otherwise."""
-    return field(metadata={_KEY: StringSection(size, distinct, made, name)})
+    section = StringSection(size, distinct, made, optional, name)
+    return field(metadata={_KEY: section}, default=None) if optional else field(metadata={_KEY: section})
 
 
 def fact(
@@ -136,6 +144,7 @@ def fact(
     *,
     check: Callable[[Any], bool] | None = None,
     expected: str = "",
+    size: str | None = None,
     default: Any = MISSING,
     name: str | None = None,
 ) -> Any:
@@ -144,9 +153,10 @@ def fact(
     kind:     its types; a whole number is a float too
     check:    what it must be
     expected: the same in words, for the message
+    size:     the symbol whose size it is, if it is a count
     default:  what it is in files that lack it
     """
-    made = FactSection(kind, check, expected, name)
+    made = FactSection(kind, check, expected, size, name)
     return field(metadata={_KEY: made}, default=default)
 
 
@@ -192,7 +202,7 @@ class Saved:
                     made |= value.packed(prefix + section.prefix)
                 case FactSection():
                     made |= Packed(details={section.name or f.name: value})
-                case StringSection():
+                case StringSection() if value is not None:
                     made |= Packed(strings={prefix + (section.name or f.name): list(value)})
                 case ArraySection() if value is not None:
                     made |= Packed(arrays={prefix + (section.name or f.name): _stored(value, section)})
@@ -207,9 +217,13 @@ class Saved:
             match section:
                 case StringSection():
                     name, size = prefix + (section.name or f.name), _local(section.size, prefix)
+                    if section.optional and name not in need.file.strings:
+                        continue
                     found[f.name] = section.made(need.strings(name, size, distinct=section.distinct))
                 case FactSection():
                     found[f.name] = _fact(need, section, f)
+                    if section.size is not None:
+                        need.bind(f"its header's {section.name or f.name!r}", section.size, found[f.name])
                 case NestedSection():
                     found[f.name] = section.kind.loaded(need, prefix + section.prefix)
         arrays = [(f, s, prefix + (s.name or f.name)) for f, s in sections if isinstance(s, ArraySection)]

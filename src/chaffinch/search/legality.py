@@ -71,11 +71,6 @@ class Legality:
         """What a model file's header keeps; the masks are arrays."""
         return {"needs": [str(n) for n in self.needs]}
 
-    def arrays(self) -> dict[str, NDArray[np.uint8]]:
-        """The masks that there are, as bytes."""
-        given = {"legal.follows": self.follows, "legal.starts": self.starts, "legal.ends": self.ends}
-        return {name: np.ascontiguousarray(m, np.uint8) for name, m in given.items() if m is not None}
-
     @classmethod
     def of(
         cls,
