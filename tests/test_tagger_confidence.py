@@ -5,9 +5,10 @@ import pytest
 
 from chaffinch import ConfigError, Tagger, load, samples
 from chaffinch.evaluate.reliability import reliability
-from chaffinch.recipes import TAGGERS
+from chaffinch.recipes import TAGGERS, calibration
 from chaffinch.recipes.calibration import decision_probabilities
 from chaffinch.recipes.crf import Crf
+from chaffinch.recipes.hmm import Hmm
 from chaffinch.text.document import LABEL
 from chaffinch.text.schemes import spans
 from chaffinch.text.table import TokenTable
@@ -77,6 +78,15 @@ def test_dev_data_serve_instead_of_folds(posts):
     tagger = Tagger(Crf(passes=3)).fit(train, dev=test)
     assert tagger.confidence_.folds == 0
     assert tagger.confidence_.decisions > 0
+
+
+def test_the_work_of_calibrating_is_bounded_by_labels_and_order(posts, monkeypatch):
+    train, _ = posts
+    monkeypatch.setattr(calibration, "FEWEST_SPANS", 30)
+    monkeypatch.setattr(calibration, "MOST_SPAN_CELLS", 100 * 7**2)
+    counts = {order: Tagger(Hmm(order=order)).fit(train).confidence_.decisions for order in (1, 2)}
+    assert 30 <= counts[1] <= 110
+    assert 15 <= counts[2] <= 40
 
 
 def test_answers_above_the_threshold_have_the_precision_asked_for(posts):

@@ -31,6 +31,10 @@ FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
 PART = 5  # beyond that one model is trained, and judged on one part in five
 MOST_JUDGED = 2_000  # sentences judged, at most: more would cost time and change nothing
 MOST_SPANS = 4_000  # judged at most, of those sentences: the exact probability of a span costs a forward pass
+# A forward pass costs Y^(order + 1) cells a token. With many labels or of second order, fewer tokens and spans are
+# judged, so that calibrating stays cheap; but no fewer than these.
+MOST_CELLS, FEWEST_TOKENS = 25_000_000, 4_000  # of one pass over the tokens that the temperature is fitted on
+MOST_SPAN_CELLS, FEWEST_SPANS = 2_000_000, 1_000  # a token's cells, summed over judged spans
 FEWEST = 20  # sentences below which nothing is calibrated
 
 
@@ -99,19 +103,30 @@ def _fitted(
     model: Tempered, judged: Judged, folds: int, threads: int
 ) -> tuple[TaggingModel, Confidence | None]:
     """The model at its temperature, and the confidence of its decisions, fitted on what was judged."""
-    temperature = _temperature(judged, threads)
+    cells = _cells(model)
+    tokens = max(FEWEST_TOKENS, MOST_CELLS // cells) / max(1, sum(table.n_tokens for _, table in judged))
+    temperature = _temperature(_share(judged, tokens), threads)
     tempered = [(m.with_temperature(temperature), table) for m, table in judged]
     scheme = scheme_of(model.labels.outer)
     unit = TOKENS if scheme is None else SPANS
     if unit == SPANS:
-        share = MOST_SPANS / max(1, sum(_spans(m, table, threads) for m, table in judged))
-        judged, tempered = (
-            [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in models]
-            for models in (judged, tempered)
-        )
+        most = min(MOST_SPANS, max(FEWEST_SPANS, MOST_SPAN_CELLS // cells))
+        share = most / max(1, sum(_spans(m, table, threads) for m, table in judged))
+        judged, tempered = _share(judged, share), _share(tempered, share)
     p, right = _decisions(tempered, threads)
     raw, _ = _decisions(judged, threads)
     return model.with_temperature(temperature), Confidence.fitted(unit, folds, p, right, raw)
+
+
+def _cells(model: Tempered) -> int:
+    """What a forward pass adds up for one token: Y^(order + 1)."""
+    order = getattr(getattr(model, "weights", None), "order", 1)
+    return int(len(model.labels.outer) ** (order + 1))
+
+
+def _share(judged: Judged, share: float) -> Judged:
+    """At most this share of the sentences of each model."""
+    return [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in judged]
 
 
 def decision_probabilities(
