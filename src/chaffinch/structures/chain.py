@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures.parts import Parts, Shape
+from chaffinch.structures.parts import Parts, Shape, finite
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -262,7 +262,7 @@ class Chain:
     ) -> "_core.ChainBatch32 | _core.ChainBatch64":
         unary = potentials["unary"]
         single = unary.dtype == np.float32
-        blocks = {name: _potentials(name, block, single) for name, block in potentials.items()}
+        blocks = {name: finite(name, block, single) for name, block in potentials.items()}
         if unary.ndim != 2 or unary.shape[1] != self.Y:
             raise DataError(f"unary: expected shape [T, {self.Y}], found {list(unary.shape)}")
         if allowed is not None:
@@ -347,15 +347,6 @@ def _length(potentials: Parts) -> int:
 def _count(Y: int, T: int) -> int:
     """An upper bound on the number of labellings; only small numbers matter."""
     return int(min(float(Y) ** min(T, 64), 2.0**62))
-
-
-def _potentials(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
-    if block.size and not block.max() < np.inf:  # NaN is not below either
-        at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
-        raise DataError(
-            f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"
-        )
-    return np.ascontiguousarray(block, np.float32 if single else np.float64)
 
 
 def _mask(name: str, mask: Mask, size: tuple[int, ...]) -> Mask:

@@ -119,3 +119,13 @@ def _same_shape(name: str, a: Block, b: Block) -> tuple[Block, Block]:
 
 def _flat(block: Block) -> NDArray[np.float64]:
     return np.ascontiguousarray(block, np.float64).reshape(-1)
+
+
+def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
+    """Potentials as the dynamic programmes take them."""
+    if block.size and not block.max() < np.inf:  # NaN is not below either
+        at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
+        raise DataError(
+            f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"
+        )
+    return np.ascontiguousarray(block, np.float32 if single else np.float64)

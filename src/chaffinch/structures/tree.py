@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures.parts import Parts, Shape
+from chaffinch.structures.parts import Parts, Shape, finite
 
 Nodes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -187,16 +187,6 @@ def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
         if end - start > 1:
             expected.append((start, -1, n))
     return y.astype(np.int32, copy=False), parent, left
-
-
-def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
-    """Potentials as the dynamic programmes take them."""
-    if block.size and not block.max() < np.inf:  # NaN is not below either
-        at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
-        raise DataError(
-            f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"
-        )
-    return np.ascontiguousarray(block, np.float32 if single else np.float64)
 
 
 def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:

@@ -12,7 +12,6 @@ namespace chaffinch::structures {
 
 namespace {
 
-constexpr double nothing = -std::numeric_limits<double>::infinity();
 // A cell smaller than this, or larger than its inverse, is close to the end of a double's range.
 constexpr double smallest = 1e-280;
 constexpr double largest = 300; // of a split's weight, as a logarithm
@@ -28,7 +27,7 @@ template <class Real> struct Sums {
     void measure(std::int64_t T) {
         const Spans spans{T};
         double* v = machine::room(scale, spans.count());
-        std::fill_n(v, spans.count(), nothing);
+        std::fill_n(v, spans.count(), impossible);
         for (std::int64_t i = 0; i < T; ++i)
             for (std::int64_t j = i + 1; j <= T; ++j)
                 for (const std::int32_t A : best.labels(i, j))
@@ -76,7 +75,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     at.overflow = false;
     at.measure(T);
     std::fill_n(out.leaf, T * Y, Real(0));
-    double top_shift = nothing;
+    double top_shift = impossible;
     for (std::int64_t A = 0; A < Y; ++A) top_shift = std::max(top_shift, static_cast<double>(p.above(A)));
     double* rule = machine::room(at.rule, R);
     for (std::int64_t r = 0; r < R; ++r) rule[r] = std::exp(static_cast<double>(p.rule[r]));
@@ -84,7 +83,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     for (std::int64_t t = 0; t < T; ++t)
         for (std::int64_t A = 0; A < Y; ++A) {
             const auto x = static_cast<double>(p.leaf[t * Y + A]);
-            leaf[t * Y + A] = x == nothing ? 0 : std::exp(x - at.scale[Spans{T}.at(t, t + 1)]);
+            leaf[t * Y + A] = x == impossible ? 0 : std::exp(x - at.scale[Spans{T}.at(t, t + 1)]);
         }
     auto& in = at.sum;
     const auto span = [&](std::int64_t s, std::int64_t A) {
@@ -93,7 +92,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     in.fill(
         g, T, [&](std::int64_t t, std::int64_t A) { return leaf[t * Y + A]; }, [&](std::int64_t r) { return rule[r]; },
         span, [&](std::int64_t i, std::int64_t j) { return at.splits(i, j, T); },
-        [&](std::int64_t s) { return at.scale[s] == nothing; });
+        [&](std::int64_t s) { return at.scale[s] == impossible; });
     if (at.overflow) return false;
     for (std::int64_t i = 0; i < T; ++i)
         for (std::int64_t j = i + 1; j <= T; ++j)
@@ -122,7 +121,7 @@ CHAFFINCH_INLINE bool in_real_space(const DerivationPotentials<Real>& p, const D
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
             machine::check_stop();
-            if (at.scale[in.spans.at(i, j)] == nothing) continue;
+            if (at.scale[in.spans.at(i, j)] == impossible) continue;
             const std::int64_t s = in.spans.at(i, j);
             bool likely = false;
             for (const std::int32_t A : in.labels(i, j)) {
@@ -179,11 +178,9 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
     const Grammar& g = *p.grammar;
     const std::int64_t T = p.T, Y = g.Y;
     const Spans spans{T};
-    std::vector<double> in(static_cast<std::size_t>(spans.count() * Y), nothing), up(in);
-    std::vector<double> used(static_cast<std::size_t>(g.R), nothing);
-    const auto add = [](double& to, double x) {
-        to = x == nothing ? to : to == nothing ? x : LogSum<double>::plus(to, x);
-    };
+    std::vector<double> in(static_cast<std::size_t>(spans.count() * Y), impossible), up(in);
+    std::vector<double> used(static_cast<std::size_t>(g.R), impossible);
+    const auto add = [](double& to, double x) { to = LogSum<double>::plus(to, x); };
     const auto own = [&](std::int64_t s, std::int64_t A) { return p.span ? static_cast<double>(p.span[s * Y + A]) : 0.0; };
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
@@ -201,13 +198,13 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
             for (std::int64_t A = 0; A < Y; ++A) row[A] += own(spans.at(i, j), A);
         }
     const std::int64_t whole = spans.at(0, T) * Y;
-    double log_z = nothing;
+    double log_z = impossible;
     for (std::int64_t A = 0; A < Y; ++A)
         add(log_z, in[whole + A] + static_cast<double>(p.above(A))), up[whole + A] = static_cast<double>(p.above(A));
     if (out.top)
         for (std::int64_t A = 0; A < Y; ++A)
             out.top[A] = static_cast<Real>(std::exp(in[whole + A] + up[whole + A] - log_z));
-    if (log_z == nothing) return log_z;
+    if (log_z == impossible) return log_z;
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
             machine::check_stop();
@@ -220,7 +217,7 @@ double in_logarithms(const DerivationPotentials<Real>& p, const DerivationExpect
             if (length == 1 || (p.open && !p.open[s])) continue;
             for (std::int64_t r = 0; r < g.R; ++r) {
                 const double above = up[s * Y + g.parent[r]] + own(s, g.parent[r]) + static_cast<double>(p.rule[r]);
-                if (above == nothing) continue;
+                if (above == impossible) continue;
                 for (std::int64_t k = i + 1; k < j; ++k) {
                     const std::int64_t a = spans.at(i, k) * Y + g.left[r], b = spans.at(k, j) * Y + g.right[r];
                     add(up[a], above + in[b]);
@@ -238,10 +235,10 @@ template <class Real> double logsum(const DerivationPotentials<Real>& p, const D
     machine::Workspace<Sums<Real>> workspace;
     Sums<Real>& at = *workspace;
     fill_best(p, at.best);
-    double best = nothing, log_z = nothing;
+    double best = impossible, log_z = impossible;
     for (std::int64_t A = 0; A < p.grammar->Y; ++A)
         if (p.above(A) > MaxPlus<Real>::zero) best = std::max(best, static_cast<double>(at.best.at(0, p.T, A)));
-    if (best == nothing) return nothing;
+    if (best == impossible) return impossible;
     return machine::may_throw([&] { return hot(p, out, at, log_z); }) ? log_z : in_logarithms(p, out);
 }
 

@@ -3,6 +3,7 @@
 #include "clones.hpp"
 #include "exp.hpp"
 #include "lazy_kbest.hpp"
+#include "semiring.hpp"
 #include "stop.hpp"
 
 #include <algorithm>
@@ -11,12 +12,6 @@
 #include <numeric>
 
 namespace chaffinch::structures {
-
-namespace {
-
-constexpr double nowhere = -std::numeric_limits<double>::infinity();
-
-} // namespace
 
 // out[y] = the sum of the rows' weights of y.  out [S]: overwritten
 CHAFFINCH_HOT void gather_labels(const LabelRows& rows, const std::int32_t* ids, std::int64_t n, std::int64_t S,
@@ -107,7 +102,8 @@ double Lattice::pair(std::uint16_t a, std::uint16_t b) const {
     return static_cast<double>(w_.scale * w_.pair[a * w_.Y + b]) + given;
 }
 
-// Forward and backward in real space: each token's alphas and betas are divided by their largest, whose logs add up.
+// Forward and backward in real space: each token's alphas and betas are divided by their largest, whose logs add up. Not
+// a ChainProgramme, whose rows are as long as the labels: here a token has a handful of states of its own.
 double Lattice::sum() {
     if (T_ == 0) return 0;
     const std::size_t n = states_.size();
@@ -116,7 +112,7 @@ double Lattice::sum() {
     double log_z = 0;
     for (std::int64_t t = 0; t < T_; ++t) {
         const double top = *std::max_element(scores_.begin() + ptr_[t], scores_.begin() + ptr_[t + 1]);
-        if (top == nowhere) return nowhere;
+        if (top == impossible) return impossible;
         double* here = alpha_.data() + ptr_[t];
         arcs_[t] = static_cast<std::int64_t>(exps_.size());
         if (t == 0)
@@ -132,7 +128,7 @@ double Lattice::sum() {
             nodes_[ptr_[t] + j] = std::exp(score(t, j) - top); // kept for the way back
             largest = std::max(largest, here[j] *= nodes_[ptr_[t] + j]);
         }
-        if (!(largest > 0)) return nowhere;
+        if (!(largest > 0)) return impossible;
         for (std::int64_t j = 0; j < size(t); ++j) here[j] /= largest;
         scale_[t] = largest;
         log_z += std::log(largest) + top;
@@ -164,7 +160,7 @@ class LatticeGraph {
         alpha_.clear();
         for (std::int64_t t = 0; t < x_.T(); ++t)
             for (std::int64_t j = 0; j < x_.size(t); ++j) {
-                double top = nowhere;
+                double top = impossible;
                 edges(t * Y_ + j, [&](std::int64_t, std::int64_t, double, double offer) { top = std::max(top, offer); });
                 alpha_.push_back(top);
             }
@@ -179,12 +175,12 @@ class LatticeGraph {
     template <class Add> void edges(std::int64_t node, Add&& add) const {
         const std::int64_t t = position(node), j = state(node);
         if (t == 0) {
-            if (x_.score(0, j) > nowhere) add(-1, -1, 0, x_.score(0, j));
+            if (x_.score(0, j) > impossible) add(-1, -1, 0, x_.score(0, j));
             return;
         }
         for (std::int64_t i = 0; i < x_.size(t - 1); ++i) {
             const double weight = t == x_.T() ? 0 : x_.pair(x_.states(t - 1)[i], x_.states(t)[j]) + x_.score(t, j);
-            if (const double offer = alpha(t - 1, i) + weight; offer > nowhere) add((t - 1) * Y_ + i, -1, weight, offer);
+            if (const double offer = alpha(t - 1, i) + weight; offer > impossible) add((t - 1) * Y_ + i, -1, weight, offer);
         }
     }
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <iterator>
 #include <limits>
 #include <unordered_map>
@@ -28,11 +29,12 @@ namespace chaffinch::structures {
 //   value(node, offer)  the value of an entry with this offer, through the additions of the max pass
 template <class Graph, class Real> class LazyKBest {
   public:
-    explicit LazyKBest(Graph& graph) : graph_(graph) { nodes_.reserve(512); }
+    explicit LazyKBest(Graph& graph) : graph_(graph) {}
 
     // Up to k derivations of the root, best first: begin(score), then visit(node) for every node below the root, parents
     // before children, left before right.
     template <class Begin, class Visit> void unfold(std::int64_t root, std::int64_t k, Begin begin, Visit visit) {
+        if (root < dense) index_.assign(static_cast<std::size_t>(root) + 1, nullptr);
         Node& top = opened(root);
         std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
         const auto wait = [&](const Entry& e) {
@@ -49,11 +51,11 @@ template <class Graph, class Real> class LazyKBest {
                 const auto [node, rank] = waiting.back();
                 waiting.pop_back();
                 visit(node);
-                if (const auto at = nodes_.find(node); at != nodes_.end()) {
-                    wait(at->second.drawn[rank]);
+                if (const Node* at = known(node)) {
+                    wait(at->drawn[rank]);
                 } else { // a first entry needs no list; after the first derivation it is likely to be met again
                     const Entry e = first(node);
-                    if (r > 0) nodes_[node].drawn.push_back(e);
+                    if (r > 0) made(node).drawn.push_back(e);
                     wait(e);
                 }
             }
@@ -89,13 +91,25 @@ template <class Graph, class Real> class LazyKBest {
         for (int side = 0; side < 2; ++side) {
             if (a.tail[side] != b.tail[side]) return a.tail[side] < b.tail[side] ? -1 : 1;
             if (a.tail[side] < 0 || a.rank[side] == b.rank[side]) continue;
-            const Node& tail = nodes_.find(a.tail[side])->second; // opened, as one of the ranks is not the first
+            const Node& tail = *known(a.tail[side]); // opened, as one of the ranks is not the first
             if (const int order = compare(tail.drawn[a.rank[side]], tail.drawn[b.rank[side]])) return order;
         }
         return 0;
     }
     auto order() const {
         return [this](const Entry& a, const Entry& b) { return after(a, b); };
+    }
+
+    Node* known(std::int64_t node) const {
+        if (!index_.empty()) return index_[static_cast<std::size_t>(node)];
+        const auto at = nodes_.find(node);
+        return at == nodes_.end() ? nullptr : at->second;
+    }
+    Node& made(std::int64_t node) {
+        if (Node* at = known(node)) return *at;
+        Node& here = store_.emplace_back();
+        (index_.empty() ? nodes_[node] : index_[static_cast<std::size_t>(node)]) = &here;
+        return here;
     }
 
     Entry first(std::int64_t node) {
@@ -110,7 +124,7 @@ template <class Graph, class Real> class LazyKBest {
 
     // The list of a node, which stays where it is; the first entry is drawn.
     Node& opened(std::int64_t node) {
-        Node& here = nodes_[node];
+        Node& here = made(node);
         if (!std::exchange(here.listed, true)) {
             here.drawn.clear();
             offers_.clear();
@@ -164,7 +178,7 @@ template <class Graph, class Real> class LazyKBest {
     }
 
     Real value(std::int64_t node, std::int32_t rank) {
-        return rank == 0 ? graph_.best(node) : graph_.value(node, nodes_.find(node)->second.drawn[rank].offer);
+        return rank == 0 ? graph_.best(node) : graph_.value(node, known(node)->drawn[rank].offer);
     }
 
     void pop(Node& here) {
@@ -187,9 +201,12 @@ template <class Graph, class Real> class LazyKBest {
     }
 
     static constexpr std::size_t scans = 3;
+    static constexpr std::int64_t dense = 1 << 14;
 
     Graph& graph_;
-    std::unordered_map<std::int64_t, Node> nodes_;
+    std::deque<Node> store_;                       // nodes stay where they are
+    std::vector<Node*> index_;                     // by number, if the root, the highest of all, is below `dense`
+    std::unordered_map<std::int64_t, Node*> nodes_; // the same of larger graphs
     std::vector<Entry> offers_;
     std::vector<Node*> growing_;
 };

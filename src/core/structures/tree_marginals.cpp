@@ -16,7 +16,6 @@ namespace chaffinch::structures {
 
 namespace {
 
-constexpr double nothing = -std::numeric_limits<double>::infinity();
 // Below this (as a logarithm) a product could have vanished for its smallness.
 constexpr double vanishing = -650;
 
@@ -51,13 +50,13 @@ class SumChart {
 
 template <class Real, class May>
 double SumChart::lifted(const Real* x, std::int64_t Y, May&& may, double* out) {
-    double most = nothing;
+    double most = impossible;
     for (std::int64_t y = 0; y < Y; ++y)
         if (may(y) && static_cast<double>(x[y]) > most) most = static_cast<double>(x[y]);
     std::fill(out, out + P, 0.0);
-    if (most == nothing) return most;
+    if (most == impossible) return most;
     for (std::int64_t y = 0; y < Y; ++y) {
-        if (!may(y) || static_cast<double>(x[y]) == nothing) continue;
+        if (!may(y) || static_cast<double>(x[y]) == impossible) continue;
         const double d = static_cast<double>(x[y]) - most;
         note(d, low_potential);
         out[y] = std::exp(d);
@@ -86,16 +85,16 @@ template <class Real> void SumChart::lift_pair(const TreePotentials<Real>& p, in
     double* joint = machine::room(pair[side].joint, Y * P);
     std::fill(e, e + Y * P, 0.0);
     std::fill(joint, joint + Y * P, 0.0);
-    double most = nothing;
+    double most = impossible;
     const auto potential = [&](std::int64_t c) {
-        return allowed && !allowed[c] ? nothing : w ? static_cast<double>(w[c]) : 0.0;
+        return allowed && !allowed[c] ? impossible : w ? static_cast<double>(w[c]) : 0.0;
     };
     for (std::int64_t c = 0; c < Y * Y; ++c) most = std::max(most, potential(c));
     pair[side].shift = most;
-    if (most == nothing) return;
+    if (most == impossible) return;
     for (std::int64_t B = 0; B < Y; ++B)
         for (std::int64_t A = 0; A < Y; ++A)
-            if (const double x = potential(B * Y + A); x > nothing) {
+            if (const double x = potential(B * Y + A); x > impossible) {
                 note(x - most, low_pair);
                 e[B * P + A] = std::exp(x - most);
             }
@@ -128,21 +127,21 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
             if (p.closed(s, length)) continue;
             const Real* x = p.span + s * p.stride;
             const double m = lifted(x, Y, [&](std::int64_t y) { return p.allowed(i, j, y); }, uu + s * P);
-            if (m == nothing) continue;
+            if (m == impossible) continue;
             double log_scale = m;
             if (length == 1) {
                 std::copy(uu + s * P, uu + (s + 1) * P, row);
             } else {
-                double most = nothing;
+                double most = impossible;
                 for (std::int64_t k = i + 1; k < j; ++k) {
                     const std::int64_t a = spans.at(i, k), b = spans.at(k, j);
-                    f[k] = live[a] && live[b] ? pair[0].scale[a] + pair[1].scale[b] : nothing;
+                    f[k] = live[a] && live[b] ? pair[0].scale[a] + pair[1].scale[b] : impossible;
                     most = std::max(most, f[k]);
                 }
-                if (most == nothing) continue;
+                if (most == impossible) continue;
                 std::fill(row, row + P, 0.0);
                 for (std::int64_t k = i + 1; k < j; ++k) {
-                    if (f[k] == nothing) continue;
+                    if (f[k] == impossible) continue;
                     note(f[k] - most, low_split);
                     const double factor = std::exp(f[k] - most);
                     const double* l = &pair[0].rows[spans.at(i, k) * P];
@@ -164,8 +163,8 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
                 double shift = 0;
                 if (p.roles) shift = lifted(x + (side + 1) * Y, Y, [](std::int64_t) { return true; }, v);
                 else std::fill(v, v + P, 1.0);
-                q.scale[s] = nothing;
-                if (shift == nothing || q.shift == nothing) continue;
+                q.scale[s] = impossible;
+                if (shift == impossible || q.shift == impossible) continue;
                 ring.absorb(Sources<double>{Y, row, 1, q.e.data(), P}, to, P);
                 for (std::int64_t y = 0; y < P; ++y) to[y] *= v[y];
                 const double d = rescaled(to);
@@ -177,7 +176,7 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
     if (2 * low_row + low_split + low_potential + low_pair < vanishing) return false;
 
     const std::int64_t whole = spans.at(0, T);
-    log_z = nothing;
+    log_z = impossible;
     if (!live[whole]) return true;
     double total = 0;
     for (std::int64_t y = 0; y < Y; ++y) total += c[whole * P + y];
@@ -196,7 +195,7 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
                 for (std::int64_t y = 0; y < Y; ++y) here[y] = 1 / total;
             // z[A] = g v[A] l'[A]:   c'[B] += sum_A e[B][A] z[A]     joint[B][A] += c[B] z[A]
             for (int side = 0; side < 2; ++side) {
-                if ((side == 0 ? j == T : i == 0) || pair[side].scale[s] == nothing) continue;
+                if ((side == 0 ? j == T : i == 0) || pair[side].scale[s] == impossible) continue;
                 Pair& q = pair[side];
                 const double *v = &q.v[s * P], *o = &q.outside[s * P], *rows = &q.rows[s * P];
                 for (std::int64_t y = 0; y < P; ++y) zz[y] = q.g[s] * v[y] * o[y];
@@ -216,14 +215,14 @@ bool SumChart::run(const TreePotentials<Real>& p, const TreeExpectations<Real>& 
             if (length == 1) continue;
             for (std::int64_t y = 0; y < P; ++y) zz[y] = gs[s] * uu[s * P + y] * here[y];
             if (row_max(zz, P) == 0) continue;
-            double most = nothing;
+            double most = impossible;
             for (std::int64_t k = i + 1; k < j; ++k) {
                 const std::int64_t a = spans.at(i, k), b = spans.at(k, j);
-                f[k] = live[a] && live[b] ? pair[0].scale[a] + pair[1].scale[b] : nothing;
+                f[k] = live[a] && live[b] ? pair[0].scale[a] + pair[1].scale[b] : impossible;
                 most = std::max(most, f[k]);
             }
             for (std::int64_t k = i + 1; k < j; ++k) {
-                if (f[k] == nothing) continue;
+                if (f[k] == impossible) continue;
                 const std::int64_t a = spans.at(i, k) * P, b = spans.at(k, j) * P;
                 const double factor = std::exp(f[k] - most);
                 const double *l = &pair[0].rows[a], *r = &pair[1].rows[b];
@@ -257,42 +256,42 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
     const auto cells = static_cast<std::size_t>(spans.count() * Y);
     using Ring = LogSum<double>;
     std::vector<double> in[3], up[3], joint[2]; // cell, as left child, as right child
-    for (int role = 0; role < 3; ++role) in[role].assign(cells, nothing), up[role].assign(cells, nothing);
-    for (auto& j : joint) j.assign(static_cast<std::size_t>(Y * Y), nothing);
+    for (int role = 0; role < 3; ++role) in[role].assign(cells, impossible), up[role].assign(cells, impossible);
+    for (auto& j : joint) j.assign(static_cast<std::size_t>(Y * Y), impossible);
     const auto weight = [&](int side, std::int64_t c) {
         const std::uint8_t* allowed = side ? p.right_allowed : p.left_allowed;
         const Real* w = side ? p.right : p.left;
-        return allowed && !allowed[c] ? nothing : w ? static_cast<double>(w[c]) : 0.0;
+        return allowed && !allowed[c] ? impossible : w ? static_cast<double>(w[c]) : 0.0;
     };
     const auto role = [&](std::int64_t s, int side, std::int64_t A) {
         return p.roles ? static_cast<double>(p.span[s * p.stride + (side + 1) * Y + A]) : 0.0;
     };
     const auto own = [&](std::int64_t i, std::int64_t j, std::int64_t A) {
-        return p.allowed(i, j, A) ? static_cast<double>(p.span[spans.at(i, j) * p.stride + A]) : nothing;
+        return p.allowed(i, j, A) ? static_cast<double>(p.span[spans.at(i, j) * p.stride + A]) : impossible;
     };
-    const auto add = [](double& to, double x) { to = x == nothing ? to : to == nothing ? x : Ring::plus(to, x); };
+    const auto add = [](double& to, double x) { to = Ring::plus(to, x); };
     for (std::int64_t length = 1; length <= T; ++length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
             machine::check_stop();
             const std::int64_t s = spans.at(i, j);
             if (p.closed(s, length)) continue;
             for (std::int64_t A = 0; A < Y; ++A) {
-                double sum = length == 1 ? 0.0 : nothing;
+                double sum = length == 1 ? 0.0 : impossible;
                 for (std::int64_t k = i + 1; k < j; ++k)
                     add(sum, in[1][spans.at(i, k) * Y + A] + in[2][spans.at(k, j) * Y + A]);
                 in[0][s * Y + A] = sum + own(i, j, A);
             }
             for (int side = 0; side < 2; ++side)
                 for (std::int64_t A = 0; A < Y; ++A) {
-                    double sum = nothing;
+                    double sum = impossible;
                     for (std::int64_t B = 0; B < Y; ++B) add(sum, in[0][s * Y + B] + weight(side, B * Y + A));
                     in[side + 1][s * Y + A] = sum + role(s, side, A);
                 }
         }
     const std::int64_t whole = spans.at(0, T);
-    double log_z = nothing;
+    double log_z = impossible;
     for (std::int64_t A = 0; A < Y; ++A) add(log_z, in[0][whole * Y + A]);
-    if (log_z == nothing) return log_z;
+    if (log_z == impossible) return log_z;
     for (std::int64_t A = 0; A < Y; ++A) up[0][whole * Y + A] = 0;
     for (std::int64_t length = T; length >= 1; --length)
         for (std::int64_t i = 0, j = length; j <= T; ++i, ++j) {
@@ -306,7 +305,7 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
             for (int side = 0; side < 2; ++side)
                 for (std::int64_t A = 0; A < Y; ++A) {
                     const double above = up[side + 1][s * Y + A] + role(s, side, A);
-                    if (above == nothing) continue;
+                    if (above == impossible) continue;
                     for (std::int64_t B = 0; B < Y; ++B) {
                         const double x = above + weight(side, B * Y + A);
                         add(up[0][s * Y + B], x);
@@ -315,7 +314,7 @@ template <class Real> double in_logarithms(const TreePotentials<Real>& p, const 
                 }
             for (std::int64_t A = 0; A < Y; ++A) {
                 const double above = up[0][s * Y + A] + own(i, j, A);
-                if (above == nothing) continue;
+                if (above == impossible) continue;
                 for (std::int64_t k = i + 1; k < j; ++k) {
                     const std::int64_t a = spans.at(i, k) * Y + A, b = spans.at(k, j) * Y + A;
                     add(up[1][a], above + in[2][b]);
