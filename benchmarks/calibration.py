@@ -135,7 +135,7 @@ def defaults() -> Iterator[tuple[str, Callable[[], Decided]]]:
     def tagger(train: Any, held: Any) -> Decided:
         return tags(Tagger().fit(train), held)
 
-    yield "posts sample", lambda: tagger(table_of("posts", "train"), table_of("posts", "test"))
+    yield "posts sample", lambda: tagger(table_of("posts", "train"), table_of("posts", "test", 4000))
     yield (
         "ingredients sample",
         lambda: tagger(table_of("ingredients", "train"), table_of("ingredients", "test")),

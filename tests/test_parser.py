@@ -317,7 +317,9 @@ def test_the_command_line_trains_parses_and_evaluates(tmp_path, treebank, run: R
     assert len(lines) == 4
     assert lines[3] == ""
     assert parse(lines[0].split("\t")[1])
-    chances = run("predict", model, tmp_path / "raw.txt", "--marginals").out.splitlines()
+    done = run("predict", model, tmp_path / "raw.txt", "--marginals")
+    assert "not calibrated" in " ".join(done.err.split())
+    chances = done.out.splitlines()
     assert chances[-1] == ""
     assert [line.split("\t")[:2] for line in chances[:1]] == [["0", "3"]]
     row = json.loads(run("predict", model, tmp_path / "raw.txt", "--marginals", "--json").out)

@@ -12,7 +12,7 @@ import numpy as np
 from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.brackets import bracketed, nodes, stripped
 from chaffinch.corpus.sentences import as_sentences
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, warn_about_data
 from chaffinch.estimators import load
 from chaffinch.estimators.candidate_lists import cross_validated_tree_lists, tree_lists, words_of
 from chaffinch.estimators.parser import Parser, trees_of
@@ -136,6 +136,7 @@ class TreeKind(Kind):
             refuse_other_format(asked.output, "tree", "a .mrg or .txt file")
         sentences = words_to_parse(asked.data, asked.from_format)
         if asked.marginals:
+            warn_about_data("these probabilities of phrases are the model's own: they are not calibrated")
             _write_chances(sentences, model.predict_marginals(sentences), asked)
             return
         with writing_text(asked.output) as out:
