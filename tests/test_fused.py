@@ -11,6 +11,7 @@ from chaffinch.features.rows import SparseRows
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.costs import PlaceCosts, label_costs
+from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.examples import ListExamples, SegmentExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
@@ -174,6 +175,12 @@ CASES: list[Case] = [
     (Perceptron(epochs=4), lambda: weighted(tiny_problem()), 1e-4),
     (AdaGrad(epochs=3), lambda: weighted(tiny_problem()), 5e-3),
     (AdaGrad(epochs=3, loss="hinge"), lambda: weighted(tiny_problem()), 2e-3),
+    (NSlack(C=0.5, epochs=3, tolerance=0.0), lambda: chain_problem(N=15), 2e-3),
+    (NSlack(C=0.5, epochs=100, tolerance=1e-6), lambda: dense(chain_problem(N=15)), END),
+    (NSlack(C=0.5, epochs=100, tolerance=1e-6, rescale="slack"), lambda: chain_problem(N=15), END),
+    (OneSlack(C=0.5, epochs=300, tolerance=1e-5), lambda: chain_problem(N=15), END),
+    (OneSlack(C=0.5, epochs=300, tolerance=1e-5), lambda: dense(chain_problem(N=15)), END),
+    (OneSlack(C=0.5, epochs=300, tolerance=1e-5, rescale="slack"), lambda: chain_problem(N=15), END),
     (FrankWolfe(**wolfe), plain_problem, 1e-9),
     (FrankWolfe(**wolfe), fertile_problem, 1e-9),
     (Perceptron(epochs=4), tiny_problem, 1e-4),

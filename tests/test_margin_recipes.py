@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from chaffinch.corpus import read, read_table, write
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork, StructuredSvm
+from chaffinch.text.table import TokenTable
 from commandline import Runner, run  # noqa: F401
 
 
@@ -134,6 +136,31 @@ def test_the_command_line_trains_predicts_and_draws_the_gap(
     inspected = run("inspect", model, "--label", "o", "--top", "40")
     assert inspected.code == 0
     assert re.search(r"bit\d+\[0\]=1 & +\n? *bit\d+\[0\]=1", inspected.out)
+
+
+@pytest.mark.parametrize("learner", ["n-slack", "one-slack"])
+def test_cutting_planes_reach_the_optimum_of_letters_in_a_few_times_the_time_of_frank_wolfe(learner, data):
+    table = TokenTable.from_documents(read(data / "ocr_letters/letters.npz", folds="0"))
+    began = time.process_time()
+    rival = Tagger(StructuredSvm(passes=200, measure=0), folds=0, threads=1).fit(table)
+    rivals = time.process_time() - began
+    began = time.process_time()
+    tagger = Tagger(StructuredSvm(learner=learner), folds=0, threads=1).fit(table)
+    ours = time.process_time() - began
+    reached = tagger.history_[-1].scores
+    assert reached["gap"] <= 0.01 * reached["primal"]
+    assert ours <= 5 * rivals
+    assert abs(accuracy(tagger, table) - accuracy(rival, table)) < 0.01
+
+
+@pytest.mark.parametrize("learner", ["n-slack", "one-slack"])
+def test_slack_rescaling_closes_its_gap_on_letters(learner, letters):
+    train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")
+    config = StructuredSvm(learner=learner, rescale="slack", tolerance=0.05)
+    tagger = Tagger(config, folds=0, threads=1).fit(train)
+    reached = tagger.history_[-1].scores
+    assert reached["gap"] <= 0.05 * reached["primal"]
+    assert accuracy(tagger, test) > 0.6
 
 
 @pytest.mark.parametrize("recipe", ["ssvm", "m3n"])

@@ -47,7 +47,7 @@ TAGGER_SETTINGS: dict[str, tuple[str, dict[str, Any]]] = {
     "perceptron without a margin": ("perceptron", {"margin": 0.0}),
     "ssvm by subgradient": ("ssvm", {"learner": "subgradient", "passes": 3}),
     "ssvm by n-slack": ("ssvm", {"learner": "n-slack", "passes": 3}),
-    "ssvm by one-slack": ("ssvm", {"learner": "one-slack", "passes": 3, "rescale": "slack"}),
+    "ssvm by one-slack": ("ssvm", {"learner": "one-slack", "passes": 60, "rescale": "slack"}),
     "m3n by eg": ("m3n", {"learner": "exponentiated-gradient", "passes": 2}),
     "m3n by smo": ("m3n", {"learner": "smo", "passes": 2}),
     **{recipe.name: (recipe.name, {}) for recipe in TAGGERS if recipe.name != "crf"},

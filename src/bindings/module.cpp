@@ -17,6 +17,7 @@ NB_MODULE(_core, m) {
     bind_matching(m);
     bind_matching_margin(m);
     bind_online(m);
+    bind_cutting_planes(m);
     bind_margins(m);
     bind_ngrams(m);
     bind_features(m);

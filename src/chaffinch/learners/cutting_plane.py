@@ -10,49 +10,84 @@ from numpy.typing import NDArray
 
 from chaffinch.knobs import knob
 from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, Objective, Plane
-from chaffinch.learners.problem import Pass, Problem
+from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
-MOST_SWEEPS = 100
 MOST_STEPS = 20_000
-INNER = 0.1  # the programme over the planes found so far is solved to this share of the gap that is left
+SWEEPS = 2  # rounds over the planes kept after each pass of searches
+OWN = 1e-2  # the programme of one example is solved to this share of its gap
+INNER = 0.1  # that of all examples together, to this share of the gap that is left
+SHARE = 0.2  # of the way from the best weights to those of the programme, where the next plane is searched
+LONGEST = 500  # tokens of the longest sentence whose slack is searched in the core
 
 
 @dataclass(frozen=True, kw_only=True)
 class NSlack(MarginLearner):
-    """A working set of planes for each example; in each pass every example whose hinge is above them adds one.
+    """A working set of planes for each example, re-solved as planes arrive.
 
         minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - sum_n C_n a_n . l_n,   w = sum_n C_n F_n (d_n a_n)
 
-    over the working sets, example by example in turns. Planes without weight for long are dropped. Needs a MaxOracle.
+    A visit of an example searches its worst plane at w, adds it if it is above all that are kept, and sets a_n to the
+    optimum with all other examples given, from where it stood. Each pass of visits is followed by two rounds over the
+    planes that are kept, without a search. Planes without weight for long are dropped. Needs a MaxOracle.
 
     Tsochantaridis, Joachims, Hofmann and Altun 2005, algorithm 1.
     """
 
     rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
-    idle: int = knob(20, "passes after which a plane that carries no weight is dropped", low=1)
+    idle: int = knob(5, "visits after which a plane that carries no weight is dropped", low=1)
+    measure: int = knob(
+        1,
+        "passes between two evaluations of the exact duality gap; the last pass always has one; 0: never",
+        low=0,
+    )
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
-        margin = Margin(problem, self.C, self.rescale)
-        sets = [WorkingSet(margin.zero(n)) for n in range(len(margin))]
-        scorer = margin.scorer([s.mixed for s in sets])
+        return self.moved(WorkingSets(self, problem), problem)
+
+    def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
+        """The passes over the working sets that ``state`` holds, in Python or in the core."""
+        N = len(problem.examples)
         for number in range(1, self.epochs + 1):
-            objective, found = _searched(margin, scorer, [s.mixed for s in sets])
-            made = copy.deepcopy(scorer)
-            yield self.told(number, objective, lambda made=made: made)
-            for (x, _), working, plane in zip(problem.examples, sets, found, strict=True):
-                working.age(self.idle)
-                if working.misses(plane, scorer.potentials(x)):
-                    working.add(plane, scorer, x)
-            enough = max(INNER * objective.gap, 1e-9)
-            for _ in range(MOST_SWEEPS):
-                left = 0.0
-                for (x, _), working, C in zip(problem.examples, sets, margin.C, strict=True):
-                    if len(working.planes) > 1:
-                        left += C * working.solve(scorer, x, C)
-                if left <= enough:
-                    break
+            order = example_order(N, self.seed, number)
+            state.run(order, True)
+            for _ in range(SWEEPS):
+                state.run(order, False)
+            due = self.measure and (number % self.measure == 0 or number == self.epochs)
+            yield self.told(number, state.measured() if due else None, state.scorer)
+
+
+class WorkingSets:
+    """The working sets of all examples and the weights they stand for, over the protocols alone."""
+
+    def __init__(self, learner: NSlack, problem: Problem) -> None:
+        self.learner, self.problem = learner, problem
+        self.margin = Margin(problem, learner.C, learner.rescale)
+        self.sets = [WorkingSet(self.margin.zero(n)) for n in range(len(self.margin))]
+        self._w = self.margin.scorer([s.mixed for s in self.sets])
+
+    def run(self, order: NDArray[np.int64], search: bool) -> None:
+        """Visit these examples, with a search or among the planes that are kept."""
+        for n in order.tolist():
+            x, _ = self.problem.examples[n]
+            working, potentials = self.sets[n], self._w.potentials(x)
+            if search:
+                _, plane = self.margin.worst(n, potentials)
+                if working.misses(plane, potentials):
+                    working.add(plane, self._w, x)
+            if len(working.planes) > 1 and self.margin.C[n] > 0:
+                working.solve(self._w, x, potentials, self.margin.C[n])
+            if search:
+                working.age(self.learner.idle)
+
+    def measured(self) -> Objective:
+        """Primal and dual."""
+        return self.margin.measured(self._w, [s.mixed for s in self.sets])[0]
+
+    def scorer(self) -> Any:
+        """The weights."""
+        return copy.deepcopy(self._w)
 
 
 @dataclass
@@ -88,18 +123,16 @@ class WorkingSet:
         self.planes.append(plane)
         self.rested.append(0)
 
-    def solve(self, scorer: Any, x: Any, C: float) -> float:
-        """Set the weights right, all other examples given; how far they were from it (of the dual, over C)."""
-        potentials = scorer.potentials(x)
+    def solve(self, scorer: Any, x: Any, potentials: Parts, C: float) -> None:
+        """Set the weights right, all other examples given."""
         up = np.array([p.hinge(potentials) for p in self.planes])
         short = float(up.max() - up @ self.a)
         if short > 0:
-            a = simplex_minimum(C * self.G, up + C * self.G @ self.a, self.a)
+            a = simplex_minimum(C * self.G, up + C * self.G @ self.a, self.a, OWN * short)
             change = _mixture(self.planes, a - self.a)
             scorer.update(x, change.delta, C)
             self.a = a
             self.mixed = _mixture(self.planes, a)
-        return short
 
     def age(self, idle: int) -> None:
         """Count the passes in which planes carried nothing, and drop those that did not for long."""
@@ -117,13 +150,15 @@ class OneSlack(MarginLearner):
 
         minimise over a on the simplex      |w|^2 / 2 - C l . a,      w = C sum_k a_k sum_n k_n F_n d_kn
 
-    As many planes as passes, and the programme over them is tiny. Needs a MaxOracle.
+    The next plane is searched between the best weights so far and those of the programme, nearer to the former: a step
+    to the latter alone swings. The best weights are what is learnt. As many planes as passes at most, and the programme
+    over them is small. Needs a MaxOracle.
 
-    Joachims, Finley and Yu 2009, algorithm 3.
+    Joachims, Finley and Yu 2009, algorithm 3; the place of the search: Franc and Sonnenburg 2009.
     """
 
     rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
-    idle: int = knob(50, "passes after which a plane that carries no weight is dropped", low=1)
+    idle: int = knob(10, "passes after which a plane that carries no weight is dropped", low=1)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
@@ -131,11 +166,15 @@ class OneSlack(MarginLearner):
         N = len(margin)
         planes: list[list[Plane]] = [[margin.zero(n) for n in range(N)]]  # the gold answers' to begin with
         losses, G, a, rested = np.zeros(1), np.zeros((1, 1)), np.ones(1), np.zeros(1, np.int64)
-        mixed = planes[0]
+        best = tried = planes[0]
+        primal, dual, made = np.inf, 0.0, margin.scorer(best)
         for number in range(1, self.epochs + 1):
-            scorer = margin.scorer(mixed)
-            objective, found = _searched(margin, scorer, mixed)
-            yield self.told(number, objective, lambda made=scorer: made)
+            scorer = margin.scorer(tried)
+            here, found = _searched(margin, scorer, tried)
+            if here < primal:
+                primal, best, made = here, tried, scorer
+            objective = Objective(primal, dual)
+            yield self.told(number, objective, lambda made=made: made)
             rested = np.where(a > 0, 0, rested + 1)
             kept = np.flatnonzero((rested <= self.idle) | (np.arange(len(a)) == 0))
             planes = [*(planes[k] for k in kept), found]
@@ -145,20 +184,21 @@ class OneSlack(MarginLearner):
             a, rested = np.append(a, 0.0), np.append(rested, 0)
             losses = np.append(losses, sum(k * p.loss for k, p in zip(margin.weight, found, strict=True)))
             a = simplex_minimum(self.C * G, losses, a, INNER * max(objective.gap, 1e-9) / self.C)
+            dual = float(self.C * (losses @ a) - self.C**2 * (a @ G @ a) / 2)
             mixed = [_mixture([plane[n] for plane in planes], a) for n in range(N)]
+            tried = [there.towards(plane, SHARE) for there, plane in zip(best, mixed, strict=True)]
 
 
-def _searched(margin: Margin, scorer: Any, mixed: list[Plane]) -> tuple[Objective, list[Plane]]:
-    """The worst planes of all examples, and what they say of the primal at the weights of these mixtures."""
-    found, hinges, losses, sq_norm = [], 0.0, 0.0, 0.0
+def _searched(margin: Margin, scorer: Any, mixed: list[Plane]) -> tuple[float, list[Plane]]:
+    """The primal at the weights of these mixtures, and the worst planes of all examples there."""
+    found, hinges, sq_norm = [], 0.0, 0.0
     for n, (x, _) in enumerate(margin.problem.examples):
         potentials = scorer.potentials(x)
         _, plane = margin.worst(n, potentials)
         found.append(plane)
         hinges += margin.C[n] * plane.hinge(potentials)
-        losses += margin.C[n] * mixed[n].loss
         sq_norm += margin.C[n] * potentials.dot(mixed[n].delta)
-    return Objective(sq_norm / 2 + hinges, losses - sq_norm / 2), found
+    return sq_norm / 2 + hinges, found
 
 
 def _products(margin: Margin, planes: list[list[Plane]]) -> NDArray[np.float64]:

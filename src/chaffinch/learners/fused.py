@@ -11,6 +11,7 @@ from typing import Any
 from chaffinch.learners import native_chain, native_choice, native_matching, native_segments, native_tree
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
+from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
@@ -91,6 +92,8 @@ FUSED: dict[tuple[type, type, type], Native] = {
     (Candidates, FeatureScorer, MaximumLikelihood): Native(likelihood_of_lists, fits_lists),
     (Chain, Linear, FrankWolfe): _FRANK_WOLFE,
     (Chain, MonomialScorer, FrankWolfe): _FRANK_WOLFE,
+    (Chain, Linear, NSlack): Native(native_chain.n_slack_passes, native_chain.fits_cutting_planes),
+    (Chain, Linear, OneSlack): Native(native_chain.one_slack_passes, native_chain.fits_cutting_planes),
     (Matching, FeatureScorer, FrankWolfe): _MATCHING,
     (FertileMatching, FeatureScorer, FrankWolfe): _MATCHING,
     (SpanTree, Linear, Perceptron): Native(native_tree.perceptron_passes, native_tree.fits_tree),

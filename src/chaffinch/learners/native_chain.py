@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch._core import CrfBatch, CrfObjective, CrfProblem, CrfSdca, CrfSgd
 from chaffinch.learners.costs import LabelCosts
+from chaffinch.learners.cutting_plane import INNER, LONGEST, SHARE, NSlack, OneSlack
 from chaffinch.learners.examples import CrfExamples, DenseExamples, MonomialExamples, SentenceExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.likelihood import FAR, PATH, ROUGH, Lbfgs, PrunedSgd, Sdca, Sgd
@@ -136,9 +137,9 @@ class NativeBlocks:
         gaps: NDArray[np.float64] = self._native.gaps()
         return gaps
 
-    def run(self, order: NDArray[np.int64]) -> None:
+    def run(self, order: NDArray[np.int64], *how: Any) -> None:
         """A pass over these examples."""
-        self._native.run(order)
+        self._native.run(order, *how)
 
     def measured(self) -> Objective:
         """Primal and dual."""
@@ -149,6 +150,52 @@ class NativeBlocks:
         made = copy.copy(self._scorer)
         made.w = self._native.weights()
         return made
+
+
+# -- cutting planes -----------------------------------------------------------------------------------------------
+
+
+def fits_cutting_planes(learner: NSlack | OneSlack, problem: Problem) -> bool:
+    """Linear weights over labels and pairs of them; under slack rescaling, sentences that are not too long."""
+    return (
+        type(problem.examples) in (SentenceExamples, DenseExamples)
+        and problem.structure.order == 1
+        and problem.cost is None
+        and (
+            learner.rescale == "margin" or int(np.diff(problem.examples.sentences).max(initial=0)) <= LONGEST
+        )
+    )
+
+
+def _cutting_planes(kind: Any, learner: NSlack | OneSlack, problem: Problem) -> Any:
+    data: Any = problem.examples
+    dense = isinstance(data, DenseExamples)
+    return kind(
+        data.sentences,
+        None if dense else data.ptr,
+        None if dense else data.ids,
+        data.rows if dense else None,
+        data.y,
+        **chain_places(problem.structure, problem.scorer.layout),
+        C=learner.C * problem.importance(),
+        slack=learner.rescale == "slack",
+        idle=learner.idle,
+    )
+
+
+def n_slack_passes(learner: NSlack, problem: Problem, _threads: int, _state: State | None) -> Iterator[Pass]:
+    """A working set for each sentence of a first-order chain."""
+    return learner.moved(NativeBlocks(_cutting_planes(_core.ChainNSlack, learner, problem), problem), problem)
+
+
+def one_slack_passes(
+    learner: OneSlack, problem: Problem, _threads: int, _state: State | None
+) -> Iterator[Pass]:
+    """One working set for all sentences of a first-order chain."""
+    native = _cutting_planes(_core.ChainOneSlack, learner, problem)
+    state = NativeBlocks(native, problem)
+    for number in range(1, learner.epochs + 1):
+        yield learner.told(number, Objective(*native.cut(INNER, SHARE)), state.scorer)
 
 
 # -- likelihood ---------------------------------------------------------------------------------------------------

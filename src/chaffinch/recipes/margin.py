@@ -39,6 +39,11 @@ LEARNERS: dict[str, type[MarginLearner]] = {
 SSVM_LEARNERS = ("frank-wolfe", "subgradient", "n-slack", "one-slack")
 WITHOUT_FIXED = ("exponentiated-gradient", "smo")  # which need all of a score in the potentials
 M3N_LEARNERS = ("frank-wolfe", "exponentiated-gradient", "smo")
+PASSES = {
+    "n-slack": 200,
+    "one-slack": 2000,
+}  # that reach the optimum within the default tolerance; of others, 20
+PATIENCE = {"one-slack": 20}  # of its passes make one of the others
 MOST_BYTES = 4 << 30  # of explicit weights of a kernel's products
 
 
@@ -47,15 +52,21 @@ class _MarginTagger(TransitionRules, TemplateFeatures):
     """Knobs of both."""
 
     C: float = knob(0.3, "weight of a sentence's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
-    passes: int = knob(20, "maximum number of passes over the training data", low=1)
+    passes: int | None = knob(
+        None,
+        "maximum number of passes over the training data; by default 20, for n-slack 200, for one-slack 2000",
+        low=1,
+    )
     tolerance: float = knob(0.01, "stop when the duality gap is below this share of the primal", low=0.0)
     measure: int = knob(
         5,
-        "frank-wolfe, subgradient: passes between two evaluations of the exact duality gap; 1: every pass; 0: never",
+        "frank-wolfe, subgradient, n-slack: passes between two evaluations of the exact duality gap; 0: never",
         low=0,
     )
     average: bool = knob(True, "frank-wolfe, subgradient: average the weights, later steps with more weight")
-    patience: int = knob(5, "with dev data: passes without a better score before stopping", low=1)
+    patience: int = knob(
+        5, "with dev data: passes without a better score before stopping; one-slack: 20 times as many", low=1
+    )
     inside: str = knob("auto", "internal tag scheme; auto: BIO labels are learnt as BIOES", choices=INSIDE)
 
 
@@ -143,13 +154,14 @@ def _train(
         source = Additive(weights) if map is None else PolynomialPotentials(weights, map)
         return ChainModel(encoder, source, inner.labels, needs=rules.needs)
 
-    return trained_tagger(task, _learner(config, task.seed), problem, model, config.patience)
+    patience = config.patience * PATIENCE.get(config.learner, 1)
+    return trained_tagger(task, _learner(config, task.seed), problem, model, patience)
 
 
 def _learner(config: StructuredSvm | MaxMarginMarkovNetwork, seed: int) -> MarginLearner:
     """The named learner, with the knobs that it has."""
     kind = LEARNERS[config.learner]
-    given = {"epochs": config.passes, "seed": seed}
+    given = {"epochs": config.passes or PASSES.get(config.learner, 20), "seed": seed}
     for name in ("C", "tolerance", "average", "measure", "rescale"):
         if hasattr(config, name):
             given[name] = getattr(config, name)
