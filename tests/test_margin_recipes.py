@@ -153,6 +153,26 @@ def test_cutting_planes_reach_the_optimum_of_letters_in_a_few_times_the_time_of_
     assert abs(accuracy(tagger, table) - accuracy(rival, table)) < 0.01
 
 
+def test_a_training_that_does_not_converge_says_so_and_its_model_keeps_it(letters, tmp_path, run: Runner):  # noqa: F811
+    given = ("train", letters / "train.npz", "-o", tmp_path / "m.chaff", "--recipe", "ssvm", "--folds", "0")
+    wide = run(*given, "--C", "1e5")
+    assert (wide.code, "training did not converge: the objective may still fall by 100 %" in wide.err) == (
+        0,
+        True,
+    )
+    assert "not converged: within 100 %" in " ".join(wide.out.split())
+    assert load(tmp_path / "m.chaff").converged_ is False
+    closed = run(*given, "--C", "0.1", "--learner", "n-slack", "--json")
+    assert (closed.code, closed.err) == (0, "")
+    assert json.loads(closed.out)["converged"] is True
+    again = load(tmp_path / "m.chaff")
+    assert again.converged_ is True
+    again.save(tmp_path / "again.chaff")
+    assert load(tmp_path / "again.chaff").converged_ is True
+    assert run("train", letters / "train.npz", "-o", tmp_path / "m.chaff", "--recipe", "hmm").code == 0
+    assert load(tmp_path / "m.chaff").converged_ is None
+
+
 @pytest.mark.parametrize("learner", ["n-slack", "one-slack"])
 def test_slack_rescaling_closes_its_gap_on_letters(learner, letters):
     train, test = read_table(letters / "train.npz"), read_table(letters / "test.npz")

@@ -11,7 +11,7 @@ from typing import Any
 from rich.table import Table
 
 from chaffinch.cli.console import err, out, print_json, progress_bar
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import writing_text
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import tenth_held_out
@@ -20,8 +20,9 @@ from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes
 from chaffinch.lab.size_search import parsed_size, smallest
-from chaffinch.progress import Progress
+from chaffinch.progress import Progress, gap_share, objective
 
+FAR = 0.9  # a gap above this share of the objective is told as a warning
 Scores = dict[str, dict[str, float]]
 """Part of the data -> score -> value."""
 
@@ -63,6 +64,11 @@ def keep_trained(
     """
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
+    if (share := gap_share(estimator.history_)) is not None and share > FAR:
+        warn_about_data(
+            f"training did not converge: the objective may still fall by {100 * share:.0f} % after "
+            f"{len(estimator.history_)} passes; use a smaller C or more passes"
+        )
     if asked.report is not None:
         with writing_text(asked.report) as stream:
             stream.write(learning_page(recipe, estimator.history_, calibration).render())
@@ -74,7 +80,8 @@ def keep_trained(
             "cpu_s": round(took.cpu_s, 4),
             "epochs": len(estimator.history_),
             **facts,
-            **({"objective": objective} if (objective := _objective(estimator.history_)) else {}),
+            **({"objective": found} if (found := objective(estimator.history_)) else {}),
+            **({"converged": estimator.converged_} if found else {}),
             **scores,
             **({"calibration": calibration} if calibration else {}),
             **({"choice": estimator.choice_} if estimator.choice_ else {}),
@@ -90,7 +97,7 @@ def keep_trained(
     out.print(_table(scores))
     counted = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in facts.items())
     out.print(
-        f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator.history_)}{_best(estimator.history_)}; "
+        f"{recipe}: {counted}, trained in {took.wall_s:.2f} s{_gap(estimator)}{_best(estimator.history_)}; "
         f"{asked.model} has {size / 1024:,.0f} KB"
     )
     if calibration:
@@ -204,21 +211,13 @@ def _best(history: Sequence[Progress]) -> str:
     return f"; {best.task} {best.done} of {history[-1].done} is kept, the best on dev"
 
 
-def _objective(history: Sequence[Progress]) -> dict[str, float]:
-    """Primal, dual and the gap between them where they were looked at last; nothing where they never were."""
-    names = ("primal", "dual", "gap")  # a likelihood tells its gap alone
-    looks = [p.scores for p in history if all(name in p.scores for name in names)]
-    return {name: float(looks[-1][name]) for name in names} if looks else {}
-
-
-def _gap(history: Sequence[Progress]) -> str:
-    """How far the weights are from the optimum at most."""
-    found = _objective(history)
-    if not found:
+def _gap(estimator: Any) -> str:
+    """How far the weights are from the optimum at most, and whether that is within the tolerance."""
+    share = gap_share(estimator.history_)
+    if share is None:
         return ""
-    share = 100 * max(found["gap"], 0.0) / max(abs(found["primal"]), 1e-30)
-    shown = f"{share:.0f}" if share >= 10 else f"{share:.2g}"
-    return f", within {shown} % of the optimum"
+    shown = f"{100 * share:.0f}" if share >= 0.1 else f"{100 * share:.2g}"
+    return f", {'' if estimator.converged_ else 'not converged: '}within {shown} % of the optimum"
 
 
 def _table(scores: Scores) -> Table:

@@ -14,6 +14,7 @@ from chaffinch.knobs import settings_of
 from chaffinch.model.protocols import Packed
 from chaffinch.modelfile.compressed import SECTION as COMPRESSED
 from chaffinch.modelfile.compressed import compressed
+from chaffinch.progress import gap_share
 from chaffinch.recipes import Recipes
 
 INNER = "recipe__"
@@ -109,6 +110,7 @@ class FilePickle:
 WORD_FILES = ("gazetteers", "clusters")
 
 LABEL_VALUES = "label_values"
+CONVERGED = 0.01  # share of the objective within which a gap is closed, if no setting says otherwise
 
 Model = TypeVar("Model", bound=Any)
 
@@ -127,6 +129,16 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     compressed_: bool = False  # whether its file is
     # Labels that the training file held as numbers or truth values, by their text: files with types get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
+    _converged: bool | None = None  # of a model that was loaded
+
+    @property
+    def converged_(self) -> bool | None:
+        """Whether the duality gap closed to the setting ``gap`` or ``tolerance``; None if it was not evaluated."""
+        share = gap_share(self.history_)
+        if share is None:
+            return self._converged
+        wanted = getattr(self.config_, "gap", None) or getattr(self.config_, "tolerance", None) or CONVERGED
+        return bool(share <= wanted)
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
         """Write the model to one file, which :func:`chaffinch.load` reads."""
@@ -144,6 +156,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
                 **named,
                 **packed.details,
                 **({"choice": self.choice_} if self.choice_ else {}),
+                **({} if self.converged_ is None else {"converged": self.converged_}),
                 **({LABEL_VALUES: dict(self.label_values_)} if self.label_values_ else {}),
             },
             droppable=packed.droppable,
@@ -162,6 +175,8 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         made.history_ = []
         choice = file.header.details.get("choice")
         made.choice_ = choice if isinstance(choice, dict) else None
+        converged = file.header.details.get("converged")
+        made._converged = converged if isinstance(converged, bool) else None
         values = file.header.details.get(LABEL_VALUES)
         if isinstance(values, dict):
             made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
