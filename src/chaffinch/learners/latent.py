@@ -1,4 +1,4 @@
-"""Latent variables: part of the answer is hidden, in training as well. A perceptron and a conditional likelihood.
+"""Latent variables: part of the answer is hidden, in training as well. A perceptron, a margin and a likelihood.
 
 A full answer h shows a visible answer y(h). What is seen of an example rules full answers out; as potentials, that is
 evidence: 0 where a part may be used and -inf where it may not, so that searching and summing over the answers that
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
+from chaffinch.learners.costs import label_costs
+from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.problem import Learner, Pass, Problem, example_order
 from chaffinch.scorers import Linear
 from chaffinch.structures import Parts, Shape, require
@@ -136,11 +138,11 @@ class LatentPerceptron(_LatentLearner):
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
         latent = problem.structure
         require(self, "argmax", latent.structure)
-        total, steps = np.zeros(len(scorer.w)), 0
+        late, steps = scorer.with_weights(np.zeros_like(scorer.w)), 0  # each update times the steps before it
 
         def now() -> Linear:
             w = scorer.layout.zeros()
-            w[:] = total / steps if self.average and steps else scorer.w
+            w[:] = scorer.w - late.w / steps if self.average and steps else scorer.w
             return Linear(scorer.layout, w)
 
         for epoch in range(1, self.epochs + 1):
@@ -150,13 +152,61 @@ class LatentPerceptron(_LatentLearner):
                 shape, found = potentials.shape, latent.structure.argmax(potentials)
                 if not np.array_equal(latent.shown(found), y):
                     right = latent.structure.argmax(potentials + latent.evidence(shape, y))
-                    scorer.update(
-                        x, latent.structure.parts(shape, right) - latent.structure.parts(shape, found)
-                    )
+                    change = latent.structure.parts(shape, right) - latent.structure.parts(shape, found)
+                    scorer.update(x, change)
+                    late.update(x, change, float(steps))
                     wrong += 1
-                total += scorer.w
                 steps += 1
             yield "wrong", wrong / max(1, len(problem.examples)), now
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentSvm(_LatentLearner):
+    """The latent structured SVM, by the concave-convex procedure.
+
+        P(w) = |w|^2 / 2 + sum_n C_n (max over h of cost(y(h), y_n) + s(h)  -  max over the h that show y_n of s(h))
+
+        h_n = argmax over the h that show y_n of s(h)                the second maximum is linear at h_n
+        w   = the structured SVM with the answers h_n                by Frank-Wolfe; a wrong label that is shown costs 1
+
+    in turns, until no h_n changes. Not convex: the seed matters. Needs a :class:`Refined` structure and a MaxOracle.
+
+    Yu and Joachims 2009.
+    """
+
+    epochs: int = knob(5, "rounds of filling in the hidden parts and training", low=1)
+    sweeps: int = knob(10, "passes of Frank-Wolfe in each round", low=1)
+    C: float = knob(1.0, "weight of an example's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
+
+    def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
+        latent: Any = problem.structure
+        require(self, "argmax", latent.structure)
+        cost = label_costs((latent.shows[:, None] != latent.shows[None, :]).astype(np.float32))
+        learner = FrankWolfe(C=self.C, epochs=self.sweeps, measure=0, average=True, seed=self.seed)
+        before: list[Any] = []
+        for _ in range(self.epochs):
+            filled = []
+            for x, y in problem.examples:
+                potentials = scorer.potentials(x)
+                filled.append((x, latent.structure.argmax(potentials + latent.evidence(potentials.shape, y))))
+            if before and all(np.array_equal(a, b) for a, (_, b) in zip(before, filled, strict=True)):
+                return
+            before = [h for _, h in filled]
+            start = scorer.with_weights(np.zeros_like(scorer.w))
+            scorer = learner.fit(Problem(latent.structure, start, filled, problem.weight, cost))
+            yield "objective", self._objective(problem, scorer, cost), lambda made=scorer: made  # type: ignore[misc]
+
+    def _objective(self, problem: Problem, scorer: Linear, cost: Any) -> float:
+        latent, found = problem.structure, float(np.dot(scorer.w, scorer.w)) / 2
+        for (x, y), weight in zip(problem.examples, problem.weights(), strict=True):
+            potentials = scorer.potentials(x)
+            shape = potentials.shape
+            right = latent.structure.argmax(potentials + latent.evidence(shape, y))
+            costly = potentials + cost(shape, right)
+            worst = latent.structure.argmax(costly)
+            score = costly.dot(latent.structure.parts(shape, worst))
+            found += self.C * weight * (score - potentials.dot(latent.structure.parts(shape, right)))
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm, incremental_search, margin, memm, perceptron, semi_crf
+from chaffinch.recipes import crf, hmm, incremental_search, latent, margin, memm, perceptron, semi_crf
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
@@ -13,6 +13,8 @@ TAGGERS = Recipes(
     perceptron.MIRA,
     margin.SSVM,
     margin.M3N,
+    latent.PERCEPTRON,
+    latent.SVM,
     incremental_search.GREEDY,
     incremental_search.EASIEST_FIRST,
     incremental_search.BEAM,
