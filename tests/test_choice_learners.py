@@ -199,8 +199,6 @@ def test_the_gradient_is_that_of_finite_differences(loss):
 )
 def test_gradient_steps_are_those_of_the_plain_algorithm(loss, batch, penalty, adaptive, average, seed):
     l1, l2 = penalty
-    if average and (l1 or l2):
-        l1 = l2 = 0.0  # between two readings a penalised row counts as it stood
     order = np.random.default_rng(seed).permutation(N)
     rates = np.random.default_rng(seed).uniform(0.01, 0.1, -(-N // batch)).astype(np.float32)
     rows = SparseRows.of(X)

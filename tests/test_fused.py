@@ -159,6 +159,8 @@ CASES: list[Case] = [
     (ChoiceSgd(epochs=4, rate=0.3, l1=0.03, l2=0.5, adaptive=True, schedule="random"), sparse_texts, 1e-5),
     (ChoiceSgd(epochs=2, rate=0.1, batch=7, minibatch=True, adaptive=True, schedule="decaying"), texts, 1e-4),
     (ChoiceSgd(epochs=2, rate=0.1, loss="hinge", average=True, bias=1.0, schedule="random"), texts, 1e-4),
+    (ChoiceSgd(epochs=4, rate=0.3, l1=0.03, l2=0.5, average=True), sparse_texts, 2e-6),
+    (ChoiceSgd(epochs=4, rate=0.3, l2=0.5, average=True, adaptive=True, bias=1.0), sparse_texts, 1e-5),
     (ChoicePerceptron(epochs=3), texts, 1e-4),
     (ChoiceBatch(l2=0.5, tolerance=1e-10, bias=1.0), texts, END),
     (ChoiceBatch(l2=0.5, tolerance=1e-10, each=True), texts, END),

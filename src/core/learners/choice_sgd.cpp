@@ -18,15 +18,41 @@ struct SgdStep {
     bool lazy; // rows fall behind: there is a penalty or an average
 
     CHAFFINCH_INLINE void settle(std::int64_t f) const {
+        if (!sgd.settings_.average) return penalise(f);
+        if (!sgd.shrink_at_.empty()) return replay(f);
         float* __restrict row = w + f * sgd.S_;
-        if (sgd.settings_.average) {
-            const auto held = static_cast<float>(sgd.steps_ - sgd.step_at_[f]);
-            sgd.step_at_[f] = sgd.steps_;
-            float* __restrict sum = sgd.sums_.data() + f * sgd.S_;
-            if (held > 0)
-                for (std::int64_t y = 0; y < sgd.S_; ++y) sum[y] += held * row[y];
+        const auto held = static_cast<float>(sgd.steps_ - sgd.step_at_[f]);
+        sgd.step_at_[f] = sgd.steps_;
+        float* __restrict sum = sgd.sums_.data() + f * sgd.S_;
+        if (held > 0)
+            for (std::int64_t y = 0; y < sgd.S_; ++y) sum[y] += held * row[y];
+    }
+
+    // The mean of weights that shrink at each step has no closed form: the steps that a row missed are made one by one,
+    // until nothing is left of it.
+    void replay(std::int64_t f) const {
+        float* __restrict row = w + f * sgd.S_;
+        float* __restrict sum = sgd.sums_.data() + f * sgd.S_;
+        const std::int64_t penalised = sgd.penalised_at_[f];
+        bool any = false;
+        for (std::int64_t y = 0; y < sgd.S_; ++y) any = any || row[y] != 0;
+        for (std::int64_t step = sgd.step_at_[f]; any && step < sgd.steps_; ++step) {
+            any = false;
+            for (std::int64_t y = 0; y < sgd.S_; ++y) {
+                if (step >= penalised) row[y] = penalised_once(f, y, row[y], sgd.rates_[step]);
+                sum[y] += row[y];
+                any = any || row[y] != 0;
+            }
         }
-        penalise(f);
+        sgd.step_at_[f] = sgd.penalised_at_[f] = sgd.steps_;
+        sgd.decay_at_[f] = sgd.decay_sum_, sgd.shrink_at_[f] = sgd.shrink_sum_;
+    }
+
+    float penalised_once(std::int64_t f, std::int64_t y, float weight, float e) const {
+        const auto l1 = static_cast<float>(sgd.settings_.l1) * e, l2 = static_cast<float>(sgd.settings_.l2) * e;
+        if (!sgd.settings_.adaptive) return shrunk(weight * (1 - std::min(0.999999f, l2)), l1);
+        const float h = 1.0f / std::sqrt(sgd.squares_[f * sgd.S_ + y] + tiny), keep = std::exp(-l2 * h);
+        return shrunk(weight * keep, l1 * h * mean_kept(l2 * h, keep));
     }
 
     CHAFFINCH_INLINE void penalise(std::int64_t f) const {
@@ -51,6 +77,7 @@ struct SgdStep {
             sgd.decay_at_[f] = sgd.decay_sum_;
         }
         sgd.shrink_at_[f] = sgd.shrink_sum_;
+        if (sgd.settings_.average) sgd.penalised_at_[f] = sgd.steps_;
     }
 
     CHAFFINCH_INLINE void settle_features(std::int64_t n) const {
@@ -76,6 +103,7 @@ struct SgdStep {
 
     CHAFFINCH_INLINE void count(float e) const {
         ++sgd.steps_;
+        if (sgd.settings_.average && !sgd.shrink_at_.empty()) sgd.rates_.push_back(e);
         const double lost = std::min(0.999999, static_cast<double>(e) * sgd.settings_.l2);
         sgd.shrink_sum_ = (sgd.settings_.adaptive ? 1 : 1 - lost) * sgd.shrink_sum_ + static_cast<double>(e);
         if (!sgd.settings_.adaptive) sgd.decay_sum_ += std::log1p(-lost);
@@ -98,7 +126,7 @@ ChoiceSgd::ChoiceSgd(std::int64_t F, std::int64_t Y, const ChoiceSgdSettings& se
     : F_(F), Y_(Y), S_(machine::padded(Y)), settings_(settings) {
     const auto rows = static_cast<std::size_t>(F + 1), cells = rows * static_cast<std::size_t>(S_);
     if (settings.l1 > 0 || settings.l2 > 0) shrink_at_.assign(rows, 0.0), decay_at_.assign(rows, 0.0);
-    if (settings.average) step_at_.assign(rows, 0), sums_.assign(cells, 0.0f);
+    if (settings.average) step_at_.assign(rows, 0), penalised_at_.assign(rows, 0), sums_.assign(cells, 0.0f);
     if (settings.adaptive) squares_.assign(cells, 0.0f);
 }
 

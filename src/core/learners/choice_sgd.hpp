@@ -57,7 +57,8 @@ class ChoiceSgd {
     // whose decay differs by weight, has the flow of both penalties in its place: P is the sum of e, D stays 0.
     double decay_sum_ = 0, shrink_sum_ = 0;
     std::vector<double> decay_at_, shrink_at_; // [F+1]  D and P when the row was last brought up to date
-    std::vector<std::int64_t> step_at_;    // [F+1]  for the average
+    std::vector<std::int64_t> step_at_, penalised_at_; // [F+1]  for the average: steps summed up, steps penalised
+    std::vector<float> rates_;             // of every step, if there are an average and a penalty
     machine::AlignedVector<float> squares_, sums_;  // [F+1][S]  G; sum of w over the steps
     machine::AlignedVector<float> gradient_;        // [F+1][S]  of a batch; zero between batches
     std::vector<std::int32_t> touched_;    // rows of gradient_ in use
