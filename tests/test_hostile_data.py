@@ -239,10 +239,12 @@ BROKEN = {
 def test_broken_bytes_and_empty_strings_end_in_a_result_or_a_sentence(
     corpora,
     tmp_path_factory,
+    monkeypatch,
     run: Runner,  # noqa: F811
     name,
 ):
     out = tmp_path_factory.mktemp("out")
+    monkeypatch.chdir(out)
     tags, texts = corpora / "sentences", corpora / "texts"
     commands = _laboratory(corpora, out)
     assert run(*commands["predict columns"][0]).code == 0
