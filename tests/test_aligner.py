@@ -76,9 +76,9 @@ def test_words_never_seen_and_empty_sentences_are_no_trouble(aligner):
 
 
 def test_what_cannot_be_learnt_from_is_refused():
-    with pytest.raises(DataError, match="X has 1 sentence pairs, y has 2 sets of links"):
+    with pytest.raises(DataError, match="links for each of 1 sentence pairs, got 2"):
         Aligner().fit([(["a"], ["b"])], [set(), set()])
-    with pytest.raises(DataError, match="pair 1: the link 0-3 points outside 1 and 1 words"):
+    with pytest.raises(DataError, match="pair 1: expected links within 1 and 1 words, found 0-3"):
         Aligner().fit([(["a"], ["b"])], [{(0, 3)}])
     with pytest.raises(DataError, match="at least one sure link"):
         Aligner().fit([(["a"], ["b"])], [set()])
@@ -157,12 +157,12 @@ def test_pairs_that_are_no_pairs_are_refused_with_their_line(tmp_path, run: Runn
     (tmp_path / "text.tsv").write_text("Source\tTarget\tSure\tPossible\na b\tc d\t1-9\t\n", "utf-8")
     assert run(*given).code == 0
     both = run(*given, "--compare", "aligner,aligner-mira")
-    assert (both.code, "--pairs does not go with --compare" in both.err) == (2, True)
+    assert (both.code, "--pairs cannot be combined with --compare" in both.err) == (2, True)
     (tmp_path / "words.conll").write_text("a X\nb Y\n\n" * 3, "utf-8")
     strange = run(
         "train", tmp_path / "words.conll", "-o", tmp_path / "m.chaff", "--pairs", tmp_path / "text.tsv"
     )
-    assert (strange.code, "--pairs does not go with sentences" in strange.err) == (2, True)
+    assert (strange.code, "--pairs does not apply to sentences" in strange.err) == (2, True)
 
 
 def test_the_example_draws_its_grid_and_matching_has_the_least_errors(tmp_path, capsys):

@@ -152,7 +152,7 @@ def test_labels_keep_their_kind_through_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (["a"], ["x", "y"], "1 documents but 2 labels"),
+        (["a"], ["x", "y"], "each of 1 documents, got 2"),
         (["a", 3], ["x", "y"], "document 2 is int"),
         (["a", "b"], [0.5, 1.5], "Unknown label type"),
         ([[1.0], [2.0]], None, "requires y"),

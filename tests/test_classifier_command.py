@@ -85,7 +85,7 @@ def test_inspect_shows_the_strongest_features_of_a_classifier(run: Runner, corpu
 def test_a_flag_of_another_task_is_refused(run: Runner, corpus, tmp_path):  # noqa: F811
     run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
     done = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "--kbest", "2")
-    assert (done.code, done.err) == (2, "chaffinch: --kbest does not go with documents\n")
+    assert (done.code, done.err) == (2, "chaffinch: --kbest does not apply to documents; leave it out\n")
 
 
 def test_texts_without_labels_come_back_without_a_column_of_labels(run: Runner, corpus, tmp_path):  # noqa: F811
@@ -110,7 +110,7 @@ def test_a_name_with_no_place_for_predictions_is_refused(run: Runner, corpus, tm
     run("train", corpus / "train.csv", "-o", tmp_path / "m.chaff")
     outcome = run("predict", tmp_path / "m.chaff", corpus / "train.csv", "-o", tmp_path / "out.conll")
     assert outcome.code == 2
-    assert "has no place for predictions; name a .csv" in outcome.err
+    assert "cannot hold predictions; name a .csv" in outcome.err
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,7 @@ def test_answers_about_other_words_are_refused(folder: Path, tmp_path: Path) -> 
 
 
 def test_an_option_that_the_kind_has_not_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match="--text does not go with a tagger"):
+    with pytest.raises(ConfigError, match="--text does not apply to a tagger"):
         compare_models(
             folder / "tags-old.chaff", folder / "tags-new.chaff", folder / "posts-test.conll", text="body"
         )

@@ -96,7 +96,7 @@ def test_too_few_rows_are_not_judged_and_a_note_says_so(tmp_path: Path) -> None:
 
 
 def test_one_group_alone_cannot_be_judged_by_others() -> None:
-    with pytest.raises(DataError, match="only one row or one group"):
+    with pytest.raises(DataError, match="at least two rows and two groups"):
         out_of_fold(Texts(["a", "b"], ["x", "y"]), ["same", "same"])
 
 

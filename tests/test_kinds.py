@@ -113,7 +113,7 @@ def test_a_parser_and_an_aligner_are_tuned_and_ablated(files, tmp_path: Path, ru
     assert varied.code == 0, varied.err
     assert json.loads(varied.out)["score"] == "link.f1"
     refused = run("tune", files["sentence pairs"], "--recipe", "aligner-perceptron", "--score", "aer")
-    assert "less is better" in refused.err
+    assert "lower is better" in refused.err
 
 
 def test_a_reranker_learns_what_the_lists_say(files):

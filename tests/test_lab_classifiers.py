@@ -124,7 +124,7 @@ def test_a_model_of_one_label_per_text_is_not_scored_on_texts_with_several():
     kind = kind_of_corpus(one)
     classifier = kind.made("ridge", {}, None, 0, 1)
     kind.fit(classifier, one, None, lambda _: True)
-    with pytest.raises(DataError, match="document 1 has 2 labels, and the model gives one each"):
+    with pytest.raises(DataError, match="document 1: expected one label"):
         kind.tally(classifier, several)
 
 

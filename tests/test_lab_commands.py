@@ -117,7 +117,7 @@ def test_one_spelling_of_a_setting_is_shown_and_the_older_one_understood(run: Ru
         ("tune", "one of the two"),
         ("tune -d ingredients x.conll", "one of the two"),
         ("tune -d ingredients --time soon", "expected a time such as 60s"),
-        ("tune -d ingredients --time 1s --trials 2", "give one of the two"),
+        ("tune -d ingredients --time 1s --trials 2", "tuning needs a budget"),
         ("tune -d ingredients --recipe hmm --trials 1 -o p.yaml", "ends in .json or .toml"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_time_too_short_for_one_run_is_refused():
 def test_trials_or_a_time_but_not_both():
     laid, spaces = hmm(Source(name="ingredients"))
     for budget in ({}, {"trials": 1, "seconds": 1.0}):
-        with pytest.raises(ConfigError, match="one of the two"):
+        with pytest.raises(ConfigError, match="tuning needs a budget"):
             tune([laid.experiment], spaces, laid.splits, laid.kind, **budget)
 
 

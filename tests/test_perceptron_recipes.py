@@ -233,7 +233,7 @@ def test_decisions_come_in_order_with_scores_and_confidence(corpus):
     assert sorted(d.step for d in made[0][0].tokens) == [1, 2, 3, 4]
     assert all(0 <= d.confidence <= 1 and d.label != d.rival for d in greedy.tokens)
     assert "easiest-first" in page(made, "two").render()
-    with pytest.raises(ConfigError, match="decides at once"):
+    with pytest.raises(ConfigError, match="decodes the whole sentence"):
         decisions(Tagger(StructuredPerceptron(epochs=1)).fit(X, y), table)
 
 

@@ -86,7 +86,7 @@ def test_compare_writes_a_page_of_its_own(run: Runner, folder: Path, tmp_path: P
         (("better.chaff", "worse.chaff", "none.conll"), "no such file"),
         (("none.chaff", "worse.chaff", "test.conll"), "no such file"),
         (("better.chaff", "worse.chaff", "test.conll", "--score", "beauty"), "there is no score 'beauty'"),
-        (("better.chaff", "worse.chaff", "test.conll", "--text", "x"), "--text does not go with a tagger"),
+        (("better.chaff", "worse.chaff", "test.conll", "--text", "x"), "--text does not apply to a tagger"),
         (("better.chaff", "worse.chaff", "better.chaff"), "found a model"),
     ],
 )

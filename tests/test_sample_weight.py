@@ -199,7 +199,7 @@ def test_learning_on_weighs_sentences_and_skips_those_of_weight_zero():
         ([1.0] * 3, r"has the shape \(3,\), expected \(4,\): one for each of the sentences"),
         ([1, 1, 1, -1], "finite and at least 0, got -1"),
         ([1, 1, 1, np.nan], "finite and at least 0, got nan"),
-        ([0] * 4, "is 0 for all sentences"),
+        ([0] * 4, "got 0 for all sentences"),
         (["a"] * 4, "one number for each of the 4 sentences"),
     ],
 )

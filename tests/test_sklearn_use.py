@@ -96,5 +96,5 @@ def test_a_tagger_of_further_columns_says_what_plain_text_lacks():
     tagger = Tagger("crf", features=["w[0]", "pos[0]"]).fit(
         {"w": [["a", "b"]], "pos": [["x", "y"]]}, [["A", "B"]]
     )
-    with pytest.raises(DataError, match="plain text has words alone"):
+    with pytest.raises(DataError, match="plain text has only words"):
         tagger.spans("a b")

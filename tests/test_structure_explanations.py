@@ -273,8 +273,8 @@ def test_the_command_explains_trees_links_and_candidates(tmp_path, run, treebank
     shown = run("explain", parser, " ".join(words_of(treebank[0][0])))
     assert shown.code == 0
     assert "the tree: (S" in shown.out
-    assert "--against does not go with trees" in run("explain", parser, "the fox", "--against", "NP").err
-    assert "--token does not go with trees" in run("explain", parser, "the fox", "--token", "1").err
+    assert "--against does not apply to trees" in run("explain", parser, "the fox", "--against", "NP").err
+    assert "--token does not apply to trees" in run("explain", parser, "the fox", "--token", "1").err
     assert run("samples", "pairs", "--out", tmp_path / "pairs", "--size", "60").code == 0
     (file,) = (tmp_path / "pairs").glob("train.*")
     documents = samples.load("pairs", "train")[:40]

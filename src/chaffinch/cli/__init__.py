@@ -11,12 +11,12 @@ from typing import Any, NoReturn
 
 from chaffinch.errors import ChaffinchError, DataWarning
 
-BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 is kept for the answer "no"
+BAD_INPUT, INTERRUPTED, CLOSED_PIPE = 2, 130, 141  # exit codes; 1 means the answer "no"
 
 try:
     import typer
     from typer.core import TyperCommand, TyperGroup
-except KeyboardInterrupt:  # half of a start is this import
+except KeyboardInterrupt:  # this import takes half of the start-up time
     raise SystemExit(INTERRUPTED) from None
 
 # Name and one line for `chaffinch --help`; the command is `command` in chaffinch.cli.<name>.
@@ -43,10 +43,10 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """A group that lists its commands without importing any, and imports the one that is called."""
+    """A group that lists its commands without importing them, and imports only the one that is called."""
 
     def __init__(self, **options: Any) -> None:
-        """For each command a light stand-in with the one-line help, which is all that listings need."""
+        """For each command a placeholder with its one-line help, which is enough for listings."""
         super().__init__(**options)
         self.commands = {name: TyperCommand(name, help=what) for name, what in COMMANDS.items()}
 
@@ -58,14 +58,14 @@ class LazyGroup(TyperGroup):
             print_front_page(ctx, COMMANDS)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The real command."""
+        """The command, imported."""
         name, stand_in, rest = super().resolve_command(ctx, args)
         if name == "train":
             name, rest = _experiment_if_dataset(rest)
         return name, (None if name is None or stand_in is None else _load(name)), rest
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command; a reader that has seen enough, as in ``| head``, ends it like other Unix tools."""
+        """Run the command; a closed pipe, as in ``| head``, ends it like other Unix tools."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -103,7 +103,7 @@ def root(
 
 @contextmanager
 def closed_pipe() -> Iterator[None]:
-    """Around pages of help, for which Rich says "no" where their reader has seen enough."""
+    """Turns Rich's exit code for a closed pipe into ours, for pages of help."""
     try:
         yield
     except SystemExit:
@@ -112,7 +112,7 @@ def closed_pipe() -> Iterator[None]:
 
 @contextmanager
 def told_once() -> Iterator[None]:
-    """What is to be said of the data is one line on stderr, said once however often a command meets it."""
+    """Print warnings about data as one line on stderr, each only once."""
     told: set[str] = set()
     with warnings.catch_warnings():
         as_before = warnings.showwarning
@@ -130,7 +130,7 @@ def told_once() -> Iterator[None]:
 
 
 def main() -> None:
-    """The entry point: what is wrong with the input is one sentence on stderr and exit code 2."""
+    """The entry point: bad input is reported in one sentence on stderr, with exit code 2."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (None where the caller closed it)
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     try:
@@ -159,7 +159,7 @@ def _say(sentence: str) -> None:
 
 
 def _abandon_stdout() -> None:
-    """Let what could not be written be forgotten, or Python would try again on its way out."""
+    """Discard unwritten output, because Python would try to write it again at exit."""
     with suppress(OSError, ValueError):
         sys.stdout.flush()
         return
@@ -184,7 +184,7 @@ def _load(name: str) -> Any:
 
 
 def _experiment_if_dataset(words: list[str]) -> tuple[str, list[str]]:
-    """``chaffinch train -d DATASET`` is an experiment, as it was before that had a command of its own."""
+    """``chaffinch train -d DATASET`` runs ``experiment``: its old spelling."""
     if not any(word.startswith(("-d", "--dataset")) for word in words):
         return "train", words
     from chaffinch.cli.experiment import from_train

@@ -1,4 +1,4 @@
-"""What the terminal shows: results on stdout, progress on stderr and only when it is a terminal."""
+"""Terminal output: results on stdout; progress on stderr, only if that is a terminal."""
 
 import errno
 import json
@@ -20,26 +20,26 @@ from chaffinch.progress import Listener, Progress, keep_going
 
 
 class Screen(Console):
-    """A console that shows every text as it is: nothing in it is markup, and control characters are written out.
+    """A console that shows every text literally: no markup, and control characters are escaped.
 
-    A closed pipe is left to the command line, which knows the exit code.
+    A closed pipe is passed to the command line, which knows the exit code.
     """
 
     def __init__(self, stderr: bool = False) -> None:
-        """Styles are given beside the text, never within it."""
+        """Styles are separate from the text, never within it."""
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """A string, as `print` and tables take it."""
+        """A string of `print` or of a table."""
         return super().render_str(visible(text), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """Whatever is shown, as pieces of text with their style."""
+        """A renderable as pieces of text with their style."""
         for text, style, control in super().render(renderable, options):
             yield Segment(text if control else visible(text), style, control)
 
     def on_broken_pipe(self) -> None:
-        """Pass the error on."""
+        """Raise the error."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -48,7 +48,7 @@ err = Screen(stderr=True)
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout, keys in the order given; numbers that JSON has not, such as -inf, are null."""
+    """One JSON object on stdout, keys in the given order; numbers that JSON lacks, such as -inf, are null."""
     sys.stdout.write(json.dumps(_finite(value), ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
@@ -62,7 +62,7 @@ def _finite(value: Any) -> Any:
 
 @contextmanager
 def progress_bar() -> Iterator[Listener]:
-    """A listener that draws on stderr when that is a terminal, and else does nothing."""
+    """A listener that draws on stderr if that is a terminal, and otherwise does nothing."""
     if not err.is_terminal:
         yield keep_going
         return

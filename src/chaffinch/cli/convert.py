@@ -61,7 +61,9 @@ def command(
     from chaffinch.corpus.conversion import convert
 
     if json and target == STDIO:
-        raise ConfigError("--json prints its report on standard output, where the corpus itself would go")
+        raise ConfigError(
+            "--json prints its report on standard output; write the corpus to a file instead of '-'"
+        )
     made = convert(
         source,
         target,

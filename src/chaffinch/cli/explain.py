@@ -94,9 +94,9 @@ def command(
 
 
 def _file(what: str) -> Path | None:
-    """The file that is meant, or None for a text. What looks like a file's name is one, even if it is not there."""
+    """The file that is meant, or None for a text. What looks like a file's name is one, even if it does not exist."""
     if not what.strip():
-        raise DataError("there is no text to explain: give one, a file, or '-'")
+        raise DataError("expected a text to explain, found none: give a text, a file, or '-'")
     if what == STDIO or _is_there(what):
         return Path(what)
     looks = not any(c.isspace() for c in what) and (Path(what).suffix[1:].isalpha() or "/" in what)

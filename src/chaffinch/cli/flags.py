@@ -26,7 +26,7 @@ def with_knobs(
 
     The command receives those that the user set as ``settings: dict[str, value]``. A knob that several
     configs share is one flag; its help is the first's, its default all of theirs.
-    ``letters`` gives shorthands such as -e to some; ``without`` names knobs that are no flags.
+    ``letters`` gives shorthands such as -e; ``without`` names knobs that are not flags.
     """
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
@@ -73,7 +73,7 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
 
 
 def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
-    """The option of one knob; where a value may be taken away, the word none is one more value."""
+    """The option of one knob; if the knob is optional, the word none is a value too."""
     k = owners[0]
     names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
     names += [letter] if letter else []
@@ -85,20 +85,20 @@ def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
 
 
 def knob_help(owners: Sequence[Knob]) -> str:
-    """What a flag's help says of a knob that these recipes, or formats, share."""
+    """The help of a flag for a knob that these recipes or formats share."""
     k, default = owners[0], _default(owners)
     choices = f" ({', '.join(k.choices)})" if k.choices else ""
     return f"{k.help}{choices}" + (f" [dim]\\[default: {default}][/dim]" if default else "")
 
 
 def _default(owners: Sequence[Knob]) -> str:
-    """What holds without the flag; recipes, or formats, may differ."""
+    """The default without the flag; recipes or formats may differ."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
     return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by kind"
 
 
 def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]) -> dict[str, Any]:
-    """The values of a TOML file by parameter, each of them checked."""
+    """The checked values of a TOML file by parameter."""
     with reading(path) as stream:
         try:
             file = tomllib.load(stream)
@@ -128,7 +128,7 @@ def _key(name: str) -> str:
 
 
 def _check_any(where: str, candidates: Sequence[Knob], value: Any) -> None:
-    """Raise unless one of the recipes that have the knob takes the value; the chosen one checks again."""
+    """Raise unless one of the recipes with the knob accepts the value; the chosen recipe checks again."""
     faults = []
     for k in candidates:
         try:
@@ -139,7 +139,7 @@ def _check_any(where: str, candidates: Sequence[Knob], value: Any) -> None:
     raise faults[0]
 
 
-# Older spellings of flags, which no help shows: taken if the command has the flag of today.
+# Old spellings of flags, not shown in help: accepted if the command has the current flag.
 OLDER = {
     "--epoch": ("--epochs",),
     "--lr": ("--rate",),
@@ -152,17 +152,17 @@ GIVEN = "chaffinch.given"  # the words of the command line, in a context's meta
 
 
 class RecipeCommand(TyperCommand):
-    """A command whose flags are, for the most part, knobs of recipes."""
+    """A command whose flags are mostly knobs of recipes."""
 
     panels: tuple[Panel, ...] = ()
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """As ever; the words are kept for the help, which is printed before any of them is understood."""
+        """As in the base class; the words are stored for the help, which is printed before they are parsed."""
         ctx.meta[GIVEN] = list(args)
         return super().parse_args(ctx, self._of_today(args))
 
     def _of_today(self, words: list[str]) -> list[str]:
-        """The words with older spellings of flags replaced."""
+        """The words with old spellings of flags replaced."""
         known = {name for p in self.params for name in (*p.opts, *p.secondary_opts)}
         found: list[str] = []
         for word in words:
@@ -176,7 +176,7 @@ class RecipeCommand(TyperCommand):
         return found
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """The command's own flags, and those of the recipes that were named."""
+        """The command's own flags, and those of the named recipes."""
         recipes = _recipes(ctx.meta.get(GIVEN, []))
         shown = [p for p in self.panels if p.recipe in recipes]
         tasks = {_task(p) for p in shown}
@@ -190,7 +190,7 @@ class RecipeCommand(TyperCommand):
             super().format_help(ctx, formatter)
 
     def _show_only(self, shown: list[Panel]) -> None:
-        """Hide the flags of all other panels; of a flag that several recipes share, tell what these say."""
+        """Hide the flags of all other panels; a shared flag shows the help of the named recipes."""
         owners: dict[str, list[tuple[str, Knob]]] = {}
         for panel in self.panels:
             for k in knobs(panel.config):
@@ -208,7 +208,7 @@ class RecipeCommand(TyperCommand):
 
 
 def _task(panel: Panel) -> str:
-    """What stands before the colon of its title."""
+    """The text before the colon of a panel's title."""
     return panel.title.rpartition(":")[0]
 
 

@@ -1,4 +1,4 @@
-"""What ``chaffinch --help`` shows, drawn here: loading the renderer of the commands' own help would cost more."""
+"""The page of ``chaffinch --help``, rendered here because loading the renderer of command help is slower."""
 
 from collections.abc import Iterable
 from typing import Any

@@ -42,9 +42,7 @@ def command(
 ) -> None:
     """Show a model: its settings and sizes, its strongest features by label, its transitions."""
     if top > MOST_SHOWN and not json:
-        raise ConfigError(
-            f"--top shows up to {MOST_SHOWN:,} features of a label; --json lists any number of them"
-        )
+        raise ConfigError(f"--top accepts up to {MOST_SHOWN:,} features of a label; use --json for more")
     if html is not None:
         refuse_unwritable(html)
     file = modelfile.read(model)
@@ -94,7 +92,7 @@ def _facts(file: modelfile.ModelFile, path: Path) -> dict[str, Any]:
 
 
 def _set_by_hand(kind: Kind, facts: dict[str, Any]) -> dict[str, Any]:
-    """The settings that are not what the recipe would have taken by itself."""
+    """The settings that differ from the recipe's defaults."""
     configs = [kind.recipes.by_name(facts["recipe"]).config, *(config for _, config in kind.knobs)]
     defaults = {k.name: k.default for config in configs for k in knobs(config)}
     return {k: v for k, v in facts["settings"].items() if k not in defaults or v != defaults[k]}
@@ -141,7 +139,7 @@ def _terminal_heat_map(before: tuple[str, ...], after: tuple[str, ...], moves: N
 
 
 def _shares(moves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows of log-potentials as shares of one."""
+    """Rows of log-potentials as probabilities."""
     finite = np.where(np.isfinite(moves), moves, -1e30)
     p = np.exp(finite - finite.max(axis=1, keepdims=True))
     return p / p.sum(axis=1, keepdims=True)

@@ -118,9 +118,9 @@ def command(
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
     if posterior and (kbest is not None or nth is not None):
-        raise ConfigError("--posterior gives one label per token; it does not go with --kbest or --nth")
+        raise ConfigError("--posterior gives one label per token; leave out --kbest and --nth")
     if probabilities and not json:
-        raise ConfigError("--probabilities goes with --json")
+        raise ConfigError("--probabilities needs --json")
     if not output.is_dir():  # a folder may be a corpus of brat
         refuse_unwritable(output)
     loaded = load(model)

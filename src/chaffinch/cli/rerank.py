@@ -99,7 +99,9 @@ def command(
     kind, model = (LISTS, None) if base is None else base_model(base, threads)
     if reranker is not None:
         if dev is not None or settings:
-            raise ConfigError("--dev and the knobs are for training; with --with nothing is trained")
+            raise ConfigError(
+                "--dev and settings apply to training, and --with applies a trained reranker; leave them out"
+            )
         chooser = _loaded(reranker)
         if model is None:
             LISTS.predict(chooser, PredictRequest(data=data, output=output, threads=threads))
@@ -180,7 +182,7 @@ def _features(name: str | None, kernel: str | None, kind: Kind) -> str:
 
 
 def _kernel(name: str) -> Kernel:
-    """A kernel of trees by its name, normalised so that large trees are not alike for their size."""
+    """A kernel of trees by its name, normalised so that size alone does not make trees similar."""
     if name not in KERNELS:
         raise ConfigError(f"there is no kernel {name!r} of trees: expected {', '.join(KERNELS)}")
     return KERNELS[name]().normalised()
@@ -194,7 +196,7 @@ def _loaded(path: Path) -> Reranker:
 
 
 def _losses(reranker: Reranker, lists: Sequence[CandidateList]) -> dict[str, float]:
-    """The mean loss of the base model's first choice, of what the reranker takes, and of the best there is."""
+    """The mean loss of the base model's first choice, of the reranker's choice, and of the oracle."""
     tally = choice_tally(lists, reranker.choose(lists))
     found = tally.score(tally.sums())
     named = {"base": "loss.base", "reranked": "loss", "oracle": "loss.oracle"}

@@ -1,4 +1,4 @@
-"""chaffinch samples: list the embedded samples, look into one, write one to files."""
+"""chaffinch samples: list the embedded samples, show one, write one to files."""
 
 from pathlib import Path
 from typing import Annotated
@@ -70,7 +70,7 @@ def command(
 
 
 def picture(document: Document, width: int) -> RenderableType:
-    """A document as a terminal shows it: words over their labels, a tree, a text with its label, or letters."""
+    """A document for the terminal: words over their labels, a tree, a text with its label, or letters."""
     if document.tree is not None:
         return _branches(document.tree)
     if document.links is not None:
@@ -128,7 +128,7 @@ def _write(
 
 
 def _plain(document: Document) -> dict[str, object]:
-    """What a script may want of an example."""
+    """An example as plain values for JSON."""
     plain: dict[str, object] = {"text": document.text}
     if document.columns:
         plain["columns"] = document.columns

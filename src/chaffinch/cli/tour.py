@@ -88,7 +88,7 @@ PAGE = "why.html"
 
 
 def show_explaining(folder: Path) -> None:
-    """A review and a token, each with what put its label ahead of the next; and a page of the same."""
+    """A review and a token, each with the contributions to its label; and a page of the same."""
     reviews = samples.load("reviews", "train")
     classifier = Classifier().fit([d.text for d in reviews], [d.labels[0] for d in reviews])
     first = classifier.explain(REVIEW)
@@ -141,7 +141,7 @@ SHOWN = 4
 
 
 def show_retraining(folder: Path) -> None:
-    """Doubt labels, correct the slips, retrain, compare."""
+    """Find likely label errors, correct them, retrain, compare."""
     given, mended = folder / "slips", folder / "mended"
     for path, careful in ((given, False), (mended, True)):
         samples.export("ingredients", path, careful=careful, force=True)
@@ -173,7 +173,7 @@ def show_retraining(folder: Path) -> None:
 
 
 def _slips() -> set[int]:
-    """The lines of the training file whose label is a slip."""
+    """The lines of the training file with a wrong label."""
     found, line = set[int](), 1
     both = (samples.load("ingredients", careful=careful) for careful in (False, True))
     for written, meant in zip(*both, strict=True):

@@ -152,7 +152,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         )
     if (asked.compare or asked.max_size) and beside:
         flag = "--pairs" if asked.pairs else "--annotators soft"
-        raise ConfigError(f"{flag} does not go with --compare and --max-size")
+        raise ConfigError(f"{flag} cannot be combined with --compare or --max-size")
     if asked.compare is not None:
         compare_and_keep(kind, asked, settings, corpora)
         return

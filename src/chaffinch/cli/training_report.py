@@ -29,7 +29,7 @@ Scores = dict[str, dict[str, float]]
 
 @dataclass
 class Clock:
-    """Seconds that a block took, by the wall and by the processor."""
+    """The wall time and CPU time of a block, in seconds."""
 
     wall_s: float = 0.0
     cpu_s: float = 0.0
@@ -57,10 +57,10 @@ def keep_trained(
     facts: dict[str, int],
     calibration: dict[str, Any],
 ) -> None:
-    """Write the model, draw its curve if that was asked for, and say what was trained.
+    """Write the model, draw its learning curve if requested, and report what was trained.
 
-    facts:       what was trained on, in numbers, such as {"sentences": 8936}
-    calibration: how honest its probabilities are; empty if they were not calibrated
+    facts:       the size of the training data, such as {"sentences": 8936}
+    calibration: the calibration scores; empty if the model was not calibrated
     """
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
@@ -186,7 +186,7 @@ def keep_smallest(kind: Kind, asked: TrainRequest, settings: dict[str, Any], cor
 
 
 def _with_dev(kind: Kind, corpora: dict[str, Any]) -> tuple[Any, Any]:
-    """What is learnt from and what is held out: every tenth example if nobody named held-out data."""
+    """Training and held-out data: every tenth example is held out if no held-out data is named."""
     if "dev" in corpora:
         return corpora["train"], corpora["dev"]
     return tenth_held_out(corpora["train"], kind.plural)
@@ -203,7 +203,7 @@ def _show_comparison(found: RecipeComparison) -> None:
 
 
 def _best(history: Sequence[Progress]) -> str:
-    """Which pass was kept, where held-out data chose one."""
+    """Which pass was kept, if held-out data chose one."""
     scored = [p for p in history if "dev" in p.scores]
     if not scored:
         return ""

@@ -155,7 +155,7 @@ def _seconds(text: str) -> float:
 
 
 def _show(found: Tuned, dataset: str) -> None:
-    """The best trials on all the data, then what was dropped on the way."""
+    """The best trials on all data, then those that were dropped early."""
     shown = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("trial", "data", found.score, "seconds", "recipe and what was drawn"):
         shown.add_column(name, justify="left" if name.startswith("recipe") else "right")

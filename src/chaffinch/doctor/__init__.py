@@ -1,4 +1,4 @@
-"""The data doctor: faults of a corpus, found before a model learns them."""
+"""The data doctor: finds faults of a corpus before a model learns them."""
 
 from chaffinch.doctor.corpus_file import CorpusFile, read_corpus
 from chaffinch.doctor.examination import CHECKS, Check, Examination, examine

@@ -1,4 +1,4 @@
-"""Characters: texts that are empty, signs that nobody sees or meant, texts far longer than the rest."""
+"""Characters: empty texts, invisible or garbled characters, very long texts."""
 
 import re
 import statistics
@@ -21,11 +21,11 @@ _MOJIBAKE = re.compile(f"(?:[\u00c2-\u00f4][{re.escape(_CONTINUED)}]{{1,3}})+")
 
 LAST_LATIN = "\u017f"  # of the letters that European languages add to ASCII
 
-FAR_LONGER, LONG_SENTENCE, LONG_TEXT = 10, 150, 3000  # times the median, and at least so many words
+FAR_LONGER, LONG_SENTENCE, LONG_TEXT = 10, 150, 3000  # times the median, and at least this many words
 
 
 def characters(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Empty texts, odd characters, very long texts; a row is told once of each kind."""
+    """Empty texts, odd characters, very long texts; one finding of each kind per row."""
     for file in files:
         lengths = [len(d.tokens) or len(d.text.split()) for d in file.documents]
         usual = statistics.median(lengths) if lengths else 0
@@ -84,10 +84,10 @@ def _odd_characters(file: CorpusFile, n: int, d: Document) -> Iterator[Finding]:
 
 
 def unscrambled(text: str) -> str | None:
-    """What UTF-8 text was before it was read as Windows-1252 or Latin-1; None if it was not.
+    """The original of UTF-8 text that was decoded as Windows-1252 or Latin-1; None if it was not.
 
-    Two signs that would be one letter beyond the Latin ones are taken for what they are, since such letters do not
-    come alone: a capital with an accent and a closing quote, as in CAFÉ’s.
+    Two signs that would be a single letter beyond Latin are left unchanged, since such letters do not
+    occur alone: a capital with an accent and a closing quote, as in CAFÉ’s.
 
     >>> unscrambled("Ã©"), unscrambled("â€™"), unscrambled("É"), unscrambled("É’")
     ('é', '’', None, None)

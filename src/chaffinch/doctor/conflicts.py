@@ -12,17 +12,17 @@ from chaffinch.text.schemes import spans
 
 CHECK = "conflicts"
 
-WINDOW = 2  # words on each side that make the same surroundings
-OFTEN, SELDOM = 5, 0.1  # a name of this many spans, of which this share at most has another type
+WINDOW = 2  # words of context on each side
+OFTEN, SELDOM = 5, 0.1  # minimum number of spans of a name, maximum share with another type
 EDGE = ""  # beyond the ends of a sentence
-WHOLE_ROWS = 1e3  # by how much a text that is labelled in two ways weighs more than a word
+WHOLE_ROWS = 1e3  # extra weight of a text with two annotations, compared with a word
 
 Window = tuple[str, ...]
 Place = tuple[int, int]  # file and document
 
 
 def conflicts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Rows that contradict others; the rarer the label among its equals, the worse."""
+    """Rows that contradict others; rarer labels come first."""
     told: set[Place] = set()
     yield from _texts(files, told)
     yield from _surroundings(files, told)
@@ -30,7 +30,7 @@ def conflicts(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 
 
 def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
-    """Whole texts with more than one annotation; their places are put into ``told``."""
+    """Whole texts with more than one annotation; their places are added to ``told``."""
     rows: dict[str, list[tuple[int, int]]] = defaultdict(list)
     for f, file in enumerate(files):
         for n, d in enumerate(file.documents):
@@ -51,7 +51,7 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
                 continue
             d = files[f].documents[n]
             if d.columns.get(LABEL) and len(d.tokens) != len(other.tokens):
-                continue  # the same letters, cut into other words
+                continue  # the same letters, tokenised differently
             told.add((f, n))
             often = f"{most} of {len(places)} times" if most > 1 else "once"
             what = f"{_difference(d, other)} at {files[g].place(m)} ({often}): {quoted(d.text)}"
@@ -68,7 +68,7 @@ def _texts(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
 
 
 def _surroundings(files: Sequence[CorpusFile], told: set[Place]) -> Iterator[Finding]:
-    """Tokens with the same words around them and another tag, but for rows that were told of as a whole."""
+    """Tokens with the same context and another tag, except in rows that were reported as a whole."""
     mixed = _mixed_windows(files)
     tags: dict[Window, Counter[str]] = defaultdict(Counter)
     places: dict[Window, list[tuple[int, int, int, str]]] = defaultdict(list)
@@ -152,7 +152,7 @@ def _first_difference(d: Document, other: Document) -> int:
 
 
 def _difference(d: Document, other: Document) -> str:
-    """What the two say that is not the same, d first."""
+    """The differences of two annotations, d first."""
     if d.columns.get(LABEL) != other.columns.get(LABEL):
         t = _first_difference(d, other)
         a, b = (x.columns.get(LABEL, [""])[t] for x in (d, other))
@@ -167,7 +167,7 @@ def _difference(d: Document, other: Document) -> str:
 
 
 def _advice(d: Document, other: Document) -> str:
-    """What the other says, where it is one label."""
+    """The other annotation, if it is one label."""
     if d.columns.get(LABEL) != other.columns.get(LABEL):
         return f"{other.columns.get(LABEL, [''])[_first_difference(d, other)]}?"
     return f"{_listed(other.labels)}?" if sorted(d.labels) != sorted(other.labels) else "as there?"
@@ -185,14 +185,14 @@ def _listed(labels: list[str]) -> str:
 
 DUPLICATES = "duplicates"
 
-# Lines of fewer words repeat themselves without anybody's doing: "1 onion", "Thank you ."
+# Shorter lines repeat by chance: "1 onion", "Thank you ."
 LONG = 8
 
 
 def duplicates(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Every row whose text, case and spaces aside, an earlier row has.
+    """Every row that repeats the text of an earlier row, ignoring case and spaces.
 
-    In another file it is an error from eight words on: what a model was trained on says nothing about new text.
+    In another file it is an error from eight words on: a score on training text says nothing about new text.
     """
     first: dict[str, list[tuple[int, int]]] = defaultdict(list)  # by text, its first row in each file
     for f, file in enumerate(files):

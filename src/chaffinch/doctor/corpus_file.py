@@ -1,4 +1,4 @@
-"""A corpus file under examination: its documents, where each stands, and what its reader would not take."""
+"""A corpus file under examination: its documents, their places, and what its reader refused."""
 
 import inspect
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from chaffinch.text.tokens import tokenised
 
 READING = "reading"  # the check that readers do
 
-# Formats in which a sentence's tokens stand on lines that follow each other.
+# Formats with one token per line.
 TOKEN_LINES = ("columns", "hmm")
 
-# What readers pass over although it is wrong, and not merely nothing that they carry.
+# Losses that are faults of the data, not only of the format.
 WRONG = ("links outside their sentences were left out",)
 
 
@@ -32,8 +32,8 @@ WRONG = ("links outside their sentences were left out",)
 class CorpusFile:
     """One file.
 
-    refused: what its reader could not take, or left behind
-    items:   the number of each document in the file, from 1, where records were refused before it
+    refused: what its reader refused or left out
+    items:   the number of each document in the file, from 1, if records were refused before it
     """
 
     path: Path
@@ -44,7 +44,7 @@ class CorpusFile:
 
     @property
     def name(self) -> str:
-        """What findings call it."""
+        """The name of the file in findings."""
         return display_name(self.path)
 
     @cached_property
@@ -59,7 +59,7 @@ class CorpusFile:
 
     @cached_property
     def has_spans(self) -> bool:
-        """Whether any document has spans; one without says that there is nothing to find in it."""
+        """Whether any document has spans; then one without spans counts as annotated with none."""
         return any(d.spans for d in self.documents)
 
     @cached_property
@@ -69,7 +69,7 @@ class CorpusFile:
 
     @cached_property
     def scheme(self) -> Scheme | None:
-        """The scheme of the tags, going by the tags that occur; None where they spell no spans."""
+        """The scheme of the tags, detected from the tags that occur; None if they mark no spans."""
         return scheme_of(self.tag_column.types) if self.has_tags else None
 
     @property
@@ -88,7 +88,7 @@ class CorpusFile:
         token: int = 0,
         weight: float = 0.0,
     ) -> Finding:
-        """A finding about document n (from 0), at one of its tokens where these have lines of their own."""
+        """A finding about document n (from 0), at one of its tokens if tokens have their own lines."""
         line = self.documents[n].line
         if line is not None and self.format in TOKEN_LINES:
             line += token
@@ -108,14 +108,14 @@ class CorpusFile:
         return f"{self.name}/{self.documents[n].id}.ann" if self.is_folder else self.name
 
     def place(self, n: int) -> str:
-        """Where document n stands."""
+        """The place of document n."""
         return self.finding("", "", n, "").where
 
 
 def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) -> CorpusFile:
-    """Read a file; records that cannot be read are findings, and the others are read nevertheless.
+    """Read a file; records that cannot be read become findings, and the others are still read.
 
-    told: options of the reader (``label``, ``text``, ``label_separator``); refused where it has no such option
+    told: options of the reader (``label``, ``text``, ``label_separator``); refused if it has no such option
     """
     path = Path(path)
     wanted: dict[str, Any] = {k: v for k, v in (told or {}).items() if v is not None}
@@ -149,7 +149,7 @@ def read_corpus(path: str | Path, told: Mapping[str, str | None] | None = None) 
 
 
 def annotation(d: Document) -> tuple[Any, ...]:
-    """All that a document is labelled with, fit to be compared."""
+    """All annotations of a document, in comparable form."""
     tree = None if d.tree is None else bracketed(d.tree)
     links = None if d.links is None else (d.links.sure, d.links.possible)
     spans = tuple(sorted((s.start, s.end, s.label) for s in d.spans))
@@ -157,7 +157,7 @@ def annotation(d: Document) -> tuple[Any, ...]:
 
 
 def content(d: Document) -> str:
-    """What a document is about: its text, and the translation where it has one."""
+    """The content of a document: its text, and its translation if it has one."""
     return d.text if d.links is None else f"{d.text} ||| {' '.join(d.links.target)}"
 
 
@@ -171,12 +171,12 @@ def normalised(text: str) -> str:
 
 
 def is_annotated(d: Document) -> bool:
-    """Whether it has anything to learn from."""
+    """Whether a document has annotations."""
     return bool(LABEL in d.columns or d.spans or d.labels or d.tree is not None or d.links is not None)
 
 
 class _Noted(Losses):
-    """Losses that remember every place, and go on after a record that is refused."""
+    """Losses that store every place, and continue after a refused record."""
 
     def __init__(self, file: str) -> None:
         super().__init__()
@@ -185,7 +185,7 @@ class _Noted(Losses):
         self.refused = 0
 
     def add(self, what: str, first: str = "", count: int = 1, *, rows: bool = False) -> None:
-        """Remember a loss."""
+        """Store a loss."""
         if count > 0:
             told = what if count == 1 else f"{what}: {count}"
             if what in WRONG:
@@ -194,7 +194,7 @@ class _Noted(Losses):
                 self._note(HINT, first, told)
 
     def refuse(self, fault: DataError, suggestion: str = "correct it, or remove it") -> None:
-        """Remember a record that cannot be read."""
+        """Store a record that cannot be read."""
         self.refused += 1
         where, _, what = str(fault).partition(": ")
         self._note(ERROR, where, what, suggestion)

@@ -24,7 +24,7 @@ CheckFiles = Callable[[Sequence[CorpusFile]], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Check:
-    """One row of the table of checks: its name, what it looks for, and how; None: by out-of-fold models."""
+    """One row of the table of checks: its name, what it looks for, and its function; None: out-of-fold models."""
 
     name: str
     about: str
@@ -76,7 +76,7 @@ class Examination:
         return sorted(chosen, key=lambda f: (SEVERITIES.index(f.severity), -f.weight))
 
     def counts(self, check: str) -> dict[str, int]:
-        """How many findings of each severity a check made."""
+        """The number of findings of a check by severity."""
         found = [f.severity for f in self.findings if f.check == check]
         return {severity: found.count(severity) for severity in SEVERITIES}
 
@@ -106,10 +106,10 @@ def examine(
     threads: int = 0,
     on_fold: Listener = keep_going,
 ) -> Examination:
-    """Examine the files of one corpus; the first is what is trained on, the others are held out.
+    """Examine the files of one corpus; the first is the training data, the others are held out.
 
     checks: names of the checks to make; by default all   quick: all but the one that trains models
-    odds:   how many times as probable held-out models must find another label
+    odds:   minimum odds of another label against the given one, under out-of-fold models
 
     >>> from tempfile import mkdtemp
     >>> path = Path(mkdtemp()) / "tags.conll"
@@ -122,7 +122,7 @@ def examine(
         if name not in NAMES:
             raise ConfigError(f"there is no check {name!r}; there are {', '.join(NAMES)}")
     if odds < 1:
-        raise ConfigError(f"odds against a label are at least 1, got {odds:g}")
+        raise ConfigError(f"expected odds of at least 1, got {odds:g}")
     told = {"label": label, "text": text, "label_separator": label_separator}
     files = [read_corpus(path, told) for path in paths]
     wanted = [c for c in CHECKS if (checks is None or c.name in checks) and not (quick and c.find is None)]
@@ -145,7 +145,7 @@ def examine(
 
 
 def _unlabelled(file: CorpusFile) -> str:
-    """That nothing in a file is labelled, and where else labels might be."""
+    """A finding that a file has no labels, and where labels might be."""
     others = list(file.documents[0].fields) if file.documents else []
     advice = f"; if it is one of the columns {', '.join(others)}, name it with --label" if others else ""
     return f"{file.name}: no labels were found{advice}."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-# The data is wrong; it is probably wrong, or hurts; it is worth a look.
+# Certainly wrong; probably wrong, or harmful; worth a look.
 ERROR, WARNING, HINT = "error", "warning", "hint"
 SEVERITIES = (ERROR, WARNING, HINT)
 

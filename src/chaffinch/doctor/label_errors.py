@@ -1,4 +1,4 @@
-"""Likely label errors: labels that a model of the other rows is sure are wrong, with what it would write instead."""
+"""Likely label errors: labels that cross-validated models disagree with, and their suggestions."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,11 +17,11 @@ from chaffinch.text.document import Document
 
 CHECK = "suspects"
 
-ODDS = 10.0  # chosen on the embedded samples, whose slips are known: docs/retraining.md
-MOST_SPOKEN = 1000  # odds that findings tell
-TRUSTED = 0.5  # of a label's places are found by the models, or their doubts are only worth a look
-FEWEST_ROWS = 30  # of different text, of which a model can learn anything
-FEWEST_GROUPS = 2 * FOLDS  # documents, to be dealt out to the folds as a whole
+ODDS = 10.0  # chosen on the embedded samples, whose label errors are known: docs/retraining.md
+MOST_SPOKEN = 1000  # largest odds that findings report
+TRUSTED = 0.5  # share of a label's tokens that the models must find; otherwise their doubts are only hints
+FEWEST_ROWS = 30  # minimum number of distinct texts to train a model
+FEWEST_GROUPS = 2 * FOLDS  # minimum number of documents, if folds keep documents whole
 
 Place = tuple[int, int]  # file and document
 
@@ -35,10 +35,10 @@ def label_errors(
     threads: int = 0,
     on_fold: Listener = keep_going,
 ) -> Iterator[Finding]:
-    """Every label against which held-out models give at least these odds.
+    """Every label with at least these odds against it under out-of-fold models.
 
-    First come great odds against labels that are seldom doubted. A label that the models seldom find themselves (a
-    rare kind of name, say) is doubted nearly everywhere, and mostly without reason: such doubts are hints, the others
+    Large odds against labels that are rarely doubted come first. A label that the models rarely predict (a
+    rare type of name, say) is doubted nearly everywhere, mostly wrongly: such doubts are hints, the others
     warnings.
     """
     corpus, places = judged_corpus(files)
@@ -79,7 +79,7 @@ def judged_corpus(files: Sequence[CorpusFile]) -> tuple[Corpus | None, list[Plac
 
 
 def _told(d: Document, doubt: Doubt, asked: str | None, given: str, other: str, odds: str) -> tuple[str, str]:
-    """What is doubted, and what to write instead."""
+    """The doubted label, and the suggestion."""
     if asked is not None:
         has = given == HAS
         what = f"{given} the label {asked}, {odds} {'against' if has else 'for'} it"
@@ -91,7 +91,7 @@ def _told(d: Document, doubt: Doubt, asked: str | None, given: str, other: str, 
 
 
 def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
-    """Which rows are judged together: those of one document, or with few documents those of one text."""
+    """The rows that stay in one fold: those of one document, or with few documents those of one text."""
     rows = [(f, files[f].documents[n]) for f, n in places]
     if len({(f, d.group) for f, d in rows if d.group is not None}) >= FEWEST_GROUPS:
         return [f"{f} {normalised(d.text) if d.group is None else d.group}" for f, d in rows]
@@ -99,7 +99,7 @@ def _groups(files: Sequence[CorpusFile], places: Sequence[Place]) -> list[str]:
 
 
 class Judgement:
-    """How much a doubt weighs: the more, the greater the odds and the less often that label is doubted at all."""
+    """The weight of a doubt: larger for larger odds and for labels that are rarely doubted."""
 
     def __init__(self, found: OutOfFold, odds: float) -> None:
         self.odds = found.odds
@@ -111,7 +111,7 @@ class Judgement:
         return WARNING if np.all(self.trust[given] >= TRUSTED) else HINT
 
     def weight(self, against: float, given: Any) -> float:
-        """Odds, by the share of the label's places that are doubted; of several labels the greatest share."""
+        """Odds divided by the share of doubted tokens of the label; of several labels the largest share."""
         return against / float(np.max(self.share[given]))
 
 

@@ -1,4 +1,4 @@
-"""Labels as names: those that hardly occur, those that training never shows, those that look alike."""
+"""Names of labels: rare ones, ones that are not in the training data, ones that look alike."""
 
 import unicodedata
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ RARE = 2  # times at most
 
 
 def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Rows without a label, rare labels, labels that the first file has not, names that look alike."""
+    """Rows without a label, rare labels, labels that the first file lacks, names that look alike."""
     yield from _unlabelled(files)
     counts = [Counter[str]() for _ in files]
     first: dict[str, tuple[int, int, int]] = {}
@@ -50,7 +50,7 @@ def label_names(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 
 
 def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Texts without a label where every text should have one; where some have several, none is an answer too."""
+    """Texts without a label, unless some have several: then having none is valid."""
     counts = Counter(len(d.labels) for file in files for d in file.documents)
     if max(counts, default=0) != 1:
         return
@@ -63,7 +63,7 @@ def _unlabelled(files: Sequence[CorpusFile]) -> Iterator[Finding]:
 
 
 def _labels(d: Document, typed: bool) -> Iterator[tuple[int, str]]:
-    """Token and label of all that is labelled; of tags that spell spans the types, once per span."""
+    """Token and label of all labels; for tags that mark spans the types, once per span."""
     for t, tag in enumerate(d.columns.get(LABEL, [])):
         letter, dash, kind = tag.partition("-")
         if not typed:
@@ -80,13 +80,13 @@ def _labels(d: Document, typed: bool) -> Iterator[tuple[int, str]]:
 
 
 def _begins(tags: list[str], t: int) -> bool:
-    """Whether a span begins here that has no letter for beginnings."""
+    """Whether a span begins here in a scheme without a letter for beginnings."""
     kind = tags[t].partition("-")[2]
     return t == 0 or tags[t - 1].partition("-")[2] != kind
 
 
 def _look_alikes(total: Counter[str]) -> dict[str, str]:
-    """Each label to the most frequent one that is spelled the same but for case, width, spaces, dashes."""
+    """Each label mapped to the most frequent one that differs only in case, width, spaces or dashes."""
     groups: dict[str, list[str]] = defaultdict(list)
     for label in total:
         groups[_folded(label)].append(label)

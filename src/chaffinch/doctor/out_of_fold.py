@@ -1,7 +1,7 @@
-"""Out-of-fold predictions: what a quick model thinks of labels that it was not trained on.
+"""Out-of-fold probabilities of labels, by a fast model.
 
-The rows are cut into K folds; each fold is judged by a model that learnt from the others, so that no row judges
-itself. Rows of one group, and rows of the same text, are in one fold: a copy of a row must not judge it either.
+The rows are divided into K folds; each fold is scored by a model trained on the others, so no row scores
+itself. Rows of one group, and rows of the same text, are in one fold: a copy of a row must not score it either.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from chaffinch.progress import Listener, Progress, keep_going
 from chaffinch.trust.calibration import fitted_temperature
 
 FOLDS = 5
-TINY = 1e-9  # a probability that is as good as none
+TINY = 1e-9  # smallest probability
 MOST_CALIBRATED = 20_000  # labels that a temperature is fitted to
 
 
@@ -26,7 +26,7 @@ class OutOfFold:
     """For each token or text its label and the best other one, with their held-out probabilities.
 
     given, other: int32 [N], ids into labels   p_given, p_other: float32 [N]
-    NaN where the model had never met the label, and so had no say.
+    NaN if the model had never seen the label.
     """
 
     labels: list[str]
@@ -37,16 +37,16 @@ class OutOfFold:
 
     @property
     def odds(self) -> NDArray[np.float32]:
-        """How many times as probable the other label is as the given one; NaN where the model had no say."""
+        """The odds of the other label against the given one; NaN if the model had never seen the label."""
         return (self.p_other / np.maximum(self.p_given, TINY)).astype(np.float32)
 
     @property
     def trust(self) -> NDArray[np.float64]:
-        """For each label how often the models find it themselves where it is given; [labels]."""
+        """For each label the share of its units for which the models predict it; [labels]."""
         return 1.0 - self.share_doubted(1.0 + TINY)
 
     def share_doubted(self, odds: float) -> NDArray[np.float64]:
-        """For each label, of its places that were judged those with at least these odds against it; [labels]."""
+        """For each label the share of its scored units with at least these odds against it; [labels]."""
         against = self.odds
         judged = ~np.isnan(against)
         times = np.bincount(self.given[judged], minlength=len(self.labels))
@@ -54,7 +54,7 @@ class OutOfFold:
         return doubted / np.maximum(times, 1)
 
     def doubtful(self, odds: float) -> NDArray[np.int64]:
-        """The units with at least these odds against their label; the greatest first."""
+        """The units with at least these odds against their label; the largest first."""
         against = self.odds
         with np.errstate(invalid="ignore"):
             chosen = np.flatnonzero(against >= odds)
@@ -70,9 +70,9 @@ def out_of_fold(
     threads: int = 0,
     on_fold: Listener = keep_going,
 ) -> OutOfFold:
-    """Train K models and ask each about the rows that it has not seen.
+    """Train K models and score each fold with the model that was not trained on it.
 
-    groups: a name for each row; rows of one name are judged together
+    groups: a name for each row; rows of one name are in one fold
     """
     kind = kind_of_corpus(corpus)
     fold_of = _folds(corpus, groups, folds, seed)
@@ -113,16 +113,16 @@ def _folds(corpus: Corpus, groups: Sequence[str], folds: int, seed: int) -> NDAr
     for n in shuffled(corpus, seed):
         distinct.setdefault(groups[n], len(distinct))
     if len(distinct) < 2:
-        raise DataError("labels are judged by models of other rows, and there is only one row or one group")
+        raise DataError("expected at least two rows and two groups for cross-validation, found one")
     return np.array([distinct[name] % folds for name in groups])
 
 
 def _calibrated(
     p: NDArray[np.float32], own: NDArray[np.int64], judged: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """Probabilities as sure as they are right on these labels: a quick model is often too sure, or not enough.
+    """Calibrated probabilities: a fast model is often over- or underconfident.
 
-    One number is fitted to thousands of labels, so that no label has a say in its own trial worth speaking of.
+    One temperature is fitted to thousands of labels, so no label has a noticeable effect on its own probability.
     """
     if len(judged) == 0 or p.shape[1] < 2:
         return p

@@ -1,4 +1,4 @@
-"""Spans by their offsets: with spaces at an end, within a word, over each other, twice."""
+"""Offsets of spans: spaces at an end, bounds within a word, overlaps, duplicates."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ CHECK = "spans"
 
 
 def span_bounds(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Every span that is not a run of whole words of its own."""
+    """Every span that is not a run of whole words, or that overlaps or repeats another."""
     for file in files:
         for n, d in enumerate(file.documents):
             if d.spans:

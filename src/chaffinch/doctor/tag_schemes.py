@@ -15,11 +15,13 @@ from chaffinch.text.table import Column
 CHECK = "tags"
 
 _SPAN_TAG = re.compile(r"[BIESLU]-.+")
-MOSTLY = 0.5  # of the tagged tokens have tags that spell spans, or these are labels of another kind
+MOSTLY = (
+    0.5  # minimum share of tagged tokens with tags that mark spans; otherwise the labels are of another kind
+)
 
 
 def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
-    """Every tag that the scheme of its file does not allow; and files that are in another scheme than the first."""
+    """Every tag that the scheme of its file does not allow, and files in another scheme than the first."""
     first: tuple[Scheme, str] | None = None
     for file in files:
         if not file.has_tags or not spells_spans(file.tag_column):
@@ -27,7 +29,7 @@ def tag_schemes(files: Sequence[CorpusFile]) -> Iterator[Finding]:
         ptr = file.tags.ptr
         stray = _strays(file.tag_column)
         column = _without(file.tag_column, stray)
-        # Few tags may fit several schemes: then it is that of the first file.
+        # If the tags fit several schemes, that of the first file is used.
         fits = first is not None and not validate_column(column, ptr, first[0])
         scheme = first[0] if first is not None and fits else detect_column(column, ptr)
         yield from _stray_tags(file, stray)
@@ -56,12 +58,12 @@ def spells_spans(column: Column) -> bool:
 
 
 def _strays(column: Column) -> set[str]:
-    """Tags that have not even the form of a scheme's."""
+    """Tags that do not have the form of a scheme."""
     return {tag for tag in column.types if tag != OUTSIDE and not _SPAN_TAG.fullmatch(tag)}
 
 
 def _without(column: Column, stray: set[str]) -> Column:
-    """The column with strays read as outside, so that the rest can be judged."""
+    """The column with stray tags read as O, so that the others can be checked."""
     kept = list(dict.fromkeys(OUTSIDE if tag in stray else tag for tag in column.types))
     index = {tag: i for i, tag in enumerate(kept)}
     renumbered = [index[OUTSIDE if tag in stray else tag] for tag in column.types]

@@ -1,4 +1,4 @@
-"""Estimators: what users hold. Thin: they check, call a recipe, and keep what it made."""
+"""Estimators: the public classes. They check their input, call a recipe and keep its model."""
 
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import Classifier

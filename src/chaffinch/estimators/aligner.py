@@ -1,4 +1,4 @@
-"""The aligner: links between the words of two sentences, with scikit-learn's manners."""
+"""The aligner: links between the words of two sentences, as a scikit-learn estimator."""
 
 import dataclasses
 from collections.abc import Collection, Sequence
@@ -23,10 +23,10 @@ class Aligner(Persistent[AlignerModel]):
     """Links between the words of sentence pairs.
 
     recipe:  ``aligner``, ``aligner-mira`` or ``aligner-perceptron``, or a config with knobs set
-    seed:    decides the order of examples
+    seed:    seed of the order of examples
     threads: 0 for all cores; the result does not depend on it
 
-    A pair is two lists of words; links are pairs of places, counted from 0.
+    A pair is two lists of words; links are pairs of positions, counted from 0.
 
     >>> pairs = [(["the", "house"], ["la", "maison"]), (["the", "book"], ["le", "livre"])] * 3
     >>> aligner = Aligner().fit(pairs, [{(0, 0), (1, 1)}] * 6)
@@ -53,16 +53,16 @@ class Aligner(Persistent[AlignerModel]):
     ) -> "Aligner":
         """Learn from pairs and their sure links.
 
-        possible:      links that are neither right nor wrong
-        sample_weight: how much the loss of each pair counts; word associations and the lexicon are counted without it
+        possible:      links that are allowed but not required
+        sample_weight: weight of the loss of each pair; word associations and the lexicon are counted without it
         text:          further pairs without links, for the associations
-        dev:           held-out pairs, their sure and their possible links: the pass that does best on them is kept,
-                       and learning stops when three passes running bring nothing better
+        dev:           held-out pairs, their sure and their possible links: the best pass on them is kept,
+                       and training stops after three passes without improvement
         """
         config = self._config()
         maybe = [frozenset()] * len(y) if possible is None else possible
         if not len(X) == len(y) == len(maybe):
-            raise DataError(f"X has {len(X)} sentence pairs, y has {len(y)} sets of links")
+            raise DataError(f"expected a set of links for each of {len(X)} sentence pairs, got {len(y)}")
         sure, also = _links(y), _links(maybe)
         _check(X, sure, also)
         weight = sample_weights(sample_weight, len(X), "sentence pairs")
@@ -93,9 +93,9 @@ class Aligner(Persistent[AlignerModel]):
         return self._fitted().kbest(X, k)
 
     def explain(self, pair: Pair, *, link: Link | None = None) -> Explanation:
-        """Why the words of a pair were linked: named numbers that add up to the model's scores.
+        """Explanations of the links of a pair: named contributions that add up to the model's scores.
 
-        link: the link in question, found or not, as places counted from 0; None: each that was found
+        link: the link in question, predicted or not, as positions counted from 0; None: each predicted link
 
         >>> pairs = [(["the", "house"], ["la", "maison"]), (["the", "book"], ["le", "livre"])] * 3
         >>> aligner = Aligner().fit(pairs, [{(0, 0), (1, 1)}] * 6)
@@ -134,5 +134,5 @@ def _check(X: Sequence[Pair], *links: Sequence[Links]) -> None:
         for i, j in frozenset().union(*found):
             if not (0 <= i < len(pair[0]) and 0 <= j < len(pair[1])):
                 raise DataError(
-                    f"pair {number}: the link {i}-{j} points outside {len(pair[0])} and {len(pair[1])} words"
+                    f"pair {number}: expected links within {len(pair[0])} and {len(pair[1])} words, found {i}-{j}"
                 )

@@ -30,7 +30,7 @@ def tag_lists(
     """The k best labellings of each sentence. With gold labels each has a loss.
 
     The input of a list is the sentence: words, or words and the column after them.
-    wrong: what a span costs that gold has not, where a missed one costs 1
+    wrong: the cost of a spurious span; a missed one costs 1
 
     >>> table = TokenTable.from_lists({"w": [["a", "b"]], "y": [["X", "Y"]]})
     >>> tagger = Tagger("hmm").fit(table)
@@ -48,9 +48,9 @@ def tag_lists(
 def cross_validated_tag_lists(
     make: Callable[[], Tagger], table: TokenTable, k: int, folds: int = 5, *, wrong: float | None = None
 ) -> list[CandidateList]:
-    """Lists for labelled sentences, each by a tagger that was trained on the other folds.
+    """Out-of-fold lists for labelled sentences.
 
-    wrong: as for ``tag_lists``; None for what it is worth to the F1 of these lists' first labellings
+    wrong: as for ``tag_lists``; None: the value that suits the F1 of these lists' first labellings
     """
 
     def lists(rest: NDArray[np.int64], held: NDArray[np.int64]) -> list[CandidateList]:
@@ -61,11 +61,11 @@ def cross_validated_tag_lists(
 
 
 def worth_of_a_wrong_span(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> float:
-    """F / (2 - F) for the F1 of the first labellings: so many missed spans cost it as much as a wrong one.
+    """F / (2 - F) for the F1 of the first labellings: the number of missed spans that cost as much as a spurious one.
 
         F = 2 right / (found + wanted):   one more right span adds (2 - F) / (found + wanted), one more wrong takes F
 
-    So where few are found, a doubtful span is worth its risk. 1 where labels are no spans.
+    So a low F1 favours doubtful spans. 1 if labels mark no spans.
     """
     scheme = _scheme(gold, lists)
     if scheme is None:
@@ -82,7 +82,7 @@ def worth_of_a_wrong_span(gold: Sequence[Sequence[str]], lists: Sequence[Candida
 def labelling_losses(
     gold: Sequence[str], candidates: Sequence[Sequence[str]], scheme: Scheme | None, wrong: float = 1.0
 ) -> NDArray[np.float64]:
-    """For each candidate the spans it misses, and ``wrong`` for those gold has not; without a scheme, wrong labels.
+    """For each candidate the number of missed spans plus ``wrong`` per spurious one; without a scheme, wrong labels.
 
     >>> from chaffinch.text.schemes import BIO
     >>> labelling_losses(["B-NP", "I-NP", "O"], [["B-NP", "O", "O"]], BIO, wrong=0.5)
@@ -119,7 +119,7 @@ def _scheme(gold: Sequence[Sequence[str]], lists: Sequence[CandidateList]) -> Sc
 
 
 def sentences_of(table: TokenTable) -> list[Any]:
-    """Sentences as the features read them: words, or tuples of the word and the next column."""
+    """Sentences in the form that features read: words, or tuples of the word and the next column."""
     columns = [name for name in table.columns if name != LABEL]
     words = table.lists(WORD if WORD in columns else columns[0])
     if len(columns) < 2:
@@ -143,9 +143,9 @@ def tree_lists(
     gold: Sequence[Tree] | None = None,
     grammar: HeadGrammar | None = None,
 ) -> list[CandidateList]:
-    """The k best trees of each sentence; with the right trees, how wrong each is (1 - F1 of its brackets).
+    """The k best trees of each sentence; with gold trees, the loss of each (1 - F1 of its brackets).
 
-    grammar: what else is asked how likely each tree is
+    grammar: a further model that scores each tree
     """
     found = []
     for n, parses in enumerate(parser.predict_kbest(sentences, k)):
@@ -157,15 +157,15 @@ def tree_lists(
     return found
 
 
-LOWEST = -1e30  # the score of a sentence that no tree was found for
+LOWEST = -1e30  # the score of a sentence without a tree
 
 
 def cross_validated_tree_lists(
     make: Callable[[], Parser], trees: Sequence[Tree], k: int, folds: int, *, grammar: bool = False
 ) -> list[CandidateList]:
-    """Lists for training by parsers that have not seen their sentences; ``make`` gives one yet to be trained.
+    """Out-of-fold lists for training; ``make`` gives an untrained parser.
 
-    grammar: a grammar with heads, counted off the trees that the parser has seen, is asked too
+    grammar: also score trees by a lexicalised grammar, counted from the parser's training trees
     """
     plain = trees_of(trees)
 

@@ -1,4 +1,4 @@
-"""The classifier: labels for whole documents, texts or rows of numbers, with scikit-learn's manners."""
+"""The classifier: labels for whole documents, texts or rows of numbers, as a scikit-learn estimator."""
 
 import dataclasses
 import sys
@@ -42,7 +42,7 @@ from chaffinch.trust.confidence import Confidence
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
 
-# Rows of numbers that repeat are merged up to this many rows; beyond, that would cost more than it is worth.
+# Repeated rows of numbers are merged up to this many rows; beyond, merging costs more than it saves.
 MERGED_UP_TO = 100_000
 
 
@@ -57,17 +57,17 @@ class Classifier(Persistent[Any]):
     choose:       whether to choose what is not given; None: if no recipe is named
     kernel:       of a kernel machine (``kernel-svm``, ``kernel-perceptron``, ``kernel-eg``, ``knn``), instead of the
                   one that its settings name: ``Classifier("kernel-svm", kernel=SubsetTreeKernel().normalised())``
-    class_weight: how much the documents of each class count: ``"balanced"``, or a dict
-    threshold:    where documents may have several labels: the probability from which a label is given
+    class_weight: weights of the documents of each class: ``"balanced"``, or a dict
+    threshold:    if documents may have several labels: the lowest probability at which a label is predicted
     bits:         8 or 32 for each weight; None: 8 for text
     smallest:     drop features of text whose largest absolute weight is below this fraction of the overall maximum;
                   None: as many as cost no accuracy on held-out folds
-    calibrate:    score texts by models of other folds: this calibrates the probabilities and decides ``smallest``
-    seed:         decides the order of documents
+    calibrate:    compute out-of-fold scores, which calibrate the probabilities and determine ``smallest``
+    seed:         seed of the order of documents
     threads:      0 for all cores; the result does not depend on it
 
-    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array); for a kernel of something else, a list of
-    that, such as trees. Targets are labels; a list or set of
+    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array); for a kernel of other objects, a list of
+    them, such as trees. Targets are labels; a list or set of
     labels per document; or a dict of labels and their shares.
 
     >>> texts = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"]
@@ -81,7 +81,7 @@ class Classifier(Persistent[Any]):
 
     confidence_: Confidence | None = None
 
-    # What partial_fit needs: the documents of fit, and the features and the config that were settled for them.
+    # What partial_fit needs: the documents of fit, and their features and config.
     _lessons: Lessons | None = None
     _settled: tuple[Any, Any] | None = None
     _rows: tuple[Any, Any] | None = None  # the encoder and the rows of the lessons
@@ -128,8 +128,8 @@ class Classifier(Persistent[Any]):
         """Learn from documents and their targets.
 
         beside: numbers that come with the texts: a matrix, or a dict of columns by name
-        dev:    held-out documents and targets (and what is beside them): the pass that does best on them is kept,
-                and learning stops when three passes running bring nothing better
+        dev:    held-out documents and targets (and numbers beside them): the best pass on them is kept,
+                and training stops after three passes without improvement
         """
         task = self._task(X, y, sample_weight, beside, on_epoch)
         if dev is not None:
@@ -164,8 +164,8 @@ class Classifier(Persistent[Any]):
         as they are. If that does not make them right, and for larger lessons, everything is done anew: new words and
         labels are taken in, and probabilities calibrated again. A text that is known with the same label changes
         nothing unless it is still wrong (then it counts twice as much), and one that is known with another label takes
-        its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb move their weights or counts; the
-        first call needs all classes, and settles the features of text.
+        its place. Otherwise the recipes loglinear, perceptron, nb and complement-nb update their weights or counts; the
+        first call needs all classes, and fixes the features of text.
 
         >>> classifier = Classifier("ridge").fit(["good tea", "bad tea"], ["+", "-"])
         >>> classifier.partial_fit(["lovely cake"], ["+"]).predict(["lovely"]).tolist()
@@ -179,12 +179,12 @@ class Classifier(Persistent[Any]):
         return self._partial_fit
 
     def forget(self, X: Any) -> "Classifier":
-        """Take texts back that were learnt, as if they had never been there."""
+        """Remove texts from the training data, as if they had never been learnt."""
         if self._lessons is None:
             raise ConfigError("only a linear classifier that fit trained on texts in this process can forget")
         lessons = self._lessons.without(texts_of(X))
         if lessons is None:
-            raise DataError("none of these texts was learnt, so there is nothing to forget")
+            raise DataError("expected texts that were learnt, found none of them: there is nothing to forget")
         return self._learn_anew(lessons)
 
     def _learn_anew(self, lessons: Lessons) -> "Classifier":
@@ -238,7 +238,7 @@ class Classifier(Persistent[Any]):
 
     @property
     def n_features_in_(self) -> int:
-        """How many numbers a document has; texts have no such count."""
+        """The number of columns of a document; classifiers of texts have none."""
         model = self._fitted("n_features_in_")
         if model.encoder.reads != "numbers":
             raise AttributeError(f"a classifier of {model.encoder.reads} has no n_features_in_")
@@ -247,7 +247,7 @@ class Classifier(Persistent[Any]):
     def predict(self, X: Any, beside: Any = None, *, k: int | None = None) -> Any:
         """The best label of each document; lists of labels (or a 0/1 table) if documents may have several.
 
-        k: give each document its k likeliest labels instead, best first: [N, k], or fewer if there are fewer labels
+        k: give the k most probable labels of each document instead, best first: [N, k], or all if there are fewer
         """
         scores = self._scores(X, beside)
         if k is None:
@@ -271,7 +271,7 @@ class Classifier(Persistent[Any]):
         return np.array(self._fitted("get_feature_names_out").encoder.names(), dtype=object)
 
     def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
-        """The probabilities [N, labels] and the predictions as a list, from one reading of the documents."""
+        """The probabilities [N, labels] and the predictions as a list, from one pass over the documents."""
         model = self._fitted()
         scores = self._scores(X, beside)
         return model.probabilities(scores), list(self._decided(scores))
@@ -281,9 +281,9 @@ class Classifier(Persistent[Any]):
         return self._fitted().probabilities(self._scores(X, beside))
 
     def threshold_for(self, *, precision: float, risk: float = 0.1) -> float:
-        """The probability from which answers are right in at least this share of cases.
+        """The lowest probability at which answers have at least this precision.
 
-        An answer is the likeliest label of a document; of several labels, each that is given. With a probability of
+        An answer is the most probable label; with several labels, each predicted one. With a probability of
         1 - ``risk`` over the training data, answers at or above it have the precision asked for on data of the same
         distribution (learn-then-test on out-of-fold answers). ConfigError if the data cannot show that.
         """
@@ -302,9 +302,9 @@ class Classifier(Persistent[Any]):
         return s[:, 1] - s[:, 0] if s.shape[1] == 2 and not model.several else s
 
     def explain(self, document: Any, *, against: Any = None, beside: Any = None) -> Explanation:
-        """Why a document got its label: named numbers that add up to the model's scores.
+        """An explanation of a document's label: named contributions that add up to the model's scores.
 
-        against: the label that was not given ("why B and not A"); None: the best other one. Where documents may have
+        against: the label to compare with ("why B and not A"); None: the best other one. If documents may have
                  several labels, the label in question
         beside:  the numbers that come with the text, as for ``predict``
 
@@ -325,7 +325,7 @@ class Classifier(Persistent[Any]):
         return Explanation(CLASSIFIERS.by_config(self.config_).name, source, (), answer, decisions, forms)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, beside: Any = None) -> float:
-        """The share of documents labelled right; of those with several labels, entirely right."""
+        """Accuracy; with several labels, the share of documents with exactly the right labels."""
         predicted = self.predict(X, beside)
         if self._fitted().several and not self._fitted().indicator:
             right = np.array([set(a) == set(b) for a, b in zip(predicted, y, strict=True)])
@@ -337,7 +337,7 @@ class Classifier(Persistent[Any]):
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def __getstate__(self) -> dict[str, Any]:
-        """Plain values only: the model as a file would hold it."""
+        """Plain values only: the model in the form of a file."""
         state = {
             k: v
             for k, v in vars(self).items()
@@ -361,7 +361,7 @@ class Classifier(Persistent[Any]):
             *sections, classes = packed
             self.model_ = dataclasses.replace(unpacked(*sections), classes=classes)
 
-    # -- scikit-learn's manners -------------------------------------------------------------------------------
+    # -- scikit-learn's interface -----------------------------------------------------------------------------
 
     _estimator_type = "classifier"
 
@@ -433,9 +433,13 @@ class Classifier(Persistent[Any]):
         documents: Any = objects_of(X) if whole else texts_of(X) if text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
-            raise DataError(f"{len(documents)} documents but {len(labels.ptr) - 1} labels")
+            raise DataError(
+                f"expected a label for each of {len(documents)} documents, got {len(labels.ptr) - 1}"
+            )
         if not text and beside is not None:
-            raise DataError("numbers beside the documents are for texts; join matrices to one instead")
+            raise DataError(
+                "numbers beside the documents need texts as documents; join matrices into one instead"
+            )
         importance = importance_of(sample_weight, self.class_weight, labels, len(documents))
         if (importance <= 0).any():
             documents, labels, beside, importance = counting(documents, labels, beside, importance)
@@ -490,7 +494,7 @@ class Classifier(Persistent[Any]):
         return choose(task, recipe.name, {**own, **given}, self.features is not None)
 
     def _config(self) -> Any:
-        """The recipe's config: the default one if the recipe is named, that of ridge if it is to be chosen."""
+        """The recipe's config: its defaults if the recipe is named, those of ridge if it will be chosen."""
         return CLASSIFIERS.by_name(DEFAULT_CLASSIFIER).config() if self.recipe is None else super()._config()
 
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
@@ -500,7 +504,9 @@ class Classifier(Persistent[Any]):
         documents: Any = objects_of(X) if whole else texts_of(X) if task.text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
-            raise DataError(f"{len(documents)} held-out documents but {len(labels.ptr) - 1} labels")
+            raise DataError(
+                f"expected a label for each of {len(documents)} held-out documents, got {len(labels.ptr) - 1}"
+            )
         if not np.isin(labels.classes, task.labels.classes).any():
             raise DataError("no held-out document has a label that the training documents have")
         return documents, labels, beside
@@ -560,15 +566,15 @@ class Classifier(Persistent[Any]):
 
 
 def _in_words(document: Any) -> str:
-    """What an explanation calls a document that is no text."""
+    """The name in an explanation of a document that is not a text."""
     try:
         return shown(document)
-    except ConfigError:  # none of the objects that have words
+    except ConfigError:  # an object without a text form
         return f"a {type(document).__name__}"
 
 
 def _not_fitted() -> Exception:
-    """The error that scikit-learn knows where it is in use."""
+    """scikit-learn's error, if scikit-learn is loaded."""
     message = "this Classifier instance is not fitted yet: call fit, or load a model"
     if "sklearn" not in sys.modules:
         return ConfigError(message)

@@ -1,4 +1,4 @@
-"""What a classifier accepts: texts or numbers as documents; labels, lists of labels or distributions as targets."""
+"""The inputs of a classifier: texts or numbers as documents; labels, lists of labels or distributions as targets."""
 
 import sys
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from chaffinch.recipes.document_task import DocumentLabels
 
 
 def is_text(X: Any) -> bool:
-    """X is a sequence of strings (a list, an array, a column of a data frame), some of which may be missing."""
+    """Whether X is a sequence of strings (a list, an array, a column of a data frame), some of them perhaps missing."""
     if isinstance(X, np.ndarray) and X.dtype.kind == "U":
         return X.ndim == 1
     if isinstance(X, (list, tuple)) or (getattr(X, "ndim", 0) == 1 and hasattr(X, "__len__")):
@@ -24,7 +24,7 @@ def is_text(X: Any) -> bool:
 
 
 def documents_of(X: Any) -> Any:
-    """Documents as a list of texts, or as they are if they are numbers: columns, frames and generators are read out."""
+    """Documents as a list of texts, or unchanged if they are numbers; columns, frames and generators become lists."""
     if is_frame(X):
         texts = text_column(X)
         return X if texts is None else texts
@@ -44,17 +44,17 @@ def texts_of(X: Any) -> list[str]:
 
 
 def objects_of(X: Any) -> list[Any]:
-    """The documents as a list of whatever a kernel compares."""
+    """The documents as a list of a kernel's objects."""
     if isinstance(X, str):
         raise DataError("expected a list of objects, got one text: put it in a list")
     listed = X if isinstance(X, list) else list(X)
     if not listed:
-        raise DataError("there is no object to learn from or to label")
+        raise DataError("expected at least one object, got none")
     return listed
 
 
 def numbers_of(X: Any, expected: int | None = None) -> SparseRows:
-    """Rows of numbers, sparse or dense; ``expected``: how many columns there must be."""
+    """Rows of numbers, sparse or dense; ``expected``: the required number of columns."""
     if hasattr(X, "tocsr"):
         if np.iscomplexobj(X):
             raise DataError("Complex data not supported")
@@ -116,7 +116,7 @@ def labels_of(y: Any) -> DocumentLabels:
 def importance_of(
     sample_weight: Any, class_weight: Any, labels: DocumentLabels, N: int
 ) -> NDArray[np.float32]:
-    """How much each document counts: its own weight times that of its class."""
+    """The weight of each document: its own weight times that of its class."""
     weight = np.ones(N) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     if weight.ndim == 0:
         weight = np.full(N, float(weight))
@@ -150,16 +150,16 @@ def importance_of(
 
 
 def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: NDArray[np.float32]) -> Any:
-    """Without the documents of no importance, which are as good as absent; classes stay."""
+    """Without the documents of weight zero; classes stay."""
     keep = np.flatnonzero(importance > 0)
     if len(keep) == 0:
-        raise DataError("every document has weight zero")
+        raise DataError("expected a document with a weight above zero, got none")
     rows = [documents[n] for n in keep.tolist()] if isinstance(documents, list) else documents.taken(keep)
     return rows, labels.taken(keep), None if beside is None else beside[keep], importance[keep]
 
 
 def fingerprint_of(documents: Any, labels: DocumentLabels) -> str:
-    """A short name for the training data."""
+    """The fingerprint of the training data."""
     if isinstance(documents, list):
         texts = [one if isinstance(one, str) else repr(one) for one in documents]
         return modelfile.fingerprint(texts, labels.ptr, labels.ids)
@@ -187,7 +187,7 @@ def _single(array: NDArray[Any]) -> DocumentLabels:
 
 
 def _is_table(y: Any) -> bool:
-    """Rows of zeros and ones, as opposed to lists of labels: some row names the same one twice."""
+    """Whether rows are zeros and ones, not lists of labels: some row repeats a value."""
     if len({len(one) for one in y}) != 1 or any(isinstance(one, (set, frozenset)) for one in y):
         return False
     return any(len(set(one)) < len(one) for one in y) and all(cell in (0, 1) for one in y for cell in one)
@@ -196,9 +196,9 @@ def _is_table(y: Any) -> bool:
 def merged(
     rows: SparseRows, labels: DocumentLabels, importance: NDArray[np.float32]
 ) -> tuple[SparseRows, DocumentLabels, NDArray[np.float32]]:
-    """Rows that repeat with the same labels as one row that counts for all of them, in an order of their own.
+    """Repeated rows with the same labels merged into one row with their total weight, in a canonical order.
 
-    A weight of two then means exactly what the same row given twice means.
+    So a weight of two means exactly the same as giving the row twice.
     """
     values = rows.weights()
     first: dict[bytes, int] = {}
@@ -228,7 +228,7 @@ def _label_lists(y: Any) -> DocumentLabels:
             raise DataError(f"Input y contains NaN: a label of document {n} is missing")
     classes = np.array(sorted({label for one in lists for label in one}))
     if len(classes) == 0:
-        raise DataError("no document has a label")
+        raise DataError("expected at least one document with a label, got none")
     place = {label: i for i, label in enumerate(classes.tolist())}
     ptr = np.zeros(len(lists) + 1, dtype=np.int64)
     np.cumsum([len(one) for one in lists], out=ptr[1:])
@@ -270,7 +270,7 @@ def _as_floats(matrix: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _warn_about_column() -> None:
-    """Warn as scikit-learn does where it is in use, else as Python does."""
+    """Warn with scikit-learn's class if it is loaded, else with Python's."""
     import warnings
 
     kind: type[Warning] = UserWarning

@@ -1,6 +1,6 @@
-"""What estimators accept as columns of data: lists, generators, arrays, pandas Series and frames, Arrow, polars.
+"""Columns of data that estimators accept: lists, generators, arrays, pandas Series and frames, Arrow, polars.
 
-No library is imported for it: each is known by what its objects can do.
+No library is imported: each is recognised by the methods of its objects.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +13,7 @@ from chaffinch.text.tokens import tokens
 
 
 def listed(X: Any) -> Any:
-    """A column of data as a list; what is none (a matrix, a mapping, one string) as it is.
+    """A column of data as a list; other objects (a matrix, a mapping, one string) unchanged.
 
     >>> listed(text for text in ("a", "b")), listed(np.array(["a", "b"])), listed(("a", "b"))
     (['a', 'b'], ['a', 'b'], ['a', 'b'])
@@ -36,7 +36,7 @@ def is_frame(X: Any) -> bool:
 def text_column(X: Any) -> list[Any] | None:
     """The only column of a frame, if it holds text; None if the frame holds numbers.
 
-    A frame with a text and further columns does not say which is meant, and is refused.
+    A frame with a text and further columns is ambiguous and is refused.
     """
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
     columns = {name: listed(X[name]) for name in names}
@@ -54,12 +54,12 @@ def text_column(X: Any) -> list[Any] | None:
 
 
 def words_of(text: str) -> list[str]:
-    """One text as the words of a sentence, cut as texts are in training."""
+    """One text as the words of a sentence, tokenised as in training."""
     return [token.text for token in tokens(text)]
 
 
 def is_missing(value: Any) -> bool:
-    """None, NaN, or what pandas has for them.
+    """Whether a value is None, NaN, or pandas' equivalent.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing("nan"), is_missing(0)
     (True, True, False, False)
@@ -70,7 +70,7 @@ def is_missing(value: Any) -> bool:
 
 
 def refuse_missing(labels: Sequence[Any], what: str = "document") -> None:
-    """Raise for a label that is missing, and say which."""
+    """Raise for a missing label and name its place."""
     for n, label in enumerate(labels, 1):
         if is_missing(label):
             raise DataError(

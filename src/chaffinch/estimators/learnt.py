@@ -12,7 +12,7 @@ from chaffinch.recipes.recipe import Change
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
 
-# A sentence that is taught again because it is still wrong counts twice as much each time, up to this.
+# A sentence that is learnt again because it is still wrong counts twice as much each time, up to this.
 MOST_WEIGHT = 32.0
 
 _TOKEN, _COLUMN = "\x1e", "\x1f"
@@ -24,7 +24,7 @@ class Learnt:
 
     texts, golds: each sentence's input columns and labels as one string
     table:        the sentences; None if only their strings are kept
-    weight:       float32 [N], how much each counts
+    weight:       float32 [N], the weight of each
     """
 
     texts: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Learnt:
         weight: NDArray[np.float32] | None,
         right: NDArray[np.bool_],
     ) -> tuple[Change | None, "Learnt"]:
-        """What a lesson changes, None if nothing, and the sentences after it.
+        """The change that a lesson makes, None if it makes none, and the sentences after it.
 
         A sentence that is known with the same labels is not learnt twice; if the tagger still gets it wrong (``right``,
         bool [sentences of the lesson]), it counts twice as much. One that is known with other labels is corrected: it
@@ -77,7 +77,7 @@ class Learnt:
         return change, self._after(change, _chosen(texts, fresh), _chosen(golds, fresh))
 
     def forgotten(self, texts: Sequence[str], golds: Sequence[str] | None) -> tuple[Change | None, "Learnt"]:
-        """What taking sentences back changes; with their labels, only those that have them."""
+        """The change that forgetting sentences makes; with labels, only sentences with these labels."""
         dropped = np.zeros(len(self.texts), bool)
         for n, text in enumerate(texts):
             dropped[[k for k in self._place.get(text, ()) if golds is None or self.golds[k] == golds[n]]] = (
@@ -118,7 +118,7 @@ def _chosen(strings: tuple[str, ...], which: NDArray[np.bool_]) -> tuple[str, ..
 
 @dataclass(frozen=True)
 class Lessons:
-    """Texts with one label each, in the order in which they were learnt, and how much each counts."""
+    """Texts with one label each, in the order in which they were learnt, and their weights."""
 
     texts: list[str]
     labels: list[Any]

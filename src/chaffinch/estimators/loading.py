@@ -1,4 +1,4 @@
-"""Loading: the estimator that a model file holds."""
+"""Loading: the estimator of a model file."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, R
 
 
 def load(path: str | Path) -> Any:
-    """The estimator that a file holds, ready to predict; nothing in the file is executed.
+    """The estimator of a file, ready to predict; nothing in the file is executed.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "tiny.chaff"
@@ -38,7 +38,7 @@ def load(path: str | Path) -> Any:
 
 
 def _damaged(source: str, e: BaseException) -> ModelFileError:
-    """What was found wrong, in one line that begins with the file."""
+    """The error in one line that begins with the file."""
     said = next(iter(str(e).splitlines()), "")
     if not isinstance(e, ChaffinchError):
         said = f"is damaged: {type(e).__name__} {said}".rstrip()

@@ -1,4 +1,4 @@
-"""The parser: trees for sentences, by any recipe, with scikit-learn's manners."""
+"""The parser: trees for sentences, by any recipe, as a scikit-learn estimator."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,11 +26,11 @@ class Parser(Persistent[ParsingModel]):
     """Trees for sentences.
 
     recipe:  a recipe's name, or its config with knobs set: ``Parser("pcfg")``, ``Parser(SpanParser(epochs=3))``
-    seed:    decides the order of examples wherever there is one
+    seed:    seed of the order of examples wherever there is one
     threads: 0 for all cores; the result does not depend on it
 
     Trees are given as :class:`Tree`, as bracketed strings, or as documents that have one. Traces and function tags
-    are taken away. Words are strings, or pairs of a word and its part of speech where that is known.
+    are removed. Words are strings, or pairs of a word and its part of speech.
 
     >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
     >>> parser = Parser("pcfg").fit(trees)
@@ -57,15 +57,15 @@ class Parser(Persistent[ParsingModel]):
     ) -> "Parser":
         """Learn from trees, given as ``y`` or alone; the words of X, if both are given, must be theirs.
 
-        sample_weight: how much the loss of each tree counts; a grammar counts trees, so that weights must be whole
-        dev:           held-out trees: the pass that does best on them is kept, and learning stops when three passes
-                       running bring nothing better
+        sample_weight: weight of the loss of each tree; a grammar counts trees, so weights must be whole numbers
+        dev:           held-out trees: the best pass on them is kept, and training stops after three passes
+                       without improvement
         """
         trees = trees_of(X if y is None else y)
         if y is not None:
             _same_words(sentences_of(X), trees)
         if not trees:
-            raise DataError("there is no tree to learn from")
+            raise DataError("expected at least one tree to train on, got none")
         config = self._config()
         weight = sample_weights(sample_weight, len(trees), "trees")
         if weight is not None and (kept := counting(weight)) is not None:
@@ -97,11 +97,11 @@ class Parser(Persistent[ParsingModel]):
         return [[(parse.score, parse.tree) for parse in parses] for parses in self._parses(X, k)]
 
     def predict_marginals(self, X: Words, *, least: float = 0.01) -> list[list[SpanChance]]:
-        """The phrases of each sentence that are at least so likely, summed over all trees; the longer first."""
+        """The phrases of each sentence with at least this probability, summed over all trees; the longer first."""
         return self._fitted().chances(sentences_of(X), least, self.threads)
 
     def explain(self, words: Sequence[Any]) -> Explanation:
-        """Why a sentence got its tree and not the runner-up: named numbers that add up to the model's scores.
+        """An explanation of a tree against the runner-up: named contributions that add up to the model's scores.
 
         >>> trees = ["(S (NP (DT the) (NN fox)) (VP (VBZ sleeps)))", "(S (NP (DT a) (NN hen)) (VP (VBZ eats)))"]
         >>> why = Parser("pcfg").fit(trees).explain(["a", "fox", "eats"]).decisions[0]
@@ -124,7 +124,7 @@ class Parser(Persistent[ParsingModel]):
         words = [Sentence(_words(tree)) for tree in gold] if y is None else sentences_of(X)
         return score_trees(gold, [found[0].tree for found in self._answers(words, 1)]).bracket.f1
 
-    # -- scikit-learn's manners -------------------------------------------------------------------------------
+    # -- scikit-learn's interface -----------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
@@ -158,7 +158,7 @@ def trees_of(given: Trees) -> list[Tree]:
             raise DataError(f"tree {n}: expected a tree or a bracketed string, found {type(tree).__name__}")
         plain = stripped(tree)
         if plain is None:
-            raise DataError(f"tree {n}: holds nothing but traces")
+            raise DataError(f"tree {n}: expected words, found only traces")
         found.append(plain)
     return found
 
@@ -176,7 +176,7 @@ def sentences_of(given: Words) -> list[Sentence]:
         if all(pairs):
             found.append(Sentence([word[0] for word in words], [word[1] for word in words]))
         elif any(pairs):
-            raise DataError(f"sentence {n}: some words have parts of speech and some have none")
+            raise DataError(f"sentence {n}: expected parts of speech for all words or for none")
         else:
             found.append(Sentence([str(word) for word in words]))
     return found
@@ -188,7 +188,7 @@ def _words(tree: Tree) -> list[str]:
 
 def _same_words(sentences: list[Sentence], trees: list[Tree]) -> None:
     if len(sentences) != len(trees):
-        raise DataError(f"X has {len(sentences)} sentences, y has {len(trees)} trees")
+        raise DataError(f"expected a tree for each of {len(sentences)} sentences, got {len(trees)}")
     for n, (sentence, tree) in enumerate(zip(sentences, trees, strict=True), start=1):
         if sentence.words != _words(tree):
-            raise DataError(f"sentence {n}: its words are not those of its tree")
+            raise DataError(f"sentence {n}: expected the words of its tree, found others")

@@ -1,4 +1,4 @@
-"""What every estimator has: scikit-learn's parameters, and a model file that it is written to and read from."""
+"""What every estimator has: scikit-learn's parameters, and saving to and loading from a model file."""
 
 import dataclasses
 import inspect
@@ -21,13 +21,13 @@ INNER = "recipe__"
 
 
 class SklearnParams:
-    """What ``clone``, ``GridSearchCV`` and people ask of an estimator whose first argument is a recipe.
+    """The parameters of an estimator whose first argument is a recipe, for ``clone``, ``GridSearchCV`` and users.
 
     The parameters are the constructor's arguments, each kept under its own name.
     """
 
     recipes: ClassVar[Recipes]
-    choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and how well they did
+    choice_: dict[str, Any] | None = None  # settings chosen by cross-validation, and their scores
 
     def __init__(self, recipe: Any, *, seed: int = 0, threads: int = 0) -> None:
         self.recipe = recipe
@@ -73,7 +73,7 @@ class SklearnParams:
         return f"{type(self).__name__}({', '.join(shown)})"
 
     def _config(self) -> Any:
-        """The recipe's config: its default one where the recipe was named."""
+        """The recipe's config: its defaults if the recipe was named."""
         return self.recipes.by_name(self.recipe).config() if isinstance(self.recipe, str) else self.recipe
 
 
@@ -102,11 +102,11 @@ class FilePickle:
 
     @classmethod
     def _of_file(cls, file: modelfile.ModelFile, params: Mapping[str, Any]) -> Any:
-        """The estimator that a file holds; params: its constructor's arguments."""
+        """The estimator of a file; params: its constructor's arguments."""
         return cls.loaded(file)  # type: ignore[attr-defined]
 
 
-# Settings that name files of words, whose content is in the model file: the folder they lay in is not.
+# Settings that name files of words. Their content is in the model file, their folder is not.
 WORD_FILES = ("gazetteers", "clusters")
 
 LABEL_VALUES = "label_values"
@@ -116,9 +116,9 @@ Model = TypeVar("Model", bound=Any)
 
 
 class Persistent(FilePickle, SklearnParams, Generic[Model]):
-    """An estimator whose trained model is ``model_``, which a recipe's ``load`` makes again from a file.
+    """An estimator whose trained model is ``model_``, which a recipe's ``load`` restores from a file.
 
-    task:    what the file's header calls it; None for taggers, whose files name no task
+    task:    its name in the file's header; None for taggers, whose files name no task
     """
 
     task: ClassVar[str | None]
@@ -165,7 +165,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile) -> Self:
-        """The estimator that a model file holds."""
+        """The estimator of a model file."""
         recipe = cls.recipes.by_name(file.header.recipe)
         made = cls(recipe.configured(file.header.settings), seed=file.header.seed or 0)
         made.config_ = made.recipe

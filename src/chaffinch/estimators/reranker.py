@@ -1,4 +1,4 @@
-"""The reranker: chooses among the candidates of a k-best list by features that may look at the whole answer."""
+"""The reranker: chooses among the candidates of a k-best list by features of whole answers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -53,7 +53,7 @@ from chaffinch.trust.explanation import Explanation
 
 TASK = "reranker"
 BASE_NAMES = ("distance from the base model's best", "first choice of the base model")
-BASE = 2  # features that every reranker has, before all others: the base model's score, and being its first choice
+BASE = 2  # the first features of every reranker: the base model's score, and whether it is its first choice
 
 
 class Reranker(FilePickle, SklearnParams):
@@ -65,13 +65,13 @@ class Reranker(FilePickle, SklearnParams):
                or gives their values; or an object with ``fit``, ``rows`` and ``F`` (see CandidateFeatures), such as
                ``TreeConsensus(grammar=HeadGrammar.counted(trees))``
     kernel:    instead of features, a kernel of two candidates, such as ``SubsetTreeKernel()`` for trees; for the
-               recipes that learn one example at a time
+               online recipes
     min_count: features rarer than this are left out
-    base:      the weight of the base model's score to start from, where the learner can start anywhere
-    seed:      decides the order of examples wherever there is one
+    base:      the initial weight of the base model's score, if the learner has initial weights
+    seed:      seed of the order of examples
 
     The base model's score (its distance from the best of the list) and a feature of its first choice are always
-    there. Train on lists that the base model has not been trained on: see :func:`cross_validated`.
+    used. Train on lists of sentences that the base model was not trained on: see :func:`cross_validated`.
 
     >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
     ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
@@ -110,14 +110,14 @@ class Reranker(FilePickle, SklearnParams):
         dev: Sequence[CandidateList] | None = None,
         on_epoch: Listener = keep_going,
     ) -> "Reranker":
-        """Learn from lists whose losses are known.
+        """Train on lists with losses.
 
-        sample_weight: how much the loss of each list counts
-        dev:           held-out lists with losses: the pass whose choices lose least on them is kept, and learning
-                       stops when three passes running bring nothing better
+        sample_weight: weight of the loss of each list
+        dev:           held-out lists with losses: the pass with the smallest loss on them is kept, and training
+                       stops when three passes without improvement
         """
         if not lists:
-            raise DataError("there is no list of candidates to learn from")
+            raise DataError("expected at least one list of candidates to train on, got none")
         weight = sample_weights(sample_weight, len(lists), "lists")
         if weight is not None and (kept := counting(weight)) is not None:
             lists, weight = [lists[n] for n in kept.tolist()], weight[kept]
@@ -142,7 +142,7 @@ class Reranker(FilePickle, SklearnParams):
         return self
 
     def checked(self) -> Any:
-        """The learner's config; ConfigError where it does not go with the kernel."""
+        """The learner's config; ConfigError if it cannot use the kernel."""
         config = self._config()
         if self.kernel is not None and not isinstance(config, OnlineLearner):
             online = [r.name for r in RERANKERS if issubclass(r.config, OnlineLearner)]
@@ -156,7 +156,7 @@ class Reranker(FilePickle, SklearnParams):
         return [one.candidates[k] for one, k in zip(lists, self.choose(lists), strict=True)]
 
     def choose(self, lists: Sequence[CandidateList]) -> list[int]:
-        """The place of the candidate chosen from each list; of equals, the base model's better one."""
+        """The index of the chosen candidate of each list; ties go to the base model's better one."""
         return [int(np.argmax(scores)) for scores in self.scores(lists)]
 
     def scores(self, lists: Sequence[CandidateList]) -> list[NDArray[np.float64]]:
@@ -174,9 +174,9 @@ class Reranker(FilePickle, SklearnParams):
         return np.split(self.scorer_.potentials(every)["choice"], _bounds(lists)[1:-1])
 
     def explain(self, one: CandidateList, *, against: int | None = None) -> Explanation:
-        """Why a candidate was chosen: named numbers that add up to the scores of two candidates.
+        """An explanation of a choice: named contributions that add up to the scores of two candidates.
 
-        against: the place of the other candidate; None: the base model's first, or the next best if that was chosen
+        against: the index of the other candidate; None: the base model's first, or the next best if that was chosen
 
         >>> lists = [CandidateList(None, ["aa", "ab"], np.array([0.0, -0.1]), np.array([1.0, 0.0])),
         ...          CandidateList(None, ["cb", "ca"], np.array([0.0, -2.0]), np.array([0.0, 1.0]))]
@@ -197,7 +197,7 @@ class Reranker(FilePickle, SklearnParams):
     # -- keeping ----------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, *, scores: Mapping[str, float] | None = None) -> None:
-        """Write the model to one file. A function of your own is not in it: give it again to ``loaded``."""
+        """Write the model to one file, without a user's feature function: pass it again to ``loaded``."""
         if not hasattr(self, "config_"):
             raise ConfigError("this reranker is not trained")
         if self.kernel is not None:
@@ -215,7 +215,7 @@ class Reranker(FilePickle, SklearnParams):
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile, features: FeatureFunction | None = None) -> "Reranker":
-        """The reranker that a file holds; ``features`` is the function that its names came from."""
+        """The reranker of a file; ``features`` is the function that its names came from."""
         details, need = file.header.details, Requirements(file)
         reranker = cls(
             RERANKERS.by_name(file.header.recipe).configured(file.header.settings), seed=file.header.seed or 0
@@ -251,7 +251,7 @@ class Reranker(FilePickle, SklearnParams):
         dev: Sequence[CandidateList] | None,
         based: bool,
     ) -> tuple[Problem, Callable[[Any], Sequence[Any]]]:
-        """Lists with their features, and what scores the held-out ones. based: starts from the base model's scores."""
+        """Lists with their features, and the held-out score. based: start from the base model's scores."""
         self.features_ = self._features()
         rows = _with_base(self.features_.fit(lists), lists)
         examples = ListExamples(_bounds(lists), rows, np.concatenate(losses))
@@ -277,7 +277,7 @@ class Reranker(FilePickle, SklearnParams):
         losses: list[NDArray[np.float64]],
         dev: Sequence[CandidateList] | None,
     ) -> tuple[Problem, Callable[[Any], Sequence[Any]]]:
-        """The same behind a kernel."""
+        """The same for a kernel."""
         every = [y for one in lists for y in one.candidates]
         rows = GramRows(kernel, every, threads=self.threads)
         bounds = _bounds(lists).tolist()
@@ -294,7 +294,7 @@ class Reranker(FilePickle, SklearnParams):
         return Problem(Candidates(), scorer, examples), scores
 
     def _evidence(self, one: CandidateList) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]]:
-        """What candidates are scored by: names [F], values [n, F], weights [F]."""
+        """The features of candidates: names [F], values [n, F], weights [F]."""
         if self.kernel is not None:
             K = self.dual_.kernel.gram(list(one.candidates), self.dual_.support, threads=self.threads)
             values = np.concatenate([_gaps([one])[:, None], K.astype(np.float64)], axis=1)
@@ -346,7 +346,7 @@ def _in_words(thing: Any) -> str:
 
 
 def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:
-    """The features that a candidate brings along, as those of a file do."""
+    """The features that are stored with a candidate, as in a file."""
     found = getattr(candidate, "features", None)
     if not isinstance(found, Mapping):
         raise ConfigError(
@@ -356,17 +356,17 @@ def given_features(_x: Any, candidate: Any) -> Mapping[str, float]:
 
 
 def oracle(lists: Sequence[CandidateList]) -> list[Any]:
-    """The best candidate of each list by its loss: how good could a reranker get?"""
+    """The oracle: the candidate with the smallest loss of each list."""
     for one in lists:
         if one.losses is None:
-            raise DataError("the best of a list is not known without losses")
+            raise DataError("expected lists with losses, to find the best candidates, got one without")
     return [one.candidates[int(np.argmin(one.losses))] for one in lists]  # type: ignore[arg-type]
 
 
 def cross_validated(
     n: int, folds: int, lists: Callable[[NDArray[np.int64], NDArray[np.int64]], Sequence[CandidateList]]
 ) -> list[CandidateList]:
-    """Lists for n training examples by models that have not seen them.
+    """Out-of-fold lists for n training examples.
 
     ``lists(rest, held)`` trains a base model on the examples ``rest`` and returns its lists for those of ``held``,
     a run of neighbours, which often come from one document: new text has no neighbours that were seen.
@@ -390,12 +390,12 @@ def _bounds(lists: Sequence[CandidateList]) -> NDArray[np.int64]:
 
 
 def _gaps(lists: Sequence[CandidateList]) -> NDArray[np.float64]:
-    """How far the base model puts each candidate below its best."""
+    """The base model's score of each candidate minus its best."""
     return np.concatenate([one.scores - one.scores.max() for one in lists])
 
 
 def _with_base(rows: Rows, lists: Sequence[CandidateList]) -> Rows:
-    """The rows with the base model's two features put before the others."""
+    """The rows with the base model's two features before the others."""
     gaps = _gaps(lists)
     first = np.zeros(len(gaps))
     first[_bounds(lists)[:-1]] = 1

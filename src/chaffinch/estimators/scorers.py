@@ -7,7 +7,7 @@ from chaffinch.evaluate import TagScores, score_tags
 
 
 def span_f1_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
-    """Micro F1 of spans, as conlleval counts; token accuracy if labels spell no spans.
+    """Micro F1 of spans, as conlleval counts; token accuracy if labels mark no spans.
 
     >>> from chaffinch import Tagger
     >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
@@ -19,12 +19,12 @@ def span_f1_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
 
 
 def token_accuracy_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
-    """The share of tokens labelled right."""
+    """Token accuracy."""
     return _scores(tagger, X, y).token_accuracy
 
 
 def sentence_accuracy_scorer(tagger: Any, X: Any, y: Sequence[Sequence[str]]) -> float:
-    """The share of sentences with every label right."""
+    """Sentence accuracy: the share of sentences with every label right."""
     return _scores(tagger, X, y).sentence_accuracy
 
 

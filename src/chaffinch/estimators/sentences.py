@@ -1,4 +1,4 @@
-"""What a tagger accepts: sentences as a token table, and labels that are certain, unknown or soft."""
+"""The inputs of a tagger: sentences as a token table, and labels that are certain, unknown or soft."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequ
 def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None = None) -> TokenTable:
     """The sentences as a table.
 
-    columns: what the tokens are made of where they are tuples, the word first
+    columns: the names of the columns if tokens are tuples, the word first
     needed:  the columns that the result must have; None: all of them
 
     >>> table_of([["a", "b"]], ["w"]).lists("w")
@@ -55,7 +55,7 @@ def sentences_of(X: Any) -> Any:
 
 
 def column_names(X: Sentences) -> list[str]:
-    """The columns that the sentences have: w, then pos or x1, x2 ... if tokens are tuples; a guess is said."""
+    """The columns of the sentences: w, then pos or x1, x2 ... if tokens are tuples; a guess is reported."""
     if isinstance(X, TokenTable):
         return list(X.columns)
     if isinstance(X, Mapping):
@@ -71,7 +71,7 @@ def column_names(X: Sentences) -> list[str]:
 
 
 def unread_remarks(columns: Sequence[str], read: Sequence[str]) -> list[str]:
-    """What is to be said of columns that have their names by their place and that no feature reads.
+    """Warnings about columns that are named by their position and that no feature reads.
 
     >>> unread_remarks(["w", "x1", "x2", "mine"], ["w", "x2"])
     ['no feature reads the column x1: name templates that do (features), such as x1[0], or leave it out']
@@ -85,7 +85,7 @@ def unread_remarks(columns: Sequence[str], read: Sequence[str]) -> list[str]:
 
 
 def _say_what_tokens_are(X: Any, names: Sequence[str]) -> None:
-    """Warn of columns that have names because of their place."""
+    """Warn about columns that are named by their position."""
     first = next((t for s in X for t in s), ())
     if isinstance(first, list) and any("=" in str(cell) for cell in first):
         warn_about_data(
@@ -100,7 +100,7 @@ def _say_what_tokens_are(X: Any, names: Sequence[str]) -> None:
 
 
 def input_names(known: Sequence[str], found: int) -> list[str]:
-    """What the columns of an input without labels are called: as in training, and what follows has numbers.
+    """The names of the columns of an input without labels: as in training; further columns are numbered.
 
     >>> input_names(("w", "pos"), 3)
     ['w', 'pos', 'input3']
@@ -131,15 +131,15 @@ def _from_rows(X: Sequence[Sequence[Any]], columns: Sequence[str]) -> TokenTable
     return TokenTable.over_lists(dict(zip(columns, lists, strict=True)))
 
 
-# Stands for None in a column of labels; no corpus has it.
+# Stands for None in a column of labels; it occurs in no corpus.
 UNKNOWN = "\ufffd not known"
 
 
 @dataclass(frozen=True)
 class GivenLabels:
-    """Labels as a table needs them: one string for each token, and what else was said.
+    """Labels in the form of a table: one string for each token, and unknown or soft labels.
 
-    unknown: the string that stands for None, if any token had it
+    unknown: the string that stands for None, if any token has it
     soft:    labels in alphabetical order, and float32 [tokens, labels]
     """
 
@@ -168,7 +168,7 @@ def given_labels(y: Sequence[Sequence[Any]]) -> GivenLabels:
 
 
 def _plain(y: Sequence[Sequence[Any]], kinds: set[type]) -> tuple[Any, set[type]]:
-    """Labels without NaN, which is refused with its place, and with whole numbers as strings, which is said."""
+    """Labels as strings; NaN is refused with its place, whole numbers are converted with a warning."""
     for n, sentence in enumerate(y, 1):
         for t, label in enumerate(sentence, 1):
             if label is not None and is_missing(label):
@@ -185,7 +185,9 @@ def _soft(y: Sequence[Sequence[Any]]) -> GivenLabels:
     for n, sentence in enumerate(y, 1):
         for label in sentence:
             if label is None:
-                raise DataError(f"sentence {n}: None cannot stand beside soft labels; give a distribution")
+                raise DataError(
+                    f"sentence {n}: expected a distribution for every token beside soft labels, got None"
+                )
             p = dict(label) if isinstance(label, Mapping) else {label: 1.0}
             total = sum(p.values())
             if not p or min(p.values()) < 0 or not abs(total - 1) < 1e-3:

@@ -1,4 +1,4 @@
-"""The tagger: labels for the tokens of sentences, by any recipe, with scikit-learn's manners."""
+"""The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,7 +41,7 @@ from chaffinch.trust.explanation import Explanation
 
 
 class FoundSpan(NamedTuple):
-    """Tokens start to end - 1 of a sentence, their label, and the probability that this is right."""
+    """Tokens start to end - 1 of a sentence, their label, and the probability that it is right."""
 
     start: int
     end: int
@@ -50,7 +50,7 @@ class FoundSpan(NamedTuple):
 
 
 class TextSpan(NamedTuple):
-    """Characters start to end - 1 of a text, their label, the text itself, and the probability that this is right."""
+    """Characters start to end - 1 of a text, their label, the text itself, and the probability that it is right."""
 
     start: int
     end: int
@@ -78,8 +78,8 @@ class Tagger(Persistent[TaggingModel]):
     choose:   choose what is not given by cross-validation within the training data, if it has 100 sentences or more and
               at most 60,000 tokens; None: if no recipe is given
     folds:    models trained to calibrate probabilities on sentences that they have not seen; None: five or three for
-              small data, one for large; 0: probabilities stay as the learner left them
-    seed:     decides the order of examples wherever there is one
+              small data, one for large; 0: no calibration
+    seed:     seed of the order of examples
     threads:  0 for all cores; the result does not depend on it
 
     Tokens are strings, or tuples of a word and further columns.
@@ -109,7 +109,7 @@ class Tagger(Persistent[TaggingModel]):
         self.choose = choose
         self.folds = folds
 
-    # What partial_fit needs: a recipe's memory, what was learnt as partial_fit knows it, and the data of fit.
+    # What partial_fit needs: a recipe's memory, the sentences learnt so far, and the data of fit.
     _memory: Any = None
     _learnt: Learnt | None = None
     _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
@@ -142,7 +142,7 @@ class Tagger(Persistent[TaggingModel]):
         sample_weight: SampleWeight = None,
         on_epoch: Listener = keep_going,
     ) -> "Tagger":
-        """Learn further sentences, beside all that was learnt before; new words and labels are taken in.
+        """Train on further sentences besides all earlier ones; new words and labels get features.
 
         A sentence that is known with the same labels changes nothing, unless the tagger still gets it wrong: then it
         counts twice as much. One that is known with other labels takes their place. A CRF that was trained by dual
@@ -164,9 +164,9 @@ class Tagger(Persistent[TaggingModel]):
         return self._changed(change, learnt, on_epoch)
 
     def forget(self, X: Sentences, y: Sequence[Sequence[Any]] | None = None) -> "Tagger":
-        """Take sentences back that were learnt, as if they had never been there; with labels, only under these.
+        """Remove sentences from the training data, as if never learnt; with labels, only those with these labels.
 
-        A tagger that was loaded from a file can take back what it learnt since.
+        A tagger loaded from a file can forget what it learnt since.
 
         >>> tagger = Tagger("crf", features=["w[0]"]).fit([["a", "b"]] * 3, [["A", "B"]] * 3)
         >>> tagger.partial_fit([["c"]], [["A"]]).forget([["c"]]).classes_.tolist()
@@ -179,11 +179,13 @@ class Tagger(Persistent[TaggingModel]):
         golds = sentence_strings(table, [LABEL]) if labelled else None
         change, learnt = learnt.forgotten(sentence_strings(table, self.columns_), golds)
         if change is None:
-            raise DataError("none of these sentences was learnt, so there is nothing to forget")
+            raise DataError(
+                "expected sentences that were learnt, found none of them: there is nothing to forget"
+            )
         return self._changed(change, learnt, keep_going)
 
     def _remember(self) -> Learnt:
-        """What was learnt so far; the recipe then has a memory to change, or the tagger all sentences."""
+        """The sentences learnt so far; the recipe then has a memory to change, or the tagger all sentences."""
         if self._learnt is not None:
             return self._learnt
         recipe = TAGGERS.by_config(self.config_)
@@ -219,7 +221,7 @@ class Tagger(Persistent[TaggingModel]):
             )
             trained = TAGGERS.trained(task, self.config_)
         else:
-            raise DataError("no sentence would be left to learn from")
+            raise DataError("expected at least one sentence left to train on, found none")
         model, temperature = trained.model, getattr(self.model_, "temperature", 1.0)
         if isinstance(model, Tempered) and temperature != 1:
             model = model.with_temperature(temperature)
@@ -314,7 +316,7 @@ class Tagger(Persistent[TaggingModel]):
         return SentenceList(_labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr))
 
     def spans(self, text: str) -> list[TextSpan]:
-        """The spans in plain text, which is cut into words as texts are in training, with their character offsets.
+        """The spans in plain text, tokenised as in training, with their character offsets.
 
         >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
         >>> [(s.start, s.end, s.label, s.text) for s in Tagger(folds=0).fit(X, y).spans("Ann left")]
@@ -323,7 +325,7 @@ class Tagger(Persistent[TaggingModel]):
         read = self._fitted().columns
         if read != (WORD,):
             raise DataError(
-                f"this tagger reads the columns {', '.join(read)}, and plain text has words alone: tag the text first, "
+                f"this tagger reads the columns {', '.join(read)}, and plain text has only words: tag the text first, "
                 f"and give predict_spans sentences of tuples ({', '.join(self.columns_)})"
             )
         cut = tokens(text)
@@ -354,7 +356,7 @@ class Tagger(Persistent[TaggingModel]):
         return [p[a:b] for a, b in pairwise(bounds)]
 
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
-        """All that the model thinks possible, sentence by sentence: probabilities of labels, pairs, spans, samples."""
+        """The distribution over labellings of each sentence: probabilities of labels, pairs, spans; samples."""
         model, table = self._fitted(), self._table(X)
         if not isinstance(model, LatticeModel):
             raise ConfigError(
@@ -365,7 +367,7 @@ class Tagger(Persistent[TaggingModel]):
         return list(distributions(model, table, self.threads, to_honest))
 
     def predict_spans(self, X: Sentences) -> list[list[FoundSpan]]:
-        """The spans of each sentence with the probability that each is right; of labels that spell none, each token.
+        """The spans of each sentence with the probability that each is right; each token if labels mark no spans.
 
         >>> X, y = [["Ann", "left"], ["Bob", "left"]], [["B-PER", "O"], ["B-PER", "O"]]
         >>> Tagger(folds=0).fit(X, y).predict_spans([["Ann", "left"]])[0][0].label
@@ -380,7 +382,7 @@ class Tagger(Persistent[TaggingModel]):
         return [[FoundSpan(a, b, label, next(honest)) for a, b, label, _ in made] for made in found]
 
     def threshold(self, *, precision: float, risk: float = 0.1) -> float:
-        """The probability from which decisions of ``predict_spans`` are right in at least this share of cases.
+        """The lowest probability at which decisions of ``predict_spans`` have at least this precision.
 
         With a probability of 1 - ``risk`` over the training data, decisions at or above it have the precision asked for
         on data of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot
@@ -397,10 +399,10 @@ class Tagger(Persistent[TaggingModel]):
     def explain(
         self, sentence: Sequence[Any], *, token: int | None = None, against: str | None = None
     ) -> Explanation:
-        """Why the tokens of one sentence got their labels: named numbers that add up to the model's scores.
+        """Explanations of the labels of one sentence: named contributions that add up to the model's scores.
 
         token:   which token, counted from 0; None: each
-        against: the label that was not given ("why B and not A"); None: the best other one
+        against: the label to compare with ("why B and not A"); None: the best other one
 
         >>> tagger = Tagger("hmm").fit([["a", "dog"], ["a", "cat"], ["dogs"]], [["D", "N"], ["D", "N"], ["N"]])
         >>> why = tagger.explain(["a", "dog"], token=0).decisions[0]
@@ -417,7 +419,7 @@ class Tagger(Persistent[TaggingModel]):
         against: str | None = None,
         which: Iterable[int] | None = None,
     ) -> list[Explanation]:
-        """The same for each sentence, or ``which`` of them, read with the others around it."""
+        """The same for each sentence, or ``which`` of them, encoded together with the others."""
         model, table = self._fitted(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
         every = table.lists(WORD)
@@ -430,7 +432,7 @@ class Tagger(Persistent[TaggingModel]):
         return found
 
     def score(self, X: Sentences, y: Sequence[Sequence[str]] | None = None) -> float:
-        """The share of tokens labelled right, among those whose label is known."""
+        """Token accuracy over the tokens with a known label."""
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         gold = _labelled(X, None if y is None else given_labels(sentences_of(y)).y)
         model = self._fitted()
@@ -441,12 +443,12 @@ class Tagger(Persistent[TaggingModel]):
         hidden = {UNKNOWN, self.hidden_label_}
         known = np.array([t not in hidden for t in column.types], dtype=np.bool_)[column.ids]
         if not known.any():
-            raise DataError("there is no token to score")
+            raise DataError("expected at least one token with a known label to score, got none")
         return float((model.decode(gold, self.threads) == wanted)[known].mean())
 
     @property
     def hidden_label_(self) -> str | None:
-        """The label that the recipe was told to take for "not known", if any."""
+        """The recipe's marker of unknown labels, if any."""
         recipe = TAGGERS.by_config(self.config_)
         return self.config_.unknown if "unknown" in recipe.options else None
 
@@ -454,7 +456,7 @@ class Tagger(Persistent[TaggingModel]):
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile) -> Self:
-        """The tagger that a model file holds."""
+        """The tagger of a model file."""
         made = super().loaded(file)
         made.columns_ = _columns(file)
         made.confidence_ = Confidence.loaded(file)
@@ -472,7 +474,7 @@ class Tagger(Persistent[TaggingModel]):
             arrays |= self.confidence_.arrays()
         return dataclasses.replace(packed, details=details, arrays=arrays)
 
-    # -- scikit-learn's manners ---------------------------------------------------------------------------------
+    # -- scikit-learn's interface -------------------------------------------------------------------------------
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import Tags, TargetTags
@@ -498,13 +500,13 @@ def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTa
     table = table_of(X, column_names(X))
     if y is None:
         if LABEL not in table.columns:
-            raise DataError("labels are missing: give y, or a table with a column 'y'")
+            raise DataError("expected labels: give y, or a table with a column 'y'")
         return table
     labels = TokenTable.from_lists({LABEL: y if isinstance(y, list) else list(y)})
     if not np.array_equal(labels.ptr, table.ptr):
         raise DataError(_length_difference(table, labels))
     if table.n_tokens == 0:
-        raise DataError("there is no token to learn from")
+        raise DataError("expected at least one token to train on, got none")
     return dataclasses.replace(table, columns={**table.columns, LABEL: labels.columns[LABEL]})
 
 
@@ -514,7 +516,7 @@ def _held_out(X: Sentences, y: Sequence[Sequence[str]]) -> TokenTable:
 
 
 def _known_labels(X: Sentences, y: Sequence[Sequence[Any]] | None, columns: Sequence[str]) -> TokenTable:
-    """Sentences whose labels are all known, with the columns of the sentences before."""
+    """Sentences whose labels are all known, with the columns of the earlier sentences."""
     X = (
         X
         if isinstance(X, TokenTable)
@@ -554,6 +556,6 @@ def _labels_by_sentence(labels: LabelSet, ids: NDArray[np.int32], ptr: NDArray[n
 
 
 def _fingerprint(table: TokenTable) -> str:
-    """A short name for the training data."""
+    """The fingerprint of the training data."""
     columns = [array for column in table.columns.values() for array in (column.types, column.ids)]
     return modelfile.fingerprint(list(table.columns), table.ptr, *columns)

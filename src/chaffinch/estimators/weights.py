@@ -1,4 +1,4 @@
-"""How much each example counts in training, as scikit-learn calls it: ``sample_weight``."""
+"""Weights of training examples, scikit-learn's ``sample_weight``."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +14,7 @@ SampleWeight = Sequence[float] | NDArray[np.floating[Any]] | None
 def sample_weights(given: SampleWeight, N: int, examples: str) -> NDArray[np.float32] | None:
     """One finite weight of at least 0 per example, one of them above 0: float32 [N]; None if none were given.
 
-    examples: what messages call them, such as "sentences"
+    examples: their name in messages, such as "sentences"
 
     >>> sample_weights([1, 0.5], 2, "sentences")
     array([1. , 0.5], dtype=float32)
@@ -33,10 +33,10 @@ def sample_weights(given: SampleWeight, N: int, examples: str) -> NDArray[np.flo
     if wrong.any():
         raise DataError(f"sample_weight must be finite and at least 0, got {weight[wrong][0]:g}")
     if N and not weight.any():
-        raise DataError(f"sample_weight is 0 for all {examples}, so there is nothing to learn from")
+        raise DataError(f"expected a sample_weight above 0, got 0 for all {examples}")
     return weight
 
 
 def counting(weight: NDArray[np.float32] | None) -> NDArray[np.int64] | None:
-    """The examples of weight above 0 if some have weight 0, which are as good as absent; else None: all count."""
+    """The examples with weight above 0 if some have weight 0; else None: all count."""
     return None if weight is None or weight.all() else np.flatnonzero(weight)

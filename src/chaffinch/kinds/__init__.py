@@ -54,15 +54,15 @@ def kind_of_model(estimator: Any) -> Kind:
 
 
 def kind_of_corpus(corpus: Corpus) -> Kind:
-    """The kind of what was read."""
+    """The kind of a corpus."""
     return next(kind for kind in KINDS if isinstance(corpus, kind.corpus))
 
 
 def corpus_of(documents: Iterable[Document], where: str) -> Corpus:
-    """Documents as a corpus to learn from, by what they are annotated with."""
+    """Documents as a training corpus, by their annotations."""
     given = list(documents)
     if not given:
-        raise DataError(f"{where}: holds no document")
+        raise DataError(f"{where}: expected at least one document, found none")
     for kind in KINDS:
         found = kind.of_documents(given, where)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Corpora in memory: a table of tokens, or lists of equal length; counted, cut, joined, named by a fingerprint."""
+"""Corpora in memory: a table of tokens, or lists of equal length; their size, subsets, joins and fingerprints."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from chaffinch import modelfile
 from chaffinch.errors import DataError
 from chaffinch.text.table import TokenTable, concatenated
 
-EVERY = 10  # one of this many examples is held out if nobody named held-out data
+EVERY = 10  # one of this many examples is held out if no held-out data is named
 
 
 class ExampleLists:
@@ -26,7 +26,7 @@ class ExampleLists:
         return replace(self, **made)  # type: ignore[type-var]
 
     def joined(self, others: Sequence[Self]) -> Self:
-        """These examples and those of the others after them."""
+        """These examples followed by those of the others."""
         made = {
             f.name: _chained([getattr(one, f.name) for one in (self, *others)])
             for f in fields(self)  # type: ignore[arg-type]
@@ -34,7 +34,7 @@ class ExampleLists:
         return replace(self, **made)  # type: ignore[type-var]
 
     def content(self) -> list[Any]:
-        """Lists of strings and arrays that tell this corpus from any other."""
+        """Lists of strings and arrays that identify the corpus, for its fingerprint."""
         raise NotImplementedError
 
 
@@ -42,12 +42,12 @@ Corpus: TypeAlias = TokenTable | ExampleLists
 
 
 def size(corpus: Corpus) -> int:
-    """How many sentences, documents, trees ... there are."""
+    """The number of sentences, documents, trees ..."""
     return corpus.n_sentences if isinstance(corpus, TokenTable) else len(corpus)
 
 
 def joined(corpora: Sequence[Corpus]) -> Corpus:
-    """Corpora of one kind, one after the other."""
+    """Corpora of one kind, joined."""
     first, *rest = corpora
     if not rest:
         return first
@@ -69,7 +69,7 @@ def taken(corpus: Corpus, chosen: Sequence[int]) -> Any:
 
 
 def shuffled(corpus: Corpus, seed: int) -> list[int]:
-    """The numbers of all examples in an order that the seed decides, the same on every machine."""
+    """The numbers of all examples in an order that depends only on the seed, on every machine."""
     order, chance = list(range(size(corpus))), random.Random(seed)
     for i in range(len(order) - 1, 0, -1):  # Fisher and Yates, from random() alone, which never changes
         j = int(chance.random() * (i + 1))
@@ -78,10 +78,10 @@ def shuffled(corpus: Corpus, seed: int) -> list[int]:
 
 
 def held_out(corpus: Corpus, share: float, seed: int) -> tuple[Any, Any]:
-    """What is left to learn from, and the share that is held out; both keep the order they had."""
+    """The training examples and the held-out share; both keep their order."""
     count = max(1, round(share * size(corpus)))
     if count >= size(corpus):
-        raise DataError(f"holding out {share:.0%} of {size(corpus)} examples leaves none to learn from")
+        raise DataError(f"holding out {share:.0%} of {size(corpus)} examples leaves none to train on")
     away = set(shuffled(corpus, seed)[:count])
     kept = [n for n in range(size(corpus)) if n not in away]
     return taken(corpus, kept), taken(corpus, sorted(away))
@@ -107,7 +107,7 @@ def tenth_held_out(corpus: Corpus, plural: str) -> tuple[Any, Any]:
 
 
 def fingerprint(corpus: Corpus) -> str:
-    """A short name for the content of a corpus."""
+    """A fingerprint of the content of a corpus."""
     if isinstance(corpus, ExampleLists):
         return modelfile.fingerprint(*corpus.content())
     columns = [piece for column in corpus.columns.values() for piece in (column.types, column.ids)]

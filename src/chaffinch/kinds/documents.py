@@ -53,15 +53,15 @@ from chaffinch.text.document import Document, ValueLabel
 from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
-# Held back more than a model that is to predict: it must not believe the slips that it is to find.
+# More strongly regularised than a model for prediction: it must not fit the label errors that it should find.
 QUICK = DualLogistic(C=3.0)
-FEWEST_TIMES = 10  # texts with a label, and texts without, for a model to judge it
+FEWEST_TIMES = 10  # minimum number of texts with a label, and without, for a model to judge it
 HAS, LACKS = "has", "lacks"
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
-LOOKED_AT = 100  # documents that are searched for a span
+LOOKED_AT = 100  # documents in which the detection looks for a span
 SEPARATOR = "|"  # joins several predicted labels in a cell
-# The formats with a place for whatever a row holds; those of them that are lines of text, that are separated cells.
+# The formats that can hold any field of a row; those of them that are lines of text, that are separated cells.
 WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
 ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
 TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictions
@@ -81,7 +81,7 @@ class Texts(ExampleLists):
     """Documents to classify.
 
     labels:  one label per text; or a list of them if texts may have several; or a dict of labels and their shares
-    numbers: columns of numbers beside the text, by name     weight: how much each text counts
+    numbers: columns of numbers beside the text, by name     weight: the weight of each text
     """
 
     texts: list[str]
@@ -110,7 +110,7 @@ class Texts(ExampleLists):
 
 
 class DocumentKind(Kind):
-    """Labels for texts. The knobs of features and of the classifier stand beside those of the recipe."""
+    """Labels for texts. Its settings are the knobs of the recipe, of features and of the classifier."""
 
     plural = "documents"
     estimator = Classifier
@@ -127,7 +127,7 @@ class DocumentKind(Kind):
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
-    # What is scored pass by pass is what is saved: no weight is dropped afterwards.
+    # The model that is scored pass by pass is the one that is saved: no weight is dropped afterwards.
     experimental = {"smallest": 0.0, "calibrate": False}  # noqa: RUF012
     outputs = (LabelSetOutputs, LabelOutputs)
 
@@ -176,7 +176,7 @@ class DocumentKind(Kind):
     def made(
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Classifier:
-        """A classifier; without a recipe it chooses one, and what else is not given."""
+        """A classifier; without a recipe it chooses one, and all settings that are not given."""
         own = {name: value for name, value in settings.items() if name not in _FURTHER}
         chosen = any(own.keys() <= self.settings_of(name).keys() for name in SINGLE)
         if recipe is not None or settings.get("choose") is False or not chosen:
@@ -212,7 +212,7 @@ class DocumentKind(Kind):
         )
 
     def tally(self, estimator: Classifier, corpus: Texts) -> Tally:
-        """Counts by text; of shares, the largest is what is right."""
+        """Counts by text; the largest share counts as gold."""
         predicted = estimator.predict(corpus.texts, corpus.numbers)
         if estimator.model_.several:
             gold = [[y] if isinstance(y, str) else list(y) for y in corpus.labels]
@@ -220,11 +220,13 @@ class DocumentKind(Kind):
         most = [max(y, key=lambda name: y[name]) if isinstance(y, dict) else y for y in corpus.labels]
         for n, y in enumerate(most, 1):
             if not isinstance(y, str):
-                raise DataError(f"document {n} has {len(y)} labels, and the model gives one each")
+                raise DataError(
+                    f"document {n}: expected one label, as the model predicts one, found {len(y)}"
+                )
         return LabelPair.from_lists(most, [str(label) for label in predicted.tolist()]).tally()
 
     def watcher(self, corpus: Texts, threads: int) -> Callable[[ClassifierModel], float]:
-        """The share of texts labelled right; rows of features are made once for all passes."""
+        """Accuracy of texts; rows of features are computed once for all passes."""
         labels = labels_of(corpus.labels)
         made: list[tuple[Any, Any]] = []
 
@@ -251,7 +253,7 @@ class DocumentKind(Kind):
         return found
 
     def calibration(self, estimator: Classifier) -> dict[str, Any]:
-        """What calibration found, if it was done."""
+        """The result of calibration, if the model was calibrated."""
         found = estimator.confidence_
         return {} if found is None else found.details()[DETAILS]
 
@@ -264,12 +266,12 @@ class DocumentKind(Kind):
         if asked.threshold is not None:
             if not model.model_.several:
                 raise ConfigError(
-                    "--threshold is for models that give several labels; this one gives one each"
+                    "--threshold needs a model that predicts several labels; this one predicts one per document"
                 )
             model.model_ = replace(model.model_, threshold=asked.threshold)
         format = detect(
             data, asked.from_format, texts=True
-        )  # before reading, since a pipe is gone afterwards
+        )  # before reading, since a pipe can be read only once
         written = (
             format.name if asked.json else _format_of_answers(asked.output, format.name, asked.to_format)
         )
@@ -322,7 +324,7 @@ class DocumentKind(Kind):
         return Contents(labels, title, rows)
 
     def explain(self, model: Classifier, asked: ExplainRequest) -> list[Explanation]:
-        """Why each document got its label."""
+        """Explanations of the labels of documents."""
         model.threads = asked.threads
         if asked.data is None:
             documents = [Document(text=asked.words or "")]
@@ -391,7 +393,7 @@ class DocumentKind(Kind):
         return Texts([d.text for _, d in rows], labels), [at for at, _ in rows]
 
     def questions(self, corpus: Texts) -> Iterator[tuple[str | None, Texts]]:
-        """Of several labels, whether texts have each of the frequent ones."""
+        """If texts may have several labels, one question for each frequent label."""
         if not isinstance(corpus.labels[0], list):
             yield None, corpus
             return
@@ -409,7 +411,7 @@ class DocumentKind(Kind):
     def unit_probabilities(
         self, train: Texts, asked: Texts, seed: int, threads: int
     ) -> tuple[list[str], NDArray[np.float32]]:
-        """By logistic regression."""
+        """The probabilities of logistic regression."""
         if len(set(train.labels)) < 2:
             return sorted(set(train.labels)), np.ones((len(asked), 1), np.float32)
         model = Classifier(QUICK, calibrate=False, seed=seed, threads=threads).fit(train.texts, train.labels)
@@ -429,7 +431,7 @@ class LabelTestSet(TestSet):
         self.documents = rows_of(path, told)
         several = [bool(m.model_.several) for m in models]
         if len(set(several)) > 1:
-            raise ConfigError("one model gives one label each, the other several: they cannot be compared")
+            raise ConfigError("cannot compare a model that predicts one label with one that predicts several")
         self.several = several[0] if several else any(len(d.labels) > 1 for d in self.documents)
         self.labelled = any(d.labels for d in self.documents)
         if self.labelled and not self.several:
@@ -464,7 +466,7 @@ class LabelTestSet(TestSet):
         return [[[(label, 0, 1) for label in sorted(answers[n])] for n in rows] for answers in outputs]
 
     def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """One label taken for another; of several, those missed and those invented."""
+        """Confusions of labels; with several labels, missed and spurious ones."""
         if self.several:
             return missed_and_invented(right, given)
         return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
@@ -478,7 +480,7 @@ class LabelTestSet(TestSet):
         return answer if self.several else answer[0]
 
     def unknown_labels(self, known: Any) -> list[str]:
-        """Labels of the data that no model gives."""
+        """Labels of the data that no model predicts."""
         return sorted({label for labels in self.gold for label in labels} - set(known))
 
 
@@ -490,7 +492,7 @@ def _label_values(labels: Sequence[Any]) -> dict[str, Any]:
 
 
 def targets(documents: Sequence[Document], where: str) -> list[Any]:
-    """What documents teach: shares of labels if any has those, lists if any has several, else one label."""
+    """The targets of documents: shares if any has shares, lists if any has several labels, else one label."""
     if any(d.shares for d in documents):
         lone = next((n for n, d in enumerate(documents) if not d.labels), None)
         if lone is not None:
@@ -500,12 +502,12 @@ def targets(documents: Sequence[Document], where: str) -> list[Any]:
     return [d.labels if several else d.labels[0] for d in documents]
 
 
-# Cells that stand for a number that is not known.
+# Cells that stand for a missing number.
 MISSING = ("", None, "NA", "NaN", "null")
 
 
 def number_columns(documents: Sequence[Document], names: str | None) -> dict[str, list[float]] | None:
-    """Columns of numbers by name; each must be there and hold numbers."""
+    """Columns of numbers by name; each must exist and hold numbers."""
     if not names:
         return None
     found: dict[str, list[float]] = {}
@@ -555,7 +557,7 @@ def _certain(
 def _write_for_tools(
     documents: list[Document], given: list[list[Any]], sure: list[float], output: Path, format: str
 ) -> None:
-    """The predictions as labels that a model gave, in place of the documents' own; with scores if there is a place."""
+    """The documents with the predicted labels instead of their own; with scores if the format holds them."""
     made = []
     for d, names, confidence in zip(documents, given, sure, strict=True):
         has_place = "scores" in named(format).carries
@@ -570,7 +572,7 @@ def _write_for_tools(
 
 
 def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
-    """How documents with predictions are written: as asked, as the output's name says, as they came, else as CSV.
+    """The format of predictions: the named one, that of the output's name, that of the input, else CSV.
 
     A format that cannot carry the predictions is refused.
     """
@@ -583,14 +585,14 @@ def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
     if not fit:
         told = "by its name" if wanted is None else "asked for, and so"
         raise ConfigError(
-            f"{output}: {told} of the format {suggested[-1]}, which has no place for predictions; "
+            f"{output}: {told} of the format {suggested[-1]}, which cannot hold predictions; "
             "name a .csv, .tsv, .jsonl, .json or .parquet file"
         )
     return fit[0]
 
 
 def _options(path: Path, format: Format, told: Mapping[str, str]) -> dict[str, str]:
-    """What the reader is told; an option that it does not have is refused."""
+    """The options of the reader; an option that it does not have is refused."""
     for name in told:
         if name not in reader_options(path, format.name):
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""A kind of data and of model: what a file of it holds, how it is read, learnt, answered, scored and shown.
+"""A kind of data and of model: how its files are recognised and read, and how it is trained, scored and shown.
 
 ``train``, ``predict``, ``evaluate``, ``explain``, ``inspect``, ``compare``, ``tune`` and ``ablation`` know no kind by
 name; each kind is one object in ``KINDS`` and the only place that knows the kind as a whole.
@@ -30,15 +30,15 @@ from chaffinch.recipes import Recipes
 from chaffinch.text.document import Document
 from chaffinch.trust.explanation import Explanation
 
-# Knobs that belong to a run and not to what is run.
+# Knobs of a run that do not change the experiment.
 RUN_KNOBS = frozenset({"seed", "threads"})
 
-# Options of readers that several verbs pass on, as the flags name them.
+# Options of readers that several commands pass on, by the names of their flags.
 COLUMN_FLAGS = ("label", "text", "label_separator")
 READER_FLAGS = (*COLUMN_FLAGS, "columns", "annotators", "from_format")
 
 Item = TypeVar("Item")
-Confusion = tuple[str, str]  # the right label and the given one; NONE if there is none
+Confusion = tuple[str, str]  # the gold label and the predicted one; NONE if there is none
 Scores = dict[str, float]
 
 
@@ -47,7 +47,7 @@ Scores = dict[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainRequest:
-    """What ``chaffinch train`` was asked for; a flag that was not given is None."""
+    """The arguments of ``chaffinch train``; a flag that was not given is None."""
 
     data: list[Path]
     model: Path
@@ -111,10 +111,10 @@ class PredictRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class ExplainRequest:
-    """What ``chaffinch explain`` was asked for: a file, or words as they were typed.
+    """The arguments of ``chaffinch explain``: a file, or typed words.
 
     number: of the sentence or document, from 1; None: all   token: from 0
-    base, kbest: of a reranker: the model among whose answers it chooses, and the length of the lists
+    base, kbest: for a reranker: the base model, and the length of the lists
     """
 
     data: Path | None = None
@@ -129,17 +129,17 @@ class ExplainRequest:
 
     @property
     def source(self) -> str:
-        """What messages call the input."""
+        """The name of the input in messages."""
         return "the text" if self.data is None else display_name(self.data)
 
     def chosen(self, items: Sequence[Item]) -> list[Item]:
-        """All, or the one that was asked for."""
+        """All items, or the one whose number was given."""
         if not items:
             raise DataError(f"{self.source}: there is nothing to explain")
         if self.number is None:
             return list(items)
         if self.number > len(items):
-            raise DataError(f"{self.source}: there is no number {self.number} among {len(items)}")
+            raise DataError(f"{self.source}: there is no number {self.number}; the input has {len(items)}")
         return [items[self.number - 1]]
 
 
@@ -147,7 +147,7 @@ class ExplainRequest:
 class Contents:
     """What ``chaffinch inspect`` shows of a model.
 
-    title:       what the rows are: strongest features, support vectors
+    title:       the title of the rows: strongest features, support vectors
     rows:        label -> names with their weights, the greatest first
     transitions: [labels, labels], log-potentials from the row's label to the column's; None if there are none
     edges:       [labels] each, log-potentials of the first label and of the last; None if there are none
@@ -160,7 +160,7 @@ class Contents:
     edges: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     def moves(self) -> tuple[tuple[str, ...], tuple[str, ...], NDArray[np.float64]]:
-        """Transitions with START as a last row and STOP as a last column, if there are such: names and values."""
+        """Transitions with START as the last row and STOP as the last column, if there are any: names and values."""
         assert self.transitions is not None
         if self.edges is None:
             return self.labels, self.labels, self.transitions
@@ -172,7 +172,7 @@ class Contents:
 
 @dataclass(frozen=True)
 class Doubt:
-    """Labels that belong together and are doubted: which units of which row, and the first token if they are tokens."""
+    """Adjacent labels that are doubted: the units of a row, and the first token if they are tokens."""
 
     row: int
     units: NDArray[np.int64]
@@ -183,16 +183,16 @@ class Doubt:
 
 
 class TestSet(ABC):
-    """The rows of a file that models are asked about, with the right answers if the file has them.
+    """The rows of a file that models predict, with gold if the file has it.
 
-    It asks any number of models and says of each answer which pieces it is made of: labelled stretches,
+    It runs any number of models and divides each answer into pieces: labelled stretches,
     constituents, links. Two answers with the same pieces are the same answer.
 
-    path, documents: the file and its rows      labelled, gold: whether it holds the right answers, and these
-    unit, units:     what speed counts (tokens, documents), and how many there are
+    path, documents: the file and its rows      labelled, gold: whether the file has gold, and the gold answers
+    unit, units:     the unit of speed (tokens, documents), and their number
     """
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # not a pytest class
 
     path: Path
     documents: list[Document]
@@ -207,11 +207,11 @@ class TestSet(ABC):
 
     @abstractmethod
     def answers_of(self, found: Any) -> list[Any]:
-        """The answers that an output file holds."""
+        """The answers in an output file."""
 
     @abstractmethod
     def outputs(self, names: tuple[str, ...], answers: Sequence[list[Any]]) -> Outputs:
-        """Right answers and outputs as an evaluation takes them."""
+        """Gold and predictions as outputs for an evaluation."""
 
     @abstractmethod
     def pieces(self, outputs: Sequence[Sequence[Any]], rows: Sequence[int]) -> list[list[Pieces]]:
@@ -219,41 +219,41 @@ class TestSet(ABC):
 
     @abstractmethod
     def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """What is wrong with an answer to a row, and how often."""
+        """The confusions in an answer to a row, with their counts."""
 
     @abstractmethod
     def piece(self, row: int, piece: tuple[str, int, int]) -> str:
-        """A piece of an answer as people read it."""
+        """A piece of an answer in readable form."""
 
     @abstractmethod
     def plain(self, answer: Any) -> Any:
         """An answer for JSON."""
 
     def words(self, row: int) -> list[str] | None:
-        """The words of a row if its pieces are stretches of them, to be shown in colour."""
+        """The words of a row if its pieces are stretches of them, to be highlighted."""
         return None
 
     def unknown_labels(self, known: Collection[str]) -> list[str]:
-        """The labels of the right answers that no model knows, if these are plain labels."""
+        """The gold labels that no model knows, if answers are plain labels."""
         return []
 
 
 class Kind(ABC):
     """One kind: sentences with tags, documents with labels, trees, sentence pairs with links, lists of candidates.
 
-    plural:    what a file of it holds, as in "for documents"
+    plural:    its name in messages, as in "for documents"
     estimator: the class of its models; its recipes are the kind's
-    default:   the recipe that is trained if none is named
-    corpus:    the class that holds what was read
-    unit:      what speed counts: tokens, texts
-    scores:    the keys that are reported, the one that counts first
+    default:   the recipe trained by default
+    corpus:    the class of its corpora
+    unit:      the unit of speed: tokens, texts
+    scores:    the reported keys, the main score first
     knobs:     further configs whose knobs are settings beside the recipe's, with the title they are listed under
-    experimental: settings of experiments unless they say otherwise: these measure answers, so nothing is calibrated
-    columns:   further configs whose knobs tell the reader of training files what to read
-    takes:     the flags of TrainRequest and PredictRequest that it understands beside those that all do
+    experimental: default settings of experiments, which measure answers, so nothing is calibrated
+    columns:   further configs whose knobs are options of the reader of training files
+    takes:     the flags of TrainRequest and PredictRequest that it accepts besides the common ones
     explains:  the same of ExplainRequest
-    outputs:   what its answers are scored as: files of gold and predictions are tried as each of these
-    tells:     which of READER_FLAGS its readers understand, beside ``from_format``
+    outputs:   the outputs that score its answers; files of gold and predictions are tried as each of these
+    tells:     the READER_FLAGS that its readers accept, besides ``from_format``
     baseline:  whether an experiment without a recipe starts from the settings of ``lab/baseline.py``
     """
 
@@ -280,13 +280,13 @@ class Kind(ABC):
 
     @abstractmethod
     def read(self, path: Path, told: Mapping[str, str]) -> Any:
-        """The corpus of a file to learn from; DataError if it holds nothing to learn.
+        """The training corpus of a file; DataError if it has no annotations.
 
-        told: what READER_FLAGS say
+        told: the READER_FLAGS that were given
         """
 
     def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
-        """Further arguments of ``fit``, beside the corpus of the files."""
+        """Further arguments of ``fit``, besides the corpus of the files."""
         return {}
 
     def located(self, error: DataError, paths: Sequence[Path], told: Mapping[str, str]) -> DataError:
@@ -294,7 +294,7 @@ class Kind(ABC):
         return error
 
     def of_documents(self, documents: Sequence[Document], where: str) -> Corpus | None:
-        """Documents as a corpus to learn from; None if they are annotated with something else."""
+        """Documents as a training corpus; None if they have other annotations."""
         return None
 
     # -- settings
@@ -307,7 +307,7 @@ class Kind(ABC):
 
     @property
     def model_name(self) -> str:
-        """What messages call its models, with an article."""
+        """The name of its models in messages, with an article."""
         name = self.estimator.__name__.lower()
         return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
@@ -345,7 +345,7 @@ class Kind(ABC):
         return self.recipes.by_name(recipe).configured(rest), further
 
     def settled(self, recipe: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings checked, with every default of the recipe."""
+        """The checked settings, with every default of the recipe."""
         config, further = self.split(recipe, settings)
         found = settings_of(config)
         for given in further:
@@ -355,11 +355,11 @@ class Kind(ABC):
     def made(
         self, recipe: str | None, settings: Mapping[str, Any], features: Any, seed: int, threads: int
     ) -> Any:
-        """An estimator, not trained yet; without a recipe's name that of the default one."""
+        """An untrained estimator, by default of the default recipe."""
         recipe = recipe or self.default
         self.refuse_settings_of_others(recipe, settings)
         if features is not None and "features" not in self.takes:
-            raise ConfigError(f"--features does not go with {self.plural}")
+            raise ConfigError(f"--features does not apply to {self.plural}; leave it out")
         config, further = self.split(recipe, settings)
         return self.build(config, further, features, seed, threads)
 
@@ -380,7 +380,7 @@ class Kind(ABC):
         """The counts behind every score."""
 
     def watcher(self, corpus: Any, threads: int) -> Callable[[Any], float] | None:
-        """The score on a corpus of a model that is still in training; None if its learners show no whole models."""
+        """Scores a model in training on a corpus; None if its learners make no complete models between passes."""
         return None
 
     def scores_of(self, tally: Tally) -> Scores:
@@ -389,19 +389,19 @@ class Kind(ABC):
         return {key: float(values[key]) for key in self.scores if key in values}
 
     def units(self, corpus: Any) -> int:
-        """How many tokens, texts ... there are."""
+        """The number of tokens, texts ..."""
         return size(corpus)
 
     @abstractmethod
     def facts(self, estimator: Any, corpus: Any) -> dict[str, int]:
-        """What a model was trained on, in numbers, such as {"sentences": 8936}."""
+        """The size of the training data, such as {"sentences": 8936}."""
 
     def remarks(self, estimator: Any, told: Mapping[str, str]) -> list[str]:
-        """What ``train`` says of how the columns of its files were understood."""
+        """What ``train`` reports about the meaning of its files' columns."""
         return []
 
     def calibration(self, estimator: Any) -> dict[str, Any]:
-        """How honest the probabilities of a trained model are, by name; empty if it was not calibrated."""
+        """The calibration scores of a trained model, by name; empty if it was not calibrated."""
         return {}
 
     # -- answering
@@ -412,7 +412,7 @@ class Kind(ABC):
 
     @abstractmethod
     def inspect(self, model: Any, top: int, label: str | None) -> Contents:
-        """What a model holds."""
+        """The contents of a model."""
 
     @abstractmethod
     def explain(self, model: Any, asked: ExplainRequest) -> list[Explanation]:
@@ -420,11 +420,11 @@ class Kind(ABC):
 
     def name_features(self, model: Any, path: Path) -> None:
         """Find the names of hashed features in a file, before ``inspect``."""
-        raise ConfigError(f"--names-from does not go with {self.plural}")
+        raise ConfigError(f"--names-from does not apply to {self.plural}; leave it out")
 
     @abstractmethod
     def test_set(self, path: Path, models: Sequence[Any], told: Mapping[str, str]) -> TestSet:
-        """The rows of a file to ask models about."""
+        """The rows of a file that models predict."""
 
     # -- judging labels, for the doctor; a unit is what has one label: a token, a text
 
@@ -433,7 +433,7 @@ class Kind(ABC):
         return None
 
     def questions(self, corpus: Any) -> Iterator[tuple[str | None, Any]]:
-        """What models are asked about a corpus: its labels, or for one of several labels whether texts have it."""
+        """The questions to models about a corpus: its labels, or for each of several labels whether texts have it."""
         yield None, corpus
 
     def unit_labels(self, corpus: Any) -> tuple[list[str], NDArray[np.int32]]:
@@ -451,7 +451,7 @@ class Kind(ABC):
         raise NotImplementedError
 
     def doubts(self, corpus: Any, units: NDArray[np.int64]) -> Iterator[Doubt]:
-        """Doubtful units, those that belong together as one."""
+        """Doubtful units; adjacent ones are merged."""
         return (Doubt(i, np.array([i])) for i in units.tolist())
 
     # -- choosing what to label next
@@ -489,13 +489,13 @@ class Kind(ABC):
     list_features: ClassVar[tuple[str, ...]] = ()  # of whole answers by name, the default first
 
     def candidates(self, model: Any, asked: Any, k: int, *, gold: bool = False) -> list[CandidateList]:
-        """The k best answers of a model to what a file or text holds; gold: with the loss of each."""
+        """The k best answers of a model for a file or text; gold: with the loss of each."""
         raise self._no_lists()
 
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Lists for training, each by a model like the one of the file that has not seen the sentence."""
+        """Out-of-fold lists for training, by models of the same settings as the one of the file."""
         raise self._no_lists()
 
     def candidate_features(self, name: str, data: Path) -> Any:
@@ -536,13 +536,13 @@ ALWAYS = frozenset(
 
 
 def refuse_strange_flags(kind: Kind, request: TrainRequest | PredictRequest | ExplainRequest) -> None:
-    """Raise for a flag that was given and that the kind does not understand."""
+    """Raise for a given flag that the kind does not accept."""
     understood = kind.explains if isinstance(request, ExplainRequest) else {*kind.takes, *kind.tells}
     for f in fields(request):
         if f.name in ALWAYS or f.name in understood or getattr(request, f.name) == f.default:
             continue
         flag = f.name.removesuffix("_format").replace("_", "-")
-        raise ConfigError(f"--{flag} does not go with {kind.plural}")
+        raise ConfigError(f"--{flag} does not apply to {kind.plural}; leave it out")
 
 
 def refuse_other_format(output: Path, layer: str, names: str) -> None:
@@ -550,7 +550,7 @@ def refuse_other_format(output: Path, layer: str, names: str) -> None:
     suggested = with_extension(output)
     if suggested and not any(layer in format.carries for format in suggested):
         raise ConfigError(
-            f"{output}: by its name of the format {suggested[-1].name}, which holds no {layer}; name {names}"
+            f"{output}: its name means the format {suggested[-1].name}, which holds no {layer}; name {names}"
         )
 
 
@@ -558,13 +558,13 @@ def refuse_other_format(output: Path, layer: str, names: str) -> None:
 
 
 def reader_options(path: Path, format: str | None = None) -> set[str]:
-    """What the reader of a file can be told."""
+    """The options of a file's reader that were given and that it has."""
     options = detect(path, format).options
     return set() if options is None else {k.name for k in knobs(options)}
 
 
 def rows_of(path: Path, options: Mapping[str, Any]) -> list[Document]:
-    """The rows of a file, of which there must be one."""
+    """The rows of a file; DataError if there are none."""
     found = list(read(path, **options))
     if not found:
         raise DataError(f"{display_name(path)}: has no document")
@@ -577,7 +577,7 @@ def place(path: str | Path, n: int, d: Document) -> str:
 
 
 def missed_and_invented(right: Pieces, given: Pieces) -> Counter[Confusion]:
-    """Pieces on one side only; two over the same stretch were taken for each other."""
+    """Pieces on one side only; two over the same stretch are a confusion."""
     missed, invented = Counter(right) - Counter(given), Counter(given) - Counter(right)
     found: Counter[Confusion] = Counter()
     for label, begin, end in missed.elements():

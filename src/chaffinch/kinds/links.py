@@ -46,9 +46,9 @@ Answer = frozenset[tuple[int, int]]
 
 @dataclass(frozen=True)
 class Bitext(ExampleLists):
-    """Pairs of sentences; of their links the sure ones must be found, the possible ones may be.
+    """Pairs of sentences; sure links are required, possible links are allowed.
 
-    weight: how much each pair counts
+    weight: the weight of each pair
     """
 
     pairs: list[Pair]
@@ -142,7 +142,7 @@ class LinkKind(Kind):
     # -- answering
 
     def predict(self, model: Aligner, asked: PredictRequest) -> None:
-        """Write the pairs back with the links that were found, as sure ones; any links that they had are put aside."""
+        """Write the pairs with the predicted links as sure links, instead of any links that they had."""
         if not asked.json and asked.kbest is None:
             refuse_other_format(asked.output, "links", "a .tsv file")
         documents = _pairs(asked.data, asked.from_format)
@@ -161,9 +161,9 @@ class LinkKind(Kind):
         write(documents, asked.output, format="alignment")
 
     def inspect(self, model: Aligner, top: int, label: str | None) -> Contents:
-        """The features that speak most for a link or for staying alone, and most against."""
+        """The features with the largest positive and negative weights for links and for unaligned words."""
         if label is not None:
-            raise DataError("an aligner has no labels; leave --label out")
+            raise DataError("an aligner has no labels; leave out --label")
         names, w = model.model_.feature_names(), model.model_.scorer.w
         rows = {
             side: [(names[k], float(w[k])) for k in np.argsort(-sign * w, kind="stable")[:top].tolist()]
@@ -172,9 +172,9 @@ class LinkKind(Kind):
         return Contents((), rows=rows)
 
     def explain(self, model: Aligner, asked: ExplainRequest) -> list[Explanation]:
-        """Why words were linked; --against 2-3 asks about the second word and the third."""
+        """Explanations of links; --against 2-3 asks about the second word and the third."""
         if asked.data is None:
-            raise DataError("an aligner reads pairs of sentences: give a file of them")
+            raise DataError("expected a file of sentence pairs for an aligner, got a text")
         link = None if asked.against is None else _link(asked.against)
         return [model.explain(_words(d), link=link) for d in asked.chosen(_pairs(asked.data))]
 
@@ -187,7 +187,7 @@ LINKS = LinkKind()
 
 
 class LinkTestSet(TestSet):
-    """Sentence pairs and their word links; of the right ones the sure must be found, the possible may be."""
+    """Sentence pairs and their word links; sure gold links are required, possible ones are allowed."""
 
     unit = "pairs"
 
@@ -220,7 +220,7 @@ class LinkTestSet(TestSet):
         return [[[("link", i, j) for i, j in sorted(answers[n])] for n in rows] for answers in outputs]
 
     def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """Links missed, links invented; those that are possible are neither."""
+        """Missed and spurious links; possible links are neither."""
         possible = self.links[row].possible if self.labelled else frozenset()
         return missed_and_invented(right, [p for p in given if p[1:] not in possible or p in right])
 
@@ -271,7 +271,7 @@ def _from_one(links: Any) -> list[list[int]]:
 
 
 def _link(text: str) -> tuple[int, int]:
-    """A link as people write it, counted from 1."""
+    """A written link, counted from 1."""
     places = text.split("-")
     if len(places) != 2 or not all(p.isdigit() and int(p) > 0 for p in places):
         raise ConfigError(f"--against: expected a link such as 2-3, got {text!r}")

@@ -33,8 +33,8 @@ from chaffinch.recipes.rerankers import DEFAULT_RERANKER
 from chaffinch.text.document import Document
 from chaffinch.trust.explanation import Explanation
 
-KBEST = 20  # length of the lists if nobody says another
-DIGITS = 6  # after the point of a loss, which tallies count in whole numbers
+KBEST = 20  # default length of the lists
+DIGITS = 6  # decimals of a loss, which tallies count as whole numbers
 BASES: tuple[Kind, ...] = (TAGS, TREES)  # the kinds whose models give lists
 
 
@@ -47,7 +47,7 @@ class ListOptions:
 
 @dataclass(frozen=True)
 class Lists(ExampleLists):
-    """Lists whose losses are known; weight: how much each counts."""
+    """Lists with losses; weight: the weight of each."""
 
     lists: list[CandidateList]
     weight: list[float] | None = None
@@ -61,7 +61,7 @@ class Lists(ExampleLists):
 
 @dataclass(frozen=True)
 class ChoiceScores:
-    """How good choices are: the share of lists of which a best candidate was chosen, and mean losses."""
+    """Scores of choices: the share of lists with a best candidate chosen, and mean losses."""
 
     lists: int
     scores: Mapping[str, float]
@@ -92,7 +92,7 @@ class ListOutputs(Outputs):
     def of_files(
         cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
     ) -> "ListOutputs":
-        """Lists with losses in the first file; the others, or a single one, say what was chosen."""
+        """Lists with losses in the first file; the others, or a single one, hold the choices."""
         files = [list(read_lists(path)) for path in paths]
         for path, found in zip(paths, files, strict=True):
             _check_same_lists(paths[0], files[0], path, found)
@@ -133,7 +133,7 @@ class ListKind(Kind):
         found = list(read_lists(path))
         for number, one in enumerate(found, 1):
             if any(c.loss is None for c in one.candidates):
-                raise DataError(f"{path}: list {number}: every candidate needs a 'loss' to learn from")
+                raise DataError(f"{path}: list {number}: expected a 'loss' of every candidate, to train on")
         if not found:
             raise DataError(f"{path}: has no list of candidates")
         weight = None
@@ -146,7 +146,7 @@ class ListKind(Kind):
     def build(
         self, config: Any, further: Sequence[Mapping[str, Any]], features: Any, seed: int, threads: int
     ) -> Reranker:
-        """A reranker by the features that the candidates bring along."""
+        """A reranker over the features in the file."""
         if seed and "seed" in {k.name for k in knobs(config)}:
             config = self.recipes.by_config(config).configured({**vars(config), "seed": seed})
         return Reranker(config, features=given_features, seed=seed, threads=threads, **further[0])
@@ -179,9 +179,9 @@ class ListKind(Kind):
                 stream.write(json_text.dumps(record, ensure_ascii=False) + "\n")
 
     def inspect(self, model: Reranker, top: int, label: str | None) -> Contents:
-        """The features that speak most for a candidate and most against; of a kernel, the support candidates."""
+        """The features with the largest positive and negative weights; of a kernel, the support candidates."""
         if label is not None:
-            raise DataError("a reranker has no labels; leave --label out")
+            raise DataError("a reranker has no labels; leave out --label")
         w: NDArray[np.float64]
         if model.kernel is not None:
             names, title = (
@@ -200,7 +200,7 @@ class ListKind(Kind):
         return Contents((), title, rows)
 
     def explain(self, model: Reranker, asked: ExplainRequest) -> list[Explanation]:
-        """Why each candidate was chosen; --against 3 asks about the third of its list."""
+        """Explanations of choices; --against 3 asks about the third candidate of the list."""
         model.threads = asked.threads
         against = None
         if asked.against is not None:
@@ -222,7 +222,7 @@ LISTS = ListKind()
 
 
 class ListTestSet(TestSet):
-    """Lists of a file; an answer is the place of a candidate, and any candidate of the least loss is right."""
+    """Lists of a file; an answer is the index of a candidate, and any candidate with the smallest loss is right."""
 
     unit = "lists"
 
@@ -278,7 +278,7 @@ def holds_lists(path: Path, format: str | None = None) -> bool:
         return False
     try:
         first = json_text.loads(start.partition(b"\n")[0])
-    except ValueError:  # the line goes on after what was looked at
+    except ValueError:  # the line continues beyond the bytes that were read
         return b'"candidates": [' in start
     return isinstance(first.get("candidates"), list)
 
@@ -295,7 +295,7 @@ def base_model(path: Path, threads: int) -> tuple[Kind, Any]:
 
 
 def list_of_file(one: FileList) -> CandidateList:
-    """A list of a file as a reranker takes it."""
+    """A list of a file in the form of a reranker's input."""
     losses = [c.loss for c in one.candidates]
     known = None if any(loss is None for loss in losses) else np.array(losses, np.float64)
     return CandidateList(one.input, one.candidates, np.array([c.score for c in one.candidates]), known)
@@ -323,7 +323,9 @@ def choice_tally(lists: Sequence[CandidateList], chosen: Sequence[int]) -> Tally
 
 def _losses(one: CandidateList) -> NDArray[np.float64]:
     if one.losses is None:
-        raise DataError("a list is scored by the losses of its candidates, and one has none")
+        raise DataError(
+            "expected a loss of every candidate, to score the choice, found a candidate without one"
+        )
     return one.losses
 
 
@@ -335,7 +337,7 @@ def _check_same_lists(
         raise DataError(f"{display_name(a)} has {len(gold)} lists, {display_name(b)} has {len(other)}")
     for n, (x, y) in enumerate(zip(gold, other, strict=True), 1):
         if x.input != y.input or len(x.candidates) != len(y.candidates):
-            raise DataError(f"{display_name(b)}: list {n} is not that of {display_name(a)}")
+            raise DataError(f"{display_name(b)}: list {n} differs from that of {display_name(a)}")
 
 
 def _chosen(path: str | Path, n: int, one: FileList) -> int:

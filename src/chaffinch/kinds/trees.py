@@ -1,4 +1,4 @@
-"""Parse trees: treebanks, learnt and given to sentences by parsers."""
+"""Parse trees: treebanks, and the output of parsers."""
 
 import json as json_text
 from collections import Counter
@@ -53,7 +53,7 @@ MAIN = "bracket.f1"
 
 @dataclass(frozen=True)
 class Treebank(ExampleLists):
-    """Trees to learn from; weight: how much each counts."""
+    """Training trees; weight: the weight of each."""
 
     trees: list[Tree]
     weight: list[float] | None = None
@@ -157,7 +157,7 @@ class TreeKind(Kind):
                     out.write("\n")
 
     def inspect(self, model: Parser, top: int, label: str | None) -> Contents:
-        """The likeliest rules of each label of a grammar, the strongest pairs of parent and child of a span parser."""
+        """The most probable rules of each label of a grammar; the strongest parent-child pairs of a span parser."""
         held: Any = model.model_
         rows: dict[str, list[tuple[str, float]]] = {}
         names = held.symbols.symbols
@@ -180,7 +180,7 @@ class TreeKind(Kind):
         return Contents(model.labels_, title, kept)
 
     def explain(self, model: Parser, asked: ExplainRequest) -> list[Explanation]:
-        """Why each sentence got its tree."""
+        """Explanations of trees."""
         model.threads = asked.threads
         return [model.explain(words) for words in asked.chosen(_asked_words(asked))]
 
@@ -203,7 +203,7 @@ class TreeKind(Kind):
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Trees by parsers made as the one of the file was."""
+        """Out-of-fold trees by parsers with the settings of the one of the file."""
         like: Parser = load(model)
 
         def anew() -> Parser:
@@ -213,7 +213,7 @@ class TreeKind(Kind):
         return cross_validated_tree_lists(anew, trees, k, folds, grammar=features == CONSENSUS)
 
     def candidate_features(self, name: str, data: Path) -> Any:
-        """A grammar that the features ask is counted off the trees for training."""
+        """The features of whole trees; a grammar that they need is counted from the training trees."""
         if name != CONSENSUS:
             return name
         return TreeConsensus(grammar=HeadGrammar.counted(trees_of(self.read(data, {}).trees)))
@@ -242,7 +242,7 @@ TREES = TreeKind()
 
 
 class TreeTestSet(TestSet):
-    """Sentences and their parse trees, taken apart as evalb does; parts of speech count too."""
+    """Sentences and their parse trees, with evalb's constituents; parts of speech count too."""
 
     unit = "words"
 
@@ -280,7 +280,7 @@ class TreeTestSet(TestSet):
         return [[_constituents(trees[n]) for n in rows] for trees in outputs]
 
     def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """Constituents and parts of speech; two over the same words were taken for each other."""
+        """Confusions of constituents and parts of speech over the same words."""
         words = len(self.sentences[row])
         above = missed_and_invented(right[:-words], given[:-words])
         return above + missed_and_invented(right[-words:], given[-words:])
@@ -298,7 +298,7 @@ class TreeTestSet(TestSet):
 def words_to_parse(path: Path, format: str | None = None) -> list[Any]:
     """Words to parse: the leaves of trees, a column of words, or columns of words and parts of speech.
 
-    Brackets are written as in treebanks, -LRB- and -RRB-: a tree has no other way to hold them.
+    Brackets are written as in treebanks, -LRB- and -RRB-, because a tree cannot hold them otherwise.
     """
     chosen = detect(path, format)
     if "tree" in chosen.carries:
@@ -315,7 +315,7 @@ def words_to_parse(path: Path, format: str | None = None) -> list[Any]:
 
 
 def _asked_words(asked: ExplainRequest) -> list[Any]:
-    """The sentences of a file, or of a text as it was typed."""
+    """The sentences of a file, or of a typed text."""
     if asked.data is not None:
         return words_to_parse(asked.data)
     return [d.words() for d in as_sentences([Document(text=asked.words or "")], asked.source)]
@@ -359,5 +359,5 @@ def _record(words: Any, parses: Sequence[tuple[float | None, Tree]]) -> str:
 
 
 def _plain(words: Any) -> list[str]:
-    """Words without the parts of speech that may be given with them."""
+    """The words of a sentence without parts of speech."""
     return [word[0] if isinstance(word, tuple) else word for word in words]

@@ -1,4 +1,4 @@
-"""How much each example of a training file counts: by a field of its row, by a column, or by a file of numbers."""
+"""Weights of training examples: from a field of the row, a column, or a file of numbers."""
 
 import math
 from collections.abc import Sequence

@@ -19,7 +19,7 @@ from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 @dataclass(frozen=True)
 class SeedScores:
-    """The mean of a score over seeds and the interval in which it lies with 95 % confidence.
+    """The mean of a score over seeds and its 95 % confidence interval.
 
     >>> found = SeedScores.of([0.80, 0.82, 0.84])
     >>> f"{found.mean:.3f} {found.low:.3f} {found.high:.3f}"
@@ -33,7 +33,7 @@ class SeedScores:
 
     @classmethod
     def of(cls, scores: Sequence[float]) -> "SeedScores":
-        """From one score per seed; of a single one, the interval is the score itself."""
+        """From one score per seed; with a single seed the interval is the score itself."""
         n = len(scores)
         mean = math.fsum(scores) / n
         if n == 1 or min(scores) == max(scores):
@@ -88,7 +88,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Cell:
-    """One setting of all parameters: what was varied, and the experiment that it makes."""
+    """One setting of all parameters, and its experiment."""
 
     point: dict[str, str]
     experiment: Experiment
@@ -132,13 +132,13 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What was varied, in a line."""
+        """The varied settings, in a line."""
         return ", ".join(f"{k}={v}" for k, v in self.point.items()) or "as it is"
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """What is varied, on which split it is scored, and the rows that came of it."""
+    """The varied parameters, the scored split, and the resulting rows."""
 
     base: Experiment
     axes: tuple[Axis, ...]
@@ -162,7 +162,7 @@ def cells(base: Experiment, axes: Sequence[Axis], kind: Kind, grid: bool = True)
 
 
 def varied(base: Experiment, point: Mapping[str, str], kind: Kind) -> Experiment:
-    """The base with the values of a point, which are checked."""
+    """The base experiment with the checked values of a point."""
     made = replace(
         base, recipe=point.get("recipe", base.recipe), features=point.get("features", base.features)
     )
@@ -191,7 +191,7 @@ def ablate(
 ) -> Ablation:
     """Run every cell with every seed and score it on ``split``.
 
-    journal: a file to which each finished run is added at once; what it holds already is not run again.
+    journal: a file to which each finished run is added at once; runs that it holds are not repeated.
     """
     made = cells(base, axes, kind, grid)
     data = {name: fingerprint(splits[name]) for name in ("train", split)}
@@ -226,7 +226,7 @@ def ablate(
 
 
 def _key(experiment: Experiment, kind: Kind, data: dict[str, str], split: str, score: str | None) -> str:
-    """A name for a run: everything that decides its result."""
+    """The key of a run: everything that determines its result."""
     told = {
         "version": __version__,
         "recipe": experiment.recipe,
@@ -242,7 +242,7 @@ def _key(experiment: Experiment, kind: Kind, data: dict[str, str], split: str, s
 
 
 def _journalled(path: Path) -> Iterator[tuple[str, CellRun]]:
-    """The finished runs; half a last line, left by an interruption, is cut off and its cell run again."""
+    """The finished runs; an incomplete last line, left by an interruption, is removed and its cell run again."""
     if not path.exists():
         return
     content = path.read_bytes()

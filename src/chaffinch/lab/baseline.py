@@ -1,7 +1,7 @@
-"""The baseline: a log-linear classifier's settings under short names, and the knobs that they turn.
+"""The baseline: a log-linear classifier's settings under short names, and the knobs that they set.
 
 Unigrams and bigrams, the 20,000 most frequent, lemmatised, stop words out; stochastic gradient descent with a
-fixed rate, a document at a time. Every experiment may be told its settings by these names, where its recipe
+fixed rate, a document at a time. Every experiment accepts its settings by these names, if its recipe
 has such a knob.
 """
 
@@ -14,7 +14,7 @@ from chaffinch.knobs import Knob, knob, knobs
 
 RECIPE = "loglinear"
 FEATURES = "top-20000"
-CLEANING = "none"  # on 20 newsgroups headers and quotations are worth more than the noise that goes with them
+CLEANING = "none"  # on 20 newsgroups headers and quotations help more than their noise hurts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ LETTERS = {
 # Older names of three settings, and those that records of the learning rate have.
 SYNONYMS = {"epoch": "epochs", "lr": "rate", "lr_fixed": "rate", "lr_rand_coef": "rate"}
 
-# What a short name says to the first of the named knobs that a recipe has.
+# Short names set the first of these knobs that the recipe has.
 _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "epochs": (("epochs", "passes"), int),
     "epoch": (("epochs", "passes"), int),
@@ -96,7 +96,7 @@ def turned(settings: Mapping[str, Any], recipe: str, known: Collection[str]) -> 
 
 
 def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> Any:
-    """The value that a user wrote for a short name or a knob, as its type wants it.
+    """The value that a user wrote for a short name or a knob, converted to its type.
 
     >>> read_value("lr", "2", "loglinear", {}), read_value("trigram", "true", "loglinear", {})
     (2.0, True)

@@ -1,4 +1,4 @@
-"""Datasets by name, folder or files; a split is read when it is asked for, so that none is met by accident."""
+"""Datasets by name, folder or files; a split is read only when it is used, so none is seen by accident."""
 
 import warnings
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ KNOWN: dict[str, dict[str, dict[str, str]]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where a dataset comes from: a name (known, of a sample, or of a folder), or the files of its splits.
+    """The source of a dataset: a name (known, of a sample, or of a folder), or the files of its splits.
 
-    label, text: the columns of the label and the text, where their names do not say so
+    label, text: the columns of the label and the text, if their names are unusual
     label_separator: separator of several labels in one cell
     """
 
@@ -100,7 +100,7 @@ class Dataset:
 
 
 def dataset(source: Source, folder: Path | None = None) -> Dataset:
-    """The dataset that a source means; named corpora are looked for in ``folder``.
+    """The dataset of a source; named corpora are searched in ``folder``.
 
     A name means, in this order: a known corpus, an embedded sample, a folder at this path, a folder in ``folder``.
 
@@ -147,7 +147,7 @@ def _known_folder(name: str, folder: Path | None) -> tuple[Path, dict[str, str]]
 
 
 def _folder(name: str, folder: Path, options: dict[str, str]) -> Dataset:
-    """The files whose names say train, dev and test, such as train.csv.gz or en_ewt-ud-train.conllu."""
+    """The files named after train, dev and test, such as train.csv.gz or en_ewt-ud-train.conllu."""
     readers = {}
     for split in SPLITS:
         found = [f for f in sorted(folder.iterdir()) if f.is_file() and f.name.split(".")[0] == split]

@@ -1,4 +1,4 @@
-"""The HTML report of a comparison: scores side by side, what got rarer and more frequent, the rows that changed."""
+"""The HTML report of a comparison: scores side by side, confusions that changed, rows that changed."""
 
 from collections.abc import Iterable, Iterator
 
@@ -140,7 +140,7 @@ def _reading(difference: ModelDifference, change: ChangedAnswer) -> Iterator[Htm
 
 
 def _marks(name: str, known: dict[str, Pieces]) -> list[Marked]:
-    """Spans judged by gold, or by the other answer where there is none; of tags of tokens only those that differ."""
+    """Spans compared with gold, or with the other answer if there is none; of token tags only those that differ."""
     judge = known.get("gold", known["new" if name == "old" else "old"])
     if name == "gold":
         judge = known["new"]

@@ -1,4 +1,4 @@
-"""An experiment: what is trained, on what, from which seed; how it is laid out on a dataset, and what came of it."""
+"""An experiment: recipe, settings, dataset and seed; its setup on a dataset, and its outcome."""
 
 import hashlib
 import tempfile
@@ -21,7 +21,7 @@ from chaffinch.progress import Listener, Progress, keep_going
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """Everything that decides a result: the same experiment on the same data gives the same bytes.
+    """Everything that determines a result: the same experiment on the same data gives the same bytes.
 
     settings:    the recipe's knobs that are set; the others have their defaults
     hold_out:    share of the training split that is held out as the dev split; 0: the dataset's own, if any
@@ -43,11 +43,11 @@ class Experiment:
         return replace(self, settings={**self.settings, **knobs}, features=features)
 
     def splits(self, data: Dataset) -> "Splits":
-        """The splits it works on: read when asked for."""
+        """The splits of the experiment, read on first use."""
         return Splits(data, self.hold_out)
 
     def whole_splits(self, data: Dataset) -> "Splits":
-        """The splits with what was held out joined to the training split, for a last model once all is settled."""
+        """The splits with held-out data joined to the training split, for a final model with the chosen settings."""
         if self.stop_on_dev:
             raise ConfigError("the dev split is used for early stopping, so it cannot be training data too")
         if self.hold_out > 0 or "dev" not in data:
@@ -57,12 +57,12 @@ class Experiment:
         return Splits(Dataset(data.name, readers), 0.0)
 
     def settled(self, kind: Kind) -> dict[str, Any]:
-        """The settings checked, the recipe's defaults written out."""
+        """The checked settings with all defaults of the recipe."""
         return kind.settled(self.recipe, self.settings)
 
 
 class SplitsByName(Protocol):
-    """Splits that are read when they are asked for."""
+    """Splits that are read on first use."""
 
     def __getitem__(self, name: str) -> Corpus:
         """The split."""
@@ -90,9 +90,9 @@ class Splits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What an experiment gave.
+    """The outcome of an experiment.
 
-    epochs: accuracy after each pass, by split; empty where a recipe does not learn by passes
+    epochs: accuracy after each pass, by split; empty if the recipe has no passes
     scores: every reported score of the finished model, by split
     """
 
@@ -118,7 +118,7 @@ class Outcome:
         return self.experiment.settled(self.kind)
 
     def interval(self, split: str, key: str) -> Interval:
-        """How sure a score is, by resampling the split's sentences or texts."""
+        """The bootstrap interval of a score, by resampling the split's sentences or texts."""
         return intervals(self.tallies[split])[key]
 
     def model_digest(self) -> tuple[str, int]:
@@ -139,7 +139,7 @@ def run(
     threads: int = 0,
     on_epoch: Listener = keep_going,
 ) -> Outcome:
-    """Train and score. ``watched`` splits are scored after every pass too, which decides nothing.
+    """Train and score. ``watched`` splits are also scored after every pass, which does not affect training.
 
     >>> from chaffinch.lab.datasets import dataset
     >>> trial = Experiment(source=Source(name="ingredients"), recipe="perceptron", settings={"epochs": 1})
@@ -160,7 +160,7 @@ def run(
     found = {split: kind.watcher(splits[split], threads) for split in watched}
     watchers = {split: watcher for split, watcher in found.items() if watcher is not None}
     epochs: list[dict[str, float]] = []
-    aside = [0.0, 0.0]  # time spent on watching is not time spent on training
+    aside = [0.0, 0.0]  # time of watching, not counted as training
 
     def listen(progress: Progress) -> object:
         if not watchers or progress.model is None:
@@ -182,14 +182,14 @@ def run(
 def run_and_watch(
     experiment: Experiment, splits: Splits, threads: int = 0, on_epoch: Listener = keep_going
 ) -> Outcome:
-    """Train, score every split there is, and watch the training split and the test split, else the dev split."""
+    """Train, score every split, and watch the training split and the test split, else the dev split."""
     scored = [split for split in ("train", "dev", "test") if split in splits]
     watched = ["train", *(split for split in ("test", "dev") if split in scored)][:2]
     return run(experiment, splits, scored=scored, watched=watched, threads=threads, on_epoch=on_epoch)
 
 
 def main_score(outcome: Outcome, split: str, wanted: str | None = None) -> str:
-    """The key of the score that counts: the wanted one, else the kind's first that the split has."""
+    """The key of the main score: the wanted one, else the kind's first that the split has."""
     found = outcome.scores[split]
     if wanted is None:
         return next(iter(found))
@@ -203,7 +203,7 @@ HOLD_OUT = 0.2
 
 @dataclass(frozen=True)
 class Bench:
-    """An experiment beside the splits it works on and the kind they are for."""
+    """An experiment with its splits and their kind."""
 
     experiment: Experiment
     splits: Splits
@@ -228,10 +228,10 @@ def bench(
     stop_on_dev: bool = False,
     from_baseline: bool = True,
 ) -> Bench:
-    """Lay out an experiment. settings: by short name or by knob.
+    """Set up an experiment. settings: by short name or by knob.
 
-    Without a recipe, texts get the baseline (or, where that is not wanted, the default recipe), sentences the
-    default tagger. dev_needed: where the dataset has no dev split, a fifth of the training split is held out.
+    Without a recipe, texts get the baseline (without ``from_baseline`` the default recipe), sentences the
+    default tagger. dev_needed: if the dataset has no dev split, a fifth of the training split is held out.
     """
     data = dataset(source, folder)
     kind = kind_of_corpus(data.split("train"))
@@ -253,7 +253,7 @@ def bench(
 
 
 def scored_split(splits: Splits, wanted: str | None = None) -> str:
-    """Which split a result is measured on: the wanted one, else test, else dev."""
+    """The split that a result is measured on: the wanted one, else test, else dev."""
     if wanted is not None:
         if wanted not in splits:
             raise ConfigError(f"the dataset {splits.data.name} has no split {wanted!r}")
@@ -262,5 +262,5 @@ def scored_split(splits: Splits, wanted: str | None = None) -> str:
         if name in splits:
             return name
     raise ConfigError(
-        f"{splits.data.name} has a training split only: add a test file, -d TRAIN,TEST, or hold some out, --on dev"
+        f"{splits.data.name} has only a training split: add a test file, -d TRAIN,TEST, or hold data out, --on dev"
     )

@@ -28,7 +28,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Read:
-    """How a reader did: shares of letters and words that are right, CPU seconds, and what it read."""
+    """The result of a reader: accuracy of letters and words, CPU seconds, and its readings."""
 
     reader: Reader
     letters: float
@@ -60,7 +60,7 @@ CUBIC = (
 def read_by(
     readers: Sequence[Reader], train: TokenTable, test: TokenTable, *, seed: int = 0, threads: int = 1
 ) -> Iterator[Read]:
-    """Train each reader and let it read the test words.
+    """Train each reader and apply it to the test words.
 
     >>> from chaffinch import samples
     >>> words = TokenTable.from_documents(samples.load("letters", "train", n=40))
@@ -97,7 +97,7 @@ def alone(table: TokenTable) -> TokenTable:
 def picture(
     table: TokenTable, predicted: Mapping[str, Sequence[Sequence[str]]], words: Sequence[int]
 ) -> Html:
-    """Words as they are written, and below them what each reader made of them; wrong letters stand out."""
+    """The images of words, and below them each reader's reading; wrong letters are highlighted."""
     cell, gap, line = 3.0, 6.0, 20.0
     images, gold = table.lists(WORD), table.lists(LABEL)
     wide = COLUMNS * cell + gap

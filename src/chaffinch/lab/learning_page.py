@@ -7,7 +7,7 @@ from chaffinch.evaluate.page import calibration_section
 from chaffinch.progress import Progress
 from chaffinch.report import Html, Page, cards, figure, lines, paragraph, table
 
-# What scores that recipes report are; those that are not here speak for themselves.
+# The meaning of reported scores; those that are not listed are self-explanatory.
 MEANING = {
     "dev": "The score on held-out data.",
     "loss": "What the training examples cost.",
@@ -24,7 +24,7 @@ def learning_page(
 ) -> Page:
     """A page of what training reported: a curve for each score, the objectives together, and a table.
 
-    calibration: how honest the probabilities are, as :meth:`Confidence.details` has it
+    calibration: the calibration scores, from :meth:`Confidence.details`
     """
     unit = "epoch" if history and history[0].task == "epoch" else "pass"
     page = Page(f"How {recipe} learnt", _counted(len(history), unit))
@@ -61,7 +61,7 @@ def _bounds(last: dict[str, float]) -> Html:
 
 
 def _objectives(history: Sequence[Progress], unit: str) -> list[Html]:
-    """The primal above the dual, and the gap between them on a logarithmic axis; nothing of a single look."""
+    """The primal above the dual, and the gap between them on a logarithmic axis; nothing if evaluated only once."""
     both = {name: _points(history, name) for name in OBJECTIVES}
     if len(both["primal"]) < 2:
         return []

@@ -1,4 +1,4 @@
-"""What a retraining changed: two models on one corpus, rows fixed and broken, the verdict, a history of scores."""
+"""The effect of a retraining: two models on one corpus, rows fixed and broken, the verdict, a history of scores."""
 
 import csv
 import io
@@ -20,12 +20,12 @@ from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
 from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
 
-# How a row's answer changed; without right answers there is only the last.
+# How a row's answer changed; without gold only the last applies.
 FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
 OUTCOMES = (BROKEN, FIXED, BOTH_WRONG, CHANGED)
 
 TASKS = [task for kind in reversed(KINDS) for task in kind.outputs]
-ENOUGH_SECONDS = 0.2  # of answering, for a speed worth telling
+ENOUGH_SECONDS = 0.2  # of prediction, for a reliable speed
 MOST_RUNS = 5
 MOST_LISTED = 12  # names in a sentence
 
@@ -34,7 +34,7 @@ MOST_LISTED = 12  # names in a sentence
 class Side:
     """One of the two that are compared: a model, or a file of answers.
 
-    labels: that it can give   model_bytes: of the file   speed: tokens, documents ... per CPU second
+    labels: that it can predict   model_bytes: of the file   speed: tokens, documents ... per CPU second
     """
 
     name: str
@@ -46,11 +46,11 @@ class Side:
 
 @dataclass(frozen=True)
 class ChangedAnswer:
-    """A row to which the two answer differently.
+    """A row that the two models answer differently.
 
-    gold, old, new: the pieces of the answers; gold is None where nobody knows
-    gone, come:     mistakes that the old answer has and the new one has not, and the other way round; where
-                    nobody knows what is right, ``come`` says what the new answer has for what the old had
+    gold, old, new: the pieces of the answers; gold is None if it is unknown
+    gone, come:     mistakes of the old answer that the new one does not have, and the reverse; without gold
+                    ``come`` holds the changes from the old answer to the new one
     """
 
     row: int
@@ -66,7 +66,7 @@ class ChangedAnswer:
 
     @property
     def better(self) -> bool | None:
-        """Whether the new answer has fewer mistakes than the old; None if as many, or if nobody knows."""
+        """Whether the new answer has fewer mistakes than the old; None if equally many, or without gold."""
         gone, come = self.gone.total(), self.come.total()
         return None if self.gold is None or gone == come else gone > come
 
@@ -83,7 +83,7 @@ class ChangedAnswer:
 
 @dataclass(frozen=True)
 class ModelDifference:
-    """Two models on one corpus; ``evaluation`` scores the new one against the old, where there is a gold."""
+    """Two models on one corpus; ``evaluation`` scores the new one against the old, if there is gold."""
 
     test_set: TestSet = field(repr=False)
     old: Side
@@ -93,7 +93,7 @@ class ModelDifference:
 
     @property
     def rows(self) -> int:
-        """How many sentences, documents, pairs there are."""
+        """The number of sentences, documents or pairs."""
         return len(self.test_set.documents)
 
     def of_kind(self, kind: str) -> list[ChangedAnswer]:
@@ -107,7 +107,7 @@ class ModelDifference:
         )
 
     def grouped(self, kind: str, each: int, most: int) -> list[tuple[str, int, list[ChangedAnswer]]]:
-        """Of one kind, each confusion with its rows: how many, and the first ``each``; ``most`` rows in all."""
+        """The confusions of one kind with their number of rows and the first ``each`` rows; ``most`` rows in all."""
         times = Counter[str]()
         ordered = self.of_kind(kind)
         for c in ordered:
@@ -124,7 +124,7 @@ class ModelDifference:
         return found
 
     def told(self) -> str:
-        """How many rows changed, by kind, in words."""
+        """The number of changed rows by kind, in words."""
         counts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
         partly = [c.better for c in self.of_kind(BOTH_WRONG)]
         if any(better is not None for better in partly):
@@ -141,7 +141,7 @@ class ModelDifference:
         return [(name, gone[name], come[name]) for name in names]
 
     def notes(self) -> list[str]:
-        """What the two do not have in common, in sentences."""
+        """The differences between the two models, in sentences."""
         found = []
         if self.old.recipe and self.new.recipe and self.old.recipe != self.new.recipe:
             found.append(
@@ -203,10 +203,10 @@ def compare_models(
     seed: int = 0,
     threads: int = 0,
 ) -> ModelDifference:
-    """Ask both models about every row of a corpus and say what changed.
+    """Run both models on every row of a corpus and report what changed.
 
     old, new: model files of one kind; either may be a file of answers as ``chaffinch predict`` writes it
-    label, text, label_separator: where in the data they are, if not where they usually are
+    label, text, label_separator: options of the reader, if columns have unusual names
 
     >>> from tempfile import mkdtemp
     >>> folder = Path(mkdtemp())
@@ -282,7 +282,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _change_name(old: str, new: str) -> str:
-    """What became of an answer, where nobody knows which is right."""
+    """The changes of an answer without gold."""
     if old == NONE:
         return f"{new} newly found"
     if new == NONE:
@@ -295,11 +295,11 @@ def _test_set(models: Sequence[Any], data: Path, told: dict[str, str], files: Se
     kinds = [kind_of_model(model) for model in models] or [_kind_of_answers(files[0])]
     if len(set(kinds)) > 1:
         names = " and ".join(kind.model_name for kind in kinds)
-        raise ConfigError(f"the models are of two kinds, {names}; their answers cannot be compared")
+        raise ConfigError(f"expected two models of one kind, got {names}; their answers cannot be compared")
     kind = kinds[0]
     for name in told:
         if name not in kind.tells:
-            raise ConfigError(f"--{name.replace('_', '-')} does not go with {kind.model_name}")
+            raise ConfigError(f"--{name.replace('_', '-')} does not apply to {kind.model_name}; leave it out")
     for found in files:
         if _kind_of_answers(found) is not kind:
             raise DataError(f"{found.names[1]}: does not hold the answers of {kind.model_name}")
@@ -323,7 +323,7 @@ def _side(path: Path, model: Any, speed: float | None) -> Side:
 
 
 def _speeds(test_set: TestSet, models: Sequence[Any]) -> list[float | None]:
-    """Units per CPU second at best, in turns; a model that takes long is asked once more only."""
+    """The best units per CPU second, measured in turns; slow models are run only once more."""
     best: list[float | None] = [None] * len(models)
     spent = [0.0] * len(models)
     for _ in range(MOST_RUNS):
@@ -340,7 +340,7 @@ def _speeds(test_set: TestSet, models: Sequence[Any]) -> list[float | None]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer, by which score, and why in one sentence."""
+    """The verdict, its score, and the reason in one sentence."""
 
     regression: bool
     score: str
@@ -355,7 +355,7 @@ def verdict(
     point: bool = False,
     fail_below: float | None = None,
 ) -> Verdict:
-    """Is the new model worse than the old?
+    """Whether the new model is worse than the old.
 
     It is if the whole interval of the difference lies below minus the tolerance; with ``point``, if the difference
     itself does. It also is if its score is below ``fail_below``. Of an error rate, less is better.
@@ -415,9 +415,9 @@ COLUMNS = (
 
 
 def add_to_history(path: str | Path, difference: ModelDifference, verdict: Verdict, when: datetime) -> None:
-    """Append a comparison to a history, which is begun if there is none; the file is written whole or not at all."""
+    """Append a comparison to a history, which is created if needed; the file is replaced atomically."""
     if difference.evaluation is None or difference.evaluation.comparison is None:
-        raise DataError("a history needs scores, and the data has no gold answers")
+        raise DataError("expected data with gold answers for a history of scores, found none")
     c = difference.evaluation.comparison[verdict.score]
     row = (
         f"{when:%Y-%m-%d %H:%M:%S}",

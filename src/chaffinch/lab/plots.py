@@ -1,4 +1,4 @@
-"""What an ablation shows: a dot with its interval for every cell, and the way there pass by pass."""
+"""Charts of an ablation: a dot with its interval for every cell, and accuracy by pass."""
 
 from collections.abc import Sequence
 

@@ -23,7 +23,7 @@ SUFFIXES = (".json", ".toml")
 
 @dataclass(frozen=True)
 class Preset:
-    """An experiment, the data it saw, and what came of it.
+    """An experiment, its data, and its outcome.
 
     data:        fingerprint of each split that was used
     scores:      of the finished model, by split
@@ -40,7 +40,7 @@ class Preset:
 
     @classmethod
     def of(cls, outcome: Outcome, splits: Splits, name: str) -> "Preset":
-        """The preset of a finished experiment, every knob written out."""
+        """The preset of a finished experiment, with every knob."""
         digest, size = outcome.model_digest()
         used = dict.fromkeys(["train", *outcome.tallies])
         return cls(
@@ -53,7 +53,7 @@ class Preset:
         )
 
     def differences(self, again: "Preset") -> list[str]:
-        """What is not the same in another run of this preset: one sentence each."""
+        """The differences of another run of this preset: one sentence each."""
         told = [
             f"the {split} split is not the data that the preset was made with"
             for split, known in self.data.items()
@@ -73,7 +73,7 @@ class Preset:
 
 
 def preset_path(named: str, *, writing: bool = False) -> Path:
-    """Where a preset is: a bare name means a file in the folder ``presets``, JSON unless it says TOML.
+    """The path of a preset: a bare name means a file in the folder ``presets``, JSON unless it ends in .toml.
 
     >>> preset_path("best", writing=True).as_posix(), preset_path("best.toml", writing=True).as_posix()
     ('presets/best.json', 'best.toml')
@@ -92,7 +92,7 @@ def preset_path(named: str, *, writing: bool = False) -> Path:
 
 
 def write(preset: Preset, path: Path) -> None:
-    """Write a preset as the path's ending says."""
+    """Write a preset in the format of the path's ending."""
     e = preset.experiment
     source = {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(e.source).items() if v}
     content: dict[str, Any] = {

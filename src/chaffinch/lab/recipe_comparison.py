@@ -1,4 +1,4 @@
-"""Several recipes on one corpus: what each costs, what each scores, and how each learnt."""
+"""Several recipes on one corpus: costs, scores and learning curves."""
 
 import tempfile
 import time
@@ -23,7 +23,7 @@ class Entry:
     scores:      on the held-out split, by name
     train_s:     CPU seconds of training, features included; epoch_s: of one pass
     model_bytes: of the file   speed: tokens or texts labelled per CPU second, features included
-    curve:       (epoch, held-out score after it), where the recipe tells
+    curve:       (epoch, held-out score after it), if the recipe reports it
     """
 
     recipe: str
@@ -119,7 +119,7 @@ def compare_recipes(
     """Train each config on the same sentences or texts and score it on the same others.
 
     settings:         further settings that all of them share, such as those of the features of texts
-    stop_on_held_out: the learners may look at the held-out split, to stop and to calibrate
+    stop_on_held_out: the learners may use the held-out split to stop and to calibrate
 
     >>> from chaffinch.recipes.incremental_search import Greedy
     >>> from chaffinch.recipes.perceptron import StructuredPerceptron
@@ -131,7 +131,7 @@ def compare_recipes(
     """
     kind = kind_of_corpus(train)
     if type(held_out) is not type(train):
-        raise DataError(f"recipes learn from {kind.plural}, and the held-out data is of another kind")
+        raise DataError(f"expected held-out data of the same kind as the training data, {kind.plural}")
     entries, estimators = [], {}
     for config in configs:
         name = kind.recipes.by_config(config).name

@@ -1,4 +1,4 @@
-"""Records: a result as a person reads it, in Markdown; a file collects one after the other."""
+"""Records: results in readable Markdown, appended to a file."""
 
 import json
 from datetime import datetime
@@ -12,7 +12,7 @@ FOLDER = Path("records")
 
 
 def record_path(named: str) -> Path:
-    """Where a record goes: a bare name means a file in the folder ``records``.
+    """The path of a record: a bare name means a file in the folder ``records``.
 
     >>> record_path("baseline").as_posix(), record_path("notes/a.md").as_posix()
     ('records/baseline.md', 'notes/a.md')
@@ -21,7 +21,7 @@ def record_path(named: str) -> Path:
 
 
 def is_bare(named: str) -> bool:
-    """A name without a folder and without an ending; that of "lr-0.01" is none."""
+    """Whether a name has no folder and no ending; "lr-0.01" has none."""
     path = Path(named)
     return len(path.parts) == 1 and (not path.suffix or path.suffix[1:].isdigit())
 
@@ -29,7 +29,7 @@ def is_bare(named: str) -> bool:
 def record(outcome: Outcome, name: str, when: datetime) -> str:
     """Heading, settings, accuracy after each pass with the best so far, and the finished model's scores.
 
-    Only the heading and the line of times differ when the same experiment is run again.
+    If the same experiment is run again, only the heading and the line of times differ.
     """
     e = outcome.experiment
     settings = {"dataset": str(e.source), "recipe": e.recipe, "seed": e.seed, **outcome.settings}
@@ -65,7 +65,7 @@ def epoch_lines(epochs: list[dict[str, float]]) -> list[str]:
 
 
 def append(path: Path, text: str) -> None:
-    """Add a record to the end of a file, which is made if there is none; whole or not at all."""
+    """Append a record to a file, which is created if needed; the file is replaced atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         before = path.read_text(encoding="utf-8") if path.exists() else ""

@@ -16,7 +16,7 @@ from chaffinch.report import Page, figure, lines, table
 
 SHARES = (1 / 4, 1 / 2)
 TURNS = 3
-MOST_TURNS = 20  # as long as nothing fits
+MOST_TURNS = 20  # maximum number of attempts while no model fits
 NEAR = 0.97
 
 _UNITS = {"": 1, "B": 1, "K": 1024, "KB": 1024, "KIB": 1024, "M": 1024**2, "MB": 1024**2, "MIB": 1024**2}
@@ -26,7 +26,7 @@ Scores = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Sized:
-    """One point of the curve: how many weights are left, the size of the file, and the scores."""
+    """One point of the curve: the number of weights kept, the size of the file, and the scores."""
 
     weights: int
     min_weight: float
@@ -45,7 +45,7 @@ class Sized:
         return [*settings, *(f"{100 * value:.2f}" for value in self.scores.values())]
 
     def head(self) -> list[str]:
-        """What the cells of a row are."""
+        """The headings of a row's cells."""
         return ["weights", "min weight", "bits", "KB", *self.scores]
 
     def as_dict(self) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class SizeSearch:
     curve: list[Sized]
 
     def page(self, title: str) -> Page:
-        """The curve of the score that counts against size, and the points."""
+        """The curve of the main score against size, and the points."""
         made = Page("Scores and size", title)
         name = next(iter(self.best.scores))
         series = {
@@ -92,12 +92,12 @@ def smallest(
     score: Callable[[Any], Scores],
     on_point: Callable[[Sized], None] = lambda _: None,
 ) -> SizeSearch:
-    """The best model of at most ``most`` bytes that is left of a trained one.
+    """The best pruned and rounded version of a trained model with at most ``most`` bytes.
 
-    Weights are rounded to few bits, and of each width as many as fit are kept, the largest; the rest is forgotten with
-    its features. The better of these is kept, and scored at smaller sizes as well, for the curve.
+    Weights are rounded to few bits, and for each width the largest that fit are kept; the others are dropped with
+    their features. The best width is kept, and scored at smaller sizes as well, for the curve.
 
-    score: of an estimator, on held-out data; the first score counts
+    score: scores an estimator on held-out data; the first is the main score
     """
     whole = estimator.model_
     if not isinstance(whole, Shrinkable):
@@ -110,7 +110,7 @@ def smallest(
     magnitude = magnitude[magnitude > 0]
     curve: list[Sized] = []
     fitting: list[tuple[Sized, Any]] = []
-    bytes_each = 1.0  # a first guess; what was found with more bits is the next
+    bytes_each = 1.0  # an initial estimate; the next is the result with more bits
 
     def keep(point: Sized, small: Any) -> None:
         point = replace(point, scores=dict(score(small)))
@@ -141,13 +141,13 @@ def smallest(
 def _largest_that_fits(
     estimator: Any, magnitude: NDArray[np.float32], bits: int, most: int, bytes_each: float
 ) -> tuple[Sized, Any]:
-    """With the lowest threshold at which a file of at most ``most`` bytes was met, or else the smallest file met.
+    """The model with the lowest threshold whose file has at most ``most`` bytes, else the smallest file found.
 
-    The size of a large file is about in proportion to the number of weights in it, so a few tries come near.
+    The size of a large file is about proportional to its number of weights, so a few attempts suffice.
     """
     found: list[tuple[Sized, Any]] = []
     n = int(min(len(magnitude), most / bytes_each))
-    fits, above = 0, len(magnitude) + 1  # numbers of weights that fit for sure, and that do not
+    fits, above = 0, len(magnitude) + 1  # numbers of weights that are known to fit, and not to fit
     while len(found) < TURNS or (not fits and len(found) < MOST_TURNS):
         found.append(_shrunk(estimator, magnitude, n, bits))
         size = found[-1][0].bytes
@@ -179,7 +179,7 @@ def _merit(found: tuple[Sized, Any]) -> tuple[float, int]:
 
 
 def with_model(estimator: Any, model: Any) -> Any:
-    """An estimator like this one around another model."""
+    """A copy of the estimator with another model."""
     made = type(estimator)(**estimator.get_params(deep=False))
     vars(made).update(vars(estimator))
     made.model_ = model

@@ -1,8 +1,8 @@
-"""Tuning: settings drawn by chance, most of them dropped early, judged on held-out data only.
+"""Tuning: random search with successive halving, scored on held-out data only.
 
 Successive halving (Jamieson and Talwalkar 2016): nine drawn settings train on a ninth of the data, the best
 three of them on a third, the best one on all; then nine others, until the trials or the time are used up.
-The recipes' own settings run first, on everything, so that the answer is never worse than they are.
+The recipes' default settings run first, on all data, so the result is never worse than they are.
 """
 
 import math
@@ -32,7 +32,7 @@ class Space(Protocol):
 
 @dataclass(frozen=True)
 class Among:
-    """One of a few values, each as likely as another."""
+    """One of a few values, drawn uniformly."""
 
     values: tuple[Any, ...]
 
@@ -43,7 +43,7 @@ class Among:
 
 @dataclass(frozen=True)
 class Between:
-    """A number between two, every order of magnitude as likely as another; rounded to two digits."""
+    """A number between two, drawn log-uniformly; rounded to two digits."""
 
     low: float
     high: float
@@ -60,22 +60,22 @@ FEATURES = "features"
 
 # By the name of the knob; a recipe is tuned over those that it has.
 SPACES: dict[str, Space] = {
-    # how hard the weights are held
+    # regularisation
     "c1": Among((0.0, 0.0, 0.03, 0.1, 0.3)),
     "c2": Between(0.03, 10.0),
     "C": Between(0.02, 20.0),
     "l2": Between(1e-7, 1e-3),
     "alpha": Between(0.01, 3.0),
     "aggressiveness": Between(0.01, 1.0),
-    # how far and how fast
+    # optimisation
     "epochs": Among((5, 10, 20, 30)),
     "rate": Between(0.003, 1.0),
-    # what is counted
+    # features
     "order": Among((1, 2)),
     "unknown": Among(("suffix", "classes")),
     "transition_smoothing": Among(("deleted", "add-k", "witten-bell", "kneser-ney")),
     "min_count": Among((1, 1, 2, 3)),
-    # what a text is taken for
+    # representation of texts
     FEATURES: Among(("words", "more-words", "words+characters", "mail", "sentences", "questions", "tf-idf")),
     "stopwords": Among(("none", "none", "english")),
     "stemming": Among(("none", "none", "stem")),
@@ -83,15 +83,15 @@ SPACES: dict[str, Space] = {
 }
 
 
-# Where a recipe means something else by a knob's name.
+# Exceptions: recipes in which a knob has another meaning.
 SPACES_OF: dict[str, dict[str, Space]] = {"maxent": {"l2": Between(0.003, 10.0)}}
 
-# What the table would draw in vain: a recipe that looks at the knob only in some other of its ways.
+# Knobs that have no effect under a recipe's default settings.
 IDLE = {"crf": ("rate",)} | dict.fromkeys(("ridge", "svm", "crammer-singer", "logistic"), ("epochs",))
 
 
 def space_of(recipe: str, known: Mapping[str, Knob], fixed: Collection[str] = ()) -> dict[str, Space]:
-    """What is tuned of a recipe: its knobs in the table, without those that the user fixed.
+    """The tuned knobs of a recipe: those in the table, without those that the user fixed.
 
     >>> from chaffinch.kinds import TAGS
     >>> list(space_of("hmm", TAGS.settings_of("hmm"), fixed=["order"]))
@@ -137,8 +137,8 @@ def drawn(spaces: Mapping[str, Space], chance: random.Random) -> dict[str, Any]:
 
 
 BRACKET = 9
-KEEP = 3  # one of so many goes on, with so many times the data
-FEWEST = 300  # examples below which a share of the training split says too little
+KEEP = 3  # one in this many settings is promoted, with this many times the data
+FEWEST = 300  # minimum number of examples in a share of the training split
 
 
 @dataclass(frozen=True)
@@ -190,16 +190,16 @@ def tune(
     threads: int = 0,
     listener: Listener = keep_going,
 ) -> Tuned:
-    """The best settings for the dev split that were found.
+    """Search the best settings for the dev split.
 
-    bases, spaces: the experiments to start from, one per recipe, and what may change in each
-    trials:        how many settings are drawn; the same number gives the same answer
-    seconds:       or how long to go on; a trial that is running when time is up does not count
+    bases, spaces: the experiments to start from, one per recipe, and the search space of each
+    trials:        number of settings drawn; the same number gives the same result
+    seconds:       or the time budget; a trial that is running when it ends does not count
     """
     if (trials is None) == (seconds is None):
-        raise ConfigError("tuning ends after a number of trials or after a time: give one of the two")
+        raise ConfigError("tuning needs a budget: give either a number of trials or a time")
     if score in ERRORS:
-        raise ConfigError(f"tuning looks for the highest score, and of {score} less is better; name another")
+        raise ConfigError(f"tuning maximises a score, and lower is better for {score}; name another score")
     search = _Search(
         splits, kind, score, seconds, threads, listener, _expected(bases, spaces, trials, splits)
     )
@@ -225,7 +225,7 @@ def shares(examples: int) -> list[float]:
 
 
 class _Search:
-    """The trials so far and the best of them; knows the data and the clock."""
+    """The state of a search: the trials so far, the best of them, the data and the time."""
 
     def __init__(
         self,
@@ -297,19 +297,19 @@ class _Search:
 
 @dataclass(frozen=True)
 class _Shared:
-    """The splits with some of the training split only; the test split is out of reach."""
+    """The splits with a share of the training split; the test split is not accessible."""
 
     splits: Splits
     train: Corpus
 
     def __getitem__(self, name: str) -> Corpus:
         if name not in ("train", "dev"):
-            raise ConfigError(f"tuning looks at train and dev alone, not at {name}")
+            raise ConfigError(f"tuning reads only the train and dev splits, not {name}")
         return self.train if name == "train" else self.splits["dev"]
 
 
 def _halve(search: _Search, bracket: Sequence[Configuration], rungs: Sequence[float]) -> None:
-    """Rung by rung; when time is nearly up, the best so far goes straight to the last."""
+    """Run the rungs; if time is nearly up, the best so far goes directly to the last."""
     left = list(bracket)
     for share in rungs[:-1]:
         scored: list[tuple[float, Configuration]] = []
@@ -332,7 +332,7 @@ def _best_first(scored: tuple[float, Configuration]) -> tuple[float, int]:
 def _brackets(
     bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, seed: int
 ) -> Iterator[list[Configuration]]:
-    """Drawn settings, nine at a time, the recipes taking turns; what was drawn before is not drawn again."""
+    """Drawn settings, nine at a time, alternating between recipes, without repetition."""
     chance = random.Random(seed)
     seen: set[str] = set()
     number, misses, bracket = len(bases), 0, []
@@ -358,7 +358,7 @@ def _brackets(
 def _expected(
     bases: Sequence[Experiment], spaces: Sequence[Mapping[str, Space]], trials: int | None, splits: Splits
 ) -> int | None:
-    """How many runs a number of trials takes; unknown for a time."""
+    """The number of runs for a number of trials; unknown for a time budget."""
     if trials is None:
         return None
     rungs = len(shares(size(splits["train"])))

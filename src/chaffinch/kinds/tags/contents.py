@@ -1,4 +1,4 @@
-"""What a tagger holds, for ``inspect``: the weights that count most for each label, and its transitions."""
+"""The contents of a tagger, for ``inspect``: the largest weights of each label, and its transitions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,7 +35,7 @@ def tagger_contents(tagger: Tagger, top: int, label: str | None) -> Contents:
 
 
 def _by_label(model: Any) -> Callable[[int, int], Strongest] | None:
-    """The strongest features of label y, so many of them; None where features have no weights of their own."""
+    """The ``top`` strongest features of label y; None if features have no weights of their own."""
     match model:
         case ChainModel():
             return lambda y, top: _of_chain(model, y, top)
@@ -68,7 +68,7 @@ def _of_segments(model: SegmentModel, y: int, top: int) -> Strongest:
 
 
 def _strongest(weights: NDArray[np.float32], top: int, names: Names) -> Strongest:
-    """The greatest weights of one label, among those that are finite."""
+    """The largest finite weights of one label."""
     finite = np.flatnonzero(np.isfinite(weights))
     order = finite[np.argsort(-weights[finite], kind="stable")[:top]]
     named = zip(names(order.astype(np.int32)), order.tolist(), strict=True)

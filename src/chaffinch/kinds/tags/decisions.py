@@ -1,4 +1,4 @@
-"""The order of decisions: which label an incremental tagger fixed first, with which score, how sure it was."""
+"""The order of an incremental tagger's decisions, with their scores and confidence."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class TokenDecision:
-    """One token's: the step at which it was labelled (from 1), its score, and how sure the tagger was.
+    """The decision on one token: the step at which it was labelled (from 1), its score and confidence.
 
     confidence: the softmax of the scores when it was decided, at this label
-    calibrated: the same as fitted on held-out data, so that of the labels given with 0.9 nine in ten are right; None
+    calibrated: the calibrated confidence: of the labels given with 0.9 nine in ten are right; None
                 if the tagger was not calibrated
     rival:      the next best label
     """
@@ -40,7 +40,7 @@ class TokenDecision:
 
     @property
     def honesty(self) -> str:
-        """The calibrated confidence in words; nothing if there is none."""
+        """The calibrated confidence in words; empty if there is none."""
         return "" if self.calibrated is None else f"calibrated {self.calibrated:.4f}  "
 
 
@@ -52,7 +52,7 @@ class SentenceDecisions:
     tokens: tuple[TokenDecision, ...]
 
     def in_order(self) -> list[TokenDecision]:
-        """As they were made."""
+        """The decisions in the order in which they were made."""
         return sorted(self.tokens, key=lambda d: d.step)
 
     def text(self) -> str:
@@ -108,7 +108,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
     model = tagger.model_
     if not isinstance(model, IncrementalModel):
         raise ConfigError(
-            "only greedy and easiest-first taggers decide step by step; this model decides at once"
+            "only greedy and easiest-first taggers decide step by step; this model decodes the whole sentence"
         )
     steps = model.steps(table, tagger.threads)
     outer, outer_of = model.labels.outer, model.labels.outer_of

@@ -62,11 +62,11 @@ from chaffinch.text.table import TokenTable
 from chaffinch.trust.confidence import DETAILS, SPANS, TOKENS
 from chaffinch.trust.explanation import Explanation
 
-# A plain likelihood, whose probabilities are honest, by the quickest optimiser.
+# A plain likelihood, whose probabilities are well calibrated, by the fastest optimiser.
 QUICK = Crf(optimiser="fast", margin=0.0, inside="as given")
 _FURTHER = {k.name for k in knobs(TagOptions)}
-NO_LABEL = "_"  # stands for the labellings that a sentence does not have
-LOOKED_AT = 100  # documents that are searched for a span
+NO_LABEL = "_"  # fills the columns of labellings that a sentence does not have
+LOOKED_AT = 100  # documents in which the detection looks for a span
 
 
 class TagKind(Kind):
@@ -116,11 +116,11 @@ class TagKind(Kind):
         else:
             table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
         if LABEL not in table.columns:
-            raise DataError(f"{path}: has one column only, expected words and labels")
+            raise DataError(f"{path}: expected columns of words and labels, found one column")
         return table
 
     def beside(self, asked: TrainRequest, told: Mapping[str, str]) -> dict[str, Any]:
-        """With ``annotators`` soft, for each token the share of annotators behind each tag."""
+        """With ``annotators`` soft, for each token the share of annotators who gave each tag."""
         if told.get("annotators") != SOFT:
             return {}
         shares: list[list[dict[str, float]]] = []
@@ -216,7 +216,7 @@ class TagKind(Kind):
         return corpus.n_tokens
 
     def remarks(self, estimator: Tagger, told: Mapping[str, str]) -> list[str]:
-        """Which column was taken for parts of speech because it is the second, and which no feature reads."""
+        """Reports a second column that is read as parts of speech, and columns that no feature reads."""
         found = unread_remarks(estimator.columns_, estimator.model_.columns)
         if "columns" not in told and estimator.columns_ == (WORD, "pos"):
             found.insert(
@@ -234,7 +234,7 @@ class TagKind(Kind):
         }
 
     def calibration(self, estimator: Tagger) -> dict[str, Any]:
-        """What calibration found, if it was done."""
+        """The result of calibration, if the model was calibrated."""
         found = estimator.confidence_
         return {} if found is None else found.details()[DETAILS]
 
@@ -252,7 +252,7 @@ class TagKind(Kind):
             show_steps([model, *others], table, asked.output, display_name(asked.data), json=asked.json)
             return
         if asked.beside:
-            raise ConfigError("--beside goes with --steps")
+            raise ConfigError("--beside needs --steps")
         format = None if asked.json else format_of_spans(asked.output, asked.to_format)
         if format is not None and (asked.kbest is not None or asked.nth is not None):
             raise ConfigError(f"--kbest and --nth give columns, and {asked.output} is a file of spans")
@@ -288,7 +288,7 @@ class TagKind(Kind):
         return tagger_contents(model, top, label)
 
     def explain(self, model: Tagger, asked: ExplainRequest) -> list[Explanation]:
-        """Why each token of a sentence got its label."""
+        """Explanations of the labels of tokens."""
         model.threads = asked.threads
         if asked.data is not None:
             table, _ = _input(PredictRequest(data=asked.data, output=Path(STDIO)), model, whole=False)
@@ -375,7 +375,7 @@ class TagKind(Kind):
     def unit_probabilities(
         self, train: TokenTable, asked: TokenTable, seed: int, threads: int
     ) -> tuple[list[str], NDArray[np.float32]]:
-        """By a plain CRF."""
+        """The probabilities of a plain CRF."""
         model = Tagger(QUICK, folds=0, seed=seed, threads=threads).fit(train)
         labels = [str(c) for c in model.classes_]
         found = model.predict_marginals(asked)
@@ -407,7 +407,7 @@ class TagKind(Kind):
     def candidates_to_learn(
         self, model: Path, data: Path, k: int, folds: int, features: str, wrong: float | None, threads: int
     ) -> list[CandidateList]:
-        """Labellings by taggers made as the one of the file was."""
+        """Out-of-fold labellings by taggers with the settings of the one of the file."""
         file = modelfile.read(model)
         like = Tagger.loaded(file)
 
@@ -439,9 +439,9 @@ TAGS = TagKind()
 def with_tags(d: Document, spans: bool) -> Document | None:
     """The document with a column of tags, made from its spans if it has none; None if it has no tokens, no tags.
 
-    spans: whether the file has spans, so that a document without says that there is nothing to find in it
+    spans: whether the file has spans, so that a document without spans counts as annotated with none
 
-    Spans that fit no words are left out: another check tells of them.
+    Spans that do not fit the tokens are left out: another check reports them.
     """
     if not d.tokens or LABEL in d.columns:
         return d if d.tokens else None
@@ -452,7 +452,7 @@ def with_tags(d: Document, spans: bool) -> Document | None:
 
 
 def _typed(asked: ExplainRequest) -> TokenTable:
-    """Words as they were typed."""
+    """The typed words."""
     return TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
 
 
@@ -471,14 +471,16 @@ def _weighted(path: Path, told: Mapping[str, str], annotators: str) -> TokenTabl
 
 
 def _options(path: Path, told: Mapping[str, str]) -> dict[str, str]:
-    """What the reader is told; names of columns are for files of columns."""
+    """The options of the reader; names of columns apply to files of columns."""
     if "columns" in told and "columns" not in reader_options(path, told.get("from_format")):
-        raise ConfigError(f"{display_name(path)}: --columns is for files of columns, such as train.conll")
+        raise ConfigError(
+            f"{display_name(path)}: --columns applies only to files of columns, such as train.conll"
+        )
     return {name: told[name] for name in ("label", "columns") if name in told}
 
 
 def _input(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
-    """The sentences to tag, and the documents that they were if they came as texts.
+    """The sentences to tag, and their documents if they came as texts.
 
     whole: with everything that CoNLL-U keeps beside its columns, as documents
 
@@ -491,7 +493,7 @@ def _input(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[Token
     if asked.columns is not None:
         if chosen not in PLAIN_COLUMNS:
             raise ConfigError(
-                f"{display_name(path)}: --columns is for files of columns, and this is {chosen}"
+                f"{display_name(path)}: --columns applies only to files of columns, and this is {chosen}"
             )
         table = read_table(path, format="columns", columns=asked.columns, label="")
     elif chosen in PLAIN_COLUMNS:
@@ -549,7 +551,7 @@ def _certain(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[l
     """The best labels without decisions below the threshold: spans become O, tokens the blank label."""
     if asked.kbest is not None or asked.nth is not None or asked.posterior:
         raise ConfigError(
-            "--precision is for the best labels; it does not go with --kbest, --nth or --posterior"
+            "--precision applies to the best labels only; leave out --kbest, --nth and --posterior"
         )
     least = tagger.threshold(precision=asked.precision or 0.0)
     unit = tagger.confidence_.unit if tagger.confidence_ is not None else TOKENS
@@ -577,7 +579,7 @@ def _write_columns(
     labellings: list[list[list[str]]],
     asked: PredictRequest,
 ) -> None:
-    """The input's columns and those of the labellings, or an object per sentence, with the text that it was."""
+    """The input's columns and those of the labellings, or an object per sentence with its text."""
     shown = [table.lists(name) for name in table.columns]
     added = [list(column) for column in zip(*labellings, strict=True)]
     likelihoods = _likelihoods(tagger, table, labellings) if asked.probabilities else []
@@ -600,7 +602,7 @@ def _write_columns(
 
 
 def _identity(d: Document) -> dict[str, Any]:
-    """What a prediction keeps of the document that it is about."""
+    """What a prediction keeps of its document."""
     return ({} if d.id is None else {"id": d.id}) | {"text": d.text}
 
 

@@ -1,4 +1,4 @@
-"""How tagged sentences are written: as spans of characters, as CoNLL-U, or decision by decision."""
+"""Output of tagged sentences: spans of characters, CoNLL-U, or decisions."""
 
 import inspect
 import json as json_text
@@ -21,14 +21,14 @@ SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
 
 
 def format_of_spans(output: Path, format: str | None = None) -> Format | None:
-    """The format that was named, or that the output's name asks for, if it holds spans; None for columns.
+    """The named format, or that of the output's name, if it holds spans; None for columns.
 
-    A name of neither is refused: what was written there could not be read again.
+    Other names are refused: the output could not be read again.
     """
     suggested = with_extension(output) if format is None else [named(format)]
     if not suggested or any(one.name in TABLES for one in suggested):
         return None
-    layers = frozenset({"spans", "scores"})  # in a .json of several tools, the one with a place for scores
+    layers = frozenset({"spans", "scores"})  # of the .json formats, the one that holds scores
     chosen = written_as(output, layers) if format is None else suggested[0]
     if "spans" not in chosen.carries:
         told = "by its name of the format" if format is None else "asked for in the format"
@@ -48,19 +48,19 @@ def write_spans(
     output: Path,
     format: Format,
 ) -> None:
-    """The documents with the spans that the readings spell in place of their own.
+    """The documents with the predicted spans instead of their own.
 
     scored: with the probability of each
     """
     scheme = scheme_of(tagger.classes_.tolist())
     if scheme is None:
         raise ConfigError(
-            f"{output}: a file of spans, and the labels of this model spell none; "
+            f"{output}: is a file of spans, and the labels of this model mark none; "
             "name a file of columns, such as tagged.conll"
         )
     found = [spans(labels, scheme) for labels in readings]
     sure: list[list[float | None]] = [[None] * len(of_one) for of_one in found]
-    # The probability of a text without spans that there is none.
+    # For a text without spans, the probability that it has none.
     nothing: list[float | None] = [None] * len(found)
     if scored:
         for n, d in enumerate(tagger.distributions(table)):

@@ -1,4 +1,4 @@
-"""Sentences to ask taggers about, with the right tags if a file has them."""
+"""Test sets of taggers: sentences, with gold tags if a file has them."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -50,12 +50,12 @@ class TagTestSet(TestSet):
         return TagOutputs.of_columns(names, self.table, columns)
 
     def pieces(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Pieces]]:
-        """Spans, if all tags that any side uses mark spans; else the tags of all tokens."""
+        """Spans, if all tags on all sides mark spans; else the tags of all tokens."""
         scorer = TagScorer(sorted({tag for answers in outputs for tags in answers for tag in tags}))
         return [_spans_or_tags(scorer, [answers[n] for n in rows]) for answers in outputs]
 
     def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """Each right span with the one that shares most words with it."""
+        """Each gold span paired with the predicted span that shares most words with it."""
         if [p[1:] for p in right] == [p[1:] for p in given]:
             return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
         return Counter((a, b) for a, b, exact in paired(right, given) if not exact)
@@ -88,7 +88,7 @@ def _spans_or_tags(scorer: TagScorer, sentences: Sequence[list[str]]) -> list[Pi
 
 
 def _tagged_documents(path: Path, models: Sequence[Tagger], label: str | None) -> list[Document]:
-    """The sentences of a file, with tags if its last column holds labels that a model knows."""
+    """The sentences of a file, with gold tags if its last column holds labels that a model knows."""
     form = detect(path).name
     if form not in PLAIN_COLUMNS:
         return as_sentences(read(path, **({} if label is None else {"label": label})), path)
@@ -102,13 +102,13 @@ def _tagged_documents(path: Path, models: Sequence[Tagger], label: str | None) -
 
 
 def _knows(models: Sequence[Tagger], documents: Sequence[Document]) -> bool:
-    """Whether at least half of the tokens have a tag that one of the models gives."""
+    """Whether at least half of the tokens have a tag that one of the models predicts."""
     known = {str(label) for model in models for label in model.classes_.tolist()}
     seen = Counter(tag in known for d in documents for tag in d.columns.get(LABEL, []))
     return seen[True] >= max(1, seen[False])
 
 
 def _renamed(d: Document, known: Sequence[str]) -> Document:
-    """The columns of an input called as those of the training data."""
+    """The columns of an input, named like those of the training data."""
     names = input_names(known, 1 + len(d.columns))
     return replace(d, columns=dict(zip(names[1:], d.columns.values(), strict=True)))
