@@ -1,6 +1,6 @@
-"""Taggers with no setting given: beside the best of our own grid and a tuned python-crfsuite, on eleven corpora.
+"""Taggers with no setting given: beside the best of our own grid and a tuned python-crfsuite, on corpora of several kinds.
 
-    python -m benchmarks.defaults_tags [NAME ...] [--write docs/defaults.md]
+    python -m benchmarks.defaults_tags [NAME ...] [--write docs/tagger-defaults.md]
 
 The grid and the rival are chosen on the dev part; the test part is read once for each of the three. Our default sees
 the training part alone. The rival has the features that its users write: words, lower case, affixes, shapes,
@@ -183,7 +183,7 @@ HEAD = (
 )
 PAGE = """# Taggers with no setting
 
-`python -m benchmarks.defaults_tags --write docs/defaults.md` writes this page. {about}
+`python -m benchmarks.defaults_tags --write docs/tagger-defaults.md` writes this page. {about}
 
 {table}
 """

@@ -12,8 +12,8 @@ has. Recipes that decide label by label need two: they have no k best labellings
 Elastic nets do not compete: on held-out parts of four corpora they were 0.3 to 0.7 points behind the margin.
 
 The budget is a number of tokens, so the choice is the same on any machine: data beyond ``MOST`` keep the fixed rule,
-and no more than ``SAMPLE`` tokens are used to choose. That makes some ten trainings, whose models calibrate the
-probabilities as well if all sentences were used.
+and no more than ``SAMPLE`` tokens are used to choose. That makes at most 21 trainings on two thirds of these. The
+models of the winner calibrate the probabilities as well if all sentences were used.
 """
 
 from collections.abc import Mapping
