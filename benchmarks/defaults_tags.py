@@ -1,4 +1,4 @@
-"""Taggers with no setting given: beside the best of our own grid and a tuned python-crfsuite, on corpora of several kinds.
+"""Taggers with no setting given: beside the best of our own grid and a tuned python-crfsuite.
 
     python -m benchmarks.defaults_tags [NAME ...] [--write docs/tagger-defaults.md]
 
