@@ -1,6 +1,7 @@
 """chaffinch ablation."""
 
 import csv
+import itertools
 import json as json_text
 import re
 from pathlib import Path
@@ -26,7 +27,9 @@ from chaffinch.cli.lab_flags import (
 from chaffinch.errors import ConfigError
 from chaffinch.files import writing, writing_text
 from chaffinch.lab import Ablation, Axis, Source, ablate, bench, scored_split
+from chaffinch.lab.experiment import Experiment
 from chaffinch.lab.plots import HEAD, charts, page, table_rows
+from chaffinch.modelfile import fingerprint
 from chaffinch.report.html import png_file, svg_file
 
 FOLDER = Path("evaluation")
@@ -100,6 +103,8 @@ def command(
     split = scored_split(laid.splits, on)
     begin = output or str(FOLDER / f"ablation-{_plain(dataset)}-{'-'.join(a.param for a in axes)}")
     Path(begin).parent.mkdir(parents=True, exist_ok=True)
+    asked = _asked(laid.experiment, axes, seeds, grid, split, score)
+    begin = begin if output is not None else _unused(begin, asked)
     journal = Path(f"{begin}.runs.jsonl")
     if fresh:
         journal.unlink(missing_ok=True)
@@ -117,7 +122,7 @@ def command(
             threads=threads,
             listener=listener,
         )
-    files = _written(found, begin, png)
+    files = _written(found, begin, png, asked)
     if json:
         print_json({**_as_json(found), "files": files})
         return
@@ -145,13 +150,35 @@ def _axes(params: list[str], values: list[str]) -> list[Axis]:
     return axes
 
 
-def _written(found: Ablation, begin: str, png: bool) -> list[str]:
+def _asked(base: Experiment, axes: list[Axis], seeds: int, grid: bool, split: str, score: str | None) -> str:
+    """The fingerprint of what an ablation was asked for."""
+    values = [f"{a.param}={','.join(a.values)}" for a in axes]
+    return fingerprint([repr(base), *values, str(seeds), str(grid), split, str(score)])
+
+
+def _unused(begin: str, asked: str) -> str:
+    """The prefix of the files of this ablation: with a number if another one of the same parameters is there."""
+    for number in itertools.count(1):
+        tried = begin if number == 1 else f"{begin}-{number}"
+        path = Path(f"{tried}.json")
+        if not path.exists():
+            return tried
+        try:
+            before = json_text.loads(path.read_text(encoding="utf-8")).get("asked")
+        except (ValueError, AttributeError, OSError):
+            continue
+        if before == asked:
+            return tried
+    raise AssertionError
+
+
+def _written(found: Ablation, begin: str, png: bool, asked: str) -> list[str]:
     """The page, the charts, the figures: names of the files written."""
     names = [f"{begin}.html", f"{begin}.json", f"{begin}.csv"]
     with writing_text(names[0]) as stream:
         stream.write(page(found).render())
     with writing_text(names[1]) as stream:
-        stream.write(json_text.dumps(_as_json(found), indent=2) + "\n")
+        stream.write(json_text.dumps({**_as_json(found), "asked": asked}, indent=2) + "\n")
     with writing_text(names[2]) as stream:
         rows = csv.writer(stream, lineterminator="\n")
         params = [axis.param for axis in found.axes]

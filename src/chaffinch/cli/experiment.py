@@ -23,8 +23,10 @@ from chaffinch.cli.lab_flags import (
     show_scores,
     with_settings,
 )
+from chaffinch.files import writing_text
 from chaffinch.knobs import LARGEST
 from chaffinch.lab import Source, bench, presets, records, run_and_watch
+from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.records import epoch_lines
 
 EXAMPLES = """
@@ -32,12 +34,13 @@ chaffinch experiment -d reviews
 chaffinch experiment -d reviews -e 5 -n baseline --record notes --preset baseline
 chaffinch experiment -d ingredients --recipe perceptron -e 2 -o model.chaff
 chaffinch experiment -d trees --recipe pcfg --json
+chaffinch experiment -d reviews --report curve.html
 """
 
 
 @with_settings
 def command(
-    dataset: DatasetFlag,
+    dataset: DatasetFlag = "sst5",
     model: ModelFlag = None,
     name: Annotated[str | None, typer.Option("--name", "-n", help="A name for the record.")] = None,
     record: RecordFlag = None,
@@ -58,6 +61,9 @@ def command(
     seed: Annotated[int, typer.Option(help="Random seed.", min=0, max=LARGEST[int])] = 0,
     data_folder: FolderFlag = None,
     threads: ThreadsFlag = 0,
+    report: Annotated[
+        Path | None, typer.Option(help="An HTML page: accuracy by pass on the training and the test split.")
+    ] = None,
     json: JsonFlag = False,
     settings: dict[str, Any] | None = None,
 ) -> None:
@@ -79,6 +85,7 @@ def command(
         "record": None if record is None else records.record_path(record),
         "preset": None if preset is None else presets.preset_path(preset, writing=True),
         "model": model,
+        "report": report,
     }
     with progress_bar() as listener:
         outcome = run_and_watch(laid.experiment, laid.splits, threads, listener)
@@ -89,6 +96,10 @@ def command(
         presets.write(presets.Preset.of(outcome, laid.splits, called), files["preset"])
     if model is not None:
         outcome.estimator.save(model)
+    if report is not None:
+        page = learning_page(called, outcome.estimator.history_, accuracy=outcome.epochs)
+        with writing_text(report) as stream:
+            stream.write(page.render())
     written = {what: str(path) for what, path in files.items() if path is not None}
     if json:
         print_json({**outcome_as_json(outcome), **written})

@@ -24,8 +24,11 @@ from chaffinch.estimators import Aligner, Classifier, Parser, Tagger, load
 from chaffinch.evaluate import LabelPair, TagPair, TagScorer, intervals, score_alignments, score_tags
 from chaffinch.evaluate.evaluation import title_of
 from chaffinch.files import writing_text
+from chaffinch.lab import Axis, Source, ablate, bench, dataset, presets, run_and_watch
 from chaffinch.lab.handwriting import LINEAR, QUADRATIC, read_by
+from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.model_difference import BOTH_WRONG, BROKEN, FIXED, compare_models, verdict
+from chaffinch.lab.plots import HEAD, charts, table_rows
 from chaffinch.model.associations import Associations, ibm1_links
 from chaffinch.recipes.aligners import MarginAligner
 from chaffinch.recipes.span_parser import SpanParser
@@ -135,6 +138,51 @@ def show_parsing(folder: Path) -> None:
     with writing_text(drawn) as stream:
         stream.write(svg_file(tree_picture(SENTENCES[1], tree)))
     out.print(f"The second tree is drawn in {drawn.name}.")
+
+
+EPOCHS, RATES, SEEDS = 4, ("0.01", "0.1"), 2
+
+
+def show_laboratory(folder: Path) -> None:
+    """A baseline experiment with its learning curve, an ablation with its chart, and a preset run again."""
+    laid = bench(Source.parsed("reviews"), settings={"epochs": EPOCHS, "lemmatize": False})
+    outcome = run_and_watch(laid.experiment, laid.splits)
+    out.print(f"The baseline, {laid.experiment.recipe}, on the reviews:\n")
+    for n, accuracy in enumerate(outcome.epochs, 1):
+        out.print(f"epoch {n}: " + ", ".join(f"{name} {100 * a:.2f} %" for name, a in accuracy.items()))
+    with writing_text(folder / "learning-curve.html") as stream:
+        stream.write(
+            learning_page("the baseline", outcome.estimator.history_, accuracy=outcome.epochs).render()
+        )
+    found = ablate(
+        laid.experiment, [Axis("rate", RATES)], laid.splits, laid.kind, seeds=range(SEEDS), split="test"
+    )
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for i, name in enumerate(HEAD):
+        shown.add_column(name, justify="left" if i == 0 else "right")
+    for row in table_rows(found.rows):
+        shown.add_row(*row)
+    out.print(f"\nAn ablation of the learning rate, {SEEDS} seeds, {found.score} in per cent:\n")
+    out.print(shown)
+    drawn = []
+    for ending, chart in charts(found).items():
+        drawn.append(f"ablation-reviews-rate{ending}.svg")
+        with writing_text(folder / drawn[-1]) as stream:
+            stream.write(svg_file(chart))
+    preset = folder / "baseline.json"
+    presets.write(presets.Preset.of(outcome, laid.splits, "baseline"), preset)
+    before = presets.read(preset)
+    again = run_and_watch(before.experiment, before.experiment.splits(dataset(before.experiment.source)))
+    repeated = presets.Preset.of(again, laid.splits, before.name)
+    differences = before.differences(repeated)
+    out.print(
+        "\nThe preset baseline.json, run again: "
+        + (
+            "; ".join(differences)
+            or f"the same scores, the same model to the byte ({repeated.model_bytes:,} bytes)"
+        )
+    )
+    out.print(f"The files: learning-curve.html, {', '.join(drawn)}, {preset.name}.")
 
 
 SHOWN = 4
@@ -353,6 +401,7 @@ CHAPTERS: list[tuple[str, Callable[[Walk], None]]] = [
     ("handwriting: margins, chains and kernels", _handwriting),
     ("sentences, parsed", lambda walk: show_parsing(walk.folder)),
     ("translations, linked", lambda walk: show_alignment(walk.folder)),
+    ("the laboratory: an experiment, an ablation, a preset", lambda walk: show_laboratory(walk.folder)),
     ("data doubted, a model retrained and compared", lambda walk: show_retraining(walk.folder)),
 ]
 

@@ -14,7 +14,11 @@ from chaffinch.files import refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
 from chaffinch.kinds.kind import TrainRequest, refuse_strange_flags
-from chaffinch.knobs import LARGEST, knobs
+from chaffinch.knobs import LARGEST, Panel, knobs
+from chaffinch.lab.baseline import LETTERS, Baseline, turned
+from chaffinch.lab.learning_page import watching
+
+SHORT = frozenset(k.name for k in knobs(Baseline))
 
 EXAMPLES = """
 chaffinch train train.conll -o model.chaff
@@ -34,7 +38,11 @@ chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
 
-@with_knobs(*(panel for kind in KINDS for panel in kind.panels()))
+@with_knobs(
+    Panel("Settings by their short names", Baseline),
+    *(panel for kind in KINDS for panel in kind.panels()),
+    letters=LETTERS,
+)
 def command(
     data: Annotated[
         list[Path], typer.Argument(help="Training files; '-' for standard input.", metavar="DATA")
@@ -159,15 +167,34 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     if asked.max_size is not None:
         keep_smallest(kind, asked, settings, corpora)
         return
+    settings = _by_knob(kind, asked.recipe, settings)
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
     dev = corpora.get("dev")
+    accuracy: list[dict[str, float]] = []
     with progress_bar() as listener, clock() as took:
+        watched = corpora if asked.report is not None else {}
         try:
-            kind.fit(estimator, corpora["train"], dev, listener, **beside)
+            kind.fit(
+                estimator,
+                corpora["train"],
+                dev,
+                watching(kind, watched, accuracy, listener, asked.threads),
+                **beside,
+            )
         except DataError as e:
             raise kind.located(e, asked.data, told) from None
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
     for remark in kind.remarks(estimator, told):
         warn_about_data(remark)
     facts = kind.facts(estimator, corpora["train"])
-    keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator))
+    keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy=accuracy)
+
+
+def _by_knob(kind: Kind, recipe: str | None, settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings with the short names that the recipe does not have turned into its knobs."""
+    name = recipe or kind.default
+    known = kind.settings_of(name)
+    short = {k: v for k, v in settings.items() if k not in known and k in SHORT}
+    if not short:
+        return settings
+    return {k: v for k, v in settings.items() if k not in short} | turned(short, name, known)

@@ -56,11 +56,13 @@ def keep_trained(
     scores: Scores,
     facts: dict[str, int],
     calibration: dict[str, Any],
+    accuracy: Sequence[dict[str, float]] = (),
 ) -> None:
     """Write the model, draw its learning curve if requested, and report what was trained.
 
     facts:       the size of the training data, such as {"sentences": 8936}
     calibration: the calibration scores; empty if the model was not calibrated
+    accuracy:    after each pass, on the training data and the held-out data
     """
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
@@ -71,7 +73,7 @@ def keep_trained(
         )
     if asked.report is not None:
         with writing_text(asked.report) as stream:
-            stream.write(learning_page(recipe, estimator.history_, calibration).render())
+            stream.write(learning_page(recipe, estimator.history_, calibration, accuracy).render())
     size = asked.model.stat().st_size
     if asked.json:
         record: dict[str, Any] = {

@@ -70,13 +70,14 @@ def column_names(X: Sentences) -> list[str]:
     return made
 
 
-def unread_remarks(columns: Sequence[str], read: Sequence[str]) -> list[str]:
-    """Warnings about columns that are named by their position and that no feature reads.
+def unread_remarks(columns: Sequence[str], read: Sequence[str], *, every: bool = False) -> list[str]:
+    """A warning about columns that have their names by their place, or about every column, that no feature reads.
 
     >>> unread_remarks(["w", "x1", "x2", "mine"], ["w", "x2"])
     ['no feature reads the column x1: name templates that do (features), such as x1[0], or leave it out']
     """
-    left = [name for name in columns if name not in read and (name == "pos" or re.fullmatch(r"x\d+", name))]
+    placed = re.compile(r"pos|x\d+").fullmatch
+    left = [name for name in columns if name not in read and (every or placed(name))]
     if not left:
         return []
     which, them = ("column", "it") if len(left) == 1 else ("columns", "them")

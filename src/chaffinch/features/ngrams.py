@@ -287,6 +287,8 @@ class TextVectorizer:
             documents = [cleaned(text, self.cleaning) for text in documents]
         cut = lowered(documents) if self.lower else documents
         rule = word_rule(self.tokens)
+        if rule.pattern is not None:
+            cut = [" ".join(rule.pattern.findall(text)) for text in cut]
         kinds = rule.kinds(cut)
         try:
             return native(cut, UNITS[self.unit], kinds, rule.shortest, rule.marks, self.lower, self.threads)

@@ -5,11 +5,12 @@ fixed rate, a document at a time. Every experiment accepts its settings by these
 has such a knob.
 """
 
+import importlib.util
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.knobs import Knob, knob, knobs
 
 RECIPE = "loglinear"
@@ -68,6 +69,18 @@ _TURNS: dict[str, tuple[tuple[str, ...], Callable[[Any], Any]]] = {
     "feature_pick": (("feature_pick",), lambda how: {"freq": "sample"}.get(how, how)),
     "feature_drop": (("feature_drop",), float),
 }
+
+
+def start(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The baseline's values; without the extra ``lemma`` words stay as they are, unless lemmas are asked for."""
+    made = asdict(Baseline())
+    given = {name.replace("-", "_") for name in settings}
+    if not given & {"lemmatize", "stemming"} and importlib.util.find_spec("simplemma") is None:
+        made["lemmatize"] = False
+        warn_about_data(
+            "the baseline does not lemmatise: its lemmas need the extra lemma, pip install 'chaffinch[lemma]'"
+        )
+    return made
 
 
 def short_names() -> dict[str, Knob]:

@@ -5,7 +5,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -237,7 +237,7 @@ def bench(
     kind = kind_of_corpus(data.split("train"))
     basic = recipe is None and from_baseline and kind.baseline
     name = recipe or (baseline.RECIPE if basic else kind.default)
-    start = {**asdict(baseline.Baseline()), "cleaning": baseline.CLEANING} if basic else {}
+    start = {**baseline.start(settings or {}), "cleaning": baseline.CLEANING} if basic else {}
     hold_out = HOLD_OUT if (dev_needed or stop_on_dev) and "dev" not in data else 0.0
     experiment = Experiment(
         source=source,

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chaffinch.evaluate.page import calibration_section
-from chaffinch.progress import Progress
+from chaffinch.kinds.kind import Kind
+from chaffinch.progress import Listener, Progress
 from chaffinch.report import Html, Page, cards, figure, lines, paragraph, table
 
 # The meaning of reported scores; those that are not listed are self-explanatory.
@@ -20,10 +21,14 @@ SHARE = "gap / primal"
 
 
 def learning_page(
-    recipe: str, history: Sequence[Progress], calibration: Mapping[str, Any] | None = None
+    recipe: str,
+    history: Sequence[Progress],
+    calibration: Mapping[str, Any] | None = None,
+    accuracy: Sequence[Mapping[str, float]] = (),
 ) -> Page:
     """A page of what training reported: a curve for each score, the objectives together, and a table.
 
+    accuracy:    after each pass, by split
     calibration: the calibration scores, from :meth:`Confidence.details`
     """
     unit = "epoch" if history and history[0].task == "epoch" else "pass"
@@ -31,6 +36,8 @@ def learning_page(
     last = _last(history)
     if all(name in last for name in (*OBJECTIVES, GAP)):
         page.add("Optimum", _bounds(last), *_objectives(history, unit))
+    if accuracy:
+        page.add("Learning curve", *_learning_curve(accuracy, unit))
     for name in dict.fromkeys(name for p in history for name in p.scores):
         points = _points(history, name)
         if name not in (*OBJECTIVES, GAP) and len(points) > 1:
@@ -48,6 +55,34 @@ def learning_page(
         )
     page.add("Numbers", _numbers(history, unit))
     return page
+
+
+def watching(
+    kind: Kind, corpora: Mapping[str, Any], into: list[dict[str, float]], listener: Listener, threads: int
+) -> Listener:
+    """A listener that appends the accuracy on each corpus after every pass; it decides nothing."""
+    found = {name: kind.watcher(corpus, threads) for name, corpus in corpora.items()}
+    watchers = {name: watcher for name, watcher in found.items() if watcher is not None}
+
+    def listen(progress: Progress) -> object:
+        if watchers and progress.model is not None:
+            model = progress.model()
+            into.append({name: float(accuracy(model)) for name, accuracy in watchers.items()})
+        return listener(progress)
+
+    return listen if watchers else listener
+
+
+def _learning_curve(accuracy: Sequence[Mapping[str, float]], unit: str) -> list[Html]:
+    """Accuracy after each pass, a line for each split, and the numbers."""
+    splits = list(accuracy[0])
+    series = {name: [(float(n), 100 * a[name]) for n, a in enumerate(accuracy, 1)] for name in splits}
+    rows = [[n, *(f"{100 * a[name]:.2f}" for name in splits)] for n, a in enumerate(accuracy, 1)]
+    drawn = figure(
+        lines(f"Accuracy by {unit}", series, unit, "% right"),
+        "Far apart: the model knows its training data better than others; both low: it learns too little.",
+    )
+    return [drawn, table([unit, *splits], rows)] if len(accuracy) > 1 else [table([unit, *splits], rows)]
 
 
 def _bounds(last: dict[str, float]) -> Html:

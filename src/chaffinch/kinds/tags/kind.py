@@ -217,7 +217,7 @@ class TagKind(Kind):
 
     def remarks(self, estimator: Tagger, told: Mapping[str, str]) -> list[str]:
         """Reports a second column that is read as parts of speech, and columns that no feature reads."""
-        found = unread_remarks(estimator.columns_, estimator.model_.columns)
+        found = unread_remarks(estimator.columns_, estimator.model_.columns, every="columns" in told)
         if "columns" not in told and estimator.columns_ == (WORD, "pos"):
             found.insert(
                 0,
