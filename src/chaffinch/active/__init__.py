@@ -1,7 +1,7 @@
 """Active learning: which rows of a pool to label next, and whether choosing them pays."""
 
 from chaffinch.active.choice import STRATEGIES, Chosen, choose, choose_centres
-from chaffinch.active.queue import Queue, Row, queued, started
+from chaffinch.active.queue import Queue, QueueRow, queued, started
 from chaffinch.active.simulation import Curve, Simulation, simulate
 
 __all__ = [
@@ -9,7 +9,7 @@ __all__ = [
     "Chosen",
     "Curve",
     "Queue",
-    "Row",
+    "QueueRow",
     "Simulation",
     "choose",
     "choose_centres",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.active.vectors import Points, Seen, clusters, density
+from chaffinch.active.vectors import Points, SeenVectors, clusters, density
 from chaffinch.errors import ConfigError
 
 CANDIDATES = 10  # times the batch: how many of the best texts are clustered
@@ -99,7 +99,7 @@ def choose_centres(texts: Sequence[str], points: Points, n: int, seed: int = 0) 
 
 def _first(order: Sequence[int], texts: Sequence[str], n: int, taken: Sequence[str]) -> Chosen:
     """The first n of an order whose texts are not nearly the same."""
-    seen, collapsed = Seen(), 0
+    seen, collapsed = SeenVectors(), 0
     rows: list[int] = []
     for text in taken:
         seen.add(text)

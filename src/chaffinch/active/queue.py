@@ -13,7 +13,7 @@ AUDIT = 5  # one row in so many is drawn at random: the only part of the queue w
 
 
 @dataclass(frozen=True)
-class Row:
+class QueueRow:
     """A row of the pool, why it was chosen (``doubt``, ``start``, ``audit``), and how much the model doubts it."""
 
     number: int
@@ -25,7 +25,7 @@ class Row:
 class Queue:
     """The rows in the order of labelling, and how many rows were passed over as near-duplicates."""
 
-    rows: list[Row]
+    rows: list[QueueRow]
     collapsed: int
 
     @property
@@ -47,8 +47,10 @@ def queued(
     rest = [i for i in range(len(texts)) if i not in set(drawn)]
     pool = Pool([texts[i] for i in rest], doubt[rest], points([texts[i] for i in rest]))
     found = choose(strategy, pool, n - len(drawn), seed, taken=[texts[i] for i in drawn])
-    doubts = [Row(rest[i], "doubt", float(doubt[rest[i]])) for i in found.rows]
-    return Queue(_woven(doubts, [Row(i, "audit", float(doubt[i])) for i in drawn], audit), found.collapsed)
+    doubts = [QueueRow(rest[i], "doubt", float(doubt[rest[i]])) for i in found.rows]
+    return Queue(
+        _woven(doubts, [QueueRow(i, "audit", float(doubt[i])) for i in drawn], audit), found.collapsed
+    )
 
 
 def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queue:
@@ -57,8 +59,8 @@ def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queu
     rest = [i for i in range(len(texts)) if i not in set(drawn)]
     few = [texts[i] for i in rest]
     found = choose_centres(few, points(few), n - len(drawn), seed)
-    centres = [Row(rest[i], "start", None) for i in found.rows]
-    return Queue(_woven(centres, [Row(i, "audit", None) for i in drawn], audit), found.collapsed)
+    centres = [QueueRow(rest[i], "start", None) for i in found.rows]
+    return Queue(_woven(centres, [QueueRow(i, "audit", None) for i in drawn], audit), found.collapsed)
 
 
 def _drawn(size: int, n: int, seed: int, audit: int) -> list[int]:
@@ -67,7 +69,7 @@ def _drawn(size: int, n: int, seed: int, audit: int) -> list[int]:
     return np.random.default_rng(seed).permutation(size)[:count].tolist()
 
 
-def _woven(chosen: list[Row], drawn: list[Row], audit: int) -> list[Row]:
+def _woven(chosen: list[QueueRow], drawn: list[QueueRow], audit: int) -> list[QueueRow]:
     """The rows in order, each ``audit``-th one a row of the audit set, so that work may stop anywhere."""
     made, left, right = [], iter(chosen), iter(drawn)
     for place in range(len(chosen) + len(drawn)):

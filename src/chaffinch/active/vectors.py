@@ -88,10 +88,10 @@ def _nearest(found: Points, middle: Points) -> NDArray[np.int64]:
     return distance.argmin(axis=1).astype(np.int64)
 
 
-class Seen:
+class SeenVectors:
     """Texts that were taken, and whether another is nearly one of them: words in common over all words of both.
 
-    >>> seen = Seen()
+    >>> seen = SeenVectors()
     >>> [seen.add(text) for text in ("Call me at 5 pm", "call me at 6 PM!", "Call him")]
     [True, False, True]
     """

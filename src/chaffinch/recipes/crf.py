@@ -48,7 +48,7 @@ from chaffinch.recipes.encoding import (
     suggested_preset,
 )
 from chaffinch.recipes.recipe import Change, Recipe, TaggingTask, Trained
-from chaffinch.recipes.rules import Rules
+from chaffinch.recipes.rules import LabelRules
 from chaffinch.recipes.second_pass import second_templates, trained_twice
 from chaffinch.recipes.training import train_tagger
 from chaffinch.scorers import Linear
@@ -123,7 +123,7 @@ def train_once(task: TaggingTask, config: Crf) -> Trained:
     shape = CrfLayout(
         encoder.n_features, len(inner.labels.inner), config.order, bigram_observations(encoder, config.order)
     )
-    rules = Rules.of(config, task, inner)
+    rules = LabelRules.of(config, task, inner)
     path = config.fixed_file
     fixed = None if path is None else FixedWeights.read(path, encoder, inner.labels)
     weight = sentence_weights(task.table.ptr, inner.labels, inner.y, config.class_weight)
@@ -191,7 +191,7 @@ class CrfModels:
     encoder: TemplateEncoder
     inner: InnerLabels
     shape: CrfLayout
-    rules: Rules
+    rules: LabelRules
     fixed: FixedWeights | None
 
     def model(self, scorer: Linear) -> TaggingModel:
@@ -227,7 +227,7 @@ class PrunedModels:
     encoder: TemplateEncoder
     inner: InnerLabels
     pruning: Pruning
-    rules: Rules
+    rules: LabelRules
 
     def model(self, weights: PrunedWeights) -> ChainModel:
         """A model of these weights."""

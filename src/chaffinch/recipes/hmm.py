@@ -27,7 +27,7 @@ from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import InnerLabels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained, repeated
-from chaffinch.recipes.rules import Rules, TransitionRules
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.structures import Chain
 from chaffinch.text.document import LABEL, WORD
@@ -36,7 +36,7 @@ from chaffinch.text.document import LABEL, WORD
 COMMON = 10
 
 UNKNOWN = ("suffix", "classes", "one", "half", "constant")
-# Rules that count rare words as unknown words, so that one smoothed distribution covers both.
+# LabelRules that count rare words as unknown words, so that one smoothed distribution covers both.
 FOLDED = ("classes", "one")
 
 
@@ -127,7 +127,7 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
     counted = _counts(task, config.unknown, config.rare)
     floor = config.floor if isinstance(config, Hmm) else None
     problem = Problem(Chain(len(counted.labels.inner)), None, counted)
-    rules = _rules(task, config, counted) if isinstance(config, Hmm) else Rules()
+    rules = _rules(task, config, counted) if isinstance(config, Hmm) else LabelRules()
 
     def model(made: tuple[NDArray[np.float64], Transitions]) -> ChainModel:
         found = _model(counted.table, counted.labels, *made, floor)
@@ -137,14 +137,14 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
     return trained_tagger(task, config, problem, model)
 
 
-def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> Rules:
+def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules:
     """What the config and the tag scheme allow; labels are counted as they are given."""
     if config.fixed is not None and any("=" not in part for part in config.fixed.split(",") if part.strip()):
         raise ConfigError(
             "Hmm.fixed: transitions are counted, so each that is fixed needs a value: 'A->B=-0.5'"
         )
     scheme = inner_labels(task, "as given").scheme
-    return Rules.of(config, task, InnerLabels(counted.labels, counted.y, scheme))
+    return LabelRules.of(config, task, InnerLabels(counted.labels, counted.y, scheme))
 
 
 def load(file: ModelFile) -> TaggingModel:

@@ -20,7 +20,7 @@ from chaffinch.model.potentials import Additive, PolynomialPotentials, sorted_ro
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.rules import Rules, TransitionRules
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 from chaffinch.scorers.monomials import Monomials, MonomialScorer
@@ -137,7 +137,7 @@ def _train(
         raise DataError(
             f"a margin needs at least two labels, and all {len(inner.y)} tokens are {inner.labels.outer[0]!r}"
         )
-    rules = Rules.of(config, task, inner)
+    rules = LabelRules.of(config, task, inner)
     chain = rules.chain(Y)
     if rules.held is not None and config.learner in WITHOUT_FIXED:
         raise ConfigError(f"learner {config.learner} does not go with fixed transitions; use frank-wolfe")

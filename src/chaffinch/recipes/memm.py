@@ -13,7 +13,7 @@ from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.crf_problem import CrfLayout, crf_problem
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded, inner_labels, suggested_preset
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.rules import Rules, TransitionRules
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Linear
 from chaffinch.structures import LocalChain
@@ -41,7 +41,7 @@ def train(task: TaggingTask, config: Memm) -> Trained:
     if encoder.features.label_templates:
         raise ConfigError("recipe memm has no templates with y[...]; recipe crf reads y[-1]")
     shape = CrfLayout(encoder.n_features, len(inner.labels.inner))
-    rules = Rules.of(config, task, inner)
+    rules = LabelRules.of(config, task, inner)
     chain = rules.local_chain(shape.Y) if rules.asked else LocalChain(shape.Y)
     problem = crf_problem(shape, rows, inner, seed=task.seed, weight=task.weight, chain=chain)
     sgd = Sgd(c2=config.c2, epochs=config.passes, rate=config.rate)

@@ -22,7 +22,7 @@ from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import INSIDE, TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
-from chaffinch.recipes.rules import Rules, TransitionRules
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
 
@@ -92,7 +92,7 @@ def _train_chain(
     inner = inner_labels(task, config.inside)
     encoder, rows = encoded_without_labels(task, config, inner)
     Y = len(inner.labels.inner)
-    rules = Rules.of(config, task, inner)
+    rules = LabelRules.of(config, task, inner)
     problem = Problem(
         rules.chain(Y),
         Linear(Layout.chain(encoder.n_features, Y)),

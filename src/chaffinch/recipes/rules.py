@@ -56,8 +56,8 @@ class TransitionRules:
 
 
 @dataclass(frozen=True, eq=False)
-class Rules:
-    """Rules over the inner labels of a task.
+class LabelRules:
+    """LabelRules over the inner labels of a task.
 
     legal:  what may follow what, begin and end; None: anything
     states: of labels that need an earlier one, and the needs themselves
@@ -72,7 +72,7 @@ class Rules:
     asked: bool = False
 
     @classmethod
-    def of(cls, config: TransitionRules, task: TaggingTask, inner: InnerLabels) -> "Rules":
+    def of(cls, config: TransitionRules, task: TaggingTask, inner: InnerLabels) -> "LabelRules":
         """Those of a config; gold labels that break them are a :class:`ForbiddenGold`."""
         fixed = config.fixed if config.fixed and "->" in config.fixed else None
         asked = bool(config.forbid.strip() or config.need.strip() or fixed or config.legal == "seen")
