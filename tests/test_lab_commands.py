@@ -178,7 +178,13 @@ def test_a_preset_may_learn_from_what_was_held_out(run: Runner):  # noqa: F811
     both = Path("d/train.conll").read_text() + Path("d/dev.conll").read_text()
     Path("both.conll").write_text(both)
     settings = tomllib.loads(Path("best.toml").read_text())["settings"]
-    flags = [f"--{k.replace('_', '-')}={v}" for k, v in settings.items() if k != "unset"]
+    flags = [
+        f"--{'' if v else 'no-'}{k.replace('_', '-')}"
+        if isinstance(v, bool)
+        else f"--{k.replace('_', '-')}={v}"
+        for k, v in settings.items()
+        if k != "unset"
+    ]
     plain = run("train", "-d", "both.conll,d/test.conll", "--recipe", "hmm", *flags, "--json")
     assert json.loads(plain.out)["test"] == json.loads(whole.out)["test"]
 
