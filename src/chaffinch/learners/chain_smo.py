@@ -1,4 +1,4 @@
-"""SMO on the factored dual of a chain: mass moves from one labelling to another, and only marginals are kept."""
+"""SMO on the factored dual of a chain: steps move mass between labellings, and only marginals are stored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ from chaffinch.learners.margin import Margin, MarginLearner, Plane
 from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Chain, Parts, Scorer
 
-LEAST = 1e-9  # mass below this is none
+LEAST = 1e-9  # smaller mass counts as zero
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainSmo(MarginLearner):
     """Sequential minimal optimisation for the max-margin Markov network on a chain.
 
-        up   = the labelling of the highest score plus cost
-        down = the labelling of the lowest, among those made of parts that have mass
-        mass = min(what the parts of ``down`` have, gain / |C_n F_n (up - down)|^2)
+        up   = the labelling with the highest score plus cost
+        down = the labelling with the lowest, among those whose parts all have mass
+        mass = min(mass of the parts of ``down``, gain / |C_n F_n (up - down)|^2)
         mu_n += mass (parts(up) - parts(down))
 
     The dual of an example is its marginals: of labels [T, Y] and of label pairs at each position [T-1, Y, Y]. On a
-    chain every consistent and non-negative mu is a mixture of labellings, so that taking mass from a labelling is
-    allowed as long as each of its pairs has some, although no labelling's own mass is ever known.
+    chain every consistent and non-negative mu is a mixture of labellings. So mass may be taken from a labelling as long
+    as each of its pairs has some, although the mass of a single labelling is never known.
 
     Taskar, Guestrin and Koller 2003, section 6 (their pairs differ at one position or two; these are whole labellings).
     """
@@ -35,7 +35,7 @@ class ChainSmo(MarginLearner):
     turns: int = knob(5, "pairs of labellings moved at each visit of an example at most", low=1)
 
     def check(self, problem: Problem) -> None:
-        """Chains of the first order alone have this dual."""
+        """Refuse structures other than first-order chains: only these have this dual."""
         super().check(problem)
         if not isinstance(problem.structure, Chain) or problem.structure.order != 1:
             raise ConfigError(
@@ -69,7 +69,7 @@ class ChainSmo(MarginLearner):
         mu: "_Marginals",
         planes: list[Plane],
     ) -> bool:
-        """Move mass between the best pair of labellings; whether there was any to gain."""
+        """Move mass between the best pair of labellings; returns whether the dual could rise."""
         chain, (x, y) = problem.costed, problem.examples[n]
         potentials = scorer.potentials(x)
         augmented = potentials + chain.cost(potentials.shape, y)
@@ -91,7 +91,7 @@ class ChainSmo(MarginLearner):
 
 
 class _Marginals:
-    """Marginals of labels and of neighbouring labels of one example, which begin at its gold labelling."""
+    """The marginals of labels and label pairs of one example; they begin at its gold labelling."""
 
     def __init__(self, Y: int, y: NDArray[np.integer]) -> None:
         T = len(y)
@@ -101,7 +101,7 @@ class _Marginals:
         self._chain = Chain(Y)
 
     def worst(self, potentials: Parts) -> NDArray[np.int32]:
-        """The labelling of the lowest score among those whose every part has mass."""
+        """The labelling with the lowest score among those whose parts all have mass."""
         never = -np.inf
         T = len(self.unary)
         unary = np.where(self.unary > LEAST, -potentials["unary"].astype(np.float64), never)
@@ -115,7 +115,7 @@ class _Marginals:
         return self._chain.argmax(Parts(unary=unary, pair=pairs))
 
     def mass(self, down: NDArray[np.int32], up: NDArray[np.int32]) -> float:
-        """What may be taken from ``down`` for ``up``: the least mass of its parts that the other lacks."""
+        """The mass that can move from ``down`` to ``up``: the smallest mass of the parts that only ``down`` has."""
         t = np.arange(len(down))
         own = down != up
         both = own[:-1] | own[1:]
@@ -124,7 +124,7 @@ class _Marginals:
         return float(min(least))
 
     def move(self, up: NDArray[np.int32], down: NDArray[np.int32], mass: float) -> None:
-        """Take the mass from one labelling and give it to the other."""
+        """Move the mass from ``down`` to ``up``."""
         t = np.arange(len(up))
         for y, sign in ((up, mass), (down, -mass)):
             self.unary[t, y] += sign

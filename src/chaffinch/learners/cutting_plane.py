@@ -1,4 +1,4 @@
-"""Cutting planes: the hinge is the highest of few planes, found one by one; a small quadratic programme weighs them."""
+"""Cutting planes: a few planes approximate the hinge from below; a small quadratic programme finds their weights."""
 
 import copy
 from collections.abc import Iterator
@@ -14,22 +14,22 @@ from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
 MOST_STEPS = 20_000
-SWEEPS = 2  # rounds over the planes kept after each pass of searches
-OWN = 1e-2  # the programme of one example is solved to this share of its gap
-INNER = 0.1  # that of all examples together, to this share of the gap that is left
-SHARE = 0.2  # of the way from the best weights to those of the programme, where the next plane is searched
-LONGEST = 500  # tokens of the longest sentence whose slack is searched in the core
+SWEEPS = 2  # rounds over the working sets after each pass of searches
+OWN = 1e-2  # tolerance of the programme of one example, relative to its gap
+INNER = 0.1  # tolerance of the programme of all examples, relative to the remaining gap
+SHARE = 0.2  # the next plane is searched this fraction of the way from the best weights to the programme's weights
+LONGEST = 500  # tokens: longer sentences are not searched in the core under slack rescaling
 
 
 @dataclass(frozen=True, kw_only=True)
 class NSlack(MarginLearner):
-    """A working set of planes for each example, re-solved as planes arrive.
+    """A working set of planes for each example, solved again whenever a plane is added.
 
         minimise over a_n on the simplex, n = 1 .. N      |w|^2 / 2 - sum_n C_n a_n . l_n,   w = sum_n C_n F_n (d_n a_n)
 
-    A visit of an example searches its worst plane at w, adds it if it is above all that are kept, and sets a_n to the
-    optimum with all other examples given, from where it stood. Each pass of visits is followed by two rounds over the
-    planes that are kept, without a search. Planes without weight for long are dropped. Needs a MaxOracle.
+    A visit to an example searches its highest plane at w, adds it if it is above the whole working set, and optimises
+    a_n from its present value with all other examples fixed. Each pass of visits is followed by two rounds over the
+    working sets without a search. Planes that have had no weight for many passes are dropped. Needs a MaxOracle.
 
     Tsochantaridis, Joachims, Hofmann and Altun 2005, algorithm 1.
     """
@@ -47,7 +47,7 @@ class NSlack(MarginLearner):
         return self.moved(WorkingSets(self, problem), problem)
 
     def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
-        """The passes over the working sets that ``state`` holds, in Python or in the core."""
+        """The passes over the working sets of ``state``, in Python or in the core."""
         N = len(problem.examples)
         for number in range(1, self.epochs + 1):
             order = example_order(N, self.seed, number)
@@ -59,7 +59,7 @@ class NSlack(MarginLearner):
 
 
 class WorkingSets:
-    """The working sets of all examples and the weights they stand for, over the protocols alone."""
+    """The working sets of all examples and the weights that they define, over the protocols alone."""
 
     def __init__(self, learner: NSlack, problem: Problem) -> None:
         self.learner, self.problem = learner, problem
@@ -68,7 +68,7 @@ class WorkingSets:
         self._w = self.margin.scorer([s.mixed for s in self.sets])
 
     def run(self, order: NDArray[np.int64], search: bool) -> None:
-        """Visit these examples, with a search or among the planes that are kept."""
+        """Visit these examples, with a search or over their working sets alone."""
         for n in order.tolist():
             x, _ = self.problem.examples[n]
             working, potentials = self.sets[n], self._w.potentials(x)
@@ -92,7 +92,7 @@ class WorkingSets:
 
 @dataclass
 class WorkingSet:
-    """Planes of one example, their inner products, and how they are mixed."""
+    """The planes of one example, their inner products and their weights."""
 
     zero: Plane
     planes: list[Plane] = field(default_factory=list)
@@ -105,12 +105,12 @@ class WorkingSet:
         self.mixed = self.zero
 
     def misses(self, plane: Plane, potentials: Parts) -> bool:
-        """Whether the plane is above all those kept."""
+        """Whether the plane is above every plane of the working set."""
         top = max(p.hinge(potentials) for p in self.planes)
         return plane.hinge(potentials) > top + 1e-7 * max(1.0, abs(top))
 
     def add(self, plane: Plane, scorer: Any, x: Any) -> None:
-        """Keep a plane: it has no weight yet."""
+        """Add a plane to the working set with weight zero."""
         own = scorer.sq_norm(x, plane.delta)
         row = [
             (scorer.sq_norm(x, plane.delta + p.delta) - own - g) / 2
@@ -124,7 +124,7 @@ class WorkingSet:
         self.rested.append(0)
 
     def solve(self, scorer: Any, x: Any, potentials: Parts, C: float) -> None:
-        """Set the weights right, all other examples given."""
+        """Optimise the weights of the planes with all other examples fixed."""
         up = np.array([p.hinge(potentials) for p in self.planes])
         short = float(up.max() - up @ self.a)
         if short > 0:
@@ -135,7 +135,7 @@ class WorkingSet:
             self.mixed = _mixture(self.planes, a)
 
     def age(self, idle: int) -> None:
-        """Count the passes in which planes carried nothing, and drop those that did not for long."""
+        """Count the passes in which each plane had no weight; drop planes that have been idle for too long."""
         self.rested = [0 if a > 0 else r + 1 for a, r in zip(self.a, self.rested, strict=True)]
         kept = [i for i, r in enumerate(self.rested) if r <= idle or i == 0]
         if len(kept) < len(self.planes):
@@ -150,11 +150,11 @@ class OneSlack(MarginLearner):
 
         minimise over a on the simplex      |w|^2 / 2 - C l . a,      w = C sum_k a_k sum_n k_n F_n d_kn
 
-    The next plane is searched between the best weights so far and those of the programme, nearer to the former: a step
-    to the latter alone swings. The best weights are what is learnt. As many planes as passes at most, and the programme
-    over them is small. Needs a MaxOracle.
+    The next plane is searched between the best weights so far and the programme's weights, nearer to the best ones:
+    searching at the programme's weights oscillates. The learner returns the best weights. There are at most as many
+    planes as passes, so the programme is small. Needs a MaxOracle.
 
-    Joachims, Finley and Yu 2009, algorithm 3; the place of the search: Franc and Sonnenburg 2009.
+    Joachims, Finley and Yu 2009, algorithm 3; where to search: Franc and Sonnenburg 2009.
     """
 
     rescale: str = knob("margin", "rescale the margin or the slack by the cost", choices=RESCALINGS)
@@ -164,7 +164,7 @@ class OneSlack(MarginLearner):
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         N = len(margin)
-        planes: list[list[Plane]] = [[margin.zero(n) for n in range(N)]]  # the gold answers' to begin with
+        planes: list[list[Plane]] = [[margin.zero(n) for n in range(N)]]  # first those of the gold answers
         losses, G, a, rested = np.zeros(1), np.zeros((1, 1)), np.ones(1), np.zeros(1, np.int64)
         best = tried = planes[0]
         primal, dual, made = np.inf, 0.0, margin.scorer(best)
@@ -202,7 +202,7 @@ def _searched(margin: Margin, scorer: Any, mixed: list[Plane]) -> tuple[float, l
 
 
 def _products(margin: Margin, planes: list[list[Plane]]) -> NDArray[np.float64]:
-    """The inner products of the last sum of planes with all [K]: its own features, seen through each difference."""
+    """The inner products of the last sum of planes with all sums of planes [K]."""
     last = copy.deepcopy(margin.problem.scorer)
     for (x, _), plane, weight in zip(margin.problem.examples, planes[-1], margin.weight, strict=True):
         last.update(x, plane.delta, weight)
@@ -214,7 +214,7 @@ def _products(margin: Margin, planes: list[list[Plane]]) -> NDArray[np.float64]:
 
 
 def _mixture(planes: list[Plane], a: NDArray[np.float64]) -> Plane:
-    """sum_k a_k times plane k, of those that have weight."""
+    """sum_k a_k times plane k, over the planes with nonzero weight."""
     delta, loss = Parts(), 0.0
     for plane, weight in zip(planes, a.tolist(), strict=True):
         if weight:
@@ -225,10 +225,10 @@ def _mixture(planes: list[Plane], a: NDArray[np.float64]) -> Plane:
 def simplex_minimum(
     G: NDArray[np.float64], b: NDArray[np.float64], start: NDArray[np.float64], tolerance: float = 1e-9
 ) -> NDArray[np.float64]:
-    """The minimum of a' G a / 2 - b . a over the simplex a >= 0, sum a = 1, from a start on it: a [K].
+    """The minimum of a' G a / 2 - b . a over the simplex a >= 0, sum a = 1, from a feasible start: a [K].
 
-    The gradient's best coordinate takes mass from the worst one that has any, the pair that promises most first; the
-    step along a pair is in closed form. Platt 1998; Fan, Chen and Lin 2005.
+    Each step moves mass to the coordinate with the best gradient, from the one with mass that promises the largest
+    decrease; the step length is in closed form. Platt 1998; Fan, Chen and Lin 2005.
 
     >>> simplex_minimum(np.eye(2), np.array([1.0, 0.0]), np.array([0.5, 0.5]))
     array([1., 0.])

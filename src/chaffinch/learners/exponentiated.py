@@ -1,4 +1,4 @@
-"""Exponentiated gradient on the factored dual: marginals that are moved by adding to their log-potentials."""
+"""Exponentiated gradient on the factored dual: additive steps on log-potentials move the marginals."""
 
 import math
 from collections.abc import Iterator
@@ -23,9 +23,9 @@ class ExponentiatedGradient(MarginLearner):
         theta_n += rate_n (cost_n + potentials of x_n under w)
         w       -= C_n F_n (change of mu_n)
 
-    A multiplicative step on the probability of every labelling, written in parts. A step that does not raise the dual
-    is taken back and its rate halved; one that does may go further next time. Marginals begin near the gold answer, as
-    far as ``start`` says. Needs a SumOracle.
+    This is a multiplicative step on the probability of every labelling, written in parts. A step that does not raise
+    the dual is undone and its rate halved; after a step that does, the rate grows. Marginals begin near the gold
+    answer; ``start`` says how near. Needs a SumOracle.
 
     Bartlett, Collins, Taskar and McAllester 2004; Collins et al. 2008.
     """

@@ -1,4 +1,4 @@
-"""Block-coordinate Frank-Wolfe: one example's dual moves towards its worst plane, by a step in closed form."""
+"""Block-coordinate Frank-Wolfe: a step in closed form moves one example's dual towards its highest plane."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from chaffinch.learners.margin import RESCALINGS, Margin, MarginLearner, Plane
 from chaffinch.learners.problem import Pass, Problem, example_order
 from chaffinch.structures import Parts
 
-UNIFORM = 0.2  # of the draws go to any example alike, so that none is forgotten on an old gap
-WORTH = 0.25  # a cached answer must promise this share of the example's last gap
-FAIR = 0.01  # and of the mean gap
+UNIFORM = 0.2  # fraction of uniform draws, so that an outdated gap does not exclude an example
+WORTH = 0.25  # a cached answer must promise this fraction of the example's last gap
+FAIR = 0.01  # and this fraction of the mean gap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,8 +26,8 @@ class FrankWolfe(MarginLearner):
         step  = min(1, gap_n / |C_n F_n (s - d_n)|^2)
         d_n  += step (s - d_n),    w += step C_n F_n (s - d_n)
 
-    Each example keeps one plane d_n in part space. Examples are met in an order by the seed, or (gap) drawn by the
-    gap they had when last met. The mean of w weighs step k by k. Needs a MaxOracle.
+    Each example keeps one plane d_n in part space. Examples are visited in an order that the seed decides, or (gap)
+    sampled in proportion to their last gap. The mean of w weights step k by k. Needs a MaxOracle.
 
     Lacoste-Julien et al. 2013, algorithm 4; gap sampling and caching: Osokin et al. 2016.
 
@@ -58,7 +58,7 @@ class FrankWolfe(MarginLearner):
         return self.moved(Blocks(self, problem), problem)
 
     def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
-        """The passes over the duals that ``state`` holds, in Python or in the core."""
+        """The passes over the duals of ``state``, in Python or in the core."""
         N = len(problem.examples)
         for number in range(1, self.epochs + 1):
             state.run(drawn(self, state.gaps, N, number))
@@ -67,7 +67,7 @@ class FrankWolfe(MarginLearner):
 
 
 def drawn(learner: FrankWolfe, gaps: NDArray[np.float64], N: int, number: int) -> NDArray[np.int64]:
-    """The examples of a pass [N]: each once, or each as often as its share of the gaps."""
+    """The examples of a pass [N]: each once, or sampled in proportion to their gaps."""
     order: NDArray[np.int64] = example_order(N, learner.seed, number)
     total = float(gaps.sum())
     if learner.sampling == "turns" or number == 1 or not total > 0:
@@ -78,7 +78,7 @@ def drawn(learner: FrankWolfe, gaps: NDArray[np.float64], N: int, number: int) -
 
 
 class Blocks:
-    """The duals of all examples and the weights they stand for, over the protocols alone."""
+    """The duals of all examples and the weights that they define, over the protocols alone."""
 
     def __init__(self, learner: FrankWolfe, problem: Problem) -> None:
         self.learner, self.problem = learner, problem
@@ -135,7 +135,7 @@ class Blocks:
         return plane
 
     def _remembered(self, n: int, potentials: Parts, height: float) -> Plane | None:
-        """The highest of the planes kept, if it promises enough."""
+        """The highest cached plane, if it promises enough of the gap."""
         kept = [self.margin.plane(n, answer) for answer in self._cached[n]]
         if not kept:
             return None
@@ -144,7 +144,7 @@ class Blocks:
         return best if gap > max(WORTH * self.gaps[n], FAIR * float(self.gaps.mean())) else None
 
     def _leave(self, n: int) -> None:
-        """Note how long the example's plane has stood, step k weighing k."""
+        """Add the example's plane to its mean for the steps that it was in use; step k has weight k."""
         if self.learner.average:
             weight = _weight(self._since[n], self._step)
             self._means[n] = self._means[n] + self.planes[n].delta * weight

@@ -1,8 +1,8 @@
-"""Latent variables: part of the answer is hidden, in training as well. A perceptron, a margin and a likelihood.
+"""Latent variables: part of the answer is hidden, in training too. A perceptron, a margin and a likelihood.
 
-A full answer h shows a visible answer y(h). What is seen of an example rules full answers out; as potentials, that is
-evidence: 0 where a part may be used and -inf where it may not, so that searching and summing over the answers that
-agree with y are the structure's own argmax and logsum.
+A full answer h shows a visible answer y(h). The visible answer of an example rules out full answers. This evidence is
+expressed as potentials: 0 if a part may be used and -inf if not. So the structure's own argmax and logsum search and
+sum over the full answers that agree with y.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ from chaffinch.structures import Parts, Shape, require
 
 
 class Latent(Protocol):
-    """A structure of full answers, and what of them is seen."""
+    """A structure of full answers, and the visible answer of each."""
 
     structure: Any
 
@@ -31,7 +31,7 @@ class Latent(Protocol):
         ...
 
     def shown(self, answer: Any) -> Any:
-        """What is seen of a full answer."""
+        """The visible answer that a full answer shows."""
         ...
 
 
@@ -53,7 +53,7 @@ class Refined:
 
     @classmethod
     def alike(cls, kind: type, Y: int, kinds: int) -> "Refined":
-        """Each of Y visible labels in ``kinds`` hidden ones, in a structure of this kind, such as Chain."""
+        """Split each of Y visible labels into ``kinds`` hidden ones, in a structure such as Chain."""
         return cls(kind(Y * kinds), np.repeat(np.arange(Y), kinds))
 
     def evidence(self, shape: Shape, y: Any) -> Parts:
@@ -72,7 +72,7 @@ class Refined:
 
 @dataclass(frozen=True, kw_only=True)
 class _LatentLearner(Learner):
-    """What both have in common: small random weights tell hidden kinds apart, and several beginnings are tried."""
+    """Random restarts: each starts from small random weights, which break the symmetry between hidden labels."""
 
     epochs: int = knob(20, "passes over the training data", low=1)
     seed: int = knob(0, "decides the order of the examples and the first weights", low=0)
@@ -81,7 +81,7 @@ class _LatentLearner(Learner):
     restarts: int = knob(5, "random beginnings; the one that ends best on the training data is kept", low=1)
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """The passes of all beginnings; each makes the best so far."""
+        """The passes of all restarts; the model of each pass is the best so far."""
         best: list[tuple[float, Linear]] = []
         done = 0
         for start in range(self.restarts):
@@ -100,14 +100,14 @@ class _LatentLearner(Learner):
                 return
 
     def _epochs(self, problem: Problem, scorer: Linear) -> Iterator[tuple[str, float, Callable[[], Linear]]]:
-        """Pass by pass from these weights: what is lost and its name, and the scorer as it stands."""
+        """Pass by pass from these weights: the name and value of the loss, and the present scorer."""
         raise NotImplementedError
 
     def _started(self, problem: Problem, start: int) -> Linear:
         w = problem.scorer.layout.zeros()
         chance = np.random.default_rng([self.seed, start])
         w[:] = problem.scorer.w + self.noise * chance.standard_normal(len(w))
-        for block in problem.scorer.layout:  # what pads a row stays zero
+        for block in problem.scorer.layout:  # the padding of rows stays zero
             rows = w[block.offset : block.offset + block.size].reshape(block.rows, block.stride)
             rows[:, block.columns :] = 0
         return Linear(problem.scorer.layout, w)
@@ -117,7 +117,7 @@ class _LatentLearner(Learner):
 class LatentPerceptron(_LatentLearner):
     """The perceptron with hidden parts.
 
-        h_hat = argmax over all h of w.f(x, h);   where it does not show y:
+        h_hat = argmax over all h of w.f(x, h);   if it does not show y:
         h     = argmax over the h that show y of w.f(x, h)
         w    += f(x, h) - f(x, h_hat)
 
@@ -129,7 +129,7 @@ class LatentPerceptron(_LatentLearner):
     average: bool = knob(True, "return the mean of w over all steps")
 
     def check(self, problem: Problem) -> None:
-        """Examples count alike."""
+        """Refuse example weights."""
         if problem.weight is not None:
             raise ConfigError(
                 "LatentPerceptron has no loss that weights of examples could scale; use LatentLikelihood"
@@ -211,7 +211,7 @@ class LatentSvm(_LatentLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class LatentLikelihood(_LatentLearner):
-    """The conditional likelihood of what is seen, hidden parts summed over, by stochastic gradient descent.
+    """The conditional likelihood of the visible answer, summed over hidden parts, by stochastic gradient descent.
 
         f(w)  = sum_n k_n (log Z(x_n) - log Z(x_n, y_n)) + c2 |w|^2    Z(x, y): over the h that show y
         w    += rate_t k_n (F E[parts | x, y] - F E[parts | x])        marginals with and without the evidence
@@ -243,14 +243,14 @@ class LatentLikelihood(_LatentLearner):
 
 
 def observed_likelihood(latent: Latent, potentials: Parts, y: Any) -> tuple[float, Parts]:
-    """log p(y | x), hidden parts summed over, and its gradient in the potentials."""
+    """log p(y | x), summed over hidden parts, and its gradient with respect to the potentials."""
     seen, with_evidence = latent.structure.logsum(potentials + latent.evidence(potentials.shape, y))
     log_z, free = latent.structure.logsum(potentials)
     return seen - log_z, with_evidence - free
 
 
 def _met(problem: Problem, seed: int, epoch: int) -> Iterator[tuple[Any, Any, float]]:
-    """The examples in the order of an epoch, and how much each counts."""
+    """The examples in the order of an epoch, with their weights."""
     weight = problem.weights()
     for n in example_order(len(problem.examples), seed, epoch).tolist():
         x, y = problem.examples[n]

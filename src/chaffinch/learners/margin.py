@@ -1,4 +1,4 @@
-"""The structured margin: what cutting planes, Frank-Wolfe, subgradients and exponentiated gradient all work on.
+"""The structured margin: the objective of cutting planes, Frank-Wolfe, subgradients and exponentiated gradient.
 
     primal   P(w) = |w|^2 / 2 + sum_n C_n H_n(w)               H_n(w) = max over y of  l_n(y) - w . F_n d_n(y)
     dual     D(a) = sum_n C_n l_n(a_n) - |w(a)|^2 / 2          w(a)   = sum_n C_n F_n d_n(a_n)
@@ -6,9 +6,9 @@
 C_n is C times the weight of the example: an example of weight 2 counts as much as the same example given twice.
 
 Each y is a *plane* below H_n: its loss l_n(y) and its difference d_n(y), which is in part space (F_n takes parts to
-features, and is the scorer's affair). a_n is a distribution over y; l_n(a_n) and d_n(a_n) are the means under it, so a
-mixture of planes is a plane, and the dual of an example is as large as its parts. D <= P always; the gap closes at
-the optimum.
+features; the scorer implements it). a_n is a distribution over y; l_n(a_n) and d_n(a_n) are the means under it, so a
+mixture of planes is a plane, and the dual of an example has the size of its parts. Always D <= P; at the optimum
+they are equal.
 
     margin rescaling   l = cost(y)    d =         parts(y_n) - parts(y)
     slack rescaling    l = cost(y)    d = cost(y) (parts(y_n) - parts(y))
@@ -53,7 +53,7 @@ class Plane:
 
 @dataclass(frozen=True)
 class Objective:
-    """Where a learner stands: the primal and a dual below it."""
+    """The present value of the primal, and of a dual below it."""
 
     primal: float
     dual: float
@@ -64,17 +64,17 @@ class Objective:
         return self.primal - self.dual
 
     def within(self, tolerance: float) -> bool:
-        """Whether the gap is no more than this share of the primal."""
+        """Whether the gap is at most this fraction of the primal."""
         return self.gap <= tolerance * abs(self.primal)
 
     def scores(self) -> dict[str, float]:
-        """As a progress record shows it."""
+        """The values for a progress record."""
         return {"primal": float(self.primal), "dual": float(self.dual), "gap": float(self.gap)}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarginLearner(Learner):
-    """What the learners of the structured margin have in common."""
+    """The settings and the stopping rule that all learners of the structured margin share."""
 
     C: float = knob(1.0, "weight of an example's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
     epochs: int = knob(100, "maximum number of passes over the examples", low=1)
@@ -85,18 +85,18 @@ class MarginLearner(Learner):
     alternatives: ClassVar[tuple[str, ...]] = ()
 
     def until_done(self, passes: Iterator[Pass]) -> Iterator[Pass]:
-        """Until the gap is closed."""
+        """The passes up to the first whose gap is within the tolerance."""
         for one in passes:
             yield one
             if "gap" in one.scores and one.scores["gap"] <= self.tolerance * abs(one.scores["primal"]):
                 return
 
     def told(self, number: int, objective: "Objective | None", scorer: Any) -> Pass:
-        """The record of a pass that ended there, if it was measured."""
+        """The record of a pass; without scores if the objective was not evaluated."""
         return Pass(number, {} if objective is None else objective.scores(), scorer, self.epochs)
 
     def check(self, problem: Problem) -> None:
-        """Refuse structures that lack the oracle, and weights to start from."""
+        """Refuse structures that lack the oracle, and nonzero initial weights."""
         requires(self, self.oracle, problem, self.alternatives)
         w = getattr(problem.scorer, "w", None)
         if w is not None and np.any(w):
@@ -106,7 +106,7 @@ class MarginLearner(Learner):
 class Margin:
     """The hinges of a problem's examples.
 
-    weight, C: how much each example counts, and that times C
+    weight, C: the weight of each example, and the same times C
     """
 
     def __init__(self, problem: Problem, C: float, rescale: str = "margin") -> None:
@@ -138,7 +138,7 @@ class Margin:
         return worst, self.plane(n, worst, cost)
 
     def plane(self, n: int, answer: Any, cost: Parts | None = None) -> Plane:
-        """The plane of an answer to example n; ``cost`` is what the example's answers cost, where that is known."""
+        """The plane of an answer to example n; ``cost``: the cost of the example's answers, if already computed."""
         structure, (x, y) = self.structure, self.problem.examples[n]
         shape = self.problem.scorer.shape(x)
         found = structure.parts(shape, answer)
@@ -155,7 +155,7 @@ class Margin:
         return made
 
     def measured(self, scorer: Any, planes: list[Plane]) -> tuple[Objective, NDArray[np.float64]]:
-        """Primal and dual at w(planes), which the scorer holds, and what each example adds to the gap [N]."""
+        """Primal and dual at w(planes), the weights of the scorer, and each example's part of the gap [N]."""
         hinges, below, losses, sq_norm = 0.0, np.zeros(len(planes)), 0.0, 0.0
         for n, ((x, _), plane) in enumerate(zip(self.problem.examples, planes, strict=True)):
             potentials = scorer.potentials(x)

@@ -1,4 +1,4 @@
-"""Batch learners over the protocols, by L-BFGS: maximum likelihood, and the least expected loss of lists.
+"""Batch learners over the protocols, by L-BFGS: maximum likelihood, and minimum expected loss of lists.
 
 f(w) = loss(w) + l2 / 2 |w - w_0|^2,   w_0 the weights of the problem's own scorer
 """
@@ -30,7 +30,7 @@ class MaximumLikelihood(Learner):
         f(w)  = sum_n k_n (log Z(x_n) - w.f(x_n, y_n)) + l2 |w - w_0|^2 / 2
         f'(w) = sum_n k_n (E[f(x_n, y)] - f(x_n, y_n)) + l2 (w - w_0)
 
-    w_0 are the weights to start from: what is known beforehand is not forgotten for want of examples.
+    w_0 are the initial weights: the penalty pulls towards them, so features without examples keep their weights.
     Needs a SumOracle.
 
     >>> from chaffinch.scorers import Example, Layout, Linear
@@ -49,35 +49,35 @@ class MaximumLikelihood(Learner):
     )
 
     def check(self, problem: Problem) -> None:
-        """Refuse structures that cannot be summed over."""
+        """Raise if the structure lacks logsum."""
         requires(self, "logsum", problem, ("Perceptron", "Mira"))
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Step by step, example by example."""
+        """The steps of L-BFGS; each computes the loss example by example."""
         return minimising(self, problem, partial(_examples, problem))
 
 
 def likelihood_of_lists(
     learner: MaximumLikelihood, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
-    """The steps if all examples are lists of candidates end to end: one softmax over each, all at once."""
+    """The steps for lists of candidates that are stored end to end: the softmax of all lists at once."""
     return minimising(learner, problem, partial(_lists, problem))
 
 
 def fits_lists(_learner: Any, problem: Problem) -> bool:
-    """Lists of candidates."""
+    """Whether the examples are lists of candidates."""
     return isinstance(problem.examples, ListExamples)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExpectedLoss(Learner):
-    """The loss to be expected of a candidate drawn by its probability, with an L2 penalty.
+    """The expected loss of a candidate under the model's distribution, with an L2 penalty.
 
         R(w)  = sum_n k_n E_n[loss] + l2 |w - w_0|^2 / 2,   p_n(y) = exp(w.f(y)) / Z_n
         R'(w) = sum_n k_n sum_y p_n(y) (loss(y) - E_n[loss]) f(y) + l2 (w - w_0)
 
-    The likelihood spends itself on the best of each list, which is often far from what can be told apart; this
-    counts what every candidate costs. Not convex: it starts from the problem's weights w_0.
+    The likelihood counts only the best candidate of each list, which the features often cannot single out; this counts
+    the loss of every candidate. Not convex: it starts from the problem's weights w_0.
     Smith and Eisner 2006, "Minimum risk annealing for training log-linear models".
     """
 
@@ -88,12 +88,12 @@ class ExpectedLoss(Learner):
     )
 
     def check(self, problem: Problem) -> None:
-        """Refuse what is no list."""
+        """Raise if the examples are not lists."""
         if not isinstance(problem.examples, ListExamples):
             raise ConfigError("the expected loss is one of lists of candidates")
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Step by step."""
+        """The steps of L-BFGS."""
         examples, weight = problem.examples, problem.importance()
         every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
 
@@ -108,7 +108,7 @@ class ExpectedLoss(Learner):
 def expected_loss(
     scores: NDArray[np.floating], examples: ListExamples, weight: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """The weighted sum of the lists' expected losses, and its derivative by the candidates' scores."""
+    """The weighted sum of the lists' expected losses, and its gradient with respect to the candidates' scores."""
     starts, sizes = examples.lists[:-1], np.diff(examples.lists)
     p = np.exp(scores - np.repeat(np.maximum.reduceat(scores, starts), sizes)).astype(np.float64)
     p /= np.repeat(np.add.reduceat(p, starts), sizes)
@@ -118,7 +118,7 @@ def expected_loss(
 
 
 def minimising(learner: MaximumLikelihood | ExpectedLoss, problem: Problem, loss: Loss) -> Iterator[Pass]:
-    """Steps of L-BFGS; the last is the second running that lowers the value by a share below the tolerance."""
+    """Steps of L-BFGS until two in a row lower the value by less than the tolerance, as a fraction of it."""
     w = problem.scorer.w.astype(np.float32)
     known, l2 = w.astype(np.float64), learner.l2
 
@@ -161,7 +161,7 @@ def _examples(problem: Problem, scorer: Any, gradient: Any) -> float:
 
 
 def _lists(problem: Problem, scorer: Any, gradient: Any) -> float:
-    """The same if all examples are lists of candidates end to end."""
+    """The same for lists of candidates that are stored end to end."""
     examples = problem.examples
     every = PartFeatures({"choice": (len(examples.losses),)}, {"choice": examples.rows})
     starts, sizes, best = examples.lists[:-1], np.diff(examples.lists), examples.best

@@ -27,13 +27,13 @@ from chaffinch.structures.ruled import unmet
 SDCA_STATE = ("nodes", "pairs", "change", "loss", "smaller", "order", "counts", "mean")
 LEAST_RATE = 0.001
 CALIBRATION_PASSES = 3
-CALIBRATED = 500  # sentences on which the step size of SGD is found
+CALIBRATED = 500  # sentences on which the step size of SGD is chosen
 
 # -- online -------------------------------------------------------------------------------------------------------
 
 
 def fits_online(_learner: OnlineLearner, problem: Problem) -> bool:
-    """Linear weights that start at zero, examples that lie end to end and count alike."""
+    """Whether weights are linear and start at zero, and examples are stored end to end with equal weights."""
     return (
         type(problem.examples) is SentenceExamples
         and problem.structure.order == 1
@@ -46,7 +46,7 @@ def fits_online(_learner: OnlineLearner, problem: Problem) -> bool:
 def online_passes(
     learner: OnlineLearner, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
-    """Epochs of a rule on a chain of the first order."""
+    """Epochs of an online update rule on a first-order chain."""
     data, chain, layout = problem.examples, problem.structure, problem.scorer.layout
     trainer = _core.ChainTrainer(
         data.sentences,
@@ -68,7 +68,7 @@ def online_passes(
 
 
 def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:
-    """Where the weights of a chain lie and what it forbids, as the core's learners are told."""
+    """The offsets of a chain's weights and its masks, as arguments of the core's learners."""
     masks = {"transitions": chain.transitions, "start_allowed": chain.start, "end_allowed": chain.end}
     return {
         "F": layout["unary"].rows,
@@ -92,12 +92,12 @@ SCORERS: dict[type, type] = {
 
 
 def plain_margin(learner: FrankWolfe, problem: Problem) -> bool:
-    """Margin rescaling by the structure's own cost, and no cache: a search is quicker than a look into one."""
+    """Whether it is margin rescaling by the structure's own cost, without a cache: a search is faster than a cache."""
     return learner.rescale == "margin" and not learner.cache and problem.cost is None
 
 
 def fits_frank_wolfe(learner: FrankWolfe, problem: Problem) -> bool:
-    """Linear weights over labels and pairs of them."""
+    """Whether weights are linear, over labels and label pairs."""
     return (
         type(problem.scorer) is SCORERS.get(type(problem.examples))
         and problem.structure.order == 1
@@ -108,7 +108,7 @@ def fits_frank_wolfe(learner: FrankWolfe, problem: Problem) -> bool:
 def frank_wolfe_passes(
     learner: FrankWolfe, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
-    """Passes over the duals of a first-order chain whose examples lie end to end."""
+    """Passes over the duals of a first-order chain whose examples are stored end to end."""
     data: Any = problem.examples
     dense = isinstance(data, DenseExamples)
     native = _core.ChainFrankWolfe(
@@ -126,14 +126,14 @@ def frank_wolfe_passes(
 
 
 class NativeBlocks:
-    """The duals of all examples and the weights they stand for, in the core; as ``Blocks`` has them in Python."""
+    """The duals of all examples and the weights that they define, in the core; ``Blocks`` is the same in Python."""
 
     def __init__(self, native: Any, problem: Problem) -> None:
         self._native, self._scorer = native, problem.scorer
 
     @property
     def gaps(self) -> NDArray[np.float64]:
-        """What each example adds to the gap, as last met."""
+        """Each example's part of the gap at its last visit."""
         gaps: NDArray[np.float64] = self._native.gaps()
         return gaps
 
@@ -156,7 +156,7 @@ class NativeBlocks:
 
 
 def fits_cutting_planes(learner: NSlack | OneSlack, problem: Problem) -> bool:
-    """Linear weights over labels and pairs of them; under slack rescaling, sentences that are not too long."""
+    """Whether weights are linear, over labels and label pairs; slack rescaling also needs short enough sentences."""
     return (
         type(problem.examples) in (SentenceExamples, DenseExamples)
         and problem.structure.order == 1
@@ -202,7 +202,7 @@ def one_slack_passes(
 
 
 def fits_likelihood(_learner: Any, problem: Problem) -> bool:
-    """Sentences end to end, weights laid out as the core has them, costs by label."""
+    """Whether sentences are stored end to end, weights have the core's layout, and costs are by label."""
     return (
         isinstance(problem.examples, SentenceExamples)
         and not isinstance(problem.examples, MonomialExamples)
@@ -212,7 +212,7 @@ def fits_likelihood(_learner: Any, problem: Problem) -> bool:
 
 
 def crf_problem(problem: Problem, *, pruned: bool = False) -> CrfProblem:
-    """The problem as the core's likelihood reads it."""
+    """The problem in the form that the core's likelihood takes."""
     data, chain = problem.examples, problem.structure
     extra: dict[str, Any] = data.native() if isinstance(data, CrfExamples) else {}
     extra |= native_rules(problem, extra, pruned)
@@ -232,9 +232,9 @@ def crf_problem(problem: Problem, *, pruned: bool = False) -> CrfProblem:
 
 
 def native_rules(problem: Problem, extra: Mapping[str, Any], pruned: bool) -> dict[str, Any]:
-    """What a chain forbids, holds and remembers, as the core's likelihood is told.
+    """The masks, held transitions and states of a chain, as arguments of the core's likelihood.
 
-    extra: what else it is told, which may hold offsets by token and weights that are not trained
+    extra: further arguments, which may include offsets by token and weights that are not trained
     """
     structure, layout = problem.structure, problem.scorer.layout
     ruled = structure if isinstance(structure, RuledChain) else RuledChain(structure)
@@ -278,7 +278,7 @@ def native_rules(problem: Problem, extra: Mapping[str, Any], pruned: bool) -> di
 
 
 def _cells(layout: Layout, flat: NDArray[Any], name: str) -> NDArray[Any]:
-    """A block of the flat array of a chain, which begins with its pairs, without padding: a view."""
+    """A view of one block of a chain's flat array, which begins with the pairs, without padding."""
     block = layout[name]
     at = block.offset - layout["pair"].offset
     rows = flat[at : at + block.size].reshape(block.rows, block.stride)
@@ -293,7 +293,7 @@ def _chain_end(layout: Layout, order: int) -> int:
 
 
 class _Run:
-    """The weights of one training, and what its passes yield."""
+    """The weights of one training run, and the records of its passes."""
 
     def __init__(self, problem: Problem, state: State | None) -> None:
         self.native = crf_problem(problem)
@@ -305,7 +305,7 @@ class _Run:
             self.done = int(state["done"][0])
 
     def told(self, number: int, objective: float, gap: float | None = None, state: Any = None) -> Pass:
-        """The record of a pass; ``state`` makes what the learner needs to go on besides w."""
+        """The record of a pass; ``state`` makes what the learner needs besides w to resume."""
         self.done = number
         scores = {"objective": objective} | ({} if gap is None else {"gap": gap})
         scorer, w = self.scorer, self.w
@@ -316,13 +316,13 @@ class _Run:
         return Pass(number, scores, lambda: scorer.with_weights(w), state=kept)
 
     def over(self) -> Pass:
-        """The last pass of a training that was interrupted after it."""
+        """The last pass before an interruption of the training."""
         scorer, w = self.scorer, self.w
         return Pass(self.done, {}, lambda: scorer.with_weights(w), state=lambda: {"w": w})
 
 
 def sgd_passes(learner: Sgd, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
-    """Stochastic gradient descent; goes on from any weights."""
+    """Stochastic gradient descent; resumes from any weights."""
     if learner.calibrate:
         share = min(1.0, CALIBRATED / max(len(problem.examples), 1))
         learner = replace(learner, rate=calibrated_rate(sampled(problem), learner, share))
@@ -342,7 +342,7 @@ def _sgd(learner: Sgd, run: _Run, seed: int, threads: int, state: State | None) 
 
 
 def lbfgs_passes(learner: Lbfgs, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
-    """L-BFGS or OWL-QN, from any weights; a checkpoint is gone on from with a fresh memory."""
+    """L-BFGS or OWL-QN, from any weights; it resumes from a checkpoint with an empty memory."""
     return _lbfgs(learner, _Run(problem, state), problem.seed, threads, state)
 
 
@@ -369,17 +369,17 @@ def _lbfgs(learner: Lbfgs, run: _Run, seed: int, threads: int, state: State | No
 
 
 def _owl_qn(learner: Lbfgs, run: _Run, threads: int, state: State | None) -> Iterator[Pass]:
-    """Down a path of L1 penalties, from weights of zero; then rounds of steps under the one that is asked for.
+    """Follow a path of falling L1 penalties from weights of zero, then rounds of steps under the requested penalty.
 
-    A round moves an active set of weights and ends when two steps have lowered f by little. It is the last if no other
-    weight wants to leave zero, or if all of it has lowered f by little.
+    A round moves an active set of weights and ends when two steps have lowered f only a little. It is the last round
+    if no other weight has a reason to leave zero, or if the whole round has lowered f only a little.
     """
     c1, number, last = learner.c1, run.done, run.done + learner.steps
     path = PATH if state is None and not run.w.any() else ()
     native = CrfBatch(run.native, c1 * max((*path, 1.0)), learner.c2, run.w, fisher=True, threads=threads)
 
     def steps(most: int, tolerance: float, times: int) -> Iterator[tuple[float, float]]:
-        """Steps until so many running have lowered f by less; f under the c1 that is asked for, and its fall."""
+        """Step until ``times`` steps in a row lower f by less than the tolerance: f for the requested c1, its fall."""
         before, small = native.value, 0
         for _ in range(most):
             moved = native.run(run.w)
@@ -406,7 +406,7 @@ def _owl_qn(learner: Lbfgs, run: _Run, threads: int, state: State | None) -> Ite
 
 
 def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
-    """Dual coordinate ascent from weights of zero, then L-BFGS if it is still far off."""
+    """Dual coordinate ascent from weights of zero, then L-BFGS if the optimum is still far."""
     run = _Run(problem, state)
     still = learner.still * min(1.0, learner.c2)
     native = CrfSdca(run.native, learner.c2, still=still, skip_quiet=True, seed=problem.seed)
@@ -446,12 +446,12 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
 
 
 def fits_pruned(learner: PrunedSgd, problem: Problem) -> bool:
-    """The same, from weights of zero."""
+    """Whether the core's likelihood fits the problem and the chain is of the first order."""
     return fits_likelihood(learner, problem) and problem.structure.order == 1
 
 
 def pruned_passes(learner: PrunedSgd, problem: Problem, _threads: int, state: State | None) -> Iterator[Pass]:
-    """SGD on lattices of the labels that are likely at each token; what it makes are its own sparse weights."""
+    """SGD on lattices of the likely labels of each token; it returns sparse weights."""
     c2, rate, epochs = learner.c2, learner.rate_or_default, learner.epochs
     native = _core.PrunedSgd(
         crf_problem(problem, pruned=True), c2, rate, epochs, learner.threshold, learner.most, problem.seed
@@ -483,12 +483,12 @@ PRUNED_STATE = ("ptr", "labels", "unary", "chain")
 
 
 def calibrated_rate(problem: Problem, learner: Sgd, share: float = 1.0) -> float:
-    """The first step size with which a few passes of SGD over a sample of sentences end lowest.
+    """The initial step size for which a few passes of SGD over a sample of sentences reach the lowest objective.
 
-    It is the learner's, or half of it for as long as halving helps: what is too large for a sample is too large for
-    all, but a sample, met so much less often, would ask for more than all of the sentences can bear.
+    It is the learner's own, halved for as long as halving helps. It is never increased: a step that is too large for
+    the sample is too large for all sentences, but a sample takes fewer steps and so would prefer larger ones.
 
-    share: of all sentences that the sample is, and so of the penalty
+    share: the sample as a fraction of all sentences, by which the penalty is scaled
     """
     native, c2, rate = crf_problem(problem), share * learner.c2, learner.rate_or_default
     scratch = np.empty(native.size, np.float32)
@@ -508,7 +508,7 @@ def calibrated_rate(problem: Problem, learner: Sgd, share: float = 1.0) -> float
 
 
 def sampled(problem: Problem) -> Problem:
-    """A problem of at most so many sentences, evenly taken: certain labels, order 1, features of tokens alone."""
+    """A problem of at most ``CALIBRATED`` evenly spaced sentences: certain labels, order 1, token features only."""
     data, N = problem.examples, len(problem.examples)
     chosen = np.zeros(N, bool)
     chosen[np.unique(np.arange(min(N, CALIBRATED)) * N // max(min(N, CALIBRATED), 1))] = True

@@ -14,7 +14,7 @@ from chaffinch.structures.fertile import FertileMatching
 
 
 def fits_matching(learner: FrankWolfe, problem: Problem) -> bool:
-    """Features of every block, with words that stay alone among them."""
+    """Whether every block has features, those of unlinked words included."""
     structure = problem.structure
     return plain_margin(learner, problem) and all(
         x.shape == structure.shape(*x.shape["edge"]) for x, _ in problem.examples
@@ -24,7 +24,7 @@ def fits_matching(learner: FrankWolfe, problem: Problem) -> bool:
 def matching_passes(
     learner: FrankWolfe, problem: Problem, _threads: int, _state: State | None
 ) -> Iterator[Pass]:
-    """Passes; gold and cost are asked of the structure once for each example."""
+    """Passes of Frank-Wolfe; the structure gives gold and cost once for each example."""
     structure = problem.structure
     sizes, rows = [], []
     gold: list[NDArray[np.float64]] = []

@@ -14,12 +14,12 @@ from chaffinch.scorers import Linear
 
 
 def fits_tree(_learner: Any, problem: Problem) -> bool:
-    """Linear weights that start at zero, sentences whose spans' features lie end to end."""
+    """Whether weights are linear and start at zero, and the span features of sentences are stored end to end."""
     return isinstance(problem.examples, TreeExamples) and problem.cost is None and not problem.scorer.w.any()
 
 
 def adagrad_passes(learner: AdaGrad, problem: Problem, _threads: int, _state: State | None) -> Iterator[Pass]:
-    """Epochs with a rate for each weight."""
+    """Epochs of AdaGrad, with a rate for each weight."""
     rule = {"rate": learner.rate, "start": learner.start, "dropout": learner.dropout, "seed": learner.seed}
     return _passes(learner, problem, loss=learner.loss, adaptive=True, **rule)
 

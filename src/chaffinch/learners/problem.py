@@ -1,4 +1,4 @@
-"""What a learner is given (a problem) and what it gives (passes): one protocol for all of them."""
+"""The input of a learner (a problem) and its output (passes): one protocol for all learners."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,13 +19,13 @@ State = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Problem:
-    """Examples, the structure of their answers, and a scorer to move.
+    """Examples, the structure of their answers, and a scorer to train.
 
     structure: which answers exist
     scorer:    weights to start from; training leaves it as it is
     examples:  a sequence of pairs of x and gold y
-    weight:    float [N], how much each example counts; None: all alike
-    cost:      what wrong answers cost, as parts by shape and gold y; None: the structure's own loss
+    weight:    float [N], the weight of each example; None: all are equal
+    cost:      the cost of wrong answers, as parts by shape and gold y; None: the structure's own loss
     seed:      decides the order of examples for learners that have no seed of their own
     """
 
@@ -38,11 +38,11 @@ class Problem:
 
     @property
     def costed(self) -> Any:
-        """The structure, with the problem's cost in the place of its own if there is one."""
+        """The structure, with the problem's cost instead of its own if there is one."""
         return self.structure if self.cost is None else Costed(self.structure, self.cost)
 
     def importance(self) -> NDArray[np.float64]:
-        """How much each example counts [N]."""
+        """The weight of each example [N]."""
         return np.ones(len(self.examples)) if self.weight is None else self.weight.astype(np.float64)
 
     def weights(self) -> list[float]:
@@ -56,12 +56,13 @@ class Pass:
     """One pass over the examples.
 
     number: counted from 1
-    scores: what the learner can say of the pass, such as its objective
-    model:  makes what has been learnt so far; later passes leave it alone. None: nothing yet that could be judged
-    total:  how many passes there will be at most, if that is known
-    state:  makes what a checkpoint keeps to go on from here, nothing if it is too early; None: the learner cannot go on
-    finish: does what is left to do if training ends with this pass. Its argument is what an earlier pass made, if that
-            is to be kept instead; it returns what was learnt and further scores of the pass. None: nothing is left
+    scores: the learner's own figures for the pass, such as its objective
+    model:  makes the model learnt so far; later passes do not change it. None: there is no model to score yet
+    total:  the maximum number of passes, if it is known
+    state:  makes the state that a checkpoint stores to resume from here, or nothing if it is too early; None: the
+            learner cannot resume
+    finish: completes the training if it ends with this pass. Its argument is the model of an earlier pass, if that one
+            is to be kept instead; it returns the final model and further scores of the pass. None: nothing to complete
     """
 
     number: int
@@ -75,13 +76,13 @@ class Pass:
 class Learner:
     """A frozen dataclass of knobs: the config is the learner.
 
-    ``generic`` is its loop over the protocols, for any structure that has the oracle and any scorer. If the table
-    FUSED has a native epoch for the structure, the scorer and the learner, ``passes`` runs that instead: an
-    optimisation, never a second definition.
+    ``generic`` is its loop over the protocols, for any scorer and any structure with the oracle. If the table FUSED has
+    a native epoch for the structure, the scorer and the learner, ``passes`` runs that instead: an optimisation, never
+    a second definition.
     """
 
     def passes(self, problem: Problem, threads: int = 0, state: State | None = None) -> Iterator[Pass]:
-        """Train pass by pass; whoever iterates decides when to stop. ``state`` is what a pass before made."""
+        """Train pass by pass; the caller decides when to stop. ``state``: the state of an earlier pass, to resume."""
         from chaffinch.learners.fused import native
 
         check(self)
@@ -98,24 +99,24 @@ class Learner:
         raise NotImplementedError
 
     def check(self, problem: Problem) -> None:
-        """Refuse a problem that this learner is not for."""
+        """Raise if this learner cannot train on the problem."""
 
     def until_done(self, passes: Iterator[Pass]) -> Iterator[Pass]:
-        """The passes up to the one at which the learner itself is content."""
+        """The passes up to the one at which the learner's own stopping rule holds."""
         return passes
 
     def fit(self, problem: Problem, on_epoch: Listener = keep_going, threads: int = 0) -> Any:
-        """What is learnt from the problem."""
+        """The model that is learnt from the problem."""
         from chaffinch.learners.training import train_passes
 
         return train_passes(self, problem, threads=threads, on_epoch=on_epoch).made
 
 
 class CountLearner(Learner):
-    """A learner that counts: one pass, and there is no better one to come."""
+    """A learner that counts: a single pass is enough."""
 
     def counted(self, problem: Problem) -> Any:
-        """What is learnt by counting."""
+        """The model that is learnt by counting."""
         raise NotImplementedError
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
@@ -130,11 +131,11 @@ def example_order(n: int, seed: int, epoch: int) -> Any:
 
 
 def constant_gap(structure: Any, answer: Any, gold: Any) -> float:
-    """By how much an answer leads the gold one whatever the weights are: by transitions held at given values."""
+    """The constant part of the score difference between an answer and gold: the values of held transitions."""
     constant = getattr(structure, "constant", None)
     return 0.0 if constant is None else constant(answer) - constant(gold)
 
 
 def requires(learner: object, oracle: str, problem: Problem, alternatives: tuple[str, ...] = ()) -> None:
-    """Refuse a structure that lacks the oracle."""
+    """Raise if the structure lacks the oracle."""
     require(learner, oracle, problem.structure, alternatives)

@@ -1,4 +1,4 @@
-"""The stochastic subgradient method on the structured hinge, in the manner of Pegasos."""
+"""The stochastic subgradient method on the structured hinge (Pegasos)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Subgradient(MarginLearner):
         s_t = the highest plane of the example at w
         w  := (1 - 1/t) w + (C_n N / t) F_n s_t          so that w = N mean of all C_n F_n s so far
 
-    The weights are the mean of the planes met, so the scorer holds their sum and nothing is ever shrunk. After a whole
-    pass every example has given equally many planes: their means are a dual point, which is what the gap is told by.
-    The averaged w weighs step t by t. Needs a MaxOracle.
+    The weights are the mean of the planes found so far, so the scorer stores their sum and is never rescaled. After a
+    whole pass every example has contributed the same number of planes: their means are a dual point, from which the
+    gap is computed. The averaged w weights step t by t. Needs a MaxOracle.
 
     Shalev-Shwartz, Singer and Srebro 2007; averaging: Lacoste-Julien, Schmidt and Bach 2012.
     """
@@ -38,13 +38,13 @@ class Subgradient(MarginLearner):
         """Pass by pass."""
         margin = Margin(problem, self.C, self.rescale)
         N = len(problem.examples)
-        total = margin.scorer([margin.zero(n) for n in range(N)])  # N sum of C_n F_n s over the planes met
+        total = margin.scorer([margin.zero(n) for n in range(N)])  # N sum of C_n F_n s over the planes so far
         sums, late = [Parts() for _ in range(N)], [Parts() for _ in range(N)]  # of s, and of t s
         losses = np.zeros((2, N))
         t = 0
 
         def planes() -> list[Plane]:
-            if not self.average:  # s is met t/N times
+            if not self.average:  # each s occurs t/N times
                 return [
                     Plane(s * (N / t), N / t * loss) for s, loss in zip(sums, losses[0].tolist(), strict=True)
                 ]

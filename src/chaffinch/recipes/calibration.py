@@ -1,8 +1,8 @@
-"""Calibrate a tagger: a temperature for its chain and a map for its decisions, fitted on sentences it has not seen.
+"""Calibrate a tagger: a temperature for its chain and a map for its decisions, fitted on held-out sentences.
 
-A margin makes a tagger's answers better and its probabilities too sure, and a perceptron's scores are no log-odds at
-all. So the answers stay as they are, and the probabilities are fitted afterwards: models of the same recipe are trained
-without a part of the sentences and judged on it (out-of-fold), or the model itself is judged on dev data.
+Training with a margin improves a tagger's answers but makes its probabilities overconfident, and a perceptron's scores
+are not log-odds at all. So calibration leaves the answers as they are and fits the probabilities: on out-of-fold
+predictions of models of the same recipe, or on the model's own predictions for dev data.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,21 +26,21 @@ from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import golden_minimum
 from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
 
-# Folds by the number of tokens: small data is cheap to train on, and loses most if much of it is held out.
+# Folds by the number of tokens: small data is cheap to train on, and suffers most if much of it is held out.
 FOLDS_UP_TO = ((20_000, 5), (60_000, 3))
-PART = 5  # beyond that one model is trained, and judged on one part in five
-MOST_JUDGED = 2_000  # sentences judged, at most: more would cost time and change nothing
-MOST_SPANS = 4_000  # judged at most, of those sentences: the exact probability of a span costs a forward pass
-# A forward pass costs Y^(order + 1) cells a token. With many labels or of second order, fewer tokens and spans are
-# judged, so that calibrating stays cheap; but no fewer than these.
+PART = 5  # beyond that, one model is trained, with one fifth of the sentences held out
+MOST_JUDGED = 2_000  # maximum number of held-out sentences: more would cost time and change nothing
+MOST_SPANS = 4_000  # maximum number of spans in them: the exact probability of a span costs a forward pass
+# A forward pass costs Y^(order + 1) cells per token. With many labels or second order, fewer tokens and spans are
+# used, so that calibration stays cheap; but no fewer than these.
 MOST_CELLS, FEWEST_TOKENS = 25_000_000, 4_000  # of one pass over the tokens that the temperature is fitted on
-MOST_SPAN_CELLS, FEWEST_SPANS = 2_000_000, 1_000  # a token's cells, summed over judged spans
-FEWEST = 20  # sentences below which nothing is calibrated
+MOST_SPAN_CELLS, FEWEST_SPANS = 2_000_000, 1_000  # a token's cells, summed over the spans
+FEWEST = 20  # sentences: with fewer, nothing is calibrated
 
 
 @dataclass(frozen=True, kw_only=True)
 class TagOptions:
-    """How settings that are not given are chosen, and how the probabilities of a tagger are calibrated."""
+    """How to choose settings that are not given, and how to calibrate the probabilities of a tagger."""
 
     choose: bool | None = knob(
         None,
@@ -68,10 +68,10 @@ def calibrate(
     folds: int | None,
     known: Sequence[tuple[TaggingModel, TokenTable]] = (),
 ) -> tuple[TaggingModel, Confidence | None]:
-    """The model at its temperature, and the confidence of its decisions; None if there is nothing to fit them on.
+    """The model at its temperature, and the confidence of its decisions; None if there is no data to fit them on.
 
-    folds: how many models are trained for it; None: as the size of the data suggests; 0: none
-    known: models of this recipe with sentences that they were not trained on, which serve if ``folds`` is None
+    folds: number of models to train for it; None: by the size of the data; 0: none
+    known: models of this recipe, each with sentences that it was not trained on; used if ``folds`` is None
     """
     if not isinstance(model, Tempered) or folds == 0 or task.soft is not None or task.unknown is not None:
         return model, None
@@ -95,14 +95,14 @@ def calibrate(
         return _fitted(model, judged, count, task.threads)
     except (
         DataError
-    ):  # a model without a floor finds a sentence impossible, and so has no probabilities for it
+    ):  # a model without a floor may rule out a whole sentence, and then has no probabilities for it
         return model, None
 
 
 def _fitted(
     model: Tempered, judged: Judged, folds: int, threads: int
 ) -> tuple[TaggingModel, Confidence | None]:
-    """The model at its temperature, and the confidence of its decisions, fitted on what was judged."""
+    """The model at its temperature, and the confidence of its decisions, fitted on held-out sentences."""
     cells = _cells(model)
     tokens = max(FEWEST_TOKENS, MOST_CELLS // cells) / max(1, sum(table.n_tokens for _, table in judged))
     temperature = _temperature(_share(judged, tokens), threads)
@@ -119,23 +119,23 @@ def _fitted(
 
 
 def _cells(model: Tempered) -> int:
-    """What a forward pass adds up for one token: Y^(order + 1)."""
+    """The number of cells that a forward pass sums for one token: Y^(order + 1)."""
     order = getattr(getattr(model, "weights", None), "order", 1)
     return int(len(model.labels.outer) ** (order + 1))
 
 
 def _share(judged: Judged, share: float) -> Judged:
-    """At most this share of the sentences of each model."""
+    """At most this fraction of the sentences of each model."""
     return [(m, _first(table, max(1, int(share * table.n_sentences)))) for m, table in judged]
 
 
 def decision_probabilities(
     model: Tempered, table: TokenTable, threads: int
 ) -> list[list[tuple[int, int, str, float]]]:
-    """The decisions of each sentence with the model's probability of each: start, end, label, p.
+    """The decisions of each sentence, with the model's probability of each: start, end, label, p.
 
-    Decisions are spans if labels spell spans, else tokens. The probability of a span is exact if the model has a
-    distribution over labellings, else the product over its tokens.
+    Decisions are spans if the labels encode spans, otherwise tokens. The probability of a span is exact if the model
+    has a distribution over labellings, otherwise the product over its tokens.
     """
     scheme = scheme_of(model.labels.outer)
     labels = model.labels.outer
@@ -169,7 +169,7 @@ def decision_probabilities(
 
 
 def _spans(model: Tempered, table: TokenTable, threads: int) -> int:
-    """How many spans the model finds."""
+    """The number of spans that the model predicts."""
     scheme = scheme_of(model.labels.outer)
     assert scheme is not None
     decided = [model.labels.outer[i] for i in model.decode(table, threads).tolist()]
@@ -177,7 +177,7 @@ def _spans(model: Tempered, table: TokenTable, threads: int) -> int:
 
 
 def _has_probabilities(model: TaggingModel, task: TaggingTask) -> bool:
-    """Beam search decides on whole beginnings and has none."""
+    """Whether the model has probabilities: beam search scores whole prefixes and has none."""
     try:
         model.marginals(_first(task.table, 1), task.threads)
     except ConfigError:
@@ -204,9 +204,9 @@ def _decisions(judged: Judged, threads: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def _temperature(judged: Judged, threads: int) -> float:
-    """The temperature under which the gold labels of judged tokens are likeliest, by golden section over log T.
+    """The temperature that maximises the likelihood of held-out gold labels, by golden-section search over log T.
 
-    T = argmin of  (log T)^2 - sum over judged tokens of log p_T(gold label)
+    T = argmin of  (log T)^2 - sum over held-out tokens of log p_T(gold label)
     """
     places = []
     for model, table in judged:
@@ -215,7 +215,7 @@ def _temperature(judged: Judged, threads: int) -> float:
         places.append((np.flatnonzero(y >= 0), y[y >= 0]))
 
     def surprise(log_t: float) -> float:
-        total = log_t**2  # a prior around 1: a few labels that are all right must not make the model certain
+        total = log_t**2  # a prior around 1: a few labels, all correct, must not make the model certain
         for (model, table), (tokens, y) in zip(judged, places, strict=True):
             p = model.with_temperature(float(np.exp(log_t))).marginals(table, threads)
             total -= float(np.log(np.maximum(p[tokens, y], 1e-12, dtype=np.float64)).sum())
@@ -227,7 +227,7 @@ def _temperature(judged: Judged, threads: int) -> float:
 def _out_of_fold(
     task: TaggingTask, recipe: Recipe, config: Any, folds: int | None
 ) -> Iterator[tuple[Tempered, TokenTable]]:
-    """Models, each with the sentences that it was not trained on."""
+    """The models of the folds, each with the sentences that it was not trained on."""
     N = task.table.n_sentences
     if folds is None:
         folds = next((k for tokens, k in FOLDS_UP_TO if task.table.n_tokens <= tokens), 1)
@@ -249,14 +249,14 @@ def _out_of_fold(
         )
         try:
             model = recipe.train(part, config).model
-        except ChaffinchError:  # a fold may lack what the whole has, such as a second label
+        except ChaffinchError:  # a fold may lack something that all the data has, such as a second label
             continue
         if isinstance(model, Tempered):
             yield model, _first(task.table.of_sentences(out), MOST_JUDGED // len(held))
 
 
 def _first(table: TokenTable, most: int) -> TokenTable:
-    """At most so many of the sentences, evenly taken."""
+    """At most ``most`` evenly spaced sentences."""
     N = table.n_sentences
     if most >= N:
         return table

@@ -36,7 +36,7 @@ from chaffinch.text.document import LABEL, WORD
 COMMON = 10
 
 UNKNOWN = ("suffix", "classes", "one", "half", "constant")
-# LabelRules that count rare words as unknown words, so that one smoothed distribution covers both.
+# Rules that count rare words as unknown words, so that one smoothed distribution covers both.
 FOLDED = ("classes", "one")
 
 
@@ -86,7 +86,7 @@ class Hmm(TransitionRules, CountLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Emission(CountLearner):
-    """Each word by itself: the label under which it is most likely, argmax of e(x|y)."""
+    """Tags each word by itself, with the label under which the word is most likely: argmax of e(x|y)."""
 
     unknown: str = knob("half", "words not seen in training, as for the HMM", choices=UNKNOWN)
     rare: int = knob(1, "classes, one: words that occur fewer times than this count as unknown", low=1)
@@ -138,7 +138,7 @@ def train(task: TaggingTask, config: Hmm | Emission) -> Trained:
 
 
 def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules:
-    """What the config and the tag scheme allow; labels are counted as they are given."""
+    """The rules of the config and of the tag scheme; labels are counted in the scheme in which they are given."""
     if config.fixed is not None and any("=" not in part for part in config.fixed.split(",") if part.strip()):
         raise ConfigError(
             "Hmm.fixed: transitions are counted, so each that is fixed needs a value: 'A->B=-0.5'"
@@ -148,7 +148,7 @@ def _rules(task: TaggingTask, config: Hmm, counted: CountedTokens) -> LabelRules
 
 
 def load(file: ModelFile) -> TaggingModel:
-    """The model of a file."""
+    """Load the model from a file."""
     return ChainModel.loaded(file, SymbolEncoder.loaded(file))
 
 

@@ -1,4 +1,4 @@
-"""Rules over transitions, for every recipe that is a chain: forbidden and needed labels, and values held by hand."""
+"""Rules over transitions, for every chain recipe: forbidden transitions, required labels, and fixed values."""
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,7 +29,7 @@ from chaffinch.text.document import LABEL
 class ForbiddenGold(DataError):
     """A gold labelling that breaks a rule.
 
-    sentence, token: which, both from 0     rule: what it breaks
+    sentence, token: where, both counted from 0     rule: the broken rule
     """
 
     def __init__(self, sentence: int, token: int, rule: str) -> None:
@@ -39,7 +39,7 @@ class ForbiddenGold(DataError):
 
 @dataclass(frozen=True, kw_only=True)
 class TransitionRules:
-    """Knobs of the rules. Training and prediction search the same labellings."""
+    """The knobs of the rules. Training and prediction search the same labellings."""
 
     constraints: bool = knob(True, "never predict a transition that the tag scheme forbids")
     legal: str = knob(
@@ -57,12 +57,12 @@ class TransitionRules:
 
 @dataclass(frozen=True, eq=False)
 class LabelRules:
-    """LabelRules over the inner labels of a task.
+    """Rules over the inner labels of a task.
 
-    legal:  what may follow what, begin and end; None: anything
-    states: of labels that need an earlier one, and the needs themselves
+    legal:  masks of the allowed transitions, first labels and last labels; None: everything is allowed
+    states: the states of labels that need an earlier label, and these needs
     held:   transitions at given values
-    asked:  whether the user gave a rule: then training, too, obeys all of them
+    asked:  whether the user gave a rule; if so, training obeys all rules too
     """
 
     legal: Legal | None = None
@@ -73,7 +73,7 @@ class LabelRules:
 
     @classmethod
     def of(cls, config: TransitionRules, task: TaggingTask, inner: InnerLabels) -> "LabelRules":
-        """Those of a config; gold labels that break them are a :class:`ForbiddenGold`."""
+        """The rules of a config; raises :class:`ForbiddenGold` if gold labels break them."""
         fixed = config.fixed if config.fixed and "->" in config.fixed else None
         asked = bool(config.forbid.strip() or config.need.strip() or fixed or config.legal == "seen")
         scheme = inner.legal if config.constraints and config.legal != "none" else None
@@ -104,7 +104,7 @@ class LabelRules:
         return made
 
     def chain(self, Y: int, order: int = 1) -> Chain | RuledChain:
-        """What a learner of whole labellings is given."""
+        """The chain for learners of whole labellings."""
         follows, starts, ends = self.legal or (None, None, None)
         plain = Chain(Y, follows, starts, ends, order)
         if self.states is not None and order == 2:
@@ -118,7 +118,7 @@ class LabelRules:
         return RuledLocalChain(Chain(Y, *(self.legal or ())), self.held, self.states)
 
     def put_into(self, weights: ChainWeights) -> ChainWeights:
-        """The weights with what is held, and minus infinity for what is forbidden."""
+        """The weights with held transitions at their values and forbidden ones at minus infinity."""
         blocks: dict[str, Any] = {name: block.copy() for name, block in weights.shared().items()}
         if self.held is not None:
             blocks = {name: self.held.put_into(name, block) for name, block in blocks.items()}
@@ -129,7 +129,7 @@ class LabelRules:
         return replace(weights, **blocks)
 
     def check(self, task: TaggingTask, inner: InnerLabels) -> None:
-        """Refuse gold labels that break a rule; of labels that are not known, those of which no choice obeys."""
+        """Raise if gold labels break a rule; with partial labels, if no completion obeys the rules."""
         bounds = task.table.ptr.tolist()
         if inner.allowed is not None:
             chain = self.chain(len(inner.labels.inner))
