@@ -15,9 +15,9 @@ from chaffinch.structures.parts import Parts, Shape, finite
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 
-EXPECTED = ("unary", "pair", "triple", "first", "last")  # the blocks that the programme sums, in its order
+EXPECTED = ("unary", "pair", "triple", "first", "last")  # blocks of expected counts, in the order of the core
 
-CELLS: dict[str, Callable[[Labels], tuple[Any, ...]]] = {  # of a block, which labels y use, as an index
+CELLS: dict[str, Callable[[Labels], tuple[Any, ...]]] = {  # the cells that labels y use, as an index
     "unary": lambda y: (np.arange(len(y)), y),
     "pair": lambda y: (y[:-1], y[1:]),
     "start": lambda y: (y[:1],),
@@ -26,7 +26,7 @@ CELLS: dict[str, Callable[[Labels], tuple[Any, ...]]] = {  # of a block, which l
     "first": lambda y: (y[:-1][:1], y[1:][:1]),
     "last": lambda y: (y[:-1][-1:], y[1:][-1:]),
 }
-REPEATED = ("pair", "triple")  # blocks in which y may use a cell more than once
+REPEATED = ("pair", "triple")  # y may use a cell of these blocks more than once
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +38,14 @@ class Chain:
 
     Blocks of the parts: ``unary`` [T, Y]; ``pair`` [Y, Y] for all positions or [T-1, Y, Y] for each; ``start``
     and ``end`` [Y]; in order 2 also ``triple`` [Y, Y, Y] and, on the first and the last pair alone, ``first``
-    and ``last`` [Y, Y]. All but ``unary`` may be left out. Potentials are float32 or float64 and the programme
+    and ``last`` [Y, Y]. All but ``unary`` are optional. Potentials are float32 or float64 and the dynamic programme
     runs in the same precision; -inf forbids a part.
 
-    ``transitions`` [Y, Y], ``start`` and ``end`` [Y] are masks of what may follow what, begin and end. What is
-    forbidden has a marginal of exactly zero. If nothing is allowed at all, DataError names the position.
+    ``transitions`` [Y, Y], ``start`` and ``end`` [Y] are masks of allowed label pairs, first labels and last labels.
+    A forbidden part has a marginal of exactly zero. If no labelling is allowed, DataError names the position.
 
-    Ties: of all best labellings, the one that is smallest when read from the last label to the first. ``kbest``
-    orders equal scores in the same way, so its first answer is argmax's.
+    Ties: among the best labellings, the one that is smallest when read from the last label to the first. ``kbest``
+    orders equal scores in the same way, so its first answer is that of argmax.
 
     >>> chain = Chain(2)
     >>> potentials = Parts(unary=np.array([[1.0, 0.0], [0.0, 0.5]]), pair=np.array([[1.0, 0.0], [0.0, 1.0]]))
@@ -76,7 +76,7 @@ class Chain:
                 object.__setattr__(self, name, _mask(f"Chain.{name}", mask, size))
 
     def shape(self, T: int) -> dict[str, tuple[int, ...]]:
-        """The shape of the parts of T positions, pair potentials shared."""
+        """The shape of the parts of T positions, with shared pair potentials."""
         Y = self.Y
         sizes: dict[str, tuple[int, ...]] = {"unary": (T, Y), "pair": (Y, Y), "start": (Y,), "end": (Y,)}
         return sizes | ({"triple": (Y, Y, Y)} if self.order == 2 else {})
@@ -103,7 +103,7 @@ class Chain:
     def argmax(
         self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
     ) -> Labels:
-        """The best labelling; of those ``allowed`` [T, Y] and with the ``fixed`` labels, if given."""
+        """The best labelling among those ``allowed`` [T, Y] and with the ``fixed`` labels, if given."""
         if _length(potentials) == 0:
             return np.zeros(0, np.int32)
         with _blocked():
@@ -176,7 +176,7 @@ class Chain:
     def posterior(
         self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
     ) -> Labels:
-        """The allowed labelling with the highest expected number of right labels: max sum_t p(y_t).
+        """The allowed labelling with the highest expected number of correct labels: max sum_t p(y_t).
 
         Without masks each position takes its most probable label.
         """
@@ -199,7 +199,7 @@ class Chain:
     def marginals_batch(
         self, batch: Parts, bounds: NDArray[np.int64], *, allowed: Mask | None = None, threads: int = 1
     ) -> tuple[NDArray[np.float64], Parts]:
-        """log Z [N], and expectations: ``unary`` by row, the shared blocks summed over the sentences."""
+        """log Z [N], and expected counts: ``unary`` by row, the shared blocks summed over the sentences."""
         with _blocked():
             log_z, *expected = self._native(batch, bounds, allowed).marginals(threads)
         blocks: dict[str, Any] = dict(zip(EXPECTED, expected, strict=True))
@@ -217,7 +217,7 @@ class Chain:
         allowed: Mask | None = None,
         threads: int = 1,
     ) -> list[list[tuple[float, Labels]]]:
-        """The k best labellings of each sentence, as ``kbest`` gives them."""
+        """The k best labellings of each sentence, as from ``kbest``."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
         with _blocked():
@@ -302,7 +302,7 @@ class Chain:
 class LocalChain(Chain):
     """A locally normalised chain: each label is conditioned on the gold label before it (no ``end`` potentials).
 
-        p(y|x) = product over t of exp(unary[t, y_t] + pair[y_{t-1}, y_t]) / Z_t,    start in the place of pair at t = 0
+        p(y|x) = product over t of exp(unary[t, y_t] + pair[y_{t-1}, y_t]) / Z_t,    start instead of pair at t = 0
 
     McCallum, Freitag and Pereira 2000, "Maximum entropy Markov models".
     """
@@ -345,7 +345,7 @@ def _length(potentials: Parts) -> int:
 
 
 def _count(Y: int, T: int) -> int:
-    """An upper bound on the number of labellings; only small numbers matter."""
+    """An upper bound on the number of labellings, itself capped: only small numbers matter."""
     return int(min(float(Y) ** min(T, 64), 2.0**62))
 
 

@@ -15,7 +15,7 @@ from chaffinch.structures.parts import Parts, Shape
 class Choice:
     """One of n candidates; the parts are one block, ``choice`` [n].
 
-    Without ``n`` the number of candidates may differ from example to example, as it does in reranking.
+    Without ``n`` the number of candidates may differ between examples, as in reranking.
     A potential of -inf forbids a candidate. Ties go to the smaller index.
 
     >>> choice = Choice(3)
@@ -113,7 +113,7 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """The right answer of a list: the candidate to be chosen, and the loss of each.
+    """The gold answer of a list: the candidate to choose, and the loss of each.
 
     best:   the index of the candidate with the smallest loss
     losses: float64 [n]
@@ -136,7 +136,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Candidates(Choice):
-    """A choice; the cost of a candidate is its loss above that of the best of its list.
+    """A choice; the cost of a candidate is its loss minus the smallest loss of the list.
 
     >>> gold = Judged.of(np.array([2.0, 0.5, 1.0]))
     >>> Candidates().cost({"choice": (3,)}, gold)["choice"]

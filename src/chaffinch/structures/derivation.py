@@ -20,9 +20,9 @@ class Derivation:
              + sum over nodes (i, j, A -> B C) of rule[A -> B C] + span[ij, A]
 
     ``rules`` [R, 3] lists parent, left and right child of each rule; labels are 0 .. Y-1. Blocks of the parts:
-    ``leaf`` [T, Y], ``rule`` [R] and, if wanted, ``top`` [Y] for the label of the whole and ``span`` [T(T+1)/2, Y]
-    for spans of two words or more. -inf forbids a part. ``root`` [Y] is a mask of the labels of the whole. A y and
-    ties are as with :class:`SpanTree`.
+    ``leaf`` [T, Y], ``rule`` [R] and, optionally, ``top`` [Y] for the label of the root and ``span`` [T(T+1)/2, Y]
+    for spans of two words or more. -inf forbids a part. ``root`` [Y] is a mask of the allowed root labels. The form
+    of y and the order of ties are those of :class:`SpanTree`.
 
     >>> grammar = Derivation(3, np.array([[0, 1, 2], [2, 2, 2]], np.int32))
     >>> leaf = np.array([[-np.inf, 0, -np.inf], [-np.inf, -np.inf, 0], [-np.inf, -np.inf, 0]])
@@ -77,7 +77,7 @@ class Derivation:
         return indicator
 
     def cost(self, shape: Shape, y: Nodes) -> Parts:
-        """One for each node that is not in y with its label; words only, if spans are not parts."""
+        """One for each node that is not in y with its label; only words count if there is no block of spans."""
         T = shape["leaf"][0]
         y, _, _ = placed(T, self.Y, y)
         single = y[:, 1] - y[:, 0] == 1
@@ -109,7 +109,7 @@ class Derivation:
         return log_z, Parts(**{name: blocks[name].reshape(b.shape) for name, b in potentials.items()})
 
     def native(self, potentials: Parts, open: Mask | None) -> Any:
-        """The checked potentials, as the core takes them."""
+        """The checked potentials, in the form that the core takes."""
         single = potentials["leaf"].dtype == np.float32
         blocks = {name: finite(name, block, single) for name, block in potentials.items()}
         unknown = set(blocks) - {"leaf", "rule", "span", "top"}

@@ -19,7 +19,7 @@ KindLinks = frozenset[KindLink]
 
 @dataclass(frozen=True)
 class GoldKindLinks:
-    """The gold answer with possible links, which cost nothing as links of any kind."""
+    """The gold answer with possible links; a possible link of any kind costs nothing."""
 
     links: KindLinks
     possible: frozenset[tuple[int, int]] = frozenset()
@@ -27,17 +27,17 @@ class GoldKindLinks:
 
 @dataclass(frozen=True)
 class FertileMatching:
-    """Links (i, j, kind): first links are a matching; a further one takes the second place of i, or of j.
+    """Links (i, j, kind): first links are a matching; a further link takes the second place of i or of j.
 
-        s(y) = sum over links of edge[i, j], more_source[i, j] or more_target[i, j] by their kind
+        s(y) = sum over links of edge[i, j], more_source[i, j] or more_target[i, j], by kind
              + sum over i whose first place is empty of source[i] + the same for targets
 
-    Each word has two places. A first link takes the first of both words; one of kind ``more_source`` the second of i
-    and the first of j, one of kind ``more_target`` the first of i and the second of j. So i may have two links, to
-    words that have no other, and the best answer is a matching of places, found as :class:`Matching` finds its own.
+    Each word has two places. A first link takes the first place of both words. A link of kind ``more_source`` takes the
+    second place of i and the first of j, one of kind ``more_target`` the first of i and the second of j. So i may have
+    two links, to words that have no other link, and the best answer is a matching of places: see :class:`Matching`.
 
-    Blocks of the parts: ``edge``, ``more_source``, ``more_target`` [n, m], ``source`` [n] and ``target`` [m] for first
-    places that stay empty. Ties as with :class:`Matching`.
+    Blocks of the parts: ``edge``, ``more_source``, ``more_target`` [n, m], ``source`` [n] and ``target`` [m] for empty
+    first places. Ties are broken as in :class:`Matching`.
 
     >>> edge, more = np.array([[2.0, 0.0]]), np.array([[0.0, 1.0]])
     >>> potentials = Parts(edge=edge, more_source=more, more_target=more - 9, source=np.zeros(1), target=np.zeros(2))
@@ -70,7 +70,7 @@ class FertileMatching:
     def cost(self, shape: Shape, y: "Collection[KindLink] | GoldKindLinks") -> Parts:
         """``wrong`` for each link that is not in gold, half of ``missed`` for each first place left empty.
 
-        A further link leaves one first place empty when it is missed, so that it costs half of what a first one does.
+        Missing a further link leaves one first place empty, so it costs half as much as missing a first link.
         """
         gold = self.parts(shape, y)
         blocks = {name: self.wrong * (1 - gold[name]) for name in BLOCKS}
@@ -99,7 +99,7 @@ class FertileMatching:
         return [(float(score), _kinds(row, n, m)) for score, row in zip(scores, rows, strict=True)]
 
     def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The column of each row's place in each of the k best matchings of places [k * 2n], and their scores [k]."""
+        """The column matched to each row in each of the k best matchings of places [k * 2n], and their scores [k]."""
         n, m = potentials["edge"].shape
         parts = np.concatenate([np.ravel(potentials[name]) for name in self.shape(n, m)], dtype=np.float64)
         if np.isnan(parts).any() or (parts == np.inf).any():
@@ -111,7 +111,7 @@ class FertileMatching:
 
 
 def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, int]]) -> KindLinks:
-    """Links with free places: those of ``first``, a matching, then the others that find one.
+    """Links with their kinds: those of ``first``, a matching, then the other links for which a place is free.
 
     >>> sorted(with_kinds({(0, 0), (0, 1), (0, 2)}, {(0, 0)}))
     [(0, 0, 0), (0, 1, 1)]
@@ -130,7 +130,7 @@ def with_kinds(links: Collection[tuple[int, int]], first: Collection[tuple[int, 
 
 
 def _kinds(links: NDArray[np.int64], n: int, m: int) -> KindLinks:
-    """Links by the parts they are."""
+    """The links that the indices of parts stand for."""
     found = links[links >= 0]
     return frozenset(
         zip((found // m % n).tolist(), (found % m).tolist(), (found // (n * m)).tolist(), strict=True)

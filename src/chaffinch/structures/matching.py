@@ -35,8 +35,8 @@ class Matching:
     Blocks of the parts: ``edge`` [n, m], ``source`` [n], ``target`` [m]. -inf forbids a link, or having none.
     ``wrong`` is the cost of a link that is not in gold, ``missed`` that of a missed gold link.
 
-    Ties: of equal matchings one is found that depends on the potentials alone; ``kbest`` gives every one of them,
-    argmax's first. There is no logsum: the sum over matchings is a permanent.
+    Ties: which of several best matchings is returned depends only on the potentials; ``kbest`` lists all of them, that
+    of argmax first. There is no logsum: the sum over matchings is a permanent.
 
     >>> matching = Matching()
     >>> edge = np.array([[2.0, 0.5], [1.0, -1.0]])
@@ -67,7 +67,7 @@ class Matching:
         return Parts(edge=edge, source=source, target=target)
 
     def cost(self, shape: Shape, y: Collection[Link] | GoldLinks) -> Parts:
-        """``wrong`` for each link that is not in gold, half of ``missed`` for each end of a link that was missed."""
+        """``wrong`` for each link that is not in gold, half of ``missed`` for each end of a missed gold link."""
         gold = self.parts(shape, y)
         edge = self.wrong * (1 - gold["edge"])
         if isinstance(y, GoldLinks):
@@ -93,7 +93,7 @@ class Matching:
         return [(float(score), _pairs(row)) for score, row in zip(scores, rows, strict=True)]
 
     def _searched(self, potentials: Parts, k: int) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The target of each source in each of the k best, -1 for none [k * n], and their scores [k]."""
+        """The target of each source in each of the k best matchings, -1 for none [k * n], and their scores [k]."""
         edge, source, target = self._scores(potentials)
         links, scores = _core.best_matchings(edge, source, target, k)
         if not len(scores):

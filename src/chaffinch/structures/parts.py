@@ -15,10 +15,10 @@ Block = NDArray[np.floating]
 
 
 class Parts:
-    """One dense array per type of part, with the arithmetic that learners are written in.
+    """One dense array per type of part, with the arithmetic that learners use.
 
-    A block that one side lacks counts as zero there, so a cost that only looks at labels is
-    ``Parts(unary=...)`` and adds to potentials that have pairs as well. Arithmetic never changes its operands.
+    A block that one operand lacks counts as zero. So a cost that depends on labels alone is ``Parts(unary=...)`` and
+    can be added to potentials that also have pairs. Arithmetic never changes its operands.
 
     >>> potentials = Parts(unary=np.array([[0.5, 2.0]]), pair=np.ones((2, 2)))
     >>> cost = Parts(unary=np.array([[0.0, 1.0]]))
@@ -122,7 +122,7 @@ def _flat(block: Block) -> NDArray[np.float64]:
 
 
 def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.floating]:
-    """Potentials as the dynamic programmes take them."""
+    """Potentials in the form that the dynamic programmes take."""
     if block.size and not block.max() < np.inf:  # NaN is not below either
         at = np.argwhere(np.isnan(block) | (block == np.inf))[0].tolist()
         raise DataError(

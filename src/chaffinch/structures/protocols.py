@@ -1,4 +1,4 @@
-"""The protocols of structures and scorers; learners and search assume nothing else."""
+"""The protocols of structures and scorers. Learners and search depend on nothing else."""
 
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,7 +19,7 @@ class Structure(Protocol[Y_contra]):
         ...
 
     def cost(self, shape: Shape, y: Y_contra) -> Parts:
-        """The loss against gold y as parts: additive, zero on y, so that cost is potentials."""
+        """The loss against gold y as parts: additive and zero on y, so it can be added to potentials."""
         ...
 
 
@@ -28,7 +28,7 @@ class MaxOracle(Structure[Y], Protocol[Y]):
     """A structure that finds the best y."""
 
     def argmax(self, potentials: Parts) -> Y:
-        """The y of the highest score; ties are broken by an order that the structure states."""
+        """The y with the highest score; the structure states how ties are broken."""
         ...
 
 
@@ -46,7 +46,7 @@ class KBestOracle(MaxOracle[Y], Protocol[Y]):
     """A structure that lists the k best y."""
 
     def kbest(self, potentials: Parts, k: int) -> list[tuple[float, Y]]:
-        """The k best y with their scores, best first; fewer if fewer exist. The first is argmax's."""
+        """The k best y with their scores, best first; fewer if fewer exist. The first is that of argmax."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""A chain under rules: transitions held at given values, and labels that need an earlier one."""
+"""A chain under rules: transitions held at given values, and labels that need an earlier label."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.structures.chain import Chain, Labels, Mask
 from chaffinch.structures.parts import Parts, Shape
 
-# A need by masks [Y]: the labels that have it, those that meet it, and those after which it is no longer met.
+# A need as masks [Y]: the labels that have it, the labels that meet it, and the labels that cancel it.
 LabelNeed = tuple[Mask, Mask, Mask]
 
 
@@ -19,7 +19,7 @@ LabelNeed = tuple[Mask, Mask, Mask]
 class LabelStates:
     """Labels split by which needs are met after them. A labelling that meets all its needs is one path of states.
 
-    label: int32 [Q]   follows: bool [Q, Q]   starts: bool [Q]   Y: how many labels there are
+    label: int32 [Q]   follows: bool [Q, Q]   starts: bool [Q]   Y: number of labels
 
     >>> i, b, o = np.eye(3, dtype=bool)
     >>> states = LabelStates.of(3, [(i, b, o)])  # label 0 needs 1, with no 2 in between
@@ -58,7 +58,7 @@ class LabelStates:
             return there
 
         first = reached(0)
-        for q, (_, met) in enumerate(found):  # which grows
+        for q, (_, met) in enumerate(found):  # the list grows in the loop
             arcs += [(q, to) for to in reached(met)]
         Q = len(found)
         follows, starts = np.zeros((Q, Q), bool), np.zeros(Q, bool)
@@ -69,13 +69,13 @@ class LabelStates:
 
     @cached_property
     def onto(self) -> NDArray[np.float64]:
-        """Which label each state has: float64 [Q, Y]."""
+        """The label of each state as an indicator: float64 [Q, Y]."""
         return np.eye(self.Y)[self.label]
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
-    """Transitions that are not learnt: their values, NaN where a transition is.
+    """The values of transitions that are not learnt; NaN for transitions that are.
 
     pair: float32 [Y, Y]   start, end: float32 [Y]
     """
@@ -86,14 +86,14 @@ class Held:
 
     @classmethod
     def none(cls, Y: int) -> "Held":
-        """Nothing is held."""
+        """All transitions are learnt."""
         return cls(*(np.full(size, np.nan, np.float32) for size in ((Y, Y), Y, Y)))
 
     def __bool__(self) -> bool:
         return any(np.isfinite(values).any() for values in vars(self).values())
 
     def mask(self, name: str, ndim: int) -> Any:
-        """Which cells of a block are not learnt, as something that indexes it; None: all are."""
+        """An index of the cells of a block that are not learnt; None if all are learnt."""
         pair, end = np.isfinite(self.pair), np.isfinite(self.end)
         if name == "triple":
             return np.broadcast_to(pair, (len(pair), *pair.shape))
@@ -103,7 +103,7 @@ class Held:
         return np.broadcast_to(end, pair.shape) if name == "last" else found.get(name)
 
     def put_into(self, name: str, block: NDArray[Any]) -> NDArray[Any]:
-        """A copy of a block with what is held: values of transitions, zero in longer parts that end in them."""
+        """A copy of a block with held transitions at their values, and zero for longer parts that end in them."""
         made = block.copy()
         if (at := self.mask(name, block.ndim)) is not None:
             values = getattr(self, name, None)
@@ -115,8 +115,8 @@ class Held:
 class RuledChain:
     """A chain whose labellings obey rules: the masks of a :class:`Chain`, ``states`` and values that are ``held``.
 
-    The score of a labelling is that of the potentials plus a constant of its own, the values of its held transitions;
-    these have no parts, so that no learner moves them.
+    The score of a labelling is that of its potentials plus a constant, the values of its held transitions. Held
+    transitions have no parts, so no learner changes them.
 
     >>> held = Held.none(2)
     >>> held.pair[0, 1] = 5.0
@@ -133,16 +133,16 @@ class RuledChain:
 
     @property
     def Y(self) -> int:
-        """How many labels there are."""
+        """The number of labels."""
         return self.chain.Y
 
     @property
     def order(self) -> int:
-        """Of the chain."""
+        """The order of the chain."""
         return self.chain.order
 
     def shape(self, T: int) -> dict[str, tuple[int, ...]]:
-        """Of the chain."""
+        """The shape of the chain's parts."""
         return self.chain.shape(T)
 
     def parts(self, shape: Shape, y: Labels) -> Parts:
@@ -154,7 +154,7 @@ class RuledChain:
         return self.chain.cost(shape, y)
 
     def constant(self, y: Labels) -> float:
-        """What the held transitions add to the score of y."""
+        """The sum of the values of the held transitions of y."""
         if self.held is None or not len(y):
             return 0.0
         used = [*self.held.pair[y[:-1], y[1:]], self.held.start[y[0]], self.held.end[y[-1]]]
@@ -171,7 +171,7 @@ class RuledChain:
         return found if self.states is None else [(score, self.states.label[y]) for score, y in found]
 
     def logsum(self, potentials: Parts) -> tuple[float, Parts]:
-        """log Z and its gradient by the parts that are learnt."""
+        """log Z and its gradient with respect to the learnt parts."""
         log_z, expected = self._search.logsum(self._given(potentials))
         if self.states is not None:
             onto = self.states.onto
@@ -199,7 +199,7 @@ class RuledChain:
         return Chain(len(label), follows, starts, end, chain.order)
 
     def _given(self, potentials: Parts) -> Parts:
-        """Potentials with what is held, by state."""
+        """Potentials with held transitions at their values, by state."""
         blocks = dict(potentials.items())
         if self.held is not None:
             blocks = {name: self.held.put_into(name, block) for name, block in blocks.items()}
@@ -208,7 +208,7 @@ class RuledChain:
         return Parts(**blocks)
 
     def _learnt(self, parts: Parts) -> Parts:
-        """Parts without those of held transitions."""
+        """The parts with held transitions set to zero."""
         if self.held is None:
             return parts
         for name, block in parts.items():
@@ -218,7 +218,7 @@ class RuledChain:
 
 
 class RuledLocalChain(RuledChain):
-    """The same, normalised label by label: each is one of those that the rules allow after the gold labels before."""
+    """The same, normalised label by label over the labels that the rules allow after the preceding gold labels."""
 
     def logsum_given(self, potentials: Parts, y: Labels) -> tuple[float, Parts]:
         """The sum over t of log Z_t given the gold labels, and its gradient."""
@@ -244,7 +244,7 @@ class RuledLocalChain(RuledChain):
 
 
 def unmet(states: LabelStates, y: Labels, Y: int) -> NDArray[np.float32]:
-    """Minus infinity for labels whose needs the gold labels before them do not meet: float32 [T, Y]."""
+    """Minus infinity for labels whose needs the preceding gold labels do not meet, else 0: float32 [T, Y]."""
     out = np.full((len(y), Y), -np.inf, np.float32)
     at = states.starts
     for t, label in enumerate(y.tolist()):
@@ -270,7 +270,7 @@ def _local_sums(potentials: Parts, y: Labels) -> tuple[float, Parts]:
 
 
 def _by_state(name: str, block: NDArray[Any], label: NDArray[np.int32]) -> NDArray[Any]:
-    """A block of labels as a block of states."""
+    """A block over labels, expanded to states."""
     for axis in _label_axes(name, block):
         block = np.take(block, label, axis)
     return block

@@ -33,11 +33,11 @@ class Segments:
              + start[first label] + end[last label]
 
     Blocks of the parts: ``segment`` [T * L, Y], row t * L + l - 1 for the segment of length l that begins at t;
-    ``pair`` [Y, Y], ``start`` and ``end`` [Y], which may be left out. -inf forbids a part.
-    ``longest`` [Y] keeps segments of some labels shorter: words outside of names are segments of length 1.
+    ``pair`` [Y, Y], ``start`` and ``end`` [Y], which are optional. -inf forbids a part.
+    ``longest`` [Y] limits the length of segments by label: words outside names are segments of length 1.
 
-    Ties: of equal answers the one whose last segment has the smallest label, then is the shortest, and so on
-    towards the front; ``kbest`` orders equals so too.
+    Ties: among equal answers, the one whose last segment has the smallest label, then the one whose last segment is
+    the shortest, and so on towards the front. ``kbest`` breaks ties in the same way.
 
     >>> segments = Segments(Y=2, L=2)
     >>> scores = np.array([[0.0, 0.0], [0.0, 3.0], [1.0, 0.0], [0.0, 0.0], [0.0, 2.5], [0.0, 0.0]])
@@ -92,10 +92,9 @@ class Segments:
         return Parts(**blocks)
 
     def cost(self, shape: Shape, y: Sequence[Segment]) -> Parts:
-        """For each segment that is not in gold, how many of its positions have another label there, at least half.
+        """``wrong`` for each wrongly labelled position of a segment that is not in gold, and at least half of it.
 
-        A wrong segment costs ``wrong`` for each such position; one whose labels are right but whose bounds are not,
-        half of ``wrong``.
+        So a segment with correct labels but wrong bounds costs half of ``wrong``.
         """
         rows, Y = shape["segment"]
         T = rows // self.L

@@ -24,15 +24,15 @@ class SpanTree:
              + sum over left children (i, k, B) under A of   span[ik, Y + A] + left[B, A]
              + sum over right children (k, j, C) under A of  span[kj, 2Y + A] + right[C, A]
 
-    Blocks of the parts: ``span`` [T(T+1)/2, 3Y], or [T(T+1)/2, Y] where a span does not see the label above it, rows
-    by start and of one start the shortest first (:func:`span_row`); ``left`` and ``right`` [Y, Y] by child and
-    parent, which may be left out. -inf forbids a part.
+    Blocks of the parts: ``span`` [T(T+1)/2, 3Y], or [T(T+1)/2, Y] if a span does not see the label above it; rows are
+    ordered by start, then by length (:func:`span_row`). ``left`` and ``right`` [Y, Y], by child and parent, are
+    optional. -inf forbids a part.
 
-    A y is an array [2T-1, 3] of (start, end, label), nodes in preorder. Masks: labels that the ``root``, single words
-    (``leaf``) and longer spans (``phrase``) may have, [Y] each; which child may stand ``under_left`` and
-    ``under_right`` of which parent, [Y, Y].
+    A y is an array [2T-1, 3] of (start, end, label), nodes in preorder. Masks: the labels allowed for the ``root``,
+    for single words (``leaf``) and for longer spans (``phrase``), [Y] each; the children allowed ``under_left`` and
+    ``under_right`` of each parent, [Y, Y].
 
-    Ties: of all best trees, the one whose array is smallest when read row by row.
+    Ties: among the best trees, the one whose array is smallest when read row by row.
 
     >>> tree = SpanTree(2)
     >>> potentials = Parts(span=np.array([[0.0, 0], [0, 1], [0, 5], [1, 0], [0, 2], [0, 0]]))
@@ -111,7 +111,7 @@ class SpanTree:
         return log_z, Parts(**{name: blocks[name].reshape(b.shape) for name, b in potentials.items()})
 
     def masks(self) -> NDArray[np.uint8]:
-        """All masks end to end, as trainers take them: root, leaf, phrase, under_left, under_right."""
+        """All masks end to end, in the order that trainers expect: root, leaf, phrase, under_left, under_right."""
         vector, table = np.ones(self.Y, np.bool_), np.ones((self.Y, self.Y), np.bool_)
         found = (self.root, self.leaf, self.phrase, self.under_left, self.under_right)
         full = (vector, vector, vector, table, table)
@@ -175,7 +175,7 @@ def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
             raise DataError(f"node {n}: [{start}, {end}) does not fit: expected a tree's nodes in preorder")
         if not 0 <= label < Y:
             raise DataError(f"node {n}: expected a label from 0 to {Y - 1}, found {label}")
-        if j < 0:  # a left child, whose end decides where its sister begins
+        if j < 0:  # a left child: its sister begins at its end
             outer = int(y[above, 1])
             if end >= outer:
                 raise DataError(
@@ -190,7 +190,7 @@ def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
 
 
 def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
-    """A mask as the dynamic programmes take it."""
+    """A mask in the form that the dynamic programmes take."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_).view(np.uint8)
 
 
