@@ -1,4 +1,4 @@
-"""Abstention: the threshold above which answers are given, with a guaranteed precision."""
+"""Abstention: a threshold above which the answers have a guaranteed precision."""
 
 from dataclasses import dataclass
 from math import ceil, log
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.trust.calibration import logits
 
-# Thresholds are tried on a grid that was fixed before any data was seen: logits of the model's own probability.
+# The grid of thresholds is fixed before any data is seen: logits of the model's own probability.
 LOWEST, HIGHEST, STEPS = -8.0, 20.0, 280
 
 
@@ -17,7 +17,7 @@ LOWEST, HIGHEST, STEPS = -8.0, 20.0, 280
 class Certificate:
     """The accuracy of out-of-fold answers by the score of the model.
 
-    given: int64 [STEPS + 1], answers in each cell of the grid   right: int64 [STEPS + 1], those of them that were right
+    given: int64 [STEPS + 1], answers in each cell of the grid   right: int64 [STEPS + 1], the correct ones among them
     """
 
     given: NDArray[np.int64]
@@ -33,16 +33,16 @@ class Certificate:
         )
 
     def threshold(self, precision: float, *, risk: float = 0.1) -> float:
-        """The least probability from which answers are right in at least a share ``precision`` of cases.
+        """The lowest probability above which at least a fraction ``precision`` of the answers is correct.
 
         Learn-then-test, fixed sequences from several starts (Angelopoulos et al. 2021). The starts are the thresholds
-        that 2, 4, 8 ... times as many answers pass as the least number that could show anything. From each, lower
-        thresholds are tried one after the other by the exact binomial test of "precision(t) < precision" at the level
-        risk / number of starts, until one is not rejected; the lowest rejected one is taken. Starts depend on scores
-        alone, not on which answers were right. With a probability of at least 1 - risk over the draw of the
-        out-of-fold answers, the answers given on data of the same distribution have the precision asked for.
+        that 2, 4, 8 ... times as many answers pass as the smallest number for which the test can reject. From each
+        start, the exact binomial test of "precision(t) < precision" at the level risk / number of starts is applied to
+        lower and lower thresholds until one is not rejected; the result is the lowest rejected threshold. Starts
+        depend on scores alone, not on which answers are correct. With a probability of at least 1 - risk over the draw
+        of the out-of-fold answers, the answers on data of the same distribution have the requested precision.
 
-        ConfigError if no threshold can be certified.
+        Raises ConfigError if no threshold can be certified.
         """
         if not 0 < precision < 1:
             raise ConfigError(f"precision must lie between 0 and 1, got {precision:g}")
@@ -71,7 +71,7 @@ class Certificate:
 
 
 def binomial_tail(r: int, n: int, p: float) -> float:
-    """P(X >= r) for X ~ Binomial(n, p), by summing the terms from r on in logs.
+    """P(X >= r) for X ~ Binomial(n, p): the sum of the terms from r on, in log space.
 
     >>> round(binomial_tail(2, 2, 0.5), 6), binomial_tail(0, 5, 0.3)
     (0.25, 1.0)

@@ -1,4 +1,4 @@
-"""Calibration: scores divided by a temperature, so that a confidence of 90 % is right nine times in ten."""
+"""Calibration: temperatures and monotone maps, so that answers of confidence 90 % are correct in 90 % of cases."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ def fitted_temperature(scores: NDArray[np.floating], y: NDArray[np.integer], smo
 
         tau = argmin of - sum_t log softmax(scores[t] / tau)[y_t]
 
-    smoothing: the share of each decision that is spread over all labels, so that a few decisions, all of them
-               right, do not make for certainty
+    smoothing: label smoothing, the probability mass that is spread over all labels, so that a few decisions, all
+               correct, do not make the model certain
 
-    Guo et al. 2017, "On calibration of modern neural networks". The sum is convex in 1 / tau, so a search over
-    one number finds it. Decisions whose label was out of reach (-inf) say nothing and are left out.
-    If every label is on top already, ever smaller temperatures make them ever likelier: then one mistake among N + 2
-    decisions is imagined, so that a few right answers do not make a model certain.
+    Guo et al. 2017, "On calibration of modern neural networks". The sum is convex in 1 / tau, so a one-dimensional
+    search finds the minimum. Decisions whose gold label was forbidden (-inf) carry no information and are left out.
+    If every gold label already has the highest score, the likelihood rises without bound as tau falls. In that case
+    one mistake among N + 2 decisions is assumed, so that a few correct answers do not make the model certain.
 
-    scores: [T, Y], -inf where a label was not to be had   y: [T]
+    scores: [T, Y], -inf if a label was forbidden   y: [T]
 
     >>> scores = np.log(np.array([[0.9, 0.1]] * 9 + [[0.9, 0.1]])) * 5.0
     >>> round(fitted_temperature(scores, np.array([0] * 9 + [1])), 3)
@@ -79,8 +79,8 @@ def golden_minimum(f: Callable[[float], float], low: float, high: float, width: 
 def fitted_calibration(scores: NDArray[np.floating], y: NDArray[np.integer]) -> Calibration:
     """The calibration of decisions between labels, from held-out scores [T, Y] and labels [T].
 
-    The temperature makes the labels likeliest. Then slope and offset make it likeliest which top labels are right
-    (Platt 1999), so that the mean confidence is the accuracy.
+    The temperature maximises the likelihood of the labels. Then slope and offset maximise the likelihood of whether
+    each top label is correct (Platt 1999), so that the mean confidence equals the accuracy.
 
     >>> scores = np.tile([[1.0, 0.0, 0.0]], (100, 1))
     >>> p = fitted_calibration(scores, np.array([0] * 70 + [1] * 20 + [2] * 10)).softmax(scores[:1])
@@ -101,7 +101,7 @@ def fitted_label_calibration(scores: NDArray[np.floating], given: NDArray[np.boo
     return Calibration(spread, *_logistic_line(s / spread, given.ravel()))
 
 
-PULL = 1.0  # towards slope 1 and offset 0, in units of decisions: a handful of them moves little
+PULL = 1.0  # weight of the prior on slope 1 and offset 0, in decisions: a few decisions change little
 
 
 def _logistic_line(x: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, float]:
@@ -134,14 +134,14 @@ RISE = 1e-9
 
 @dataclass(frozen=True)
 class LogitMap:
-    """A rising map of probabilities: piecewise linear in logits, all but constant outside the knots.
+    """An increasing map of probabilities: piecewise linear in logits, almost constant outside the knots.
 
         logit q = interpolation of (x, y) at logit p + RISE logit p
 
-    RISE keeps the order of answers that have the same value otherwise, so that a threshold on q divides them as the
-    threshold on p does that it was made from.
+    RISE makes the map strictly increasing, so that a threshold on q selects the same answers as the threshold on p
+    from which it was computed.
 
-    x: float64 [K], rising   y: float64 [K], not falling
+    x: float64 [K], increasing   y: float64 [K], not decreasing
 
     >>> LogitMap.line(1.0, 0.0)(np.array([0.25, 0.75])).round(6).tolist()
     [0.25, 0.75]
@@ -162,9 +162,9 @@ class LogitMap:
         return np.asarray(1.0 / (1.0 + np.exp(-np.interp(z, self.x, self.y) - RISE * z)), np.float64)
 
 
-# Fewer decisions than this are fitted by two numbers, more by a free monotone curve.
+# Fewer decisions than this are fitted by a line of two parameters, more by isotonic regression.
 MANY_DECISIONS = 1000
-# Each knot of a curve rests on about this many of them.
+# Number of decisions per knot of the curve, approximately.
 PER_KNOT = 100
 MOST_KNOTS = 50
 
@@ -172,7 +172,7 @@ MOST_KNOTS = 50
 def fitted_map(p: NDArray[np.floating], right: NDArray[np.bool_]) -> LogitMap:
     """The monotone map that makes confidences agree with the accuracy of out-of-fold decisions.
 
-    Few decisions: Platt's line  logit q = a logit p + b  by penalised likelihood, drawn towards a = 1, b = 0.
+    Few decisions: Platt's line  logit q = a logit p + b  by penalised likelihood, shrunk towards a = 1, b = 0.
     Many: isotonic regression (pool adjacent violators) over bins of equal mass. Platt 1999; Zadrozny and Elkan 2002.
 
     p: [N], the model's probabilities of its own answers   right: bool [N]
@@ -211,14 +211,14 @@ def _platt(z: NDArray[np.float64], right: NDArray[np.bool_]) -> tuple[float, flo
         w = w - rate * step
         if np.abs(rate * step).max() < 1e-9:
             break
-    # A falling line would turn the order of answers round: then the base rate alone is told.
+    # A decreasing line would reverse the order of answers, so the base rate alone is used instead.
     return (float(w[0]), float(w[1])) if w[0] > 0 else (0.0, float(logits(np.array([right.mean()]))[0]))
 
 
 def _isotonic(z: NDArray[np.float64], right: NDArray[np.bool_]) -> LogitMap:
-    """Bins of equal mass, neighbours pooled until their rates rise; a knot at each block's mean."""
+    """Pool adjacent bins of equal mass until their rates increase; a knot at each block's mean."""
     order = np.argsort(z, kind="stable")
-    blocks: list[list[float]] = []  # decisions, sum of logits, number right
+    blocks: list[list[float]] = []  # decisions, sum of logits, number correct
     for bin in np.array_split(order, min(MOST_KNOTS, len(z) // PER_KNOT)):
         blocks.append([len(bin), float(z[bin].sum()), float(right[bin].sum())])
         while len(blocks) > 1 and (

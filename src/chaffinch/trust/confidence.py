@@ -23,16 +23,16 @@ FACTS = ("unit", "folds", "decisions", "raw_error", "error", "brier")
 class Confidence:
     """The map from a model's probability of a decision to a calibrated probability.
 
-    unit:        what a decision is: a span if labels spell spans, else a token; a document, or one of its labels if
-                 it may have several
+    unit:        what a decision is: a span if the labels encode spans, otherwise a token; a document, or one of its
+                 labels if it may have several
     to_honest:   maps the model's probability of a decision to a calibrated one
-    certificate: how often out-of-fold decisions were right, for thresholds with a guarantee
-    folds:       models that were trained without the data they judged; 0: the dev data served
-    decisions:   how many were judged
+    certificate: the accuracy of out-of-fold decisions, for thresholds with a guarantee
+    folds:       number of cross-validation models; 0: the dev data was used
+    decisions:   number of held-out decisions
     error, brier: expected calibration error and Brier score of the calibrated probabilities, cross-fitted;
     raw_error:   the error without calibration
-    bins:        of the calibrated probabilities, cross-fitted: mean confidence, accuracy and number of decisions; empty
-                 in older files
+    bins:        bins of the calibrated probabilities, cross-fitted: mean confidence, accuracy and number of decisions;
+                 empty in older files
     """
 
     unit: str
@@ -54,7 +54,7 @@ class Confidence:
         right: NDArray[np.bool_],
         raw: NDArray[np.float64],
     ) -> "Confidence":
-        """From decisions of taggers on sentences they were not trained on, with the map that calibrates them.
+        """The confidence fitted on held-out decisions of taggers, with the map that calibrates them.
 
         p: [N], probabilities at the model's temperature   raw: [N], at temperature 1   right: bool [N]
         """
@@ -75,7 +75,7 @@ class Confidence:
         crossed: NDArray[np.float64],
         to_honest: LogitMap,
     ) -> "Confidence":
-        """Of decisions out of fold: p is certified, raw and crossed (cross-fitted) are judged. All of them [N]."""
+        """Certify p and evaluate raw and crossed (cross-fitted) on out-of-fold decisions. All arrays are [N]."""
         found = reliability(crossed, right)
         return cls(
             unit,
@@ -90,16 +90,16 @@ class Confidence:
         )
 
     def threshold(self, precision: float, risk: float) -> float:
-        """The lowest calibrated probability that has the requested precision; see :class:`Certificate`."""
+        """The lowest calibrated probability with the requested precision; see :class:`Certificate`."""
         return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
 
     def details(self) -> dict[str, Any]:
-        """The facts that go into a model file's header."""
+        """The values for a model file's header."""
         facts = {name: getattr(self, name) for name in FACTS}
         return {DETAILS: facts | {"bins": [list(one) for one in self.bins]}}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays that go into a model file."""
+        """The arrays for a model file."""
         return {
             "confidence.x": self.to_honest.x,
             "confidence.y": self.to_honest.y,
@@ -109,7 +109,7 @@ class Confidence:
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "Confidence | None":
-        """What a file holds, every size and order checked; None for models that were not calibrated."""
+        """Load from a model file and check every size and order; None if the model was not calibrated."""
         facts = file.header.details.get(DETAILS)
         if facts is None:
             return None
@@ -143,7 +143,7 @@ class Confidence:
 
 
 def _are_bins(found: Any) -> bool:
-    """Rows of three numbers."""
+    """Whether these are rows of three numbers."""
     return isinstance(found, list) and all(
         isinstance(row, list) and len(row) == 3 and all(isinstance(x, int | float) for x in row)
         for row in found

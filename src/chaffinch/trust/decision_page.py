@@ -8,18 +8,18 @@ from chaffinch.trust.decision_text import WIDE, also_changed, contribution_name,
 from chaffinch.trust.explain import Contribution, Evidence
 from chaffinch.trust.word_evidence import TextPieces, text_evidence, token_evidence
 
-LONG, NEAR = 100, 20  # tokens of a sentence that is abridged, and those shown on either side
-FAINT = 0.02  # of the strongest colour: no colour
+LONG, NEAR = 100, 20  # longer sentences are abridged to words with evidence and words this near the token
+FAINT = 0.02  # evidence below this fraction of the strongest gets no colour
 
 
 def decision_html(one: Evidence, words: Sequence[str], pieces: TextPieces, top: int) -> Html:
-    """The input with its words coloured, and a chart; words: those of a sentence, none of a text."""
+    """The input with coloured words, and a chart; words: the tokens of a sentence, empty for a text."""
     coloured = _tokens(one, words) if words else _text(one, pieces)
     return join(coloured, figure(_chart(one, words, top), _caption(one, words)))
 
 
 def _tokens(one: Evidence, words: Sequence[str]) -> Html:
-    """The sentence; of a long one, the words near the token in question or with evidence."""
+    """The sentence; if it is long, only the words near the decided token and those with evidence."""
     evidence = token_evidence(one, len(words))
     most = _most(evidence)
     shown: list[object] = []
@@ -43,7 +43,7 @@ def _near(evidence: Sequence[float], place: int | None) -> list[int]:
 
 
 def _text(one: Evidence, pieces: TextPieces) -> Html:
-    """Nothing if no piece of the text has evidence of its own."""
+    """The coloured text; empty if no piece of it has evidence of its own."""
     evidence = text_evidence(one, pieces)
     if not any(evidence):
         return Html("")

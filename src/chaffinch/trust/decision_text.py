@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from chaffinch.trust.explain import Contribution, Evidence
 
 WIDE = 100
-_BREAKS = re.compile(r"^[^']*[ ,][^']*$")  # what would run into the next name
-LISTED = 6  # features that a sentence about what would have to go names
+_BREAKS = re.compile(r"^[^']*[ ,][^']*$")  # names that would run into the next one
+LISTED = 6  # maximum number of features named in the sentence about the removal
 
 
 def decision_text(one: Evidence, words: Sequence[str], top: int) -> str:
-    """The answer, its rival, and the contributions for and against; words: those of the sentence."""
+    """The answer, its rival, and the contributions for and against; words: the tokens of the sentence."""
     lines = [_headline(one)]
     shown, rest = one.strongest(top)
     every = [*shown, *([rest] if rest else [])]
@@ -49,7 +49,7 @@ def _signed(number: float) -> str:
 
 
 def contribution_name(c: Contribution, one: Evidence, words: Sequence[str]) -> str:
-    """The name, and the word that it occurs at if that is not the one in question.
+    """The name, and the word at which it occurs if that is not the decided word.
 
     >>> one = Evidence("b", "X", 1.0, (), place=1)
     >>> [contribution_name(Contribution(name, 1.0, place=0), one, ["a", "b"]) for name in ("caps[0]=no", "a")]
@@ -70,7 +70,7 @@ def _made_of(c: Contribution, one: Evidence) -> str:
 
 
 def also_changed(one: Evidence, words: Sequence[str]) -> str:
-    """The other labels that change under the rival; nothing if only one label changes.
+    """The other labels that change under the rival; empty if only one label changes.
 
     >>> one = Evidence("a", "X", 1.0, (), "Y", 0.5, place=0, whole=(("X", "X", "Z"), ("Y", "X", "W")))
     >>> also_changed(one, ("a", "b", "c"))

@@ -1,10 +1,10 @@
 """Explanations of any model's answer: its best rival, their difference, and the features that decide it.
 
-For every decision that is asked about:
+For every requested decision:
 
-1. the rival: the best answer once what was said is forbidden, by the model's own search;
-2. the contributions: features, by the column that each answer gives them, and terms that only one answer has;
-3. the removal: the most telling features go one after the other until the model says something else.
+1. the rival: the best answer that decides otherwise, found by the model's own search;
+2. the contributions: features, with the column of weights that each answer uses, and terms that only one answer has;
+3. the removal: the strongest features are removed one after the other until the model's answer changes.
 """
 
 from collections import Counter
@@ -37,8 +37,8 @@ Said = TypeVar("Said", bound=Hashable)
 class Contribution(NamedTuple):
     """One contribution: value * weight to the score of the answer, value * rival to the score of the rival.
 
-    place: the token that it was seen at, if any
-    seen:  what it is about: tokens, counted from its place, or n-grams of a text
+    place: the token at which it occurs, if any
+    seen:  what it reads: tokens, as offsets from its place, or n-grams of a text
     """
 
     name: str
@@ -55,7 +55,7 @@ class Contribution(NamedTuple):
         return self.value * (self.weight - self.rival)
 
     def tokens(self, T: int) -> list[int]:
-        """The tokens that it is about, of a sentence of T; what sees none of them is about its own.
+        """The tokens that it reads, in a sentence of T tokens; its own token if it reads none.
 
         >>> Contribution("w[1]=</s>", 1.0, place=2, seen=Seen(offsets=(1,))).tokens(3)
         [2]
@@ -66,7 +66,7 @@ class Contribution(NamedTuple):
 
     @property
     def last(self) -> int | None:
-        """The last of its tokens, if that comes after its place."""
+        """The last of its tokens, if that is after its place."""
         most = max(self.seen.offsets)
         return None if self.place is None or most <= 0 else self.place + most
 
@@ -75,8 +75,8 @@ class Contribution(NamedTuple):
 class Removal:
     """Features whose removal would change the answer.
 
-    features: the contributions that go, the strongest first
-    answer:   what it would have been
+    features: the contributions to remove, the strongest first
+    answer:   the answer without them
     """
 
     features: tuple[Contribution, ...]
@@ -85,17 +85,17 @@ class Removal:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One decision: the answer, its best rival, and the contributions to the difference of their scores.
+    """One decision: the answer, its best rival, and the contributions to their score difference.
 
         score       = shared + sum over contributions of value * weight
         rival_score = shared + sum over contributions of value * rival
 
-    subject: what was decided about: a word, a document, a phrase
-    shared:  what both scores have in common: parts that are the same either way
-    place:   the token in question, if there is one
-    step:    when it was decided, from 0, if decisions are made one after the other
-    without: what would have to go for another answer; None if there is no such set, or it was not looked for
-    note:    one sentence that a reader needs besides
+    subject: the subject of the decision: a word, a document, a phrase
+    shared:  the sum of the parts that both answers have
+    place:   the decided token, if there is one
+    step:    the number of the decision, from 0, if decisions are made in sequence
+    without: features whose removal would change the answer; None if there is no such set, or no search for one
+    note:    one further sentence for the reader
     whole:   the entire answer and the entire rival, label by label or link by link, if this is one part of them
     """
 
@@ -116,16 +116,16 @@ class Evidence:
 
     @property
     def margin(self) -> float:
-        """How far the answer is ahead, which contributions add up to; without a rival, what they add to its score."""
+        """The lead of the answer, the sum of the contributions; without a rival, their sum in the answer's score."""
         return self.score - (self.shared if self.rival_score is None else self.rival_score)
 
     def ranked(self) -> list[Contribution]:
-        """The contributions that make a difference, the strongest first."""
+        """The contributions that differ between the answers, the strongest first."""
         telling = [c for c in self.contributions if c.difference != 0]
         return sorted(telling, key=lambda c: -abs(c.difference))
 
     def strongest(self, top: int) -> tuple[list[Contribution], Contribution | None]:
-        """The strongest contributions, and the sum of the others, if there are any, as one more."""
+        """The strongest contributions, and the sum of the others, if any, as one contribution."""
         ranked = self.ranked()
         return ranked[:top], summed(ranked[top:])
 
@@ -220,11 +220,11 @@ def _compared(
     )
 
 
-# -- what tells two answers apart -------------------------------------------------------------------------------------
+# -- the difference between two answers -------------------------------------------------------------------------------
 
 
 def _alone(x: Explainable[Any, Any], answer: _Answer, decision: Decision) -> tuple[list[Contribution], float]:
-    """The contributions of a decision without a rival to the answer's score, and the sum of all others."""
+    """For a decision without a rival: its contributions to the answer's score, and the sum of all others."""
     own = x.own(decision)
     groups = np.flatnonzero(answer.columns >= 0) if own is None else own
     features = [c for g in groups.tolist() for c in _listed(x.features[g], int(answer.columns[g]), -1)]
@@ -253,7 +253,7 @@ def _apart(
 
 
 def _listed(group: Features, mine: int, theirs: int) -> list[Contribution]:
-    """The features of a group that count for either answer; of very many the strongest, and the rest as one."""
+    """The features of a group with weight for either answer; if there are very many, the strongest and a sum."""
     here, there = _column(group.added, mine), _column(group.added, theirs)
     rest = np.zeros(0, np.int64)
     rows = np.flatnonzero((here != 0) | (there != 0))
@@ -268,7 +268,7 @@ def _listed(group: Features, mine: int, theirs: int) -> list[Contribution]:
 
 
 def _contributions(group: Features, rows: NDArray[np.int64], mine: int, theirs: int) -> list[Contribution]:
-    """Some features of a group, as they count for two answers."""
+    """The contributions of some features of a group to two answers."""
     names = group.names(rows)
     here = _column(group.weights, mine)[rows].tolist()
     there = _column(group.weights, theirs)[rows].tolist()
@@ -298,7 +298,7 @@ def _column(table: NDArray[np.float64], column: int) -> NDArray[np.float64]:
 def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contribution], float]:
     """The terms that only one of two answers has, and the sum of those that they share.
 
-    Terms of both count as shared even at different places: they do not change the difference.
+    Terms that both have are shared even if their places differ: they do not change the difference.
 
     >>> apart, shared = told_apart(
     ...     [Term("A → B", 2.0, 1), Term("B → A", 1.0, 2)], [Term("A → B", 2.0, 2), Term("A → A", 0.5, 1)])
@@ -325,7 +325,7 @@ def told_apart(own: Iterable[Term], others: Iterable[Term]) -> tuple[list[Contri
 
 
 def summed(many: Sequence[Contribution], place: int | None = None) -> Contribution | None:
-    """Many contributions as one; None for none.
+    """The sum of contributions as one contribution; None if there are none.
 
     >>> summed([Contribution("a", 2.0, 1.0), Contribution("b", 0.5, 0.0, value=2.0)])[:3]
     ('2 others', 3.0, 1.0)
@@ -337,7 +337,7 @@ def summed(many: Sequence[Contribution], place: int | None = None) -> Contributi
     return Contribution(name, weight, rival, kind=REST, place=place)
 
 
-# -- what would have to go ------------------------------------------------------------------------------------------
+# -- the removal ----------------------------------------------------------------------------------------------------
 
 
 def _removal(
@@ -373,7 +373,7 @@ def _removal(
 
 
 def _first_turn(x: ListExample, groups: Columns, rows: Columns) -> tuple[int, str] | None:
-    """The first n features without which a list has another best answer: scores are sums, so all n are tried."""
+    """The least n for which removing the first n features changes the best answer; scores are sums, so n is exact."""
     gone = [x.features[g].added[k] for g, k in zip(groups.tolist(), rows.tolist(), strict=True)]
     if not gone:
         return None
@@ -405,12 +405,13 @@ def _telling(
 def turning_point(
     leads: Sequence[float], margin: float, given: Said, answer: Callable[[int], Said]
 ) -> tuple[int, Said] | None:
-    """How many features have to go for another answer, and which: n of them are enough, n - 1 are not; None if all
-    are not.
+    """How many features must be removed to change the answer, and the new answer.
 
-    leads:     how far each puts the answer ahead of its rival, the strongest first
-    margin:    how far it is ahead: n at which they have used it up is tried first, so that few answers are asked for
-    answer(n): what it is without the first n
+    Removing the first n changes it, removing the first n - 1 does not; None if removing all of them does not.
+
+    leads:     the contribution of each to the lead over the rival, the strongest first
+    margin:    the lead; the search starts at the n whose contributions exceed it, so that few answers are computed
+    answer(n): the answer without the first n
 
     >>> turning_point([1.0] * 10, 3.0, "A", lambda n: "B" if n >= 7 else "A")
     (7, 'B')

@@ -23,12 +23,12 @@ LEGEND = (
 class Explanation:
     """Why a model gave this answer. Notebooks show it as a page; ``print`` as text.
 
-    recipe:    what kind of model
-    source:    what it was asked about, as one line
-    words:     the tokens of a sentence; none for other inputs
+    recipe:    the kind of model
+    source:    the input, as one line
+    words:     the tokens of a sentence; empty for other inputs
     answer:    the whole answer, as one line
-    decisions: what it is made of, each against its best rival
-    forms:     what words of the source are called by features that see their stems
+    decisions: the decisions that make up the answer, each against its best rival
+    forms:     the stems of the words of the source, for features that read stems
     """
 
     recipe: str
@@ -51,7 +51,7 @@ class Explanation:
         return join(paragraph(tag("b", self.answer), f" ({self.recipe})"), *blocks)
 
     def record(self, top: int | None = None) -> dict[str, Any]:
-        """As plain values for JSON; tokens count from 1. Without ``top``, every contribution is there."""
+        """As plain values for JSON; tokens are counted from 1. Without ``top``, it has every contribution."""
         return {
             "recipe": self.recipe,
             "input": self.source,
@@ -60,7 +60,7 @@ class Explanation:
         }
 
     def grouped(self, by: str) -> "Explanation":
-        """The same with contributions summed: by ``word`` that they are about, or by ``kind`` of feature.
+        """The same with contributions summed: by the ``word`` that they read, or by ``kind`` of feature.
 
         A feature of several words is divided evenly among them.
         """
@@ -85,7 +85,7 @@ class Explanation:
 
 
 def explanation_page(explanations: Sequence[Explanation], title: str, top: int | None) -> Page:
-    """Explanations one below the other, as a page of their own."""
+    """A page of explanations, one below the other."""
     page = Page("Why this answer?", title)
     page.add("How to read this", paragraph(LEGEND))
     for number, one in enumerate(explanations, 1):

@@ -8,13 +8,13 @@ from dataclasses import replace
 from chaffinch.model.evidence import CONSTANT, FEATURE, REST, Grams
 from chaffinch.trust.explain import Contribution, Evidence
 
-Forms = Mapping[str, Collection[str]]  # what a word is called by features that see stems of words
+Forms = Mapping[str, Collection[str]]  # the stems of a word, for features that read stems
 
 _PIECE = re.compile(r"\w+|[^\w\s]")
 
 
 class TextPieces:
-    """The words and signs of a text, and where n-grams stand among them.
+    """The words and punctuation of a text, and the places of n-grams among them.
 
     spans: their bounds, in characters
 
@@ -37,16 +37,16 @@ class TextPieces:
                 self._places.setdefault(name, []).append(i)
 
     def word(self, i: int) -> str:
-        """Piece i in small letters."""
+        """Piece i in lower case."""
         return self._words[i]
 
     def touched(self, grams: Grams) -> list[int]:
-        """The pieces that any of these n-grams stands on."""
+        """The pieces that any of these n-grams covers."""
         find = self._of_characters if grams.characters else self._of_words
         return sorted({i for gram in grams.texts for i in find(gram.lower())})
 
     def _of_words(self, gram: str) -> Iterator[int]:
-        """A word's own signs follow at once; between words there may be others."""
+        """The places of a word n-gram: pieces of one word are adjacent, punctuation may stand between words."""
         wanted = [
             (piece, k == 0)
             for word in gram.split()
@@ -136,12 +136,12 @@ def grouped(one: Evidence, groups: Grouping) -> Evidence:
 
 
 def by_kind(c: Contribution) -> list[Group]:
-    """Features by their template or by what n-grams are taken of, constants by name, all else by kind."""
+    """Features by their template or by their type of n-gram, constants by name, everything else by kind."""
     return [(c.seen.family or (c.name if c.kind == CONSTANT else c.kind), c.kind, None)]
 
 
 def by_token(words: Sequence[str]) -> Grouping:
-    """Features by the tokens that they see, all else by kind."""
+    """Features by the tokens that they read, everything else by kind."""
 
     def groups(c: Contribution) -> list[Group]:
         tokens = c.tokens(len(words)) if c.kind in (FEATURE, REST) else []
@@ -151,7 +151,7 @@ def by_token(words: Sequence[str]) -> Grouping:
 
 
 def by_word(pieces: TextPieces) -> Grouping:
-    """N-grams by the words that they stand on, all else by kind."""
+    """N-grams by the words that they cover, everything else by kind."""
 
     def groups(c: Contribution) -> list[Group]:
         touched = [] if c.seen.grams is None else pieces.touched(c.seen.grams)
