@@ -1,7 +1,8 @@
-"""Active learning: which rows of a pool to label next, and whether choosing them pays."""
+"""Rows without labels: which to label next, whether choosing them pays, and whether a model may label them itself."""
 
 from chaffinch.active.choice import STRATEGIES, Chosen, choose, choose_centres
 from chaffinch.active.queue import Queue, QueueRow, queued, started
+from chaffinch.active.self_training import SelfTraining, self_train
 from chaffinch.active.simulation import Curve, Simulation, simulate
 
 __all__ = [
@@ -10,10 +11,12 @@ __all__ = [
     "Curve",
     "Queue",
     "QueueRow",
+    "SelfTraining",
     "Simulation",
     "choose",
     "choose_centres",
     "queued",
+    "self_train",
     "simulate",
     "started",
 ]

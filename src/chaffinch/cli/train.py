@@ -5,18 +5,26 @@ from typing import Annotated, Any
 
 import typer
 
+from chaffinch.active.self_training import CONFIDENCE, ROUNDS, SelfTraining, self_train
 from chaffinch.cli.console import progress_bar
 from chaffinch.cli.flags import with_knobs
-from chaffinch.cli.training_report import clock, compare_and_keep, keep_smallest, keep_trained
-from chaffinch.corpus import FORMATS
+from chaffinch.cli.training_report import (
+    clock,
+    compare_and_keep,
+    keep_smallest,
+    keep_trained,
+    show_self_training,
+)
+from chaffinch.corpus import FORMATS, detect
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import refuse_unwritable
+from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
-from chaffinch.kinds.kind import TrainRequest, refuse_strange_flags
+from chaffinch.kinds.kind import PredictRequest, TrainRequest, refuse_strange_flags
 from chaffinch.knobs import LARGEST, Panel, knobs
 from chaffinch.lab.baseline import LETTERS, Baseline, turned
 from chaffinch.lab.learning_page import watching
+from chaffinch.progress import Listener
 
 SHORT = frozenset(k.name for k in knobs(Baseline))
 
@@ -34,6 +42,7 @@ chaffinch train posts.csv -o nb.chaff --recipe nb --features counts --ngram-high
 chaffinch train topics.csv -o topics.chaff --recipe svm --label-separator "|" --threshold 0.4
 chaffinch train reviews.csv --dev dev.csv -o best.chaff --compare ridge,nb,maxent --report recipes.html
 chaffinch train linked.tsv -o links.chaff --pairs bitext.tsv
+chaffinch train few.conll -o names.chaff --self-train letters.txt --dev dev.conll
 chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 """
 
@@ -109,6 +118,26 @@ def command(
             metavar="FILE",
         ),
     ] = None,
+    self_train: Annotated[
+        Path | None,
+        typer.Option(
+            help="Taggers and classifiers: a file of rows without labels; the model labels them and learns its "
+            "confident answers, and they are kept if that helps on held-out data (--dev, or a fifth of DATA).",
+            metavar="FILE",
+        ),
+    ] = None,
+    self_train_rounds: Annotated[
+        int | None, typer.Option(help=f"Rounds of --self-train; by default {ROUNDS}.", min=1, metavar="N")
+    ] = None,
+    self_train_confidence: Annotated[
+        float | None,
+        typer.Option(
+            help=f"The least probability of an answer that --self-train learns; by default {CONFIDENCE:g}.",
+            min=0.0,
+            max=1.0,
+            metavar="P",
+        ),
+    ] = None,
     report: Annotated[
         Path | None, typer.Option(help="An HTML page: learning curve and reliability, comparison or sizes.")
     ] = None,
@@ -138,6 +167,9 @@ def command(
         compare=compare,
         max_size=max_size,
         pairs=pairs or None,
+        self_train=self_train,
+        self_train_rounds=self_train_rounds,
+        self_train_confidence=self_train_confidence,
         report=report,
         settings=settings or {},
     )
@@ -149,6 +181,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     """Train on files, score on all of them, write the model."""
     if asked.stop_on_dev and asked.dev is None:
         raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")
+    _refuse_without_self_training(asked)
     reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
     told = asked.told | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
@@ -161,6 +194,8 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
     if (asked.compare or asked.max_size) and beside:
         flag = "--pairs" if asked.pairs else "--annotators soft"
         raise ConfigError(f"{flag} cannot be combined with --compare or --max-size")
+    if asked.self_train is not None and (beside or asked.compare or asked.max_size):
+        raise ConfigError("--self-train cannot be combined with --compare, --max-size or --annotators soft")
     if asked.compare is not None:
         compare_and_keep(kind, asked, settings, corpora)
         return
@@ -169,7 +204,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         return
     settings = _by_knob(kind, asked.recipe, settings)
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
-    dev = corpora.get("dev")
+    dev = corpora.get("dev") if asked.self_train is None else None  # there it judges, and nothing else
     accuracy: list[dict[str, float]] = []
     with progress_bar() as listener, clock() as took:
         watched = corpora if asked.report is not None else {}
@@ -183,11 +218,67 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
             )
         except DataError as e:
             raise kind.located(e, asked.data, told) from None
+        judged = None
+        if asked.self_train is not None:
+            judged = _self_trained(kind, asked, settings, corpora, estimator, listener)
+            if judged.kept:
+                estimator, accuracy = judged.model, []
     scores = {name: kind.scores_of(kind.tally(estimator, corpus)) for name, corpus in corpora.items()}
     for remark in kind.remarks(estimator, told):
         warn_about_data(remark)
     facts = kind.facts(estimator, corpora["train"])
-    keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy=accuracy)
+    further = {}
+    if judged is not None:
+        further["self_training"] = judged.as_dict()
+        if not asked.json:
+            show_self_training(kind, judged)
+    keep_trained(asked, estimator, took, scores, facts, kind.calibration(estimator), accuracy, further)
+
+
+def _refuse_without_self_training(asked: TrainRequest) -> None:
+    """Raise for flags that contradict --self-train, or that need it."""
+    if asked.self_train is None:
+        for flag in ("self_train_rounds", "self_train_confidence"):
+            if getattr(asked, flag) is not None:
+                raise ConfigError(f"--{flag.replace('_', '-')} needs --self-train")
+        return
+    detect(asked.self_train, texts=True)  # a file that cannot be read is refused before training
+    if asked.stop_on_dev:
+        raise ConfigError(
+            "--stop-on-dev cannot be combined with --self-train, whose held-out data judges alone"
+        )
+
+
+def _self_trained(
+    kind: Kind,
+    asked: TrainRequest,
+    settings: dict[str, Any],
+    corpora: dict[str, Any],
+    supervised: Any,
+    listener: Listener,
+) -> SelfTraining:
+    """Self-training on a file of unlabelled rows, judged."""
+    assert asked.self_train is not None
+    if not kind.calibration(supervised):
+        warn_about_data(
+            "--self-train chooses rows by probabilities, and those of this model are not calibrated"
+        )
+    picked = (
+        asked.columns if "=" in (asked.columns or "") else None
+    )  # names alone count the label's column too
+    reading = PredictRequest(data=asked.self_train, output=Path(STDIO), text=asked.text, columns=picked)
+    return self_train(
+        kind,
+        supervised,
+        lambda: kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads),
+        corpora["train"],
+        kind.pool(supervised, reading),
+        corpora.get("dev"),
+        rounds=asked.self_train_rounds or ROUNDS,
+        confidence=CONFIDENCE if asked.self_train_confidence is None else asked.self_train_confidence,
+        seed=asked.seed,
+        listener=listener,
+    )
 
 
 def _by_knob(kind: Kind, recipe: str | None, settings: dict[str, Any]) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 import resource
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from rich.table import Table
 
+from chaffinch.active.self_training import SelfTraining
 from chaffinch.cli.console import err, out, print_json, progress_bar
 from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import writing_text
@@ -57,12 +58,14 @@ def keep_trained(
     facts: dict[str, int],
     calibration: dict[str, Any],
     accuracy: Sequence[dict[str, float]] = (),
+    further: Mapping[str, Any] | None = None,
 ) -> None:
     """Write the model, draw its learning curve if requested, and report what was trained.
 
     facts:       the size of the training data, such as {"sentences": 8936}
     calibration: the calibration scores; empty if the model was not calibrated
     accuracy:    after each pass, on the training data and the held-out data
+    further:     further fields of the JSON object
     """
     recipe = estimator.recipes.by_config(estimator.config_).name
     estimator.save(asked.model, scores=flat(scores))
@@ -87,6 +90,7 @@ def keep_trained(
             **scores,
             **({"calibration": calibration} if calibration else {}),
             **({"choice": estimator.choice_} if estimator.choice_ else {}),
+            **(further or {}),
             "model": str(asked.model),
             "model_bytes": size,
             "peak_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
@@ -110,6 +114,25 @@ def keep_trained(
             f"Brier score {calibration['brier']:.3f}"
         )
     sys.stdout.flush()
+
+
+def show_self_training(kind: Kind, found: SelfTraining) -> None:
+    """The curve of self-training, the kept row bold, and the verdict."""
+    shown = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("model", "rows added", found.key, "95 %", "gain", "interval"):
+        shown.add_column(name, justify="left" if name == "model" else "right", no_wrap=True)
+    for judged in found.curve:
+        row = [f"round {judged.round}" if judged.round else "supervised", f"{judged.added:,}"]
+        row += [f"{100 * judged.score:.2f} %", f"{100 * judged.low:.2f} to {100 * judged.high:.2f}"]
+        if judged.round:
+            row += [
+                f"{100 * judged.gain:+.2f}",
+                f"{100 * judged.gain_low:+.2f} to {100 * judged.gain_high:+.2f}",
+            ]
+        shown.add_row(*row, style="bold" if judged.round == found.kept else None)
+    out.print(f"self-training, {found.pool:,} unlabelled and {found.held_out:,} held-out {kind.plural}:")
+    out.print(shown)
+    out.print(found.verdict())
 
 
 def compare_and_keep(

@@ -123,7 +123,18 @@ class DocumentKind(Kind):
         ("weights of labels, threshold, file", DocumentOptions),
     )
     columns = (("further columns", DocumentColumns),)
-    takes = ("features", "max_size", "stop_on_dev", "threshold", "precision", "text", "to_format")
+    takes = (
+        "features",
+        "max_size",
+        "self_train",
+        "self_train_rounds",
+        "self_train_confidence",
+        "stop_on_dev",
+        "threshold",
+        "precision",
+        "text",
+        "to_format",
+    )
     tells = (*COLUMN_FLAGS, "annotators")
     explains = ("against", "text")
     baseline = True
@@ -379,6 +390,25 @@ class DocumentKind(Kind):
             [set(_as_strings(a)) != set(_as_strings(b)) for a, b in zip(found, corpus.labels, strict=True)],
             np.int64,
         )
+
+    def self_labelled(
+        self, model: Classifier, pool: Texts, train: Texts
+    ) -> tuple[Texts, NDArray[np.float64]]:
+        """Classified texts; of several labels, each that is given is right and each other one wrong."""
+        p, answers = model.answers(pool.texts, pool.numbers)
+        as_read = {str(y): y for own in train.labels for y in ([own] if isinstance(own, str) else own)}
+        given = [[str(y) for y in (one if model.model_.several else [one])] for one in answers]
+        if model.model_.several:
+            place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
+            chosen = np.zeros(p.shape, np.bool_)
+            for row, names in zip(chosen, given, strict=True):
+                row[[place[name] for name in names]] = True
+            sure = np.where(chosen, p, 1.0 - p).min(axis=1)
+            labels: list[Any] = [[as_read[name] for name in names] for names in given]
+        else:
+            sure, labels = p.max(axis=1), [as_read[name] for (name,) in given]
+        weight = None if train.weight is None else [float(np.mean(train.weight))] * len(labels)
+        return replace(pool, labels=labels, weight=weight), sure
 
     # -- judging labels
 

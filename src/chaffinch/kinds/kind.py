@@ -67,6 +67,9 @@ class TrainRequest:
     compare: str | None = None
     max_size: str | None = None
     pairs: list[Path] | None = None
+    self_train: Path | None = None
+    self_train_rounds: int | None = None
+    self_train_confidence: float | None = None
     report: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -480,6 +483,12 @@ class Kind(ABC):
     def wrong_units(self, model: Any, corpus: Any) -> NDArray[np.int64]:
         """How many labels of the model's answer to each row an annotator has to correct."""
         raise self._no_queue()
+
+    def self_labelled(self, model: Any, pool: Any, train: Any) -> tuple[Corpus, NDArray[np.float64]]:
+        """The rows of a pool with the model's answers as labels, to be joined to ``train``; and for each row the
+        probability of the least certain label of its answer.
+        """
+        raise ConfigError(f"self-training is for sentences and documents, not for {self.plural}")
 
     def _no_queue(self) -> ConfigError:
         return ConfigError(f"what to label next is known for sentences and documents, not for {self.plural}")

@@ -81,6 +81,9 @@ class TagKind(Kind):
     takes = (
         "features",
         "max_size",
+        "self_train",
+        "self_train_rounds",
+        "self_train_confidence",
         "kbest",
         "nth",
         "marginals",
@@ -342,6 +345,30 @@ class TagKind(Kind):
         return np.array(
             [sum(a != b for a, b in zip(given, right, strict=True)) for given, right in answers], np.int64
         )
+
+    def self_labelled(
+        self, model: Tagger, pool: TokenTable, train: TokenTable
+    ) -> tuple[TokenTable, NDArray[np.float64]]:
+        """Tagged sentences; the probabilities are those of the labels of all tokens and of the spans found.
+
+        Tokens count as well: a sentence without a span is certain only if no token may begin one.
+        """
+        names = [name for name in train.columns if name != LABEL]
+        if missing := [name for name in names if name not in pool.columns]:
+            raise DataError(
+                f"the unlabelled sentences lack columns of the training data: {', '.join(missing)}"
+            )
+        answers, labels = model.predict(pool), model.classes_.tolist()
+        place = {label: i for i, label in enumerate(labels)}
+        sure = np.ones(pool.n_sentences)
+        found = zip(answers, model.predict_marginals(pool), model.predict_spans(pool), strict=True)
+        for n, (given, p, decided) in enumerate(found):
+            of_tokens = [float(p[t, place[label]]) for t, label in enumerate(given)]
+            sure[n] = min([*of_tokens, *(span.probability for span in decided)], default=0.0)
+        lists = {name: answers if name == LABEL else pool.lists(name) for name in train.columns}
+        weight = None if train.weight is None else np.full(len(sure), train.weight.mean(), np.float32)
+        made = replace(TokenTable.from_lists(lists), groups=pool.groups, images=pool.images, weight=weight)
+        return made, sure
 
     # -- judging labels
 
