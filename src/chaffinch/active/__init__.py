@@ -1,4 +1,4 @@
-"""Rows without labels: which to label next, whether choosing them pays, and whether a model may label them itself."""
+"""Unlabelled rows: which to label next, whether active learning pays, and whether a model may label them itself."""
 
 from chaffinch.active.choice import STRATEGIES, Chosen, choose, choose_centres
 from chaffinch.active.queue import Queue, QueueRow, queued, started

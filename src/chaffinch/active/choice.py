@@ -1,8 +1,9 @@
-"""Which rows of a pool to label next: by doubt, by doubt among typical texts, or at random.
+"""Which rows of a pool to label next: by uncertainty, by uncertainty times density, or at random.
 
-Sentences to tag: entropy of the labelling over the root of the length, the highest first. Texts to classify: plain
-doubt prefers texts of unknown words and loses to chance, so it is multiplied by density, and a batch takes the best
-text of each of its clusters; half of a mixed batch is drawn at random. Settles and Craven 2008; Zhdanov 2019.
+Sentences to tag: entropy of the labelling divided by the square root of the length, the highest first. Texts to
+classify: uncertainty alone prefers texts of unknown words and does worse than random sampling, so it is multiplied by
+density, and a batch takes the best text of each cluster; half of a mixed batch is drawn at random. Settles and Craven
+2008; Zhdanov 2019.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,14 +15,14 @@ from numpy.typing import NDArray
 from chaffinch.active.vectors import Points, SeenVectors, clusters, density
 from chaffinch.errors import ConfigError
 
-CANDIDATES = 10  # times the batch: how many of the best texts are clustered
+CANDIDATES = 10  # batch sizes: the number of best texts that are clustered
 
 Doubts = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Rows that may be labelled: their texts, how much a model doubts its answers, and the texts as points."""
+    """The unlabelled rows: their texts, the model's uncertainty about each, and the texts as points."""
 
     texts: Sequence[str]
     doubt: Doubts
@@ -30,24 +31,24 @@ class Pool:
 
 @dataclass(frozen=True)
 class Chosen:
-    """Numbers of rows in the order of their use, and how many rows were passed over as near-duplicates."""
+    """The chosen row numbers in order, and how many rows were skipped as near-duplicates."""
 
     rows: list[int]
     collapsed: int
 
 
 def random_rows(pool: Pool, _: int, seed: int) -> list[int]:
-    """Every row in an order that the seed decides."""
+    """Every row in random order, by the seed."""
     return np.random.default_rng(seed).permutation(len(pool.texts)).tolist()
 
 
 def most_doubted(pool: Pool, _: int, __: int) -> list[int]:
-    """Every row, the most doubted first."""
+    """Every row, the most uncertain first."""
     return np.argsort(-pool.doubt, kind="stable").tolist()
 
 
 def typical_doubts(pool: Pool, n: int, seed: int) -> list[int]:
-    """Every row: first the most useful of each cluster of the best, then the rest; usefulness = doubt x density."""
+    """Every row by uncertainty x density: first the best row of each cluster of the top rows, then the rest."""
     use = pool.doubt * density(pool.points)
     order = np.argsort(-use, kind="stable")
     best = order[: CANDIDATES * n]
@@ -58,12 +59,12 @@ def typical_doubts(pool: Pool, n: int, seed: int) -> list[int]:
 
 
 def mixed(pool: Pool, n: int, seed: int) -> list[int]:
-    """Every row: in turn one by doubt x density and one at random."""
+    """Every row, alternately by uncertainty x density and at random."""
     useful, chance = typical_doubts(pool, (n + 1) // 2, seed), random_rows(pool, n, seed)
     return list(dict.fromkeys(i for pair in zip(useful, chance, strict=True) for i in pair))
 
 
-# By name: what it is, and the function that orders a pool.
+# By name: a description, and the function that orders a pool.
 STRATEGIES: dict[str, tuple[str, Callable[[Pool, int, int], list[int]]]] = {
     "random": ("drawn at random", random_rows),
     "doubt": ("the most doubted first", most_doubted),
@@ -73,7 +74,7 @@ STRATEGIES: dict[str, tuple[str, Callable[[Pool, int, int], list[int]]]] = {
 
 
 def choose(strategy: str, pool: Pool, n: int, seed: int = 0, *, taken: Sequence[str] = ()) -> Chosen:
-    """The next n rows by a strategy, near-duplicates of chosen rows and of ``taken`` texts passed over."""
+    """The next n rows by a strategy; near-duplicates of chosen rows and of ``taken`` texts are skipped."""
     if strategy not in STRATEGIES:
         raise ConfigError(f"there is no strategy {strategy!r}; there are {', '.join(STRATEGIES)}")
     if not pool.texts:
@@ -82,7 +83,7 @@ def choose(strategy: str, pool: Pool, n: int, seed: int = 0, *, taken: Sequence[
 
 
 def choose_centres(texts: Sequence[str], points: Points, n: int, seed: int = 0) -> Chosen:
-    """The text nearest to the centre of each of n clusters, the largest cluster first: a start without any model."""
+    """The text nearest to the centre of each of n clusters, the largest cluster first: for a start without a model."""
     if not texts:
         return Chosen([], 0)
     which, middle = clusters(points, n, seed)
@@ -98,7 +99,7 @@ def choose_centres(texts: Sequence[str], points: Points, n: int, seed: int = 0) 
 
 
 def _first(order: Sequence[int], texts: Sequence[str], n: int, taken: Sequence[str]) -> Chosen:
-    """The first n of an order whose texts are not nearly the same."""
+    """The first n rows of an order, without near-duplicates."""
     seen, collapsed = SeenVectors(), 0
     rows: list[int] = []
     for text in taken:

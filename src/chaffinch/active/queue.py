@@ -1,4 +1,4 @@
-"""A queue for annotators: rows that a model doubts, and among them an audit set drawn at random."""
+"""A queue for annotators: rows about which a model is uncertain, and an audit set drawn at random."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from chaffinch.active.choice import Pool, choose, choose_centres
 from chaffinch.active.vectors import points
 
-AUDIT = 5  # one row in so many is drawn at random: the only part of the queue whose score is honest
+AUDIT = 5  # one row in five is drawn at random: only these rows give an unbiased score
 
 
 @dataclass(frozen=True)
 class QueueRow:
-    """A row of the pool, why it was chosen (``doubt``, ``start``, ``audit``), and how much the model doubts it."""
+    """A row of the pool, why it was chosen (``doubt``, ``start``, ``audit``), and the model's uncertainty."""
 
     number: int
     chosen: str
@@ -23,21 +23,23 @@ class QueueRow:
 
 @dataclass(frozen=True)
 class Queue:
-    """The rows in the order of labelling, and how many rows were passed over as near-duplicates."""
+    """Queue rows in the order of labelling, and how many rows were skipped as near-duplicates."""
 
     rows: list[QueueRow]
     collapsed: int
 
     @property
     def audit(self) -> list[int]:
-        """Places in the queue of the rows drawn at random."""
+        """The positions of the audit set in the queue."""
         return [i for i, row in enumerate(self.rows) if row.chosen == "audit"]
 
 
 def queued(
     texts: Sequence[str], doubt: NDArray[np.float64], n: int, strategy: str, seed: int, audit: int = AUDIT
 ) -> Queue:
-    """The next n rows: one in ``audit`` at random from the whole pool, the others by a strategy; audit 0: none.
+    """The next n rows: one in ``audit`` drawn at random from the whole pool, the others by a strategy.
+
+    ``audit`` = 0: none is drawn at random.
 
     >>> made = queued(["a b", "c d", "e f", "g h", "i j", "k l"], np.arange(6.0), 5, "doubt", 0)
     >>> [row.chosen for row in made.rows], made.rows[0].number
@@ -54,7 +56,7 @@ def queued(
 
 
 def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queue:
-    """The first n rows of a pool without any model: the middles of its clusters, and the audit set."""
+    """The first n rows of a pool without a model: the centres of its clusters, and the audit set."""
     drawn = _drawn(len(texts), n, seed, audit)
     rest = [i for i in range(len(texts)) if i not in set(drawn)]
     few = [texts[i] for i in rest]
@@ -64,13 +66,13 @@ def started(texts: Sequence[str], n: int, seed: int, audit: int = AUDIT) -> Queu
 
 
 def _drawn(size: int, n: int, seed: int, audit: int) -> list[int]:
-    """Rows at random for the audit set, each as likely as any other."""
+    """The rows of the audit set, drawn uniformly at random."""
     count = min(size, n // audit) if audit else 0
     return np.random.default_rng(seed).permutation(size)[:count].tolist()
 
 
 def _woven(chosen: list[QueueRow], drawn: list[QueueRow], audit: int) -> list[QueueRow]:
-    """The rows in order, each ``audit``-th one a row of the audit set, so that work may stop anywhere."""
+    """The queue rows in order; every ``audit``-th is from the audit set, so that annotators may stop anywhere."""
     made, left, right = [], iter(chosen), iter(drawn)
     for place in range(len(chosen) + len(drawn)):
         turn = (right, left) if audit and place % audit == audit - 1 else (left, right)

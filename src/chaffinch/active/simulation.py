@@ -1,4 +1,4 @@
-"""Whether choosing what to label pays: labelled data played back as a pool, strategy by strategy, seed by seed."""
+"""Whether active learning pays: a simulation on labelled data as the pool, for each strategy and seed."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from chaffinch.kinds.kind import Kind
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
 BASELINE = "random"
-# Two-sided 95 % points of Student's t, by degrees of freedom; beyond the table 1.96.
+# Two-sided 95 % critical values of Student's t, by degrees of freedom; 1.96 beyond the table.
 _T95: tuple[float, ...] = (
     12.706,
     4.303,
@@ -40,10 +40,10 @@ Table = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Curve:
-    """One strategy, a row per seed and a column per round.
+    """The learning curve of one strategy: a row per seed and a column per round.
 
     rows, units, corrections: labelled so far; corrections are the model's wrong answers among the rows it chose
-    score: on held-out data after learning them
+    score: the score on held-out data after training on them
     """
 
     strategy: str
@@ -53,7 +53,7 @@ class Curve:
     score: Table
 
     def cost_of(self, wanted: float) -> dict[str, float] | None:
-        """What reaching a score takes, by the mean curve: interpolated; None if it is never reached."""
+        """The cost of reaching a score, interpolated on the mean curve; None if it is never reached."""
         mean = self.score.mean(axis=0)
         reached = np.flatnonzero(mean >= wanted)
         if not len(reached):
@@ -70,7 +70,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Gain:
-    """A strategy against chance: the mean difference over all rounds, paired by seed, and its 95 % interval."""
+    """A strategy against random sampling: the mean difference over all rounds, paired by seed, with a 95 % interval."""
 
     mean: float
     low: float
@@ -84,7 +84,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class Simulation:
-    """The curves by strategy; chance is the first."""
+    """The curves by strategy; random sampling is the first."""
 
     curves: dict[str, Curve]
     unit: str
@@ -92,7 +92,7 @@ class Simulation:
     held_out: int
 
     def gain(self, strategy: str) -> Gain:
-        """The strategy's curve against that of chance."""
+        """The strategy's curve against that of random sampling."""
         per_seed = (self.curves[strategy].score - self.curves[BASELINE].score)[:, 1:].mean(axis=1)
         mean = float(per_seed.mean())
         if len(per_seed) < 2:
@@ -103,7 +103,7 @@ class Simulation:
         return Gain(mean, mean - half, mean + half)
 
     def verdict(self) -> str:
-        """One sentence: which strategy pays, and what it saves; or that none does."""
+        """One sentence: which strategy pays and how much it saves, or that none does."""
         chance = self.curves[BASELINE]
         wanted = float(chance.score.mean(axis=0)[-1])
         better = [s for s in self.curves if s != BASELINE and self.gain(s).verdict == "better"]
@@ -185,7 +185,7 @@ def simulate(
 
 
 class _Run:
-    """One strategy with one seed: what is labelled, and what is left."""
+    """One strategy with one seed: the labelled rows and the remaining ones."""
 
     def __init__(
         self, kind: Kind, corpus: Corpus, texts: list[str], spread: Any, start: int, seed: int, cold: bool
@@ -196,7 +196,7 @@ class _Run:
         self.labelled: list[int] = list(dict.fromkeys([*centres, *order]))[:start]
 
     def next(self, strategy: str, model: Any, n: int, seed: int) -> list[int]:
-        """Label n more rows; their numbers."""
+        """Label n more rows; returns their numbers."""
         known = set(self.labelled)
         left = [i for i in range(len(self.texts)) if i not in known]
         doubt = (
@@ -205,7 +205,7 @@ class _Run:
             else self.kind.uncertainty(model, taken(self.corpus, left))
         )
         pool = Pool([self.texts[i] for i in left], doubt, self.spread[left])
-        if strategy == BASELINE:  # the baseline is what people do: no row is passed over
+        if strategy == BASELINE:  # the baseline skips no near-duplicates
             rows = np.random.default_rng(seed).permutation(len(left))[:n].tolist()
         else:
             rows = choose(strategy, pool, n, seed).rows

@@ -1,4 +1,4 @@
-"""Texts as points: weighted words, projected at random to few dimensions; k-means over them; near-duplicates."""
+"""Texts as points: weighted words under a random projection to few dimensions; k-means; near-duplicates."""
 
 import re
 
@@ -10,8 +10,8 @@ from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.features.rows import SparseRows
 
 DIMENSIONS = 64
-_CHUNK = 4096  # texts that are projected at once
-_LLOYD = 12  # steps of k-means; the clusters only spread a batch, so near the optimum is enough
+_CHUNK = 4096  # number of texts that are projected at once
+_LLOYD = 12  # steps of k-means; the clusters only diversify a batch, so an approximate optimum is enough
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d")
 
@@ -19,9 +19,9 @@ Points = NDArray[np.float32]
 
 
 def points(texts: list[str], seed: int = 0) -> Points:
-    """One vector of length one per text, close if texts share rare words; zero for a text without words.
+    """One unit vector per text, close if texts share rare words; zero for a text without words.
 
-    Johnson and Lindenstrauss 1984: a Gaussian projection keeps angles, whatever the vocabulary.
+    Johnson and Lindenstrauss 1984: a Gaussian projection approximately preserves angles for any vocabulary.
     """
     vectorizer = TextVectorizer(ngram_high=1, sublinear=True, idf=True, norm="l2")
     try:
@@ -46,7 +46,7 @@ def _projected(rows: SparseRows, weights: Points, start: int, end: int, onto: Po
 
 
 def density(found: Points) -> NDArray[np.float64]:
-    """How typical each text is: the mean cosine to all texts, not below zero.
+    """The density of each text: its mean cosine with all texts, at least zero.
 
     >>> near = density(points(["green tea", "black tea", "tea", "an old ship"]))
     >>> bool(near[2] > near[3])
@@ -57,14 +57,14 @@ def density(found: Points) -> NDArray[np.float64]:
 
 
 def clusters(found: Points, k: int, seed: int) -> tuple[NDArray[np.int64], Points]:
-    """k-means with the start of Arthur and Vassilvitskii 2007: the cluster of each text, and the centres."""
+    """k-means++ (Arthur and Vassilvitskii 2007): the cluster of each text, and the centres."""
     chance = np.random.default_rng(seed)
     k = min(k, len(found))
     centres = [found[int(chance.integers(len(found)))]]
     nearest = ((found - centres[0]) ** 2).sum(axis=1)
     while len(centres) < k:
         total = float(nearest.sum())
-        if total <= 0:  # fewer different texts than clusters
+        if total <= 0:  # fewer distinct texts than clusters
             break
         at = int(np.searchsorted(np.cumsum(nearest, dtype=np.float64), chance.random() * total))
         centres.append(found[min(at, len(found) - 1)])
@@ -89,7 +89,7 @@ def _nearest(found: Points, middle: Points) -> NDArray[np.int64]:
 
 
 class SeenVectors:
-    """Texts that were taken, and whether another is nearly one of them: words in common over all words of both.
+    """Texts that were taken, and whether another is a near-duplicate of one of them, by Jaccard similarity of words.
 
     >>> seen = SeenVectors()
     >>> [seen.add(text) for text in ("Call me at 5 pm", "call me at 6 PM!", "Call him")]
@@ -102,7 +102,7 @@ class SeenVectors:
         self._of_word: dict[str, list[int]] = {}
 
     def add(self, text: str) -> bool:
-        """Take a text unless it is nearly one that was taken."""
+        """Take a text unless it is a near-duplicate of a taken one; returns whether it was taken."""
         bag = frozenset(_WORD.findall(_DIGITS.sub("0", text.lower()))) or frozenset([text])
         shared: dict[int, int] = {}
         for word in bag:

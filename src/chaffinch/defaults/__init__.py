@@ -1,1 +1,1 @@
-"""Choices that nobody made: features, recipe and penalty, by cross-validation within the training data."""
+"""Default settings: features, recipe and penalty, chosen by cross-validation within the training data."""

@@ -1,4 +1,4 @@
-"""A choice of settings by cross-validation within the training data, as it is told and kept."""
+"""The record of a choice of settings by cross-validation within the training data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,12 @@ from typing import Any
 
 @dataclass(frozen=True)
 class DefaultChoice:
-    """What was chosen, how good it was out of fold, and what else was tried.
+    """The chosen settings, their out-of-fold accuracy, and the other candidates.
 
-    accuracy, error: of the training examples out of fold, and its standard error
-    examples:        how many of them
-    tried, sample:   the accuracy of other candidates, and on how many examples
-    unit, measure:   what the examples are; what is measured, nothing for plain accuracy
+    accuracy, error: the out-of-fold accuracy on the training examples, and its standard error
+    examples:        the number of examples
+    tried, sample:   the accuracy of other candidates, and the number of examples it was measured on
+    unit, measure:   the name of the examples; the name of the measure, empty for plain accuracy
     """
 
     features: str
@@ -28,7 +28,7 @@ class DefaultChoice:
     measure: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values, as a model file keeps them."""
+        """Plain values for a model file."""
         own = {
             name: value for name, value in vars(self).items() if name not in ("examples", "unit", "measure")
         }
@@ -43,7 +43,7 @@ class DefaultChoice:
         }
 
     def told(self) -> str:
-        """One line.
+        """The choice in one line.
 
         >>> chosen = DefaultChoice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
         >>> chosen.told()

@@ -1,11 +1,11 @@
-"""The settings of a classifier of texts that were left open, chosen by cross-validation within the training data.
+"""Choose the settings of a text classifier that are not given, by cross-validation within the training data.
 
 Three rounds, each with fewer candidates on more documents:
 
-1. Kinds of features: two ridge regressions for each kind, three folds of a sample of the documents.
-2. Recipe and penalty for the best kind, or the better of two that are close; three folds of as many documents as the
-   budget allows.
-3. The candidates that lead, all five folds of the same documents. Among those within half a standard error of the
+1. Kinds of features: two ridge regressions for each kind, on three folds of a sample of the documents.
+2. Recipe and penalty for the best kind, or for the best two if they are close, on three folds of as many documents as
+   the budget allows.
+3. The leading candidates, on all five folds of the same documents. Among those within half a standard error of the
    best accuracy, the one whose calibrated probabilities fit best is chosen.
 
 The budget counts work (stored values times passes times labels), not seconds: the choice is the same on any machine.
@@ -31,7 +31,7 @@ from chaffinch.recipes.out_of_fold import FOLDS, FoldScores, HeldOut, blocked, f
 from chaffinch.recipes.text_features import DEFAULT, TextFeatures
 from chaffinch.trust.calibration import fitted_calibration, fitted_label_calibration
 
-# Penalties to try, from strong to weak; the second and the third come first.
+# Penalties to try, from strong to weak; the search starts with the second and the third.
 PENALTIES: dict[str, tuple[float, ...]] = {
     "ridge": (0.1, 0.3, 1.0, 3.0),
     "crammer-singer": (0.1, 0.3, 1.0),
@@ -42,29 +42,29 @@ SINGLE = ("ridge", "crammer-singer", "logistic")
 SEVERAL = ("ridge", "svm")
 SOFT = ("logistic",)
 PROBES = (("ridge", 0.3), ("ridge", 2.0))
-# Kinds of features are told apart before the weights have converged, if there are this many documents.
+# With this many documents, kinds of features are compared before the weights have converged.
 QUICK, QUICK_FROM = {"epochs": 2}, 1000
 
-# Of kinds of features within a standard error of each other the first is taken.
+# Among kinds of features within a standard error of each other, the first is chosen.
 PREFERRED = ("sentences", "questions", "mail", "more-words", "words+characters", "words", "tf-idf")
 
-FEWEST = 20  # documents: with fewer there is nothing to choose by
+FEWEST = 20  # documents: fewer are too few for cross-validation
 SAMPLE = 2000  # documents of the first round
 SAMPLE_CHARACTERS = 3_000_000
-SHORT = 300  # characters of a text on average: below, characters and questions are worth their cost
-FEW_CHARACTERS = 500_000  # of all longer texts together: characters within words are tried up to here
+SHORT = 300  # mean characters per text: below it, characters and questions are worth their cost
+FEW_CHARACTERS = 500_000  # total of longer texts up to which characters within words are tried
 PROBED_FOLDS = (0, 2, 4)
 FAR_BEHIND = 0.05  # of accuracy
 HEADER = re.compile(r"[A-Z][\w-]*: ")
 
-# Work is counted in nanoseconds of the machine that it was measured on, where it was fitted.
-ENCODING = 130.0  # for each stored value
-STEP, LANE = 5.0, 0.55  # for each stored value and pass; for each label more
-TIMES = 6.0  # trainings that the second round may cost
-LEAST = 3e8  # what it may cost however little a training does
+# Work is counted in nanoseconds of the machine on which these constants were fitted.
+ENCODING = 130.0  # per stored value
+STEP, LANE = 5.0, 0.55  # per stored value and pass; in addition per label
+TIMES = 6.0  # budget of the second round, in trainings
+LEAST = 3e8  # minimum budget of the second round
 DEAR = {"logistic": 2.0}  # recipes whose passes cost more
 LEADING = 3  # candidates that are measured on all folds
-CLOSE = 2  # kinds of features that the second round compares, if the first cannot tell them apart
+CLOSE = 2  # kinds of features that the second round compares if they are close in the first
 
 
 @dataclass(frozen=True)
@@ -78,9 +78,9 @@ class RecipeTrial:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """A candidate and what it did out of fold.
+    """A candidate and its out-of-fold predictions.
 
-    right:  float64 [M], how much of each document was right
+    right:  float64 [M], the accuracy on each document
     scores: float32 [K, Y], of the documents that have features     gold: float32 [K, Y], their labels
     """
 
@@ -96,7 +96,7 @@ class Measured:
         return float(self.right.mean())
 
     def surprise(self) -> float:
-        """Minus the mean log of the probability of what is right, calibrated on the same scores."""
+        """The mean negative log-likelihood of the gold labels, calibrated on the same scores."""
         if self.several:
             p = fitted_label_calibration(self.scores, self.gold > 0).sigmoid(self.scores)
             p = np.where(self.gold > 0, p, 1 - p)
@@ -107,11 +107,11 @@ class Measured:
 
 @dataclass(frozen=True)
 class Open:
-    """What is left to choose.
+    """The settings that are not given.
 
     recipes:  the recipes to choose among
-    settings: settings of recipes that are given
-    features: kinds of features to choose among; None: those of the task are given
+    settings: the given settings of recipes
+    features: kinds of features to choose among; None: the task gives its features
     """
 
     recipes: tuple[str, ...]
@@ -122,11 +122,11 @@ class Open:
 def choose(
     task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool
 ) -> tuple[DocumentTask, Any, DefaultChoice | None]:
-    """The task with features, the recipe's config, and the choice; None if there was nothing to choose by.
+    """The task with features, the recipe's config, and the choice; None if nothing could be measured.
 
-    recipe:   its name if it is given
-    settings: those of recipes that are given
-    features: whether those of the task are given
+    recipe:   the name of the recipe, if it is given
+    settings: the given settings of recipes
+    features: whether the task gives its features
     """
     left = _left(task, recipe, settings, features)
     default = CLASSIFIERS.by_name(left.recipes[0]).configured(left.settings)
@@ -163,7 +163,7 @@ GIVEN = "given features"
 
 
 def _left(task: DocumentTask, recipe: str | None, settings: Mapping[str, Any], features: bool) -> Open:
-    """What is open; a setting that no recipe in question has is refused."""
+    """The settings to choose; raises if none of the recipes has a given setting."""
     if recipe is not None:
         recipes: tuple[str, ...] = (recipe,)
     else:
@@ -182,7 +182,7 @@ def _own(recipe: str) -> set[str]:
 
 
 def _kinds(texts: Sequence[str]) -> tuple[str, ...]:
-    """The presets that suit texts of this length and look."""
+    """The presets that suit texts of this length and form."""
     characters = sum(map(len, texts))
     mean = characters / max(len(texts), 1)
     if mean < SHORT:
@@ -241,7 +241,7 @@ class _Encoded:
 
 
 def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
-    """The kinds of features that did best on a sample, the accuracy of each kind, the size of the sample."""
+    """The best kinds of features on a sample, the accuracy of each kind, and the size of the sample."""
     N = len(kinds.task.X)
     if len(kinds.names) == 1:
         return list(kinds.names), {}, N
@@ -272,7 +272,7 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
     order = sorted(best, key=lambda name: -best[name].accuracy)
     first = best[order[0]]
     close = [name for name in order if first.accuracy - best[name].accuracy <= _spread(first, best[name])]
-    # Of two that are close the next round decides, on more documents if there are any.
+    # If two are close, the next round decides, on more documents if there are any.
     names = sorted(close[:CLOSE], key=PREFERRED.index) if not whole else [min(close, key=PREFERRED.index)]
     return names, {name: one.accuracy for name, one in best.items()}, len(task.X)
 
@@ -280,7 +280,7 @@ def _first_round(kinds: _Encoded) -> tuple[list[str], dict[str, float], int]:
 def _second_round(kinds: _Encoded, left: Open, names: list[str], sample: int) -> list[Measured]:
     """The leading recipes and penalties with the kinds of features that are left, measured on all folds.
 
-    sample: how many documents decided on the kinds; the second is dropped if fewer would compare it with the first
+    sample: number of documents of the first round; if the budget allows fewer, only the first kind is kept
     """
     N = len(kinds.task.X)
     count = _affordable(kinds, left, names)
@@ -323,7 +323,7 @@ def _affordable(kinds: _Encoded, left: Open, names: list[str]) -> int:
 
 
 def _penalties(recipe: str, left: Open) -> tuple[float | None, ...]:
-    """The penalties of a recipe to try; None alone if it has none, or it is given."""
+    """The penalties of a recipe to try; only None if it has no penalty or the penalty is given."""
     known = "C" in _own(recipe) and "C" not in left.settings
     return PENALTIES.get(recipe, (None,)) if known else (None,)
 
@@ -331,7 +331,7 @@ def _penalties(recipe: str, left: Open) -> tuple[float | None, ...]:
 def _climb(
     ladder: Sequence[RecipeTrial], measure: Callable[[RecipeTrial], Measured | None]
 ) -> Iterator[Measured]:
-    """Candidates in the order of one setting: two in the middle, then on in the better direction while it helps."""
+    """Hill climbing over one setting: two candidates in the middle, then further in the better direction."""
     if len(ladder) == 1:
         one = measure(ladder[0])
         return iter([] if one is None else [one])
@@ -345,7 +345,7 @@ def _climb(
 
 
 def _last_round(found: list[Measured]) -> Measured:
-    """Among those that are as good as the best, the one whose calibrated probabilities fit the labels best."""
+    """Among candidates as good as the best, the one whose calibrated probabilities fit the labels best."""
     best = max(found, key=lambda one: one.accuracy)
     equal = [one for one in found if best.accuracy - one.accuracy <= 0.5 * _spread(best, one)]
     return min(equal, key=Measured.surprise) if len(equal) > 1 else best
@@ -364,9 +364,9 @@ def _measured(
     folds: Sequence[int],
     known: dict[tuple[RecipeTrial, int], FoldScores | None] | None = None,
 ) -> Measured | None:
-    """What a candidate does out of fold; None if it cannot be trained on parts of these documents.
+    """The out-of-fold predictions of a candidate; None if it cannot be trained on folds of these documents.
 
-    known: folds that were scored before, which are not scored again
+    known: folds that were scored before and are not scored again
     """
     own = {} if candidate.C is None else {"C": candidate.C}
     config = CLASSIFIERS.by_name(candidate.recipe).configured({**settings, **own})
@@ -387,7 +387,7 @@ def _measured(
     gold = task.gold(np.arange(len(rows)))
     right = gold[:, gold.sum(axis=0).argmax()].astype(
         np.float64
-    )  # of documents without features: the prior's answer
+    )  # documents without features get the most frequent label
     here = gold[found.held]
     if task.labels.several:
         right[:] = 0.0
@@ -405,5 +405,5 @@ def _spread(one: Measured, other: Measured) -> float:
 
 
 def _cost(rows: SparseRows, Y: int) -> float:
-    """The work of a training: four passes."""
+    """The work of one training: four passes."""
     return 4 * len(rows.ids) * (STEP + LANE * padded(Y))

@@ -1,19 +1,20 @@
-"""Features and recipe of a tagger that were left open, chosen by cross-validation within the training data.
+"""Choose the features and the recipe of a tagger if they are not given, by cross-validation in the training data.
 
-The fixed rule stands at the beginning: the preset that the columns and labels suggest, and the default CRF. Challengers
-meet it on three folds of the sentences, in runs that lie side by side:
+The fixed rule is the preset that the columns and labels suggest, with the default CRF. It is compared with challengers
+on three folds of contiguous sentences:
 
 1. Other presets, with the default CRF.
-2. With the preset that won: a CRF with a wider margin, and recipes of other kinds.
+2. With the winning preset: a CRF with a wider margin, and recipes of other kinds.
 
-A challenger wins if it is better by more than the standard error of the difference; one that is behind by two of them
-after a fold is dropped. A CRF with another margin needs half of one: it learns on and has probabilities as the default
-has. Recipes that decide label by label need two: they have no k best labellings and no distribution over them.
-Elastic nets do not compete: on held-out parts of four corpora they were 0.3 to 0.7 points behind the margin.
+A challenger wins if it is better by more than one standard error of the difference; it is dropped if it is behind by
+two of them after a fold. A CRF with another margin needs half a standard error: it can continue training and has
+probabilities, as the default does. Recipes that decide label by label need two: they have no k best labellings and no
+distribution over them. Elastic nets do not compete: on held-out parts of four corpora they were 0.3 to 0.7 points
+behind the margin.
 
-The budget is a number of tokens, so the choice is the same on any machine: data beyond ``MOST`` keep the fixed rule,
-and no more than ``SAMPLE`` tokens are used to choose. That makes at most 21 trainings on two thirds of these. The
-models of the winner calibrate the probabilities as well if all sentences were used.
+The budget is a number of tokens, so the choice is the same on any machine: data beyond ``MOST`` tokens keep the fixed
+rule, and at most ``SAMPLE`` tokens are used to choose. That makes at most 21 trainings on two thirds of these. If all
+sentences were used, the models of the winner also serve to calibrate the probabilities.
 """
 
 from collections.abc import Mapping
@@ -33,13 +34,13 @@ from chaffinch.recipes.encoding import inner_labels, suggested_preset
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable
 
-FEWEST = 100  # sentences: with fewer there is too little to choose by
-MOST = 60_000  # tokens: with more the fixed rule is as good, and folds cost too much
+FEWEST = 100  # sentences: fewer are too few for cross-validation
+MOST = 60_000  # tokens: with more, the fixed rule is as good, and folds cost too much
 SAMPLE = 20_000  # tokens that are used to choose
 FOLDS = 3
-LOST = 2.0  # standard errors that a challenger may be behind after a fold
+LOST = 2.0  # a challenger that is behind by this many standard errors after a fold is dropped
 
-# Presets that may do better than the one that is suggested.
+# Presets that may do better than the suggested one.
 OTHERS: Mapping[str, tuple[str, ...]] = {
     "ner": ("pos",),
     "pos": ("ingredients", "ner"),
@@ -47,7 +48,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
     "chunking": ("ingredients",),
 }
 WIDE_MARGIN: Mapping[str, Any] = {"margin": 8.0, "c2": 0.5}
-# The lead that each needs, in standard errors of the difference.
+# The lead that a challenger needs, in standard errors of the difference.
 PRESET_LEAD = 1.0
 CHALLENGERS: tuple[tuple[str, Mapping[str, Any], float], ...] = (
     ("crf", WIDE_MARGIN, 0.5),
@@ -72,15 +73,15 @@ class TagCandidate:
 
     @property
     def name(self) -> str:
-        """The recipe and its settings in words."""
+        """The recipe and its settings as text."""
         return self.recipe + "".join(f" {name} {value:g}" for name, value in self.settings.items())
 
 
 @dataclass(frozen=True, eq=False)
 class MeasuredTagger:
-    """A candidate and what it did out of fold.
+    """A candidate and its out-of-fold predictions.
 
-    right, of: float64 [sentences], whose sums' ratio is the score: tokens, or twice the spans found of all spans
+    right, of: float64 [sentences]; the score is the ratio of their sums: accuracy of tokens, or F1 of spans
     held:      the models, each with the sentences that it was not trained on
     """
 
@@ -91,12 +92,12 @@ class MeasuredTagger:
 
     @property
     def score(self) -> float:
-        """Of all sentences together."""
+        """The score of all sentences together."""
         return float(self.right.sum() / max(self.of.sum(), 1.0))
 
     @property
     def influence(self) -> NDArray[np.float64]:
-        """What each sentence adds to the score, linearised: (right - score of) / sum of ``of``."""
+        """The linearised contribution of each sentence to the score: (right - score * of) / sum of ``of``."""
         return (self.right - self.score * self.of) / max(self.of.sum(), 1.0)
 
     @property
@@ -109,7 +110,7 @@ class MeasuredTagger:
         return replace(self, right=self.right[:sentences], of=self.of[:sentences])
 
     def lead(self, other: "MeasuredTagger") -> float:
-        """How many standard errors of the difference it is better than another on the same sentences."""
+        """The lead over another on the same sentences, in standard errors of the difference."""
         difference = self.score - other.score
         error = float(np.sqrt(np.square(self.influence - other.influence).sum()))
         return difference / error if error > 0 else 0.0
@@ -119,7 +120,7 @@ class MeasuredTagger:
 class Settled:
     """The task with its features, the config of the recipe, and how it was chosen.
 
-    known: models of the recipe with sentences that they were not trained on; empty if not all sentences were used
+    known: models of the recipe, each with sentences that it was not trained on; empty if not all sentences were used
     """
 
     task: TaggingTask
@@ -129,7 +130,7 @@ class Settled:
 
 
 def choose(task: TaggingTask, config: Any = None) -> Settled:
-    """What suits the task, as far as it is open: its features if it names none, the recipe if no config is given."""
+    """Choose what is not given: the features if the task names none, the recipe if there is no config."""
     default = TAGGERS.by_name(DEFAULT_TAGGER).config() if config is None else config
     if not _is_open(task, default) or (config is not None and task.features is not None):
         return Settled(task, default)
@@ -188,13 +189,13 @@ class _Race:
         self.scores: dict[TagCandidate, float] = {}
 
     def begin(self) -> MeasuredTagger | None:
-        """The fixed rule; None if it cannot be trained on a part of the sentences."""
+        """The fixed rule; None if it cannot be trained on a fold."""
         features = self.suggested if self.task.features is None else GIVEN
         recipe = DEFAULT_TAGGER if self.config is None else TAGGERS.by_config(self.config).name
         return self._measured(TagCandidate(features, recipe), None)
 
     def met(self, best: MeasuredTagger, candidate: TagCandidate, needed: float) -> MeasuredTagger:
-        """The better of the two; the challenger needs a lead of so many standard errors."""
+        """The better of the two; the challenger needs a lead of ``needed`` standard errors."""
         other = self._measured(candidate, best)
         return best if other is None or other.lead(best) <= needed else other
 
@@ -209,7 +210,7 @@ class _Race:
         return found
 
     def _measured(self, candidate: TagCandidate, best: MeasuredTagger | None) -> MeasuredTagger | None:
-        """Its out-of-fold answers; None if it is behind by far, or cannot be trained on a part of the sentences."""
+        """The out-of-fold predictions; None if the candidate is far behind or cannot be trained on a fold."""
         config = self.config
         if config is None:
             config = TAGGERS.by_name(candidate.recipe).configured(candidate.settings)
@@ -229,7 +230,7 @@ class _Race:
             )
             try:
                 model = TAGGERS.trained(part, config).model
-            except ChaffinchError:  # a fold may lack what the whole has, or the recipe an option of the task
+            except ChaffinchError:  # a fold may lack a label, or the recipe may lack an option of the task
                 return None
             counts = self._counts(model, left)
             right.append(counts[0])
@@ -246,7 +247,7 @@ class _Race:
     def _counts(
         self, model: TaggingModel, held: TokenTable
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By sentence: tokens right and tokens, or twice the spans found right and all spans, gold and found."""
+        """By sentence: correct tokens and tokens, or twice the correct spans and gold plus predicted spans."""
         place = {label: i for i, label in enumerate(self.scorer.labels)}
         outer = np.array([place[label] for label in model.labels.outer], np.int32)
         column = held.columns[LABEL]
@@ -261,7 +262,7 @@ class _Race:
 
 
 def _is_open(task: TaggingTask, config: Any) -> bool:
-    """Whether there is something to choose by: enough certain labels, and not too many."""
+    """Whether cross-validation is possible: enough certain labels, and not too many."""
     table = task.table
     return (
         task.soft is None
@@ -277,7 +278,7 @@ def _is_open(task: TaggingTask, config: Any) -> bool:
 
 
 def _sampled(task: TaggingTask) -> TaggingTask:
-    """The task of evenly spaced sentences, as many as have ``SAMPLE`` tokens."""
+    """The task of evenly spaced sentences with about ``SAMPLE`` tokens in total."""
     N, tokens = task.table.n_sentences, task.table.n_tokens
     if tokens <= SAMPLE:
         return task
