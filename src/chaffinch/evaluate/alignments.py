@@ -16,7 +16,7 @@ Link = tuple[int, int]
 
 @dataclass(frozen=True)
 class AlignmentScores:
-    """How a set of links A compares with sure links S and possible links P (S among them).
+    """The scores of predicted links A against sure links S and possible links P, which include S.
 
         precision = |A and P| / |A|,  recall = |A and S| / |S|
         AER = 1 - (|A and S| + |A and P|) / (|A| + |S|)

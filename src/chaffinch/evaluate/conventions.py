@@ -1,11 +1,11 @@
 """Span conventions: what counts as a span in a tag sequence, stated as data.
 
-People mean different things by "span F1". Each meaning here is a way to read one tag as (prefix, type) and a
+There are several definitions of "span F1". Each definition here is a way to read one tag as (prefix, type) and a
 table that says, for two neighbouring tags, whether a span ends between them and whether one starts.
 
-A rule is written ``before relation here``: prefixes on both sides, and between them ``>`` (whatever the
-types), ``=`` (same type) or ``!`` (another type). ``*`` is any prefix, ``+`` any but ``O`` and ``.``. So
-``B!I`` reads "a B followed by an I of another type".
+A rule is written ``before relation here``: prefixes on both sides, and between them ``>`` (any types), ``=`` (same
+type) or ``!`` (different types). ``*`` is any prefix, ``+`` any but ``O`` and ``.``. So ``B!I`` means "a B followed
+by an I of another type".
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from chaffinch._core import SpanCounter
 from chaffinch.errors import ConfigError, DataError
 
-# In the order of the native table; the last one stands for every prefix not listed.
+# In the order of the native table; the last one stands for every other prefix.
 PREFIXES = "BIOESUL.[]?"
 SPAN_PREFIXES = frozenset("BIESUL")
 
@@ -27,11 +27,11 @@ _STARTS, _ENDS, _INSIDE = 1, 2, 4
 
 @dataclass(frozen=True)
 class Convention:
-    """One meaning of "span".
+    """One definition of a span.
 
-    loose:    a span ends wherever the table says so; else only if it also started and continued by the table
-    streamed: spans are counted where they start and judged as they stream by, as conlleval does
-    outside:  the type that an O between sentences has; first: the one before the first sentence
+    loose:    a span ends wherever the table says so; otherwise only if it also started and continued by the table
+    streamed: spans are counted at their start and compared in one pass over the tokens, as in conlleval
+    outside:  the type of an O between sentences; first: the type before the first sentence
     allowed:  the prefixes that may occur, if not all
     """
 
@@ -86,7 +86,7 @@ class Convention:
 
 
 def convention(name: str, scheme: str | None = None, labels: Collection[str] = ()) -> Convention:
-    """The convention of that name; ``seqeval-strict`` takes its scheme from the labels unless it is given.
+    """The convention of this name; ``seqeval-strict`` infers its scheme from the labels unless it is given.
 
     >>> convention("conlleval").name, convention("seqeval-strict", labels=["B-NP", "I-NP", "O"]).scheme
     ('conlleval', 'IOB2')
@@ -177,7 +177,7 @@ _SEQEVAL = Convention(
     outside="_",
 )
 
-# The course project's scorer: an I goes on with the span before it if the types agree, and else starts one.
+# The course project's scorer: an I continues the span before it if the types agree, otherwise it starts one.
 _HMM_PROJECT = Convention(
     "hmm-project",
     _from_third_character,
@@ -205,7 +205,7 @@ def _strict(scheme: str, starts: str, inside: str, ends: str) -> Convention:
 STRICT = "seqeval-strict"
 _BEGIN_INSIDE = "B=I I=I"
 
-# seqeval 1.2.2 with mode="strict": a span must start, continue and end as the scheme says, or it is none.
+# seqeval 1.2.2 with mode="strict": a span counts only if it starts, continues and ends as the scheme says.
 _SCHEMES = {
     rules.scheme or "": rules
     for rules in (

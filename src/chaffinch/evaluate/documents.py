@@ -27,7 +27,7 @@ from chaffinch.text.document import Document
 
 @dataclass(frozen=True)
 class DocumentScores:
-    """What was right in a set of labelled documents; F1 of a label is 2 correct / (gold + predicted).
+    """The scores of a set of labelled documents; F1 of a label is 2 correct / (gold + predicted).
 
     labels:    the rates of each label that is gold or predicted, by name, sorted
     confusion: int64 [labels, labels], gold in rows, predicted in columns

@@ -1,4 +1,4 @@
-"""A whole evaluation of files: read, check, score, with intervals, a comparison and the unseen words apart."""
+"""The evaluation of files: read, check and score, with intervals, a comparison and scores of unseen words."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
@@ -18,7 +18,7 @@ from chaffinch.evaluate.tag_outputs import TagOutputs
 from chaffinch.evaluate.tags import AUTO
 from chaffinch.evaluate.trees import TreeOutputs
 
-# The tasks of documents and sentences; the first that fits is taken.
+# The tasks of documents and sentences; the first that fits is used.
 OUTPUTS: tuple[type[Outputs], ...] = (
     TagOutputs,
     TreeOutputs,
@@ -33,7 +33,7 @@ OUTPUTS: tuple[type[Outputs], ...] = (
 class Evaluation:
     """The scores of an output file, with the requested comparisons.
 
-    seen:       scores of the words that the training file has and of those it does not
+    seen:       scores of the words that occur in the training file and of those that do not
     comparison: our output against another one, by score
     confidences: the probabilities of answers, if the output has any
     """
@@ -96,8 +96,8 @@ def evaluate_files(
 ) -> Evaluation:
     """Score the output ``predicted`` against ``gold``, or the last two columns of one file.
 
-    The task is read off the gold file; it is one of those ``known``. ``train`` splits the tokens by whether their
-    word was seen in it; options go to the reader of the gold file's format.
+    The task is inferred from the gold file, among those ``known``. ``train`` splits the tokens by whether their word
+    occurs in it; options go to the reader of the gold file's format.
     """
     if convention not in (AUTO, *CONVENTIONS):
         raise ConfigError(f"unknown convention {convention!r}; there are {', '.join((AUTO, *CONVENTIONS))}")
@@ -118,7 +118,7 @@ def evaluated(
     seed: int = 0,
     seen: dict[str, float] | None = None,
 ) -> Evaluation:
-    """The scores of the first output; with a second, compared with it."""
+    """The scores of the first output, compared with a second one if there is one."""
     rules = Rules(convention, scheme)
     scores, tallies = outputs.scored(rules)
     return Evaluation(
@@ -161,17 +161,17 @@ TITLES = {
     "loss.oracle": "mean loss of the best candidates",
 }
 
-# Scores of which less is better.
+# Scores for which lower is better.
 ERRORS = frozenset({"aer", "loss"})
 
 
 def title_of(key: str) -> str:
-    """What a report calls a score."""
+    """The name of a score in a report."""
     return TITLES.get(key, key)
 
 
 def p_text(p: float) -> str:
-    """A p-value as it is written.
+    """A p-value as text.
 
     >>> p_text(0.0312), p_text(0.0)
     ('0.0312', '<0.001')

@@ -24,7 +24,7 @@ class Comparison:
     """One score of two outputs for the same gold.
 
     difference:  ours - other, with its bootstrap interval
-    p_bootstrap: share of the bootstrap samples in which the better one is not better (Koehn 2004)
+    p_bootstrap: fraction of the bootstrap samples in which the better output is not better (Koehn 2004)
     p_swap:      how often swapping the outputs of random sentences gives a difference at least as large
                  (approximate randomisation, Noreen 1989): (1 + times) / (1 + samples)
     """
@@ -41,7 +41,7 @@ class Comparison:
 def intervals(
     tally: Tally, confidence: float = 95.0, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Interval]:
-    """The percentile interval of every score: sentences are drawn with replacement, the score is computed again.
+    """The percentile bootstrap interval of every score: sentences are drawn with replacement and scored again.
 
     >>> from chaffinch.evaluate import LabelPair
     >>> pair = LabelPair.from_lists(["a", "b"] * 50, ["a", "b"] * 40 + ["b", "a"] * 10)
@@ -60,7 +60,7 @@ def intervals(
 def compare(
     ours: Tally, other: Tally, confidence: float = 95.0, seed: int = 0, resamples: int = RESAMPLES
 ) -> dict[str, Comparison]:
-    """Every score of two outputs for the same sentences, compared on the same samples.
+    """Compare every score of two outputs for the same sentences, on the same samples.
 
     Both tallies must have the same columns: score both outputs with one label list.
     """
@@ -71,10 +71,10 @@ def compare(
         return {}
     ours_sums, other_sums = ours.sums(), other.sums()
     ours_scores, other_scores = ours.score(ours_sums), ours.score(other_sums)
-    # One seed draws the same sentences for both.
+    # The same seed draws the same sentences for both.
     ours_drawn = ours.score(ours.bootstrap(resamples, seed))
     other_drawn = ours.score(other.bootstrap(resamples, seed))
-    # Where the coin falls, a sentence's two outputs change places: what one side loses the other gains.
+    # Swap the two outputs of a random half of the sentences: what one side loses, the other gains.
     gained = other.half(resamples, seed + 1) - ours.half(resamples, seed + 1)
     ours_swapped, other_swapped = ours.score(ours_sums + gained), ours.score(other_sums - gained)
     found = {}
@@ -83,7 +83,7 @@ def compare(
         drawn = ours_drawn[key] - other_drawn[key]
         swapped = np.abs(ours_swapped[key] - other_swapped[key])
         low, high = _bounds(drawn, confidence)
-        # A hair of tolerance: equal fractions may differ in their last bit.
+        # A small tolerance: equal fractions may differ in their last bit.
         times = int((swapped >= abs(a - b) - 1e-12).sum())
         against = float((drawn * np.sign(a - b) <= 0).mean())
         found[key] = Comparison(a, b, a - b, low, high, against, (1 + times) / (1 + resamples))

@@ -1,4 +1,4 @@
-"""Scores of documents that may have several labels: the share of exactly right sets, and F1 over all labels given."""
+"""Scores of documents that may have several labels: the fraction of exactly correct sets, and F1 over all labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from chaffinch.text.document import Document
 
 @dataclass(frozen=True)
 class LabelSetScores:
-    """What was right in documents with any number of labels each.
+    """The scores of documents with any number of labels each.
 
-    accuracy: the share of documents whose labels are exactly the right ones
+    accuracy: the fraction of documents whose labels are exactly the gold ones
     micro_f1: F1 of all (document, label) pairs together; macro_f1: the mean F1 of the labels
 
     >>> scores = score_label_sets([["a", "b"], ["a"], []], [["a"], ["a"], []])
@@ -69,7 +69,7 @@ class LabelSets:
         return cls(labels, *tables)
 
     def tally(self) -> Tally:
-        """One row per document: gold, predicted and correct of each label; then whether all is right, and one."""
+        """One row per document: gold, predicted and correct of each label; whether all are correct; and one."""
         both = self.y & self.y_hat
         each = np.stack([self.y, self.y_hat, both], axis=2).reshape(len(self.y), -1)
         exact = (self.y == self.y_hat).all(axis=1, keepdims=True)
@@ -117,7 +117,7 @@ class LabelSetOutputs(DocumentOutputs):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Several labels anywhere."""
+        """Whether any document has several labels."""
         return any(len(d.labels) > 1 for d in documents)
 
     def scored(self, rules: Rules) -> tuple[LabelSetScores, list[Tally]]:
@@ -128,7 +128,7 @@ class LabelSetOutputs(DocumentOutputs):
         return sides[0].scores(), [side.tally() for side in sides]
 
     def confidences(self) -> Confidences | None:
-        """The probability of each label that was given, if an output has shares of labels (predict --json)."""
+        """The probability of each predicted label, if the output has probabilities of labels (predict --json)."""
         p, right = [], []
         for gold, d in zip(self.gold, self.outputs[0], strict=True):
             for label in predicted_labels(d):

@@ -1,4 +1,4 @@
-"""Examples of errors: their kinds, frequencies, and the shortest sentences with each."""
+"""Examples of errors: kinds of error, their frequencies, and the shortest sentences with each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ NONE = "(none)"
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """A span (or a tagged token) in a sentence, in tokens from its start, and whether the other side has it."""
+    """A span or a tagged token of a sentence, in tokens from its start, and whether the other side has it."""
 
     kind: str
     begin: int
@@ -37,12 +37,12 @@ class ErrorType:
 
     @property
     def name(self) -> str:
-        """What happened, in words."""
+        """The error in words."""
         return mistake_name(self.gold, self.predicted)
 
 
 def mistake_name(gold: str, predicted: str) -> str:
-    """What a mistake is called: of two types, or of one and none.
+    """The name of an error: between two types, or between a type and none.
 
     >>> mistake_name("PER", "LOC"), mistake_name(NONE, "PER"), mistake_name("PER", "PER")
     ('PER taken for LOC', 'PER where there is none', 'PER with other bounds')
@@ -58,9 +58,9 @@ Pieces = list[tuple[str, int, int]]
 
 
 def paired(gold: Pieces, predicted: Pieces) -> Iterator[tuple[str, str, bool]]:
-    """Each gold span with the predicted one that shares most words, and whether that is the same span.
+    """Each gold span with the predicted span that shares most words with it, and whether the two are the same span.
 
-    Predicted spans that share no word with a gold one follow, paired with none.
+    Then the predicted spans that share no word with a gold span, paired with none.
     """
     taken = set()
     for kind, begin, end in gold:
@@ -80,7 +80,7 @@ def paired(gold: Pieces, predicted: Pieces) -> Iterator[tuple[str, str, bool]]:
 
 
 def marked(reading: Pieces, other: Pieces) -> list[Marked]:
-    """The spans of one reading, judged by the other."""
+    """The spans of one reading, each with its verdict by the other reading."""
     known = set(other)
     bounds = {(b, e) for _, b, e in other}
     marked = []

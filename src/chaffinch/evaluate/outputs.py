@@ -1,4 +1,4 @@
-"""Outputs to be scored: gold and the predictions of one or two systems, checked to have the same text."""
+"""Outputs to score: gold and the predictions of one or two systems, checked to have the same text."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ from chaffinch.files import display_name
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
 
-# The field in which predictions come back in a document's row.
+# The field of a document's row that holds the prediction.
 PREDICTION = "prediction"
 
-# The field in which the probability of a document's prediction comes back.
+# The field of a document's row that holds the probability of the prediction.
 CONFIDENCE = "confidence"
 
-# What separates several labels in a cell of predictions.
+# The separator of several labels in a cell of predictions.
 SEPARATOR = "|"
 
 
@@ -40,7 +40,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules by which tags are scored; None: determined from the tags."""
+    """The rules by which tags are scored; None: inferred from the tags."""
 
     convention: str = "auto"
     scheme: str | None = None
@@ -48,7 +48,7 @@ class Rules:
 
 @dataclass(frozen=True)
 class Classes:
-    """What has rates of its own (type, label, tag), by name; the keys of its intervals are ``key.NAME.f1``."""
+    """The rates of each class (type, label or tag) by name; the keys of their intervals are ``key.NAME.f1``."""
 
     what: str
     key: str
@@ -59,7 +59,7 @@ class Classes:
 class Confusions:
     """Confusions: names, and int64 [names, names] with gold in rows.
 
-    mistakes: kinds of error with sentences that show them    pairs: gold, predicted, times, an example
+    mistakes: kinds of error with example sentences    pairs: gold, predicted, count, an example
     """
 
     what: str
@@ -73,8 +73,8 @@ class Confusions:
 class Outputs(ABC):
     """Gold and one or two outputs for the same text, of one task.
 
-    task:     its name                        headline: the keys of its scores at the top of a report, in order
-    names:    of gold and outputs, as messages call them
+    task:     its name                        headline: the keys of the scores at the top of a report, in order
+    names:    the names of gold and outputs in messages
     """
 
     task: ClassVar[str]
@@ -83,10 +83,10 @@ class Outputs(ABC):
 
     @classmethod
     def reads(cls, path: str | Path, format: str | None) -> bool:
-        """Whether files of this kind are read by ``of_files``, and not as documents."""
+        """Whether ``of_files`` reads files of this kind, which are not read as documents."""
         return False
 
-    detected: ClassVar[bool] = True  # whether its files are of a format that corpora are detected by
+    detected: ClassVar[bool] = True  # whether format detection recognises its files
 
     @classmethod
     def of_files(
@@ -97,19 +97,19 @@ class Outputs(ABC):
 
     @classmethod
     def holds(cls, documents: Sequence[Document]) -> bool:
-        """Whether documents are annotated with what this task is about."""
+        """Whether the documents have annotations of this task."""
         return False
 
     @abstractmethod
     def scored(self, rules: Rules) -> tuple[Scores, list[Tally]]:
-        """The scores of the first output, and the counts of each."""
+        """The scores of the first output, and the tally of each output."""
 
     def convention(self, rules: Rules) -> str | None:
-        """By which rules it is scored, as a report names them."""
+        """The name of the scoring rules in a report."""
         return None
 
     def classes(self, scores: Any) -> Classes | None:
-        """What has rates of its own."""
+        """The classes and their rates."""
         return None
 
     def confusions(self, scores: Any, rules: Rules) -> Confusions | None:
@@ -117,28 +117,28 @@ class Outputs(ABC):
         return None
 
     def confidences(self) -> Confidences | None:
-        """The probabilities that came with the answers of the first output, and which answers are right."""
+        """The probabilities of the first output's answers, and which answers are correct."""
         return None
 
     def seen(self, train: str | Path) -> dict[str, float] | None:
-        """Scores of the words that a training file has, and of those it does not."""
+        """Scores of the words that occur in a training file, and of those that do not."""
         return None
 
 
 @dataclass(frozen=True)
 class DocumentOutputs(Outputs):
-    """Documents with their gold annotation and the same documents as one or two systems annotate them."""
+    """Documents with gold annotation, and the same documents with the annotation of one or two systems."""
 
     names: tuple[str, ...]
     gold: list[Document]
     outputs: tuple[list[Document], ...]
 
-    same_text: ClassVar[bool] = True  # gold and outputs must have
-    in_one_file: ClassVar[bool] = False  # predictions may stand in a column of the gold file
+    same_text: ClassVar[bool] = True  # whether gold and outputs must have the same text
+    in_one_file: ClassVar[bool] = False  # whether predictions may be in a column of the gold file
 
     @classmethod
     def check(cls, path: str | Path, documents: Sequence[Document], predicted: bool) -> None:
-        """Raise if documents of a file are not annotated as they must be."""
+        """Raise if the documents of a file lack the annotation that the task needs."""
 
 
 def read_outputs(
@@ -150,7 +150,7 @@ def read_outputs(
     """Gold and outputs from files; a single file must hold both.
 
     options: passed to the reader of gold, and of outputs of the same format
-    known:   the tasks that it may be; the first that fits is taken
+    known:   the possible tasks; the first that fits is used
     """
     own = next((task for task in known if task.reads(paths[0], format)), None)
     if own is not None and format is None and not own.detected:
@@ -170,12 +170,12 @@ def read_outputs(
 
 
 def has_tags(format: Format) -> bool:
-    """Whether a format is one of tags in columns."""
+    """Whether a format has tags in columns."""
     return "columns" in format.carries and "tree" not in format.carries
 
 
 def predicted_labels(d: Document) -> list[str]:
-    """The labels that a system gave: in the column of predictions, or as the labels themselves."""
+    """The predicted labels: from the column of predictions, or the document's own labels."""
     if PREDICTION not in d.fields:
         return d.labels
     if isinstance(d.fields[PREDICTION], list):
@@ -184,12 +184,12 @@ def predicted_labels(d: Document) -> list[str]:
 
 
 def predicted_label(d: Document) -> str:
-    """The label that a system gave: in the column of predictions, or as the label itself."""
+    """The predicted label: from the column of predictions, or the document's own label."""
     return as_text(d.fields[PREDICTION]) if PREDICTION in d.fields else d.labels[0]
 
 
 def predicted_probability(d: Document, label: str) -> float | None:
-    """The probability with which a system gave a label to a document; None if it did not say.
+    """The predicted probability of a label; None if the output has none.
 
     >>> predicted_probability(Document(text="", fields={PREDICTION: "a", CONFIDENCE: "0.8"}), "a")
     0.8
@@ -202,7 +202,7 @@ def predicted_probability(d: Document, label: str) -> float | None:
 
 
 def probability(cell: Any) -> float | None:
-    """A number from 0 to 1; None if a cell is none."""
+    """The number from 0 to 1 in a cell; None if the cell has none."""
     try:
         found = float(cell)
     except (TypeError, ValueError):
@@ -211,7 +211,7 @@ def probability(cell: Any) -> float | None:
 
 
 def _format_like(gold: Format, path: str | Path) -> str:
-    """The format of an output: its own if that can be seen and holds the same kind of thing as gold."""
+    """The format of an output: its own if it can be detected and has the same kind of annotation as gold."""
     try:
         seen = detect(path)
     except DataError:
@@ -265,6 +265,6 @@ def _check_same_documents(
 
 
 def row_place(path: str | Path, n: int, d: Document | None) -> str:
-    """``file:line`` if the format has a line or a row per item; else the number of the item."""
+    """``file:line`` if the format has a line or a row per item; otherwise the number of the item."""
     known = None if d is None else d.line
     return f"{display_name(path)}, item {n + 1}" if known is None else f"{display_name(path)}:{known}"

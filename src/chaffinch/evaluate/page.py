@@ -31,7 +31,7 @@ LARGEST_CHART = 40
 def page(evaluation: Evaluation) -> Page:
     """The report, section by section; empty ones are left out."""
     names = evaluation.outputs.names
-    files = list(dict.fromkeys(names[:2]))  # one, where it holds gold and prediction
+    files = list(dict.fromkeys(names[:2]))  # a single file if it holds gold and predictions
     report = Page("Evaluation", " against ".join(files[::-1]))
     report.add("Scores", _headline(evaluation))
     if evaluation.comparison is not None:
@@ -71,7 +71,7 @@ def _headline(evaluation: Evaluation) -> Html:
 
 
 def calibration_section(found: Mapping[str, Any]) -> Iterable[Html]:
-    """Calibration error and Brier score, and the diagram of the bins; ``found`` as :class:`Confidences` tells it."""
+    """Calibration error, Brier score and the reliability diagram; ``found``: ``Confidences.as_dict()``."""
     unit = found["unit"]
     yield cards(
         [

@@ -1,4 +1,4 @@
-"""Precision, recall and F1 from counts, for one set of sums or for many at once."""
+"""Precision, recall and F1 from counts, for one set of counts or for many at once."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Precision, recall and F1 of a set of things.
+    """Precision, recall and F1 of a set of items.
 
     precision = correct / predicted,  recall = correct / gold,  f1 = their harmonic mean; 0 if undefined
 
@@ -46,18 +46,18 @@ def rates(gold: Any, predicted: Any, correct: Any) -> tuple[Floats, Floats, Floa
 
 
 def macro(values: Floats, present: NDArray[np.bool_]) -> Floats:
-    """The mean over the last axis of those that occur at all."""
+    """The mean over the last axis, over the classes that are present."""
     mean: Floats = np.where(present, values, 0.0).sum(-1) / np.maximum(present.sum(-1), 1)
     return mean
 
 
 def weighted(values: Floats, gold: NDArray[np.int64]) -> Floats:
-    """The mean over the last axis, each weighted by its gold count."""
+    """The mean over the last axis, weighted by gold count."""
     mean: Floats = (values * gold).sum(-1) / np.maximum(gold.sum(-1), 1)
     return mean
 
 
 def ratio(numerator: Any, denominator: Any) -> Floats:
-    """numerator / denominator, 0 if that is undefined."""
+    """numerator / denominator; 0 if it is undefined."""
     quotient: Floats = numerator / np.maximum(denominator, 1)
     return quotient

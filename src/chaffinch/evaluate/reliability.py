@@ -1,4 +1,4 @@
-"""Reliability: whether answers that claim a probability are right that often."""
+"""Reliability: whether answers are correct as often as their probability says."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Confidences:
-    """Answers that came with a probability.
+    """Answers with probabilities.
 
-    unit: what one answer is: documents, labels, tokens, spans
-    p:    float64 [N], the probability that each claims   right: bool [N], whether gold agrees
+    unit: the kind of answers: documents, labels, tokens, spans
+    p:    float64 [N], the probability of each   right: bool [N], whether it agrees with gold
     """
 
     unit: str
@@ -33,7 +33,7 @@ class Confidences:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Confidence against truth, in bins of equal width.
+    """Confidence against accuracy, in bins of equal width.
 
     confidence, accuracy: float64 [bins], means; NaN if a bin is empty   counts: int64 [bins]
     """

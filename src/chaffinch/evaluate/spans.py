@@ -1,4 +1,4 @@
-"""Scores of spans in running text: no tokens, no tags, each span by its label and its character offsets."""
+"""Scores of spans in running text, without tokens or tags: each span has a label and character offsets."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _TYPED = 5
 
 @dataclass(frozen=True)
 class TextSpanScores:
-    """What was right among the spans of a set of texts; ``exact_match`` is the share of texts all right."""
+    """The scores of the spans of a set of texts; ``exact_match`` is the fraction of texts without an error."""
 
     documents: int
     exact_match: float

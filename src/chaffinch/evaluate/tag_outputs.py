@@ -1,4 +1,4 @@
-"""Tags of tokens as outputs to be scored: read from columns, checked word by word, with their confusions."""
+"""Token tags as outputs to score: read from columns, checked word by word, with their confusions."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,9 +54,7 @@ class TagOutputs(Outputs):
     labels: list[str]
     y: NDArray[np.int32]
     outputs: tuple[NDArray[np.int32], ...]
-    sure: NDArray[np.float64] | None = (
-        None  # [T], probabilities of the first output's tags; NaN: none is given
-    )
+    sure: NDArray[np.float64] | None = None  # [T], probabilities of the first output's tags; NaN if missing
 
     @classmethod
     def reads(cls, path: str | Path, format: str | None) -> bool:
@@ -67,7 +65,7 @@ class TagOutputs(Outputs):
     def of_files(
         cls, paths: Sequence[str | Path], formats: Sequence[str], told: Sequence[dict[str, Any]]
     ) -> "TagOutputs":
-        """Gold is a column of the first file; a single file has gold before the predictions."""
+        """Read the files: gold is a column of the first; in a single file, gold comes before the predictions."""
         tables = [read_table(path, f, **more) for path, f, more in zip(paths, formats, told, strict=True)]
         names = tuple(map(display_name, paths))
         gold = tables[0]
@@ -102,7 +100,7 @@ class TagOutputs(Outputs):
         return cls(names, words.columns[WORD], words.ptr, labels, ids[0], tuple(ids[1:]))
 
     def scorer(self, rules: Rules) -> TagScorer:
-        """The labels understood by some rules."""
+        """The scorer of the labels under these rules."""
         return TagScorer(self.labels, rules.convention, rules.scheme)
 
     def scored(self, rules: Rules) -> tuple[TagScores, list[Tally]]:
@@ -147,7 +145,7 @@ class TagOutputs(Outputs):
         )
 
     def seen(self, train: str | Path) -> dict[str, float]:
-        """Token accuracy of the words that the training file has and of the others."""
+        """Token accuracy of the words that occur in the training file, and of the others."""
         known = set(read_table(train).columns[WORD].types)
         seen = np.array([word in known for word in self.words.types], dtype=np.bool_)[self.words.ids]
         right = self.y == self.outputs[0]
@@ -179,7 +177,7 @@ def mistakes(
     wrong = Counter({pair: len(cases) for pair, cases in shown.items()})
     found, used = [], set[int]()
     for (a, b), times in wrong.most_common(kinds):
-        # The shortest sentences, but not those of a few words, and each sentence once.
+        # The shortest sentences, except those of only a few words, each sentence once.
         cases = sorted({c for c in shown[a, b] if c[1] not in used}, key=lambda c: (c[0] < 5, c))[:examples]
         used |= {i for _, i in cases}
         found.append(ErrorType(a, b, times, [_example(source, *readings[i]) for _, i in cases]))
@@ -208,7 +206,7 @@ def _pieces(source: TagOutputs, scorer: TagScorer) -> Iterator[tuple[int, Pieces
 
 
 def _token_pieces(source: TagOutputs) -> Iterator[tuple[int, Pieces, Pieces]]:
-    """If tags mark no spans, the tokens that differ are used instead."""
+    """The same for tags that mark no spans: the tokens that differ."""
     wrong = np.flatnonzero(source.y != source.outputs[0])
     sentences = np.searchsorted(source.ptr, wrong, side="right") - 1
     by_sentence: dict[int, tuple[Pieces, Pieces]] = defaultdict(lambda: ([], []))
@@ -225,7 +223,7 @@ def _example(source: TagOutputs, n: int, gold: Pieces, predicted: Pieces) -> Err
 
 
 def _probabilities(table: TokenTable) -> NDArray[np.float64] | None:
-    """The column before the labels, if it holds probabilities as ``predict --marginals`` writes them: [T]."""
+    """The column before the labels [T], if it has the probabilities that ``predict --marginals`` writes."""
     names = list(table.columns)
     if names[-1] != LABEL or len(names) < 3 or table.n_tokens == 0:
         return None
@@ -250,7 +248,7 @@ def _conllu_probabilities(path: str | Path, tokens: int) -> NDArray[np.float64] 
 
 
 def _check_same_tokens(a: str | Path, gold: TokenTable, b: str | Path, other: TokenTable) -> None:
-    """Raise at the first place where the words of two files differ."""
+    """Raise at the first token at which the words of two files differ."""
     if np.array_equal(gold.ptr, other.ptr):
         first = _first_other_word(gold.columns[WORD], other.columns[WORD])
         if first is None:
@@ -308,7 +306,7 @@ SPANS, TOKENS = "span.micro.f1", "token_accuracy"
 
 @dataclass(frozen=True)
 class TagGain:
-    """key: the score that was compared   scores: of each output   gain: of ``ours`` over ``other``."""
+    """key: the compared score   scores: its value for each output   gain: ``ours`` over ``other``."""
 
     key: str
     scores: dict[str, float]
@@ -316,7 +314,7 @@ class TagGain:
 
 
 def tag_gain(gold: Labels, outputs: Mapping[str, Labels], ours: str, other: str, seed: int = 0) -> TagGain:
-    """Span F1, or the share of right labels if labels are not spans; the interval is by paired bootstrap.
+    """Span F1, or token accuracy if labels are not spans; the interval is by paired bootstrap.
 
     >>> gold = [["B-NP", "I-NP"]] * 20
     >>> outputs = {"new": gold, "old": [["B-NP", "I-NP"]] * 15 + [["B-NP", "O"]] * 5}

@@ -26,7 +26,7 @@ _TOKENS, _TOKENS_RIGHT, _SENTENCES, _SENTENCES_RIGHT, _UNTYPED, _TYPED = 0, 1, 2
 
 @dataclass(frozen=True)
 class SpanScores:
-    """Spans whose type must match: each type by name, and three ways to average over the types."""
+    """Scores of typed spans: each type by name, and three averages over the types."""
 
     micro: Rates
     macro: Rates
@@ -35,7 +35,7 @@ class SpanScores:
 
     @classmethod
     def of(cls, sums: Sums, types: Sequence[str]) -> "SpanScores":
-        """The scores that sums [3 * types] mean: gold, predicted, correct of each; absent types are left out."""
+        """The scores from sums [3 * types]: gold, predicted, correct of each type; absent types are left out."""
         typed = sums.reshape(-1, 3)
         present = np.flatnonzero(typed[:, :2].any(axis=1))
         typed = typed[present]
@@ -80,7 +80,7 @@ def span_scores_by_key(sums: Sums, types: Sequence[str]) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class TagScores:
-    """What was right in a tagged text; ``span`` and ``untyped`` are None if tags mark no spans.
+    """The scores of a tagged text; ``span`` and ``untyped`` are None if tags mark no spans.
 
     >>> scores = score_tags([["B-NP", "I-NP", "O"]], [["B-NP", "O", "O"]])
     >>> scores.token_accuracy, scores.span.micro.f1, scores.convention
@@ -110,7 +110,7 @@ class TagScores:
 
 
 class TagScorer:
-    """Scores sequences of label ids, again and again: the labels are understood once.
+    """Scores sequences of label ids; the labels are parsed once, so it can be used repeatedly.
 
     >>> scorer = TagScorer(["O", "B-NP", "I-NP"], "seqeval")
     >>> y = np.array([1, 2, 0], dtype=np.int32)
@@ -143,7 +143,7 @@ class TagScorer:
         return self._counter.spans(y, ptr)
 
     def scores_of(self, sums: Sums) -> TagScores:
-        """The scores that sums of counts mean."""
+        """The scores from sums of counts."""
         plain = _plain(sums)
         tokens, sentences = int(sums[_TOKENS]), int(sums[_SENTENCES])
         accuracies = float(plain["token_accuracy"]), float(plain["sentence_accuracy"])
@@ -204,8 +204,8 @@ def score_tags(
 ) -> TagScores:
     """Token, sentence and span scores of predicted tags.
 
-    convention: ``conlleval``, ``seqeval``, ``seqeval-strict`` or ``hmm-project``; ``auto`` is conlleval where
-    the tags mark spans and no span scores where they do not. Learners that score ids use :class:`TagScorer`.
+    convention: ``conlleval``, ``seqeval``, ``seqeval-strict`` or ``hmm-project``; ``auto`` is conlleval if the tags
+    mark spans, otherwise there are no span scores. Learners that score ids use :class:`TagScorer`.
 
     >>> score_tags([["DT", "NN"]], [["DT", "VB"]]).as_dict()
     {'tokens': 2, 'sentences': 1, 'token_accuracy': 0.5, 'sentence_accuracy': 0.0}

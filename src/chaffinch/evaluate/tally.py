@@ -2,7 +2,7 @@
 
     score = g(sum over the sentences n of counts[n])
 
-so a bootstrap sample needs only other sums, and two systems are compared on the same samples.
+So a bootstrap sample needs only new sums, and two systems are compared on the same samples.
 """
 
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class Tally:
     """Sparse counts of N sentences (or documents, trees, pairs) in K columns.
 
     ptr: int64 [N+1]; columns, values: int32 [nnz]
-    score: sums [..., K] to scores [...] by stable key
+    score: maps sums [..., K] to scores [...] by stable key
     """
 
     ptr: NDArray[np.int64]
@@ -43,11 +43,11 @@ class Tally:
 
     @property
     def N(self) -> int:
-        """How many sentences."""
+        """The number of sentences."""
         return len(self.ptr) - 1
 
     def sums(self) -> Sums:
-        """The counts of the whole: int64 [K]."""
+        """The total counts: int64 [K]."""
         return np.bincount(self.columns, weights=self.values, minlength=self.K).astype(np.int64)
 
     def bootstrap(self, resamples: int, seed: int, threads: int = 0) -> Sums:
@@ -56,6 +56,6 @@ class Tally:
         return flat.reshape(resamples, self.K)
 
     def half(self, resamples: int, seed: int, threads: int = 0) -> Sums:
-        """Sums over the sentences that a coin picks, int64 [resamples, K]."""
+        """Sums over random subsets, each sentence with probability 1/2: int64 [resamples, K]."""
         flat = resampled_sums(self.ptr, self.columns, self.values, self.K, resamples, seed, True, threads)
         return flat.reshape(resamples, self.K)

@@ -13,7 +13,7 @@ from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
 from chaffinch.evaluate.tally import Sums, Tally
 from chaffinch.text.document import Document, Tree
 
-# Brackets that are no part of the analysis, punctuation that no constituent is blamed for, one equivalence.
+# Root labels that are not scored, punctuation tags whose words are deleted, and one equivalence of labels.
 ROOTS = frozenset({"TOP", "ROOT", "S1", ""})
 PUNCTUATION = frozenset({",", ":", "``", "''", "."})
 EQUIVALENT = {"PRT": "ADVP"}
@@ -23,11 +23,11 @@ Bracket = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class TreeScores:
-    """What was right in a set of parse trees.
+    """The scores of a set of parse trees.
 
     bracket:     labelled constituents
-    exact_match: share of the trees with exactly the gold constituents
-    tag_accuracy: share of the words (punctuation aside) with the gold part of speech
+    exact_match: fraction of the trees with exactly the gold constituents
+    tag_accuracy: fraction of the words (without punctuation) with the gold part of speech
     """
 
     trees: int
@@ -38,7 +38,7 @@ class TreeScores:
 
     @classmethod
     def of(cls, tally: Tally, labels: Sequence[str]) -> "TreeScores":
-        """The scores that the counts of :func:`tree_tally` mean."""
+        """The scores from the counts of :func:`tree_tally`."""
         sums = tally.sums()
         scores = {key: float(value) for key, value in tally.score(sums).items()}
         rows = zip(labels, sums[_LABELLED:].reshape(-1, 3).tolist(), strict=True)
@@ -95,9 +95,9 @@ def tree_tally(
 
 
 def brackets(tree: Tree, deleted: Sequence[bool]) -> list[Bracket]:
-    """The constituents of a tree over the words that stay, preterminals and empty ones left out."""
+    """The constituents of a tree over the words that are not deleted, without preterminals and empty constituents."""
     found: list[Bracket] = []
-    stay = read = 0  # words read so far: those that stay, and all
+    stay = read = 0  # words so far: those not deleted, and all
     waiting: list[tuple[Tree, int | None]] = [(tree, None)]  # a start: the node's words have been read
     while waiting:
         node, start = waiting.pop()
@@ -121,7 +121,7 @@ _NOTHING = Tree("")
 def _compared(
     n: int, gold: Tree, predicted: Tree, strip_empty: bool
 ) -> tuple[Counter[Bracket], Counter[Bracket], int, int]:
-    """Both sides' brackets, the number of words, and of those with the right tag."""
+    """The brackets of both sides, the number of words, and the number of words with the gold tag."""
     if strip_empty:
         gold, predicted = stripped(gold) or _NOTHING, stripped(predicted) or _NOTHING
     a, b = ([node for node in nodes(tree) if node.word is not None] for tree in (gold, predicted))
@@ -163,7 +163,7 @@ class TreeOutputs(DocumentOutputs):
     def scored(self, rules: Rules) -> tuple[TreeScores, list[Tally]]:
         """Brackets and parts of speech."""
         trees = [[d.tree or _NOTHING for d in side] for side in (self.gold, *self.outputs)]
-        # To be compared, two outputs need one label list: whatever either calls a constituent.
+        # A comparison needs one label list for both outputs: the labels of either.
         compared = trees[1:] if len(trees) > 2 else []
         used = {plain_label(node.label) for side in compared for tree in side for node in nodes(tree)}
         tallies = [tree_tally(trees[0], side, also=used) for side in trees[1:]]
