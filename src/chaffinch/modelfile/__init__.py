@@ -1,8 +1,8 @@
-"""The model file: one file with no code in it, checked through and through before anything is used.
+"""The model file: one file without code, checked completely before anything in it is used.
 
-docs/model-file.md specifies the bytes. A recipe saves itself with :func:`write`; to load itself it calls
-:func:`read`. What must be there, of which type, shape and range, is declared once as the fields of a :class:`Saved`
-dataclass, or asked for with :class:`Requirements`.
+docs/model-file.md specifies the bytes. A recipe saves itself with :func:`write` and loads itself with :func:`read`.
+The required sections, with their types, shapes and ranges, are declared once as the fields of a :class:`Saved`
+dataclass, or requested with :class:`Requirements`.
 
 >>> import tempfile, numpy as np
 >>> from pathlib import Path

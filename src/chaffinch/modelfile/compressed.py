@@ -1,7 +1,7 @@
 """Compressed sections: all arrays and strings of a model as one section, for small files.
 
-The bytes are LZMA over a line of JSON (names, types, shapes, string lists) and the arrays one after the other.
-Arrays of whole numbers are stored as differences; every array is stored byte by byte, all lowest bytes first.
+The section is LZMA over a line of JSON (names, types, shapes, string lists) followed by the arrays.
+Integer arrays are stored as differences. The bytes of every array are shuffled: all lowest bytes come first.
 """
 
 import json
@@ -41,12 +41,12 @@ def compressed(packed: Packed) -> Packed:
 
 
 def read(path: str | Path) -> ModelFile:
-    """A model file, its sections as they were before they were compressed."""
+    """Read a model file and decompress its sections."""
     return decompressed(read_sections(path))
 
 
 def decompressed(file: ModelFile) -> ModelFile:
-    """The file with its sections as they were; a file without such a section is returned as it is."""
+    """The file with its sections decompressed; a file without a compressed section is returned unchanged."""
     section = file.arrays.get(SECTION)
     if section is None:
         return file

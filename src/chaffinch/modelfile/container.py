@@ -4,8 +4,8 @@
     bytes 8..8+N    the directory: a JSON object, padded with spaces so that the data start at a multiple of 8
     the rest        the arrays, little-endian, row by row, end to end
 
-The reader believes nothing: sizes are held against the length of the file before anything is allocated.
-Messages here do not name the file; whoever opened it does.
+The reader trusts nothing: it checks sizes against the length of the file before it allocates anything.
+Messages here do not name the file; the caller that opened it adds the name.
 """
 
 import json
@@ -49,7 +49,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,199}(:[a-z0-9]{1,16})?", re.ASCII)
 
 
 def code_of(array: NDArray[Any]) -> str:
-    """The format's name of an array's type."""
+    """The name of an array's type in the format."""
     code = _CODES.get(array.dtype.newbyteorder("<"))
     if code is None:
         raise ModelFileError(
@@ -59,7 +59,7 @@ def code_of(array: NDArray[Any]) -> str:
 
 
 def little_endian(array: NDArray[Any]) -> NDArray[Any]:
-    """The array as it is stored; itself, if it is contiguous and little-endian already."""
+    """The array in its stored form; the array itself if it is already contiguous and little-endian."""
     return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
 
 
@@ -71,8 +71,8 @@ def raw(array: NDArray[Any]) -> memoryview:
 def packed(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> Iterator[bytes | memoryview]:
     """The bytes of a file, in pieces.
 
-    Wide items come first, then the order of names: every array starts at a multiple of its item size without
-    a gap, and the same content is always the same bytes.
+    Arrays are sorted by item size, the largest first, then by name. So every array starts at a multiple of its item
+    size without a gap, and the same content always gives the same bytes.
     """
     ready = {}
     for name, array in arrays.items():
@@ -96,7 +96,7 @@ def packed(metadata: Mapping[str, str], arrays: Mapping[str, NDArray[Any]]) -> I
 
 
 def read_directory(stream: BinaryIO, size: int) -> dict[str, Any]:
-    """The JSON directory of a file of ``size`` bytes: well-formed and small, its entries not yet checked."""
+    """The JSON directory of a file of ``size`` bytes: well-formed and small; its entries are not yet checked."""
     if size < PREFIX + 2:
         raise ModelFileError(f"is not a model file: it has only {size} bytes")
     prefix = _exactly(stream, PREFIX)
@@ -127,7 +127,7 @@ def metadata_of(directory: Mapping[str, Any]) -> dict[str, str]:
 
 
 def read_arrays(stream: BinaryIO, directory: Mapping[str, Any], size: int) -> dict[str, NDArray[Any]]:
-    """The arrays, read-only views of one buffer; ``stream`` stands where the data start."""
+    """The arrays, read-only views of one buffer; ``stream`` is positioned at the start of the data."""
     entries = {name: _entry(name, value) for name, value in directory.items() if name != METADATA}
     room = size - stream.tell()
     _check_tiling(entries, room)
@@ -136,7 +136,7 @@ def read_arrays(stream: BinaryIO, directory: Mapping[str, Any], size: int) -> di
     buffer = np.empty(room, np.uint8)
     filled = 0
     while filled < room:
-        # The length was asked before; a file that shrank since is caught here.
+        # The length was read earlier; a file that has shrunk since is caught here.
         got = stream.readinto(buffer[filled:])  # type: ignore[attr-defined]
         if not got:
             raise ModelFileError(f"ended after {filled} of {room} bytes of data")
@@ -173,7 +173,7 @@ def _entry(name: str, value: Any) -> tuple[np.dtype[Any], tuple[int, ...], int, 
 
 
 def _check_tiling(entries: Mapping[str, tuple[Any, Any, int, int]], room: int) -> None:
-    """The arrays fill the data exactly: none overlaps, nothing is between or after them."""
+    """Raise unless the arrays fill the data exactly, without overlaps, gaps or trailing bytes."""
     at = 0
     for name, (_, _, begin, end) in sorted(entries.items(), key=lambda item: item[1][2:]):
         if begin != at:
@@ -197,7 +197,7 @@ def _check_shape(name: str, shape: Any) -> None:
         raise ModelFileError(
             f"array {name!r} has the shape {shown(shape)}, expected at most {MOST_DIMENSIONS} sizes >= 0"
         )
-    # An empty array may still name dimensions whose product NumPy could not hold.
+    # An empty array may still have dimensions whose product overflows in NumPy.
     if math.prod(max(d, 1) for d in shape) > MOST_ITEMS:
         raise ModelFileError(f"array {name!r} has the impossible shape {shown(shape)}")
 
@@ -212,7 +212,7 @@ def _check_directory_size(text: bytes) -> None:
 
 
 def _whole(values: Any) -> bool:
-    """A JSON list of numbers 0, 1, 2 ..."""
+    """Whether this is a JSON list of non-negative integers."""
     return isinstance(values, list) and all(type(v) is int and v >= 0 for v in values)
 
 

@@ -1,4 +1,4 @@
-"""Model files, read and written whole: a header, named arrays and named string lists."""
+"""Read and write whole model files: a header, named arrays and named string lists."""
 
 import hashlib
 import json
@@ -32,10 +32,10 @@ _UTF8, _PTR = ":utf8", ":ptr"
 
 @dataclass(frozen=True, eq=False)
 class ModelFile:
-    """What a model file holds; the arrays are read-only.
+    """The content of a model file; the arrays are read-only.
 
-    source: what messages call it
-    digest: SHA-256 over the content: two models are equal if their digests are
+    source: its name in messages
+    digest: SHA-256 over the content; two models are equal if their digests are equal
     """
 
     header: Header
@@ -45,9 +45,9 @@ class ModelFile:
     digest: str
 
     def under(self, prefix: str, header: Header | None = None, *, details: object = None) -> "ModelFile":
-        """The sections whose names begin with the prefix, without it, as a file of its own.
+        """The sections whose names begin with the prefix, as a file of their own; the prefix is removed.
 
-        header:  its header; None: this file's with other ``details``, which must be a mapping
+        header:  its header; None: this file's header with other ``details``, which must be a mapping
         """
         cut = len(prefix)
         if header is None:
@@ -62,7 +62,7 @@ class ModelFile:
         )
 
     def without(self, prefix: str) -> "ModelFile":
-        """All other sections."""
+        """The file without the sections whose names begin with the prefix."""
         return replace(
             self,
             arrays={name: a for name, a in self.arrays.items() if not name.startswith(prefix)},
@@ -70,13 +70,13 @@ class ModelFile:
         )
 
     def fault(self, sentence: str) -> ModelFileError:
-        """What is wrong with the file, to be raised."""
+        """The error to raise for a fault of the file."""
         return ModelFileError(f"{self.source}: {sentence}")
 
 
 @dataclass(frozen=True)
 class Section:
-    """One named section of a model file, as a listing shows it."""
+    """One named section of a model file, for listings."""
 
     name: str
     dtype: str
@@ -91,7 +91,7 @@ def write(
     arrays: Mapping[str, NDArray[Any]] | None = None,
     strings: Mapping[str, Sequence[str]] | None = None,
 ) -> None:
-    """Write a model file whole or not at all; the same content is always the same bytes."""
+    """Write a model file completely or not at all; the same content always gives the same bytes."""
     if Path(path).suffix == ".gz":
         raise ModelFileError(f"{path}: model files are not compressed; end its name in {EXTENSION}")
     try:
@@ -100,7 +100,7 @@ def write(
         text = header.text()
         metadata = {HEADER: text, DIGEST: _digest(text, tensors)}
         pieces = container.packed(metadata, tensors)
-        front = [next(pieces), next(pieces)]  # what is refused is refused before a file is opened
+        front = [next(pieces), next(pieces)]  # errors are raised before a file is opened
     except ModelFileError as e:
         raise ModelFileError(f"{path}: cannot be written: {e}") from None
     with writing(path) as stream:
@@ -109,9 +109,9 @@ def write(
 
 
 def read(path: str | Path) -> ModelFile:
-    """Read a model file, every size, name and checksum verified; what is wrong is one sentence.
+    """Read a model file and verify every size, name and checksum; an error is one sentence.
 
-    The file is read into memory, not mapped: what was checked is what is used, whatever happens to the file.
+    The file is read into memory, not mapped, so that the checked bytes are those in use even if the file changes.
     """
     try:
         size = _size(path)
@@ -147,7 +147,7 @@ def read(path: str | Path) -> ModelFile:
 
 
 def drop_names(path_in: str | Path, path_out: str | Path) -> list[Section]:
-    """Copy a model file without its droppable sections; returns what was dropped."""
+    """Copy a model file without its droppable sections; returns the dropped sections."""
     model = read(path_in)
     header = model.header
     gone = [section for section in sections(model) if section.droppable]
@@ -175,9 +175,9 @@ def sections(model: ModelFile) -> list[Section]:
 
 
 def as_json(model: ModelFile) -> str:
-    """The whole content as JSON text for reading by eye, one row of an array per line; nothing reads it back.
+    """The whole content as JSON text for human readers, one array row per line; it cannot be read back.
 
-    Numbers that JSON lacks are the strings "nan", "inf" and "-inf".
+    Numbers that JSON lacks are written as the strings "nan", "inf" and "-inf".
     """
     header = json.dumps(asdict(model.header), ensure_ascii=False, indent=2, sort_keys=True)
     arrays = []
@@ -203,7 +203,7 @@ def _size(path: str | Path) -> int:
 
 
 def _digest(text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
-    """SHA-256 over the header's text and the arrays in order of name, each after its name, type and shape."""
+    """SHA-256 over the header's text and the arrays sorted by name, each preceded by its name, type and shape."""
     digest = hashlib.sha256(f"{text}\n".encode())
     for name in sorted(tensors):
         a = container.little_endian(tensors[name])
@@ -216,7 +216,7 @@ def _digest(text: str, tensors: Mapping[str, NDArray[Any]]) -> str:
 def _tensors(
     arrays: Mapping[str, NDArray[Any]], strings: Mapping[str, Sequence[str]]
 ) -> tuple[dict[str, NDArray[Any]], set[str]]:
-    """The arrays of the container, and the names of the sections they make up."""
+    """The arrays of the container, and the names of the sections that they form."""
     tensors = dict(arrays)
     for name in tensors:
         if ":" in name or name in strings:
@@ -277,7 +277,7 @@ def _rows(array: NDArray[Any]) -> str:
 
 
 def _number(value: Any) -> str:
-    """The shortest digits that give the number back in its own precision."""
+    """The shortest decimal text that gives the same number in its own precision."""
     if isinstance(value, np.bool_):
         return "true" if value else "false"
     return str(value) if np.isfinite(value) else f'"{value}"'
@@ -285,9 +285,9 @@ def _number(value: Any) -> str:
 
 # -- model files of other tools, recognised by their first bytes ----------------------------------------------------
 
-SEEN = 1 << 16  # bytes that are looked at
+SEEN = 1 << 16  # number of bytes that are read
 
-# What a file begins with, and what it is.
+# The first bytes of a file, and the kind of file.
 STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
     (re.compile(start, re.DOTALL), name)
     for start, name in (
@@ -308,9 +308,9 @@ STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
 
 
 def foreign_model(path: str | Path) -> str | None:
-    """What a model file of another tool is, or None if its start says nothing."""
+    """The name of another tool's model format, or None if the first bytes are not recognised."""
     try:
-        if not Path(path).is_file():  # a pipe would be waited for
+        if not Path(path).is_file():  # reading a pipe would block
             return None
         with Path(path).open("rb") as stream:
             start = stream.read(SEEN)
@@ -325,6 +325,6 @@ def named_by_start(start: bytes) -> str | None:
     >>> named_by_start(b"lCRF\\x00\\x10"), named_by_start(b"solver_type L2R_LR\\nnr_class 2\\n")
     ('a model of CRFsuite (python-crfsuite, sklearn-crfsuite)', 'a model of LIBLINEAR')
     """
-    if start[8:9] == b"{":  # a directory behind its length: one of ours, or of that kind
+    if start[8:9] == b"{":  # a directory after its length: a safetensors file, possibly ours
         return None
     return next((name for begins, name in STARTS if begins.match(start)), None)

@@ -1,4 +1,4 @@
-"""Fingerprints: a short name for the data that a model was trained on."""
+"""Fingerprints: a short hash of a model's training data."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ def _add(digest: Any, array: NDArray[Any]) -> None:
 
 
 def _add_strings(digest: Any, strings: Iterable[str]) -> None:
-    """As the two arrays of a string list, which is not made: texts may be the largest thing in memory."""
+    """Hash strings as the two arrays of a string list, without building it: texts may dominate memory."""
     if isinstance(strings, StringList):
         _add(digest, strings.ptr)
         _add(digest, strings.utf8)

@@ -1,4 +1,4 @@
-"""The header: what a model is, in JSON; nothing in it depends on when, where or by whom it was trained."""
+"""The header: a description of the model in JSON; nothing in it depends on when, where or by whom it was trained."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ from chaffinch import __version__
 from chaffinch.errors import ModelFileError
 from chaffinch.modelfile.strict_json import canonical, parsed, shown
 
-# Raised when an older reader would misread a file; every format back to 1 is read for ever.
+# Increased when an older reader would misread a file; every format from 1 on stays readable.
 FORMAT = 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What a model file says about its model.
+    """The description of a model in its file.
 
-    recipe:     which recipe made it, and so which sections it has
+    recipe:     the recipe that made it, which decides its sections
     settings:   every knob, with its value
     labels:     the labels, by id
     templates:  the feature templates, in their own notation
@@ -25,10 +25,10 @@ class Header:
     tokeniser:  how text was cut into tokens
     seed:       the seed of the training
     data:       the fingerprint of the training data
-    scores:     what was measured when it was trained, by name
-    details:    whatever small else the recipe needs
-    droppable:  the sections that explain the model and that prediction does without
-    dropped:    those of them that were dropped
+    scores:     the scores measured in training, by name
+    details:    other small values that the recipe needs
+    droppable:  the sections that explain the model and that prediction does not need
+    dropped:    the droppable sections that were dropped
     library:    the version of Chaffinch that wrote it
     format:     the version of the format
     """
@@ -49,7 +49,7 @@ class Header:
     format: int = FORMAT
 
     def text(self) -> str:
-        """The canonical JSON text; checked as a reader would.
+        """The canonical JSON text, with the same checks as in reading.
 
         >>> Header(recipe="crf", labels=("B", "I"), seed=7, library="0.1.0").text()[:60]
         '{"data":null,"details":{},"droppable":[],"dropped":[],"forma'
@@ -68,7 +68,7 @@ class Header:
 
     @classmethod
     def parsed(cls, text: str) -> "Header":
-        """The header of a JSON text, every field of its declared type."""
+        """The header of a JSON text; every field is checked to have its declared type."""
         fields = parsed(text, "its header")
         if not isinstance(fields, dict):
             raise ModelFileError("its header is not a JSON object")

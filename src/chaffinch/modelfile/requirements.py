@@ -1,4 +1,4 @@
-"""Requirements: what a recipe says must be in its file, checked before a kernel sees an index."""
+"""Requirements: the sections that a recipe needs in its file, checked before a kernel uses an index."""
 
 import math
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from chaffinch.modelfile.strings import StringList
 
 
 class Requirements:
-    """Asks a model file for its sections, one after the other; sizes with a name must agree throughout.
+    """Requests sections of a model file one after the other; named sizes must agree throughout.
 
     >>> from chaffinch.modelfile.header import Header
     >>> arrays = {"w": np.zeros((3, 2), np.float32), "ids": np.array([0, 2, 3], np.int32)}
@@ -32,7 +32,7 @@ class Requirements:
         self._asked: set[str] = set()
 
     def size(self, name: str) -> int:
-        """The size that a name stands for by now; ``3*Y+1`` is a sum of products of sizes and numbers."""
+        """The size of a symbol that is already bound; ``3*Y+1`` is a sum of products of sizes and numbers."""
         terms = [[int(f) if f.isdigit() else self._sizes[f] for f in t.split("*")] for t in name.split("+")]
         return sum(map(math.prod, terms))
 
@@ -41,7 +41,7 @@ class Requirements:
         return name in self.file.arrays
 
     def dropped(self, name: str) -> bool:
-        """Whether this section was there once and was dropped: then do without it."""
+        """Whether this section was dropped from the file, so that the recipe must do without it."""
         return name in self.file.header.dropped
 
     def array(
@@ -62,7 +62,7 @@ class Requirements:
         finite:    no number is NaN or infinite
         potential: no number is NaN or plus infinity; minus infinity forbids
         below:     every number is at least ``low`` and below this
-        bounds:    the numbers are row bounds (CSR): from 0, never falling, to exactly this
+        bounds:    the numbers are row bounds (CSR): from 0, not decreasing, to exactly this
         ascending: each number is greater than the one before
         """
         if name not in self.file.arrays:
@@ -89,7 +89,7 @@ class Requirements:
         return a
 
     def strings(self, name: str, size: str | int, *, distinct: bool = False) -> StringList:
-        """The string list of that name and length; distinct: no string comes twice."""
+        """The string list of that name and length; distinct: without duplicates."""
         if name not in self.file.strings:
             raise self.fault(f"has no string list {name!r}")
         self._asked.add(name)
@@ -100,18 +100,18 @@ class Requirements:
         return found
 
     def asked(self, names: Iterable[str]) -> None:
-        """These sections have a reader of their own."""
+        """Mark sections as requested that are read elsewhere."""
         self._asked.update(names)
 
     def nothing_else(self) -> None:
-        """Every section was asked for, droppable ones aside."""
+        """Raise if a section was not requested, except droppable ones."""
         model = self.file
         rest = (model.arrays.keys() | model.strings.keys()) - self._asked - {*model.header.droppable}
         if rest:
             raise self.fault(f"has the unknown section {min(rest)!r}")
 
     def bind(self, what: str, size: str | int, found: int) -> None:
-        """A size found in some section: the first gives the symbol its meaning, the others must agree."""
+        """Bind a symbol to the size found in a section; later sizes of the same symbol must agree."""
         wanted = size if isinstance(size, int) else self._sizes.setdefault(size, found)
         if wanted != found:
             name = "" if isinstance(size, int) else f"{size} = "
@@ -134,5 +134,5 @@ class Requirements:
         return self._sizes[size], f"{size} = {self._sizes[size]}"
 
     def fault(self, sentence: str) -> ModelFileError:
-        """What is wrong with the file, for the recipe to raise."""
+        """The error for the recipe to raise for a fault of the file."""
         return ModelFileError(f"{self.file.source}: {sentence}")

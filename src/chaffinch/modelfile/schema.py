@@ -1,4 +1,4 @@
-"""Schemas: the sections of a model's file declared once, as fields of a dataclass; packing, loading and checks follow.
+"""Schemas: a dataclass declares the sections of a model's file once; packing, loading and checks are derived from it.
 
     @dataclass(frozen=True)
     class Counts(Saved):
@@ -6,9 +6,9 @@
         counts: NDArray[np.int32] = array("int32", "W", "Y", low=0, below="most")
         scale:  float = fact(float, low=0.0)
 
-A size is a symbol such as ``F``, the same wherever it stands, or an expression such as ``3*Y+1`` of symbols that are
-known by then; a symbol in small letters counts within its own dataclass. Fields without a declaration are not in the
-file: ``loaded`` is given them by name.
+A size is a symbol such as ``F``, the same everywhere, or an expression such as ``3*Y+1`` of symbols that are already
+bound; a lower-case symbol is local to its dataclass. Fields without a declaration are not in the file: they are
+arguments of ``loaded``.
 """
 
 import re
@@ -26,12 +26,12 @@ from chaffinch.modelfile.strings import StringList
 
 _KEY = "section"
 
-AS_STORED = ""  # the type in memory is the one of the file
+AS_STORED = ""  # the type in memory is that of the file
 
 
 @dataclass(frozen=True)
 class Packed:
-    """A model as a file holds it: facts for the header, arrays and string lists, each under a name."""
+    """The content of a model for a file: facts for the header, arrays and string lists, each under a name."""
 
     details: Mapping[str, Any] = field(default_factory=dict)
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Packed:
     droppable: tuple[str, ...] = ()
 
     def __or__(self, other: "Packed") -> "Packed":
-        """The sections of both; those of ``other`` win."""
+        """The sections of both; those of ``other`` take precedence."""
         return Packed(
             {**self.details, **other.details},
             {**self.arrays, **other.arrays},
@@ -50,13 +50,13 @@ class Packed:
         )
 
     def file(self, source: str = "the model", labels: tuple[str, ...] = ()) -> ModelFile:
-        """A file that would hold this, never written; source: what messages call it."""
+        """A model file with this content, in memory only; source: its name in messages."""
         lists = {n: s if isinstance(s, StringList) else StringList.of(s) for n, s in self.strings.items()}
         header = Header(recipe="", labels=labels, templates=self.templates, details=dict(self.details))
         return ModelFile(header, self.arrays, lists, source, "")
 
     def under(self, prefix: str) -> "Packed":
-        """The same arrays and string lists with a prefix before their names; the facts as they are."""
+        """The same arrays and string lists with a prefix before their names; facts keep their names."""
         return Packed(
             self.details,
             {prefix + name: a for name, a in self.arrays.items()},
@@ -68,7 +68,7 @@ class Packed:
 
 @dataclass(frozen=True)
 class ArraySection:
-    """An array of a file: its type, shape and what its numbers must be, as ``Requirements.array`` checks them."""
+    """An array of a file: its type, shape and the constraints that ``Requirements.array`` checks."""
 
     dtype: str
     shape: tuple[str | int, ...]
@@ -102,7 +102,7 @@ class FactSection:
 
 @dataclass(frozen=True)
 class NestedSection:
-    """A field that has a schema of its own; a prefix stands before the names of its sections."""
+    """A field with a schema of its own; the names of its sections get a prefix."""
 
     kind: type["Saved"]
     prefix: str
@@ -118,9 +118,9 @@ def array(
 ) -> Any:
     """A field that is an array of the file.
 
-    stored:   types that a file may hold instead, the narrowest first; the first that fits is written
-    optional: None if the file has no such array
-    checks:   finite, potential, low, below, bounds, ascending, as of ``Requirements.array``
+    stored:   types that a file may have instead, the narrowest first; the first that fits is written
+    optional: the field is None if the file has no such array
+    checks:   finite, potential, low, below, bounds, ascending: see ``Requirements.array``
     """
     made = ArraySection(dtype, shape, stored or (dtype,), checks, optional, name)
     return field(metadata={_KEY: made}, default=None) if optional else field(metadata={_KEY: made})
@@ -134,7 +134,7 @@ def strings(
     optional: bool = False,
     name: str | None = None,
 ) -> Any:
-    """A field that is a list of strings of the file; made: what it is in memory, a tuple unless said otherwise."""
+    """A field that is a list of strings of the file; made: makes its value in memory, by default a tuple."""
     section = StringSection(size, distinct, made, optional, name)
     return field(metadata={_KEY: section}, default=None) if optional else field(metadata={_KEY: section})
 
@@ -150,11 +150,11 @@ def fact(
 ) -> Any:
     """A field that is a value in the file's header.
 
-    kind:     its types; a whole number is a float too
-    check:    what it must be
-    expected: the same in words, for the message
+    kind:     its types; an integer counts as a float
+    check:    a condition on the value
+    expected: the condition in words, for the message
     size:     the symbol whose size it is, if it is a count
-    default:  what it is in files that lack it
+    default:  its value for files that lack it
     """
     made = FactSection(kind, check, expected, size, name)
     return field(metadata={_KEY: made}, default=default)
@@ -166,13 +166,13 @@ def nested(kind: type["Saved"], prefix: str = "") -> Any:
 
 
 def given() -> Any:
-    """A field that is no section of the file, behind others that are; ``loaded`` is given it by name."""
+    """A field that is not in the file, after fields that are; it is an argument of ``loaded``."""
     return field()
 
 
 @dataclass(frozen=True)
 class Saved:
-    """A dataclass that a file can hold.
+    """A dataclass that can be saved in a model file.
 
     >>> @dataclass(frozen=True)
     ... class Counts(Saved):
@@ -193,7 +193,7 @@ class Saved:
     __hash__: ClassVar[Any] = object.__hash__
 
     def packed(self, prefix: str = "") -> Packed:
-        """What a file holds of it."""
+        """The content for a file."""
         made = Packed()
         for f, section in _sections(type(self)):
             value = getattr(self, f.name)
@@ -210,7 +210,7 @@ class Saved:
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str = "", **given: Any) -> Self:
-        """The same from a file, every type, size and number checked; given: the fields that no file holds."""
+        """Load from a file and check every type, size and number; given: the fields that are not in the file."""
         found: dict[str, Any] = dict(given)
         sections = [(f, section) for f, section in _sections(cls) if f.name not in given]
         for f, section in sections:
@@ -228,7 +228,7 @@ class Saved:
                     found[f.name] = section.kind.loaded(need, prefix + section.prefix)
         arrays = [(f, s, prefix + (s.name or f.name)) for f, s in sections if isinstance(s, ArraySection)]
         arrays = [(f, s, name) for f, s, name in arrays if not s.optional or need.has(name)]
-        for _, section, name in arrays:  # all sizes first, since a number may be bounded by any of them
+        for _, section, name in arrays:  # all sizes first, since any of them may bound a number
             shape = tuple(_size(need, _local(size, prefix)) for size in section.shape)
             need.array(name, _dtype(need, name, section.stored), shape)
         for f, section, name in arrays:
@@ -246,17 +246,17 @@ def _sections(cls: type[Saved]) -> Iterator[tuple[Field[Any], Any]]:
 
 
 def _local(size: Any, prefix: str) -> Any:
-    """A size with the prefix before its symbols in small letters."""
+    """A size with the prefix before its lower-case symbols."""
     return re.sub(r"[a-z]\w*", lambda m: prefix + m[0], size) if isinstance(size, str) else size
 
 
 def _size(need: Requirements, size: str | int) -> str | int:
-    """A symbol as it is, an expression as the number that it stands for."""
+    """A symbol unchanged, an expression as its value."""
     return need.size(size) if isinstance(size, str) and ("+" in size or "*" in size) else size
 
 
 def _dtype(need: Requirements, name: str, stored: Sequence[str]) -> str:
-    """The type that the file has, if it is one of those; else the widest, so that the message names it."""
+    """The type in the file if it is one of those stored; otherwise the widest, so that the message names it."""
     a = need.file.arrays.get(name)
     return str(a.dtype) if a is not None and str(a.dtype) in stored else stored[-1]
 

@@ -1,4 +1,4 @@
-"""JSON without surprises: no duplicate keys, no NaN, no numbers beyond 64 bits, no half characters."""
+"""Strict JSON: no duplicate keys, no NaN, no numbers beyond 64 bits, no lone surrogates."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def parsed(text: bytes | str, what: str) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """The one JSON text of a value: keys sorted, no spaces, characters as themselves.
+    """The canonical JSON text of a value: keys sorted, no spaces, characters not escaped.
 
     >>> canonical({"b": (1, 2.5), "a": "é"})
     '{"a":"é","b":[1,2.5]}'
@@ -44,7 +44,7 @@ def canonical(value: Any) -> str:
 
 
 def checked_value(value: Any, depth: int = 0) -> Any:
-    """A plain copy of a JSON value (tuples become lists), or ModelFileError for what JSON cannot carry."""
+    """A plain copy of a JSON value (tuples become lists); ModelFileError if JSON cannot represent it."""
     if depth > MOST_DEPTH:
         raise ModelFileError(f"is JSON nested deeper than {MOST_DEPTH} levels")
     match value:
@@ -68,7 +68,7 @@ def checked_value(value: Any, depth: int = 0) -> Any:
 
 
 def shown(value: Any) -> str:
-    """A value as messages show it: never long, always on one line."""
+    """A value for messages: shortened, on one line."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 

@@ -1,4 +1,4 @@
-"""String lists: millions of strings as two arrays, decoded only when someone asks for them."""
+"""String lists: millions of strings as two arrays, decoded on access."""
 
 import codecs
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ class StringList(Sequence[str]):
     __slots__ = ("ptr", "utf8")
 
     def __init__(self, utf8: NDArray[np.uint8], ptr: NDArray[np.int64]) -> None:
-        """Checked: anything that is not a string list is a ModelFileError."""
+        """Check the arrays; ModelFileError if they are not a string list."""
         self.utf8 = utf8
         self.ptr = ptr
         self._check()
@@ -44,7 +44,7 @@ class StringList(Sequence[str]):
 
     @property
     def nbytes(self) -> int:
-        """What the list takes in the file."""
+        """The size of the list in the file."""
         return self.utf8.nbytes + self.ptr.nbytes
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class StringList(Sequence[str]):
             raise ModelFileError(f"its bounds run from {ptr[0]} to {ptr[-1]}, expected 0 to {len(utf8)}")
         if np.any(ptr[1:] < ptr[:-1]):
             raise ModelFileError("its bounds go backwards")
-        # Chunks keep the memory small: decoded text can take four times its bytes.
+        # Chunks limit the memory: decoded text can take four times its bytes.
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             for start in range(0, len(utf8), _CHUNK):
@@ -96,14 +96,14 @@ class StringList(Sequence[str]):
             decoder.decode(b"", final=True)
         except UnicodeDecodeError as e:
             raise ModelFileError(f"is not UTF-8: {e.reason}") from None
-        # Valid as a whole, and no bound inside a character: then every string is valid.
+        # If the whole is valid and no bound is inside a character, every string is valid.
         inner = ptr[ptr < len(utf8)]
         if np.any(utf8[inner] & 0xC0 == 0x80):
             raise ModelFileError("is not UTF-8: a string starts inside a character")
 
 
 def encoded(string: str) -> bytes:
-    """In UTF-8; half a character is a ModelFileError."""
+    """The string in UTF-8; ModelFileError for a lone surrogate."""
     try:
         return string.encode("utf-8")
     except UnicodeEncodeError:
