@@ -1,4 +1,4 @@
-"""Kernels: similarities of two objects that are inner products of implicit features."""
+"""Kernels: similarities of two objects, computed as inner products of implicit features."""
 
 from chaffinch.kernels.cache import GramRows
 from chaffinch.kernels.kernel import (

@@ -15,8 +15,8 @@ MEGABYTE = 1 << 20
 class GramRows:
     """The Gram matrix of N objects with themselves, row by row, in at most ``megabytes`` of memory.
 
-    If the whole matrix fits, ``whole()`` computes it at once; else new rows replace the least recently used ones.
-    Rows are float32, as the solvers read them.
+    If the whole matrix fits, ``whole()`` computes it at once; otherwise new rows replace the least recently used ones.
+    Rows are float32, the type that the solvers read.
 
     >>> from chaffinch.kernels import LinearKernel
     >>> rows = GramRows(LinearKernel(), [[1.0], [2.0], [3.0]], megabytes=1)
@@ -46,7 +46,7 @@ class GramRows:
 
     @property
     def fits(self) -> bool:
-        """Whether the whole matrix is within the bound."""
+        """Whether the whole matrix is within the memory bound."""
         return self.capacity >= len(self)
 
     def whole(self) -> NDArray[np.float32]:
@@ -60,7 +60,7 @@ class GramRows:
         return self._room
 
     def given(self, K: NDArray[np.floating]) -> None:
-        """From a whole matrix that is already computed."""
+        """Store a whole matrix that is already computed."""
         self._room = self._checked(K)
         self._slots = OrderedDict((n, n) for n in range(len(self)))
         self.capacity = max(self.capacity, len(self))
@@ -77,7 +77,7 @@ class GramRows:
         return room[slot]
 
     def rows(self, which: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
-        """Several rows at once [len(which), N], a copy; those that are missing are computed as one block."""
+        """A copy of several rows at once [len(which), N]; missing rows are computed as one block."""
         room = self._rows_held()
         out = np.empty((len(which), len(self)), np.float32)
         numbers = np.asarray(which).tolist()

@@ -1,4 +1,4 @@
-"""Kernels as plain values, as a model file stores them."""
+"""Kernels as plain values for a model file."""
 
 import math
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from chaffinch.kernels.kernel import NAMED
 from chaffinch.knobs import configured
 
 SEVERAL: dict[str, type[Kernel]] = {"sum": Sum, "product": Product}
-AROUND = ("normalised", "scaled", "part")  # of one other kernel
+AROUND = ("normalised", "scaled", "part")  # kernels that wrap one other kernel
 DEEPEST = 20
 
 

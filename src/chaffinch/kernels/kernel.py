@@ -19,7 +19,7 @@ Self = TypeVar("Self")
 
 
 class Objects(Protocol):
-    """Objects as a kernel reads them quickly: counted, and taken by number."""
+    """Prepared objects of a kernel: they have a length and can be selected by number."""
 
     def __len__(self) -> int: ...
 
@@ -30,7 +30,7 @@ class Objects(Protocol):
 
 @dataclass(frozen=True)
 class NamedKernel:
-    """A kernel that has a name, and what its objects are."""
+    """A kernel with a name, and the kind of its objects."""
 
     kind: "type[Kernel]"
     of: str
@@ -42,24 +42,24 @@ NAMED: dict[str, NamedKernel] = {}  # every kernel with a name, in the order of 
 class Kernel:
     """k(a, b) = phi(a) . phi(b) for implicit features phi.
 
-    A kernel is a frozen dataclass of its knobs; it says how objects are prepared and how a block is filled. Kernels
-    are added, multiplied and scaled: ``Rbf() + 0.5 * Polynomial()``.
+    A kernel is a frozen dataclass of its knobs; it defines how objects are prepared and how a block is computed.
+    Kernels can be added, multiplied and scaled: ``Rbf() + 0.5 * Polynomial()``.
 
     gram:      float32 or float64 [n, m]; without B, that of A with itself. A and B are raw or prepared objects
-    diagonal:  k(a, a) of each
-    expansion: gram(A, B) @ w, the block never held whole
+    diagonal:  k(a, a) of each object
+    expansion: gram(A, B) @ w, without storing the whole block
 
     A setting that is None (``Rbf.gamma``, ``Mismatch.alphabet``) is determined from data: a machine takes it from its
     training objects, ``gram(A, B)`` from B, and ``gram(A)`` and ``diagonal(A)`` from A.
     """
 
     of_vectors = False  # whether its objects are rows of numbers
-    length: ClassVar[str | None] = None  # the knob that is the length of what is counted
+    length: ClassVar[str | None] = None  # the knob that is the length of the counted n-grams
 
     def __init_subclass__(cls, *, name: str | None = None, of: str = "") -> None:
         """A kernel with a name can be chosen by settings and saved in a model file.
 
-        of: what its objects are: ``features`` (rows of numbers), ``text`` or ``trees``
+        of: the kind of its objects: ``features`` (rows of numbers), ``text`` or ``trees``
         """
         super().__init_subclass__()
         if name is not None:
@@ -67,9 +67,9 @@ class Kernel:
 
     @classmethod
     def chosen(cls, settings: Mapping[str, Any]) -> "Kernel":
-        """The kernel with those of the settings that it has; None leaves a setting at its default.
+        """The kernel with the settings that it knows; None leaves a setting at its default.
 
-        ``length`` sets the longest length that is counted, from 1 on.
+        ``length`` sets the range of counted lengths to 1 .. ``length``.
         """
         own = {field.name for field in fields(cls)}  # type: ignore[arg-type]
         given = {name: value for name, value in settings.items() if name in own and value is not None}
@@ -84,11 +84,11 @@ class Kernel:
         return self
 
     def prepared(self, objects: Any) -> Any:
-        """The objects in the form that ``gram`` reads; prepared ones come back as they are."""
+        """The objects in the form that ``gram`` reads; prepared objects are returned unchanged."""
         raise NotImplementedError
 
     def gram(self, A: Any, B: Any = None, *, threads: int = 0) -> Block:
-        """K[i, j] = k(A_i, B_j); every entry is a finite number, or DataError names the first that is not."""
+        """K[i, j] = k(A_i, B_j); if an entry is not finite, DataError names the first."""
         kernel = self.fitted(A if B is None else B)
         a = kernel.prepared(A)
         b = a if B is None or B is A else kernel.prepared(B)
@@ -134,7 +134,7 @@ class Kernel:
     def grouped_expansion(
         self, A: Any, B: Any, bounds: NDArray[np.int64], w: NDArray[np.floating], *, threads: int = 0
     ) -> Block:
-        """The expansions over groups of B, which lie one after the other: [n, groups, columns of w]."""
+        """The expansions over consecutive groups of B: [n, groups, columns of w]."""
         kernel = self.fitted(B)
         a, b = kernel.prepared(A), kernel.prepared(B)
         out = np.zeros((len(a), len(bounds) - 1, w.shape[1]))
@@ -166,7 +166,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Views:
-    """The same objects as each of several kernels prepared them."""
+    """The same objects, prepared by each of several kernels."""
 
     of: tuple[Any, ...]
 
@@ -216,7 +216,7 @@ class _Several(Kernel):
 
 
 class Sum(_Several):
-    """k(a, b) = k_1(a, b) + k_2(a, b) + ...: the features of all, side by side."""
+    """k(a, b) = k_1(a, b) + k_2(a, b) + ...: the concatenated features of all kernels."""
 
     def block(self, A: Views, B: Views, threads: int) -> Block:
         """See :class:`Kernel`."""
@@ -291,7 +291,7 @@ class NormedObjects:
 class Normalised(Kernel):
     """k(a, b) / sqrt(k(a, a) k(b, b)): the cosine of phi(a) and phi(b).
 
-    An object without features (an empty text, say) has k(a, a) = 0 and is similar to nothing, not even to itself.
+    An object without features, such as an empty text, has k(a, a) = 0 and similarity 0 to everything, itself included.
 
     >>> from chaffinch.kernels import LinearKernel
     >>> Normalised(LinearKernel()).gram([[3.0, 4.0], [0.0, 0.0]], [[2.0, 0.0]])
@@ -312,7 +312,7 @@ class Normalised(Kernel):
         return replace(self, kernel=self.kernel.fitted(inner))
 
     def prepared(self, objects: Any) -> NormedObjects:
-        """The objects as the kernel within prepares them, measured once."""
+        """The objects as the kernel within prepares them, with their norms."""
         if isinstance(objects, NormedObjects):
             return objects
         inner = self.kernel.prepared(objects)
@@ -330,7 +330,7 @@ class Normalised(Kernel):
         return K * np.outer(_inverse(A.lengths), _inverse(B.lengths))
 
     def diagonal(self, A: Any, *, threads: int = 0) -> NDArray[np.float64]:
-        """One, or zero if there are no features."""
+        """One for each object; zero if it has no features."""
         return (self.prepared(A).lengths > 0).astype(np.float64)
 
 
@@ -368,7 +368,7 @@ class Component(Kernel):
         return self.kernel.diagonal(self.prepared(A), threads=threads)
 
     def _within(self, objects: Any) -> Any:
-        """The components of raw objects; prepared ones as they are."""
+        """The components of raw objects; prepared objects are returned unchanged."""
         if not isinstance(objects, (list, tuple)):
             return objects
         try:
@@ -379,7 +379,7 @@ class Component(Kernel):
 
 @dataclass(frozen=True)
 class Listed:
-    """Objects as they are, in a list."""
+    """Raw objects in a list."""
 
     objects: list[Any]
 
@@ -393,7 +393,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """Any Python function of two objects. It is called once per pair, so it is for few objects.
+    """Any Python function of two objects. It is called once per pair, so it suits small data only.
 
     A model with such a kernel cannot be saved.
 

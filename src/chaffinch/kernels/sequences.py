@@ -1,4 +1,4 @@
-"""Kernels of strings: n-grams, n-grams with changes, and subsequences with gaps, over characters or words."""
+"""Kernels of strings: n-grams, n-grams with mismatches, and subsequences with gaps, over characters or words."""
 
 import math
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ UNITS = ("characters", "words")
 
 @dataclass(frozen=True)
 class Sequences:
-    """Sequences of symbols in a bank, and which of them are meant: int64 [n]."""
+    """Sequences of symbols in a bank, and the selected ones: int64 [n]."""
 
     bank: _core.SequenceBank
     which: NDArray[np.int64]
@@ -38,7 +38,7 @@ class Sequences:
 
 @dataclass(frozen=True)
 class CountedNgrams:
-    """The n-grams of each text under 64-bit keys, rising, with their counts."""
+    """The n-grams of each text as sorted 64-bit keys, with their counts."""
 
     ptr: NDArray[np.int64]
     keys: NDArray[np.uint64]
@@ -57,7 +57,7 @@ class CountedNgrams:
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
-        """Every key, once."""
+        """The distinct keys."""
         return np.unique(self.keys)
 
     def numbered(self, table: NDArray[np.uint64]) -> SparseRows:
@@ -76,7 +76,7 @@ class CountedNgrams:
 
 
 class SequenceKernel(Kernel):
-    """A kernel of texts: strings, or lists of words if the unit is the word."""
+    """A kernel of texts: strings, or lists of words if the unit is words."""
 
     unit: str
 
@@ -121,10 +121,10 @@ class Spectrum(Kernel, name="spectrum", of="text"):
 
 @dataclass(frozen=True, kw_only=True)
 class Mismatch(SequenceKernel, name="mismatch", of="text"):
-    """The spectrum of n-grams that lie within m changes of one that occurs. Leslie et al. 2004.
+    """The spectrum of n-grams with up to m mismatches. Leslie et al. 2004.
 
-        k(s, t) = sum over n-grams u of s, v of t of  I(h),   h the number of places where u and v differ
-        I(h)    = how many n-grams over the alphabet lie within m changes of both u and v
+        k(s, t) = sum over n-grams u of s, v of t of  I(h),   h the number of positions in which u and v differ
+        I(h)    = number of n-grams over the alphabet within m mismatches of both u and v
 
     >>> Mismatch(n=2, m=1, alphabet=3).gram(["ab"], ["ab", "ac", "cc"])   # 5 n-grams; 3 shared; 2 shared
     array([[5., 3., 2.]])
@@ -137,7 +137,7 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
     unit: str = knob("characters", "what n-grams consist of", choices=UNITS)
 
     def fitted(self, objects: Any) -> "Mismatch":
-        """The alphabet is that of these texts."""
+        """The kernel with the alphabet of these texts."""
         if self.alphabet is not None:
             return self
         return replace(self, alphabet=max(1, self.prepared(objects).bank.symbols))
@@ -159,7 +159,7 @@ class Mismatch(SequenceKernel, name="mismatch", of="text"):
 
 @dataclass(frozen=True, kw_only=True)
 class Subsequence(SequenceKernel, name="subsequence", of="text"):
-    """Subsequences that two texts share, with gaps; those with a longer span count less.
+    """Shared subsequences of two texts, with gaps; a longer span counts less.
 
         k(s, t) = sum over u of length low .. high, occurrences i in s and j in t of  decay^(span(i) + span(j))
 
@@ -199,7 +199,7 @@ class WordSequence(Subsequence, name="word-sequence", of="text"):
 
 
 def symbols(texts: Any, unit: str) -> tuple[NDArray[np.int64], NDArray[np.uint64]]:
-    """Texts as symbols end to end: bounds [N+1] and keys. Characters are code points, words are hashed to 64 bits."""
+    """Texts as symbols end to end: bounds [N+1] and keys. Characters are code points; words are hashed to 64 bits."""
     if isinstance(texts, str):
         raise DataError("expected a list of texts, got one text: put it in a list")
     listed = list(texts)
@@ -211,7 +211,7 @@ def symbols(texts: Any, unit: str) -> tuple[NDArray[np.int64], NDArray[np.uint64
 
 @lru_cache(maxsize=1 << 18)
 def key(word: str) -> int:
-    """64 bits that stand for a word, the same in every run."""
+    """A 64-bit hash of a word, the same in every run."""
     return int.from_bytes(blake2b(word.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
@@ -235,10 +235,10 @@ def _check_lengths(kernel: Any, low: int, high: int) -> None:
 
 
 def _shared(n: int, m: int, alphabet: int, h: int) -> float:
-    """How many strings lie within m changes of both of two strings that differ in h of n places.
+    """The number of strings within m mismatches of both of two strings that differ in h of n positions.
 
-    Of the places where the two agree, i are changed; of the others, a are as in the first, b as in the second and c
-    as in neither.
+    In i of the positions in which the two agree, the string differs from both. Of the other positions, it agrees with
+    the first string in a, with the second in b, and with neither in c.
     """
     total = 0
     for a in range(h + 1):

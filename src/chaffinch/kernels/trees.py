@@ -1,4 +1,4 @@
-"""Kernels of trees: the number of shared fragments, with a lower weight for larger fragments."""
+"""Kernels of trees: the number of shared fragments, with lower weights for larger fragments."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ from chaffinch.kernels.sequences import key
 from chaffinch.knobs import check, knob
 from chaffinch.text.document import Document, Tree
 
-WORDS = "\x00"  # before a word, so that no word is taken for a label
+WORDS = "\x00"  # prefix of words, which distinguishes them from labels
 
 
 @dataclass(frozen=True)
 class Trees:
-    """Trees in a bank, and which of them are meant: int64 [n]."""
+    """Trees in a bank, and the selected ones: int64 [n]."""
 
     bank: _core.TreeBank
     which: NDArray[np.int64]
@@ -57,7 +57,7 @@ class TreeKernel(Kernel):
     """A kernel of trees: :class:`Tree`, documents with a tree, or strings such as ``(S (NP (NNP Ann)) ...)``."""
 
     def native(self) -> _core.TreeKernel:
-        """The kernel as the core knows it; every setting is checked."""
+        """The kernel of the core; it checks every setting."""
         raise NotImplementedError
 
     def prepared(self, objects: Any) -> Trees:
@@ -120,7 +120,7 @@ class PartialTreeKernel(TreeKernel, name="partial-tree", of="trees"):
 
         D(n, m) = depth (decay^2 + sum over equally long subsequences I, J of the children of
                          decay^(d(I) + d(J)) prod_k D(I_k, J_k))      if the labels are equal, else 0
-        d(I)    = last - first,     k = sum of D over all nodes, words among them
+        d(I)    = last - first,     k = sum of D over all nodes, words included
 
     >>> PartialTreeKernel(decay=1.0, depth=1.0).gram(["(S (N Ann))"], ["(S (N Ann))", "(S (N Bob) (V left))"])
     array([[6., 3.]])
@@ -152,7 +152,7 @@ def _tree(n: int, given: Any) -> Tree:
 
 
 def _postorder(tree: Tree) -> Iterable[tuple[str, int]]:
-    """Labels and numbers of children, children first; a word is a node below its leaf."""
+    """Labels and numbers of children in postorder; a word is a node below its leaf."""
     waiting: list[tuple[Tree, bool]] = [(tree, False)]
     while waiting:
         node, visited = waiting.pop()

@@ -1,4 +1,4 @@
-"""Kernels of vectors: functions of an inner product, over dense rows and sparse rows alike."""
+"""Kernels of vectors: functions of an inner product, over dense or sparse rows."""
 
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -29,7 +29,7 @@ class DenseRows:
         return int(self.values.shape[1])
 
     def packed(self, apart: bool) -> _core.PackedRows:
-        """The rows as others are compared with them, packed once: for inner products or for distances."""
+        """The rows in the packed form of the core, made once: for inner products, or for distances if ``apart``."""
         if apart not in self._packed:
             self._packed[apart] = _core.PackedRows(self.values, apart)
         return self._packed[apart]
@@ -40,7 +40,7 @@ class DenseRows:
 
     @classmethod
     def of(cls, table: Any) -> "DenseRows":
-        """A table of finite numbers, or DataError."""
+        """The rows of a table; DataError if a number is not finite."""
         try:
             values = np.asarray(table)
         except ValueError as error:
@@ -62,14 +62,14 @@ class VectorKernel(Kernel):
     """A kernel of rows of numbers: a NumPy table, a SciPy sparse matrix, or :class:`SparseRows`."""
 
     of_vectors = True
-    apart = False  # whether it looks at |a - b|
+    apart = False  # whether it is a function of |a - b|
 
     def fitted(self, objects: Any) -> "VectorKernel":
         """See :class:`Kernel`."""
         return self
 
     def native(self) -> _core.VectorKernel:
-        """The kernel as the core knows it; every setting is checked."""
+        """The kernel of the core; it checks every setting."""
         raise NotImplementedError
 
     def prepared(self, objects: Any) -> Vectors:
@@ -79,7 +79,7 @@ class VectorKernel(Kernel):
         return SparseRows.of(objects) if hasattr(objects, "tocsr") else DenseRows.of(objects)
 
     def block(self, A: Vectors, B: Vectors, threads: int) -> Block:
-        """Dense with dense or sparse with sparse; of a mixed pair, the sparse side is made dense."""
+        """The block of two dense or two sparse sides; in a mixed pair, the sparse side is made dense."""
         native, (A, B) = self.native(), _alike(A, B)
         out = np.empty((len(A), len(B)), np.float32)
         if isinstance(A, DenseRows) and isinstance(B, DenseRows):
@@ -89,7 +89,7 @@ class VectorKernel(Kernel):
         return out
 
     def expansion(self, A: Any, B: Any, w: NDArray[np.floating], *, threads: int = 0) -> Block:
-        """f(a) = sum_j w_j k(a, B_j): float32 [n, columns of w]; products in blocks that stay in the cache."""
+        """f(a) = sum_j w_j k(a, B_j): float32 [n, columns of w]; products are computed in cache-sized blocks."""
         a, b = _alike(self.prepared(A), self.prepared(B))
         if isinstance(a, DenseRows) or isinstance(b, DenseRows):
             return self.grouped_expansion(a, b, np.array([0, len(b)]), w, threads=threads)[:, 0]

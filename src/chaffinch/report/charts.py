@@ -1,7 +1,7 @@
 """Charts along axes as inline SVG: bars with intervals, grouped bars, lines with bands.
 
-Colours are the page's CSS variables, so that a chart follows light, dark and print; a mark shows its numbers in
-a tooltip.
+Colours are the page's CSS variables, so a chart adapts to light, dark and print; a mark shows its numbers in a
+tooltip.
 """
 
 import math
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from chaffinch.report.html import Html, tag
 
-# -- axes: round tick values, and from values to pixels -------------------------------------------------------------
+# -- axes: scales from values to pixels, and round tick values ------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class LogScale(Scale):
-    """The same of logarithms: equal factors are equally far apart. All values are above 0."""
+    """A logarithmic scale: equal factors are equally far apart. All values must be above 0."""
 
     def __call__(self, value: float) -> float:
         """The pixel of a value."""
@@ -39,7 +39,7 @@ class LogScale(Scale):
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten within low .. high; if they are fewer than three, round multiples of them too.
+    """Powers of ten within low .. high; if there are fewer than three, round multiples of them too.
 
     >>> log_ticks(0.002, 300)
     [0.01, 0.1, 1.0, 10.0, 100.0]
@@ -55,7 +55,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round values within low .. high, about as many as asked for.
+    """Round values within low .. high, approximately ``about`` of them.
 
     >>> ticks(0.0, 1.0)
     [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
@@ -73,7 +73,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 
 def tick_text(value: float) -> str:
-    """A tick's label: no needless digits.
+    """A tick's label, without superfluous digits.
 
     >>> tick_text(0.2), tick_text(1500), tick_text(2e6), tick_text(0.0)
     ('0.2', '1,500', '2M', '0')
@@ -84,12 +84,12 @@ def tick_text(value: float) -> str:
 
 
 def clipped(text: str, characters: int) -> str:
-    """The text, its end replaced by an ellipsis if it is longer."""
+    """The text; if it is too long, an ellipsis replaces its end."""
     return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 def text_width(text: str) -> float:
-    """About how many pixels a label takes at the charts' size of type; capitals are wider.
+    """The approximate width of a label in pixels at the charts' font size; capitals are wider.
 
     >>> text_width("noun") < text_width("NOUN")
     True
@@ -108,7 +108,7 @@ _TOP = 34
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its value, the interval around it if one is known, and a remark for the tooltip."""
+    """One bar: its value, its interval if known, and a note for the tooltip."""
 
     label: str
     value: float
@@ -153,7 +153,7 @@ def grouped_bars(
     limits: tuple[float, float] = (0.0, 1.0),
     digits: int = 3,
 ) -> Html:
-    """One group of bars per name, one bar in it per series, with a legend."""
+    """One group of bars per name with one bar per series, and a legend."""
     left, right, thickness = _label_room(groups), 64, 13
     row = thickness * len(series) + 12
     top = _TOP + 20
@@ -189,7 +189,7 @@ def lines(
 ) -> Html:
     """One line per series of (x, y) points; a band is (x, low, high) around the line of the same name.
 
-    log: a logarithmic y axis, on which points that are not above 0 are left out
+    log: a logarithmic y axis; points that are not above 0 are left out
     """
     bands = bands or {}
     if log:
@@ -257,7 +257,7 @@ def series_colour(index: int) -> str:
 def axis_names(
     x_label: str, y_label: str, left: float, right: float, top: float, bottom: float
 ) -> list[Html]:
-    """What the axes show: below the plot and beside it."""
+    """The names of the axes, below the plot and beside it."""
     middle = (top + bottom) / 2
     return [
         tag("text", x_label, x=(left + right) / 2, y=bottom + 40, text_anchor="middle", class_="soft"),
@@ -335,9 +335,9 @@ _ROW = 22
 
 
 def signed_bars(title: str, items: Sequence[Bar], digits: int = 3, *, rest: bool = False) -> Html:
-    """A row for each number, its name on the left, its bar to the right of zero or to the left.
+    """A row for each number: its name on the left, its bar to the right or left of zero.
 
-    rest: the last bar stands for many others, and is drawn faintly
+    rest: the last bar sums everything that has no bar of its own; it is drawn faintly
 
     >>> "<title>tea: -0.500" in signed_bars("For and against", [Bar("tea", -0.5), Bar("cake", 1.0)])
     True

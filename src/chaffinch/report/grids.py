@@ -21,10 +21,10 @@ def heat_map(
     diverging: bool = False,
     digits: int | None = None,
 ) -> Html:
-    """A grid of cells [rows, columns] whose colour deepens with the value.
+    """A grid of cells [rows, columns]; larger values have darker colours.
 
-    logarithmic: small counts stay visible beside large ones
-    diverging:   negative values in another colour (weights)
+    logarithmic: use a logarithmic colour scale, so that small counts stay visible beside large ones
+    diverging:   show negative values in another colour (for weights)
     digits:      number of decimals in the cells; None: as few as the value needs
 
     >>> "<title>gold NP, predicted VP: 3" in heat_map(
@@ -93,9 +93,9 @@ def heat_map(
 
 
 def reliability(title: str, bins: Sequence[tuple[float, float, int]]) -> Html:
-    """Confidence against accuracy: (mean confidence, accuracy, count) per bin; on the diagonal, both agree.
+    """Confidence against accuracy: (mean confidence, accuracy, count) per bin; on the diagonal they are equal.
 
-    Whiskers are 95 % intervals of the accuracy (Wilson 1927). The columns below show how many cases each bin has.
+    Whiskers are 95 % intervals of the accuracy (Wilson 1927). The columns below show the number of cases in each bin.
 
     >>> "<title>confidence 0.900, accuracy 0.800 (0.490 to 0.943), 10 cases" in reliability("R", [(0.9, 0.8, 10)])
     True
@@ -143,7 +143,7 @@ def reliability(title: str, bins: Sequence[tuple[float, float, int]]) -> Html:
 
 
 def _wilson(share: float, n: float) -> tuple[float, float]:
-    """The 95 % interval of a share that was seen in n cases."""
+    """The 95 % interval of a proportion observed in n cases."""
     z2 = 1.96**2
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = 1.96 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)

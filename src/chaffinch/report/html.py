@@ -10,13 +10,13 @@ from chaffinch.errors import missing_extra
 
 
 class Html(str):
-    """Text that is HTML already; every other string is escaped on its way into a page."""
+    """Text that is already HTML; every other string is escaped when it is put into a page."""
 
     __slots__ = ()
 
 
 def tag(name: str, *content: object, **attributes: object) -> Html:
-    """An element. ``class_`` is class, ``data_x`` is data-x; an attribute that is None is left out.
+    """An HTML element. ``class_`` is class, ``data_x`` is data-x; an attribute that is None is left out.
 
     >>> tag("p", "a < b", tag("b", "!"), class_="x")
     '<p class="x">a &lt; b<b>!</b></p>'
@@ -30,7 +30,7 @@ def tag(name: str, *content: object, **attributes: object) -> Html:
 
 
 def join(*content: object) -> Html:
-    """Pieces in a row, escaped unless they are HTML."""
+    """The concatenated pieces, escaped unless they are HTML."""
     return Html("".join(piece if isinstance(piece, Html) else escape(str(piece)) for piece in content))
 
 
@@ -40,7 +40,7 @@ def paragraph(*content: object) -> Html:
 
 
 def cards(figures: Iterable[tuple[str, str, str]]) -> Html:
-    """The headline: (name, value, note) in boxes side by side."""
+    """Headline figures (name, value, note) in boxes side by side."""
     boxes = (
         tag(
             "div",
@@ -140,7 +140,7 @@ _MARGIN = 16
 
 
 def svg_file(chart: Html) -> str:
-    """A chart without its page: the page's light colours are written in, on a white ground.
+    """A chart as a separate SVG file: with the page's light colours, on a white background.
 
     >>> from chaffinch.report import Bar, bars
     >>> text = svg_file(bars("F1", [Bar("NP", 0.9)]))
@@ -166,7 +166,7 @@ def svg_file(chart: Html) -> str:
 
 
 def png_file(chart: Html, scale: float = 2.0) -> bytes:
-    """A chart as pixels; needs the extra ``plot``."""
+    """A chart as PNG; needs the extra ``plot``."""
     try:
         from vl_convert import svg_to_png
     except ImportError:

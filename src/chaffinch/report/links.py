@@ -1,4 +1,4 @@
-"""An alignment as a grid: one sentence down the side, the other along the top, a mark for each link."""
+"""An alignment as a grid: one sentence on the side, the other along the top, a mark for each link."""
 
 from collections.abc import Collection, Sequence
 
@@ -18,7 +18,7 @@ def alignment_grid(
     possible: Collection[Link] = (),
     strength: Sequence[Sequence[float]] | None = None,
 ) -> Html:
-    """Squares for links that were found, rings for sure ones, dashed rings for possible ones.
+    """Squares for predicted links, rings for sure links, dashed rings for possible links.
 
     strength: [source, target] from 0 to 1, the model's support for a link; shades the cells
 

@@ -10,7 +10,7 @@ STEP, LETTER, GAP, TOP = 46.0, 7.4, 16.0, 40.0
 
 
 class DrawnNode(Protocol):
-    """What is drawn: a label over children, or over a word."""
+    """A node to draw: a label over children or over a word."""
 
     @property
     def label(self) -> str:
@@ -29,7 +29,7 @@ class DrawnNode(Protocol):
 
 
 def tree_picture(title: str, tree: DrawnNode) -> Html:
-    """A tree: words on one line, each phrase centred above what it spans.
+    """A picture of a tree: words on one line, each phrase centred above its words.
 
     >>> from chaffinch.text.document import Tree
     >>> svg = tree_picture("A tree", Tree("NP", (Tree("DT", word="the"), Tree("NN", word="fox"))))
@@ -66,7 +66,7 @@ class _Place:
 
 
 def _placed(tree: DrawnNode) -> list[_Place]:
-    """Every node with its place; nothing recurses, so that no tree is too deep."""
+    """Every node with its place; not recursive, so that no tree is too deep."""
     found: list[_Place] = []
     waiting: list[tuple[DrawnNode, _Place | None, int]] = [(tree, None, 0)]
     at = GAP
