@@ -1,4 +1,4 @@
-"""Embedded samples: small synthetic corpora, the same for a seed on every machine."""
+"""Embedded samples: small synthetic corpora; a seed gives the same corpus on every machine."""
 
 from chaffinch.samples.catalogue import SAMPLES, Sample, load, preview, sample
 from chaffinch.samples.chance import SEED

@@ -21,11 +21,11 @@ from chaffinch.text.document import Document
 class Sample:
     """One row of the catalogue.
 
-    about:     one line
-    task:      what is learnt from it
-    formats:   the endings of the files that it is written to
+    about:     a description in one line
+    task:      the task that it is for
+    formats:   the extensions of the files that it is written to
     sizes:     default number of documents of each split
-    documents: ``documents(n, seed, split, careful)`` gives those of a split
+    documents: ``documents(n, seed, split, careful)`` gives the documents of a split
     """
 
     about: str
@@ -36,7 +36,7 @@ class Sample:
 
     @property
     def splits(self) -> tuple[str, ...]:
-        """The names of its parts."""
+        """The names of its splits."""
         return tuple(self.sizes)
 
 
@@ -123,8 +123,8 @@ def load(
 ) -> list[Document]:
     """The first ``n`` documents of a split of a sample, or its default number.
 
-    The same seed gives the same documents on every machine; a larger ``n`` only adds to them. Some labels
-    are wrong, as annotation errors; ``careful`` gives the same texts with the correct labels.
+    The same seed gives the same documents on every machine; a larger ``n`` only adds to them. Some labels are wrong,
+    to simulate annotation errors; ``careful`` gives the same texts with the correct labels.
 
     >>> load("reviews", "test", n=1) == load("reviews", "test", n=2)[:1]
     True

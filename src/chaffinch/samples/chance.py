@@ -1,10 +1,10 @@
-"""Chance: a random number generator of our own, so that a seed gives the same samples on every machine and version."""
+"""A random number generator of our own, so that a seed gives the same samples on every machine and version."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 SPLITS = ("train", "dev", "test")
-SEED = 13  # unless another is asked for
+SEED = 13  # the default seed
 
 _MASK = (1 << 64) - 1
 _T = TypeVar("_T")
@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 class Chance:
     """SplitMix64 (Steele, Lea and Flood 2014), seeded by a number and any names.
 
-    Different names give unrelated streams from the same seed.
+    Different names give independent streams from the same seed.
 
     >>> Chance(1, "ingredients", "train").below(1000) == Chance(1, "ingredients", "train").below(1000)
     True
@@ -48,9 +48,9 @@ class Chance:
         return (self.next() >> 11) * 2.0**-53 < probability
 
     def slip(self, probability: float, right: _T, wrong: Callable[[], _T]) -> _T:
-        """What an annotator writes, this often something wrong; a careful one draws the same and writes what is right.
+        """The annotator's label: wrong with this probability. A careful annotator draws the same numbers but is right.
 
-        So the same seed gives the same texts either way, and the two tell which labels are slips.
+        So a seed gives the same texts in both cases, and comparing the two shows which labels are errors.
         """
         if not self.happens(probability):
             return right
@@ -62,12 +62,12 @@ class Chance:
         return items[self.below(len(items))]
 
     def favour(self, items: Sequence[_T]) -> _T:
-        """One of the items, the first ones far more often: the lower of two draws."""
+        """One of the items, earlier ones more often: the lower of two draws."""
         n = len(items)
         return items[min(self.below(n), self.below(n))]
 
     def weighted(self, items: Sequence[tuple[int, _T]]) -> _T:
-        """One of the items, in proportion to the whole number before it."""
+        """One of the items, with probability proportional to its integer weight."""
         left = self.below(sum(weight for weight, _ in items))
         for weight, item in items:
             left -= weight
@@ -82,7 +82,7 @@ class Chance:
 
 
 def phrases(text: str) -> tuple[str, ...]:
-    """A word list: its entries are separated by commas or line ends.
+    """A word list; entries are separated by commas or line ends.
 
     >>> phrases('''plain flour, milk
     ...            rice''')
@@ -95,7 +95,7 @@ def phrases(text: str) -> tuple[str, ...]:
 def vocabulary(entries: Sequence[_T], split: str) -> list[_T]:
     """The entries that a split may use: of every seven, the sixth is reserved for dev, the seventh for test.
 
-    So dev and test each contain words that do not occur in training, and different ones.
+    So dev and test each contain words that do not occur in training, and these words differ.
 
     >>> "".join(vocabulary("abcdefghijklmn", "train")), "".join(vocabulary("abcdefghijklmn", "test"))
     ('abcdehijkl', 'abcdeghijkln')
@@ -105,7 +105,7 @@ def vocabulary(entries: Sequence[_T], split: str) -> list[_T]:
 
 
 def misspelt(word: str, chance: Chance) -> str:
-    """The word with two letters swapped, one dropped or one doubled; short words are left alone."""
+    """The word with two letters swapped, one dropped or one doubled; short words are unchanged."""
     if len(word) < 5 or not word.isalpha():
         return word
     i = chance.between(1, len(word) - 3)

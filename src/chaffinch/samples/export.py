@@ -28,7 +28,7 @@ def export(
     careful: bool = False,
     force: bool = False,
 ) -> dict[Path, int]:
-    """Write a sample to a folder, created if needed; returns the files written and their numbers of documents.
+    """Write a sample to a folder, which is created if needed; returns the files and their numbers of documents.
 
     size:  documents of the training split; dev and test keep their proportion to it
     careful: write the correct labels, without simulated annotation errors
@@ -108,7 +108,7 @@ _WRITERS: dict[str, tuple[str, Writer]] = {
     "quotations": (".conll", partial(columns.write, columns=(WORD, LABEL))),
 }
 
-# The layout of a course on hidden Markov models: token and tag, one space between them, tags held back.
+# The layout of a course on hidden Markov models: token and tag separated by one space, with the tags held back.
 _COURSE: list[tuple[str, str, Writer]] = [
     ("train", "train", _TAGGED),
     ("dev", "dev.in", _WORDS),

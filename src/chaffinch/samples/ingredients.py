@@ -12,7 +12,7 @@ MISSPELT = 0.02
 MISLABELLED = 0.015
 MISTAGGED = 0.02
 
-# What a tired annotator writes instead.
+# The wrong labels of a careless annotator.
 CONFUSED = {
     "NAME": "PREP",
     "PREP": "COMMENT",
@@ -31,7 +31,7 @@ def ingredients(
 ) -> list[Document]:
     """``n`` ingredient lines with labels in column ``y`` and parts of speech in column ``pos``.
 
-    The same word takes different labels by its place: a clove of garlic and four cloves, a can and what you
+    The same word has different labels in different contexts: a clove of garlic and four cloves, a can and what you
     can find, ground cloves and pepper, freshly ground.
 
     >>> line = ingredients(1)[0]
@@ -43,7 +43,7 @@ def ingredients(
 
 
 class _Kitchen:
-    """Writes one line after the other from the words that its split may use."""
+    """Generates lines from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -74,7 +74,7 @@ class _Kitchen:
         self.purposes = vocabulary(pantry.PURPOSES, split)
 
     def document(self) -> Document:
-        """One line, with its slips of spelling, labelling and tagging."""
+        """One line, with errors of spelling, labelling and tagging."""
         kind, written_by = self.chance.weighted(_LINES)
         line = written_by(self, kind) + self.tail(kind)
         words, tags, labels = [], [], []

@@ -1,4 +1,4 @@
-"""Words as rows of noisy letter images, 16 by 8, each word written by one hand."""
+"""Words as sequences of noisy letter images, 16 by 8; each word is in one handwriting."""
 
 from functools import cache, partial
 
@@ -10,8 +10,8 @@ from chaffinch.text.document import Document
 
 ROWS, COLUMNS = 16, 8
 
-BROKEN = 0.25  # of the letters lose a stroke
-MISREAD = 0.01  # of the letters are labelled as a lookalike
+BROKEN = 0.25  # fraction of the letters that lose a stroke
+MISREAD = 0.01  # fraction of the letters that are labelled as a similar letter
 
 LOOKALIKES = {
     "n": "h",
@@ -48,7 +48,7 @@ VOCABULARY = phrases("""
 
 Pixels = NDArray[np.uint8]
 
-_LEANING = ((1, -1), (4, 0), (1, 1))  # how often to the left, not at all, to the right
+_LEANING = ((1, -1), (4, 0), (1, 1))  # weights of a slant to the left, none, to the right
 
 
 def letters(
@@ -80,12 +80,12 @@ def letters(
 
 
 def image(token: str) -> Pixels:
-    """The picture that a letter's token stands for: uint8 [16, 8], 0 or 1."""
+    """The image that a token encodes: uint8 [16, 8], 0 or 1."""
     return np.unpackbits(np.frombuffer(bytes.fromhex(token), dtype=np.uint8)).reshape(ROWS, COLUMNS)
 
 
 def _written(word: str, chance: Chance) -> list[Pixels]:
-    """Every letter of a word by one hand: slant and pen are the same throughout, the slips are not."""
+    """The letters of a word in one handwriting: slant and pen are the same for all, noise differs."""
     slant, thick = chance.weighted(_LEANING), chance.happens(0.3)
     return [_slips(_shaped(_drawn()[c], slant, thick), chance) for c in word]
 
@@ -102,7 +102,7 @@ def _shaped(glyph: Pixels, slant: int, thick: bool) -> Pixels:
 
 
 def _slips(glyph: Pixels, chance: Chance) -> Pixels:
-    """Shifted, with a stroke missing, and speckled."""
+    """The letter shifted, with a stroke missing, and with noise pixels."""
     picture = np.roll(glyph, (chance.between(-1, 1), chance.weighted(_LEANING)), axis=(0, 1))
     if chance.happens(BROKEN):
         if chance.happens(0.5):
@@ -115,7 +115,7 @@ def _slips(glyph: Pixels, chance: Chance) -> Pixels:
 
 
 def _speckles(chance: Chance) -> Pixels:
-    """One pixel in sixteen: a bit is set in four draws out of four."""
+    """Noise on one pixel in sixteen: a bit that is set in all of four draws."""
     bits = [chance.next() & chance.next() & chance.next() & chance.next() for _ in range(2)]
     packed = np.frombuffer(b"".join(b.to_bytes(8, "big") for b in bits), dtype=np.uint8)
     return np.unpackbits(packed).reshape(ROWS, COLUMNS)
@@ -123,7 +123,7 @@ def _speckles(chance: Chance) -> Pixels:
 
 @cache
 def _drawn() -> dict[str, Pixels]:
-    """Letter -> uint8 [16, 8]: the font's 8 by 5, twice as tall, with room at the sides."""
+    """Letter -> uint8 [16, 8]: the font's 8 by 5 pixels, doubled in height, with margins at the sides."""
     drawn = {}
     for letter in LETTERS:
         ink = np.array([[sign == "#" for sign in row] for row in glyphs()[letter]], dtype=np.uint8)
@@ -138,7 +138,7 @@ def _lookalike(label: str) -> str:
 
 # -- a bitmap font of the small letters a to z, 8 rows of 5 ---------------------------------------------------------
 
-# Rows 0 and 1 hold what rises above the line, rows 6 and 7 what hangs below it.
+# Rows 0 and 1 are for ascenders, rows 6 and 7 for descenders.
 _SHEETS = """
 ..... #.... ..... ....# ..... ..##. .....
 ..... #.... ..... ....# ..... .#... .....
@@ -181,7 +181,7 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def glyphs() -> dict[str, tuple[str, ...]]:
-    """Letter -> 8 rows of 5 signs, ``#`` for ink.
+    """Letter -> 8 rows of 5 characters, ``#`` for ink.
 
     >>> print("\\n".join(glyphs()["h"]))
     #....

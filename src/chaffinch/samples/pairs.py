@@ -1,4 +1,4 @@
-"""Sentence pairs: English and Pipit, a small language of our own, with sure and possible word links.
+"""Sentence pairs: English and Pipit, a small invented language, with sure and possible word links.
 
 Pipit puts the verb last and the adjective after its noun, has no articles (a definite noun ends in -a), says
 *not* with two words around the verb, drops pronouns, and turns prepositions into postpositions.
@@ -11,8 +11,8 @@ from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document, Links
 
 MISSPELT = 0.01
-MISLINKED = 0.015  # of the sure links: the annotator was not so sure, or overlooked it
-REPHRASED = 0.05  # of the content words: the translator took another word
+MISLINKED = 0.015  # fraction of the sure links that the annotator marked as possible or overlooked
+REPHRASED = 0.05  # fraction of the content words that the translator replaced by another word
 
 BEINGS = phrases("""
     fisherman, cat, teacher, sister, horse, king, thief, goat, painter, widow, tailor, parrot, ghost,
@@ -92,7 +92,7 @@ def translation(word: str) -> str:
 
 @dataclass
 class _Word:
-    """A Pipit word and the English positions it renders."""
+    """A Pipit word and the English positions that it translates."""
 
     text: str
     sure: list[int] = field(default_factory=list)
@@ -100,7 +100,7 @@ class _Word:
 
 
 class _Translator:
-    """One sentence, said in English from left to right while its Pipit words are gathered."""
+    """Generates one sentence: English words from left to right, together with its Pipit words."""
 
     def __init__(self, chance: Chance, words: dict[str, list[str]], verbs: list[tuple[str, ...]]) -> None:
         self.chance = chance
@@ -109,7 +109,7 @@ class _Translator:
         self.english: list[str] = []
 
     def document(self) -> Document:
-        """The pair, with its slips of spelling and of linking."""
+        """The pair, with errors of spelling and linking."""
         pipit = self.sentence()
         sure, possible = set(), set()
         for j, word in enumerate(pipit):
@@ -129,7 +129,7 @@ class _Translator:
         return document
 
     def sentence(self) -> list[_Word]:
-        """One clause or two, at times with an opening remark."""
+        """One clause or two, sometimes with an opening remark."""
         pipit: list[_Word] = []
         if self.chance.happens(0.15):
             said = self.chance.pick(tuple(IDIOMS))
@@ -151,7 +151,7 @@ class _Translator:
         """Subject, verb, object, place, time; in Pipit time, subject, place, object, verb."""
         subject, dropped = self.subject()
         verb = self.verb()
-        verb[len(verb) // 2].possible += dropped  # a dropped pronoun may be seen in the verb
+        verb[len(verb) // 2].possible += dropped  # a dropped pronoun has a possible link to the verb
         thing = self.noun_phrase(self.chance.pick(("being", "thing", "thing")))
         place = self.place() if self.chance.happens(0.4) else []
         past = verb[0].text.endswith("ta")
@@ -159,7 +159,7 @@ class _Translator:
         return time + subject + place + thing + verb
 
     def question(self) -> list[_Word]:
-        """Did Anna see the cat? In Pipit a particle at the end asks."""
+        """Did Anna see the cat? In Pipit a final particle marks the question."""
         did = self.say("did")
         subject = self.noun_phrase("being")
         _, base = self.chance.favour(self.verbs)
@@ -169,7 +169,7 @@ class _Translator:
         return [*subject, *thing, verb, _Word("ka", possible=[did, mark]), _Word("?", sure=[mark])]
 
     def subject(self) -> tuple[list[_Word], list[int]]:
-        """A noun phrase, or a pronoun that Pipit drops more often than not; then its position is returned."""
+        """A noun phrase, or a pronoun that Pipit usually drops; if it does, its position is returned."""
         if not self.chance.happens(0.35):
             return self.noun_phrase("being"), []
         pronoun = self.chance.pick(tuple(PRONOUNS))
@@ -225,7 +225,7 @@ class _Translator:
         return self.noun(kind, "a" if definite else "", [article] if definite else []) + adjectives
 
     def noun(self, kind: str, ending: str, possible: list[int], plural: bool = False) -> list[_Word]:
-        """The noun itself; the English article may be seen in its ending."""
+        """The noun itself; the English article has a possible link to its ending."""
         noun = self.chance.favour(self.words[kind])
         before = self.english[-1] if self.english else ""
         if before == "a" and noun[0] in "aeiou":
@@ -246,11 +246,11 @@ class _Translator:
         return [_Word(TIMES[time], sure=positions)]
 
     def rendered(self, word: str) -> str:
-        """The stem of a word, or now and then of a near synonym."""
+        """The stem of a word, or sometimes of a near synonym."""
         return translation(word + " (poetic)" if self.chance.happens(REPHRASED) else word)
 
     def say(self, word: str) -> int:
-        """Add an English word; its position."""
+        """Add an English word; returns its position."""
         self.english.append(word)
         return len(self.english) - 1
 

@@ -2,7 +2,7 @@
 
 from chaffinch.samples.chance import phrases
 
-# What is counted, singular; the plural is regular but for those in PLURALS.
+# Countable ingredients in the singular; the plural is regular except for those in PLURALS.
 COUNTED = phrases("""
     egg, onion, carrot, lemon, tomato, potato, apple, shallot, lime, leek, clove, courgette, chilli,
     orange, aubergine, pear, red pepper, parsnip, green pepper, beetroot, sweet potato, plum, turnip,
@@ -24,7 +24,7 @@ PLURALS = {
     "star anise": "star anise",
 }
 
-# What is weighed or measured.
+# Ingredients that are weighed or measured.
 DRY = phrases("""
     plain flour, caster sugar, rice, brown sugar, self-raising flour, spinach, breadcrumbs, red lentils,
     oats, ground almonds, walnuts, cornflour, polenta, sultanas, pine nuts, couscous, strong white flour,
@@ -61,7 +61,7 @@ TINNED = phrases("""
     haricot beans, pineapple chunks, cherry tomatoes, bamboo shoots, artichoke hearts, chopped clams,
     hearts of palm""")
 
-# Alternatives that cooks offer for one another.
+# Ingredients that can replace each other.
 EITHER = (
     ("butter", "margarine"),
     ("lard", "dripping"),
@@ -108,7 +108,7 @@ PIECES = (
 
 SIZES = phrases("large, small, medium, big, medium-sized, little, extra-large, heaped, generous, thumb-sized")
 
-# What is done to them before the cooking starts.
+# Preparations before cooking.
 PREPS_COUNTED = phrases("""
     chopped/VBN, sliced/VBN, diced/VBN, finely/RB chopped/VBN, peeled/VBN, grated/VBN, halved/VBN,
     thinly/RB sliced/VBN, beaten/VBN, crushed/VBN, trimmed/VBN, cored/VBN, minced/VBN, torn/VBN,

@@ -1,4 +1,4 @@
-"""Short posts: the entity that each is about, and its sentiment, with the clue often far from the name."""
+"""Short posts with entities and their sentiment; the clue is often far from the name."""
 
 from functools import partial
 
@@ -8,9 +8,9 @@ from chaffinch.text.document import Document
 LABELS = ("O", "B-positive", "I-positive", "B-neutral", "I-neutral", "B-negative", "I-negative")
 
 MISSPELT = 0.025
-MISJUDGED = 0.06  # of the entities: another reader heard another tone
+MISJUDGED = 0.06  # fraction of the entities with a wrong sentiment
 
-# Half of these are everyday words too: mango, comet, otter, sunday, harbour, lantern, juniper, copper.
+# Half of these are also everyday words: mango, comet, otter, sunday, harbour, lantern, juniper, copper.
 GADGETS = phrases("""
     Mango 7, Lumo, Kestrel Pro, Comet, Tinwhistle, Otter Mini, the new Pebblephone, Halo Watch, Nimbus 3,
     Copper OS, Snail Mail, Wobble, Quill Pad, Juniper, Zephyr Buds, Brick Two, Marmot Cam, Toastly,
@@ -83,9 +83,9 @@ Piece = str | Entity
 
 
 def posts(n: int = 2500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
-    """``n`` posts with the entities and how they are spoken of as B-/I-/O tags in column ``y``.
+    """``n`` posts with entities and their sentiment as B-/I-/O tags in column ``y``.
 
-    What tells the sentiment may stand at the other end of the post, be negated, or be meant ironically.
+    The clue to the sentiment may be at the other end of the post, negated, or ironic.
 
     >>> sorted({tag for post in posts(300) for tag in post.columns["y"]})
     ['B-negative', 'B-neutral', 'B-positive', 'I-negative', 'I-neutral', 'I-positive', 'O']
@@ -95,7 +95,7 @@ def posts(n: int = 2500, seed: int = SEED, split: str = "train", careful: bool =
 
 
 class _Pen:
-    """Writes one post after the other from the words that its split may use."""
+    """Generates posts from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -111,7 +111,7 @@ class _Pen:
         self.fillers = vocabulary(FILLERS, split)
 
     def document(self) -> Document:
-        """One post, with its slips of spelling and of judgement."""
+        """One post, with errors of spelling and sentiment."""
         pieces = self.chance.weighted(_SHAPES)(self)
         if self.chance.happens(0.2):
             pieces = [self.chance.pick(FRIENDS), *pieces]
@@ -234,7 +234,7 @@ class _Pen:
         ]
 
     def nothing(self) -> list[Piece]:
-        """A post about no one, with words that look like names elsewhere."""
+        """A post without an entity, with words that are names in other posts."""
         thing = self.chance.pick(
             ("a comet", "an otter", "the lantern", "mango", "juniper", "a kestrel", "a copper kettle")
         )
@@ -252,7 +252,7 @@ class _Pen:
     # The parts.
 
     def sentiment(self) -> str:
-        """Neutral most often."""
+        """A random sentiment, most often neutral."""
         return self.chance.weighted(((4, "neutral"), (3, "positive"), (3, "negative")))
 
     def action(self, sentiment: str) -> tuple[str, Entity]:
@@ -261,7 +261,7 @@ class _Pen:
         return self.chance.favour(self.verbs[kind]), (self.chance.favour(self.names[kind]).split(), sentiment)
 
     def entity(self, sentiment: str) -> Entity:
-        """Any name, now and then written small or as a hashtag."""
+        """Any name, sometimes in lower case or as a hashtag."""
         words = self.chance.favour(self.names[self.chance.pick(tuple(KINDS))]).split()
         if self.chance.happens(0.12):
             return ["#" + "".join(words).lower()], sentiment

@@ -1,4 +1,4 @@
-"""Questions with the kind of answer they want: six coarse types, each with finer ones."""
+"""Questions with the type of their answer: six coarse types, each with finer ones."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from chaffinch.text.document import Document
 MISSPELT = 0.01
 MISTYPED = 0.02
 
-# The blanks that templates may have; the first entries are the everyday ones.
+# The slots of templates; the first entries are the most common.
 FILLERS = {
     "thing": phrases("""
         zipper, teabag, umbrella, elevator, bagpipe, paper clip, toaster, accordion, lighthouse,
@@ -45,7 +45,7 @@ FILLERS = {
         chief executive officer"""),
 }
 
-# What may stand before a person, an animal or a thing, and at the end of any question.
+# Words before a person, an animal or a thing, and at the end of any question.
 MANNERS = phrases("""
     old, famous, red, tiny, lazy, giant, silver, retired, modern, stubborn, invisible, polite, musical, foreign, grumpy,
     wooden, lucky, forgotten, striped, clumsy, glass""")
@@ -53,7 +53,7 @@ TAILS = phrases("""
     these days, in winter, according to your aunt, in the old days, at sea, without a ladder, on a tuesday, in 1962,
     after all, before breakfast, in one word, with both eyes closed, by the way, for the first time""")
 
-# kind of answer -> templates. Words that give the type away stand early, late or nowhere.
+# type of answer -> templates. The words that reveal the type are early, late or absent.
 TEMPLATES = {
     "PERSON:one": phrases("""
         Who {did} the {thing} ?, Who was the first {person} in {place} ?,
@@ -138,7 +138,7 @@ def questions(n: int = 2000, seed: int = SEED, split: str = "train", careful: bo
 
 
 class _Asker:
-    """Asks one question after the other in the words that its split may use."""
+    """Generates questions from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -147,7 +147,7 @@ class _Asker:
         self.manners, self.tails = vocabulary(MANNERS, split), vocabulary(TAILS, split)
 
     def document(self) -> Document:
-        """One question, with its slips of spelling and of type."""
+        """One question, with errors of spelling and type."""
         fine = self.chance.weighted(_KINDS)
         asked = self.chance.pick(self.templates[fine]).format(**self.blanks())
         if self.chance.happens(0.25):
@@ -158,7 +158,7 @@ class _Asker:
         return Document(text=text, labels=[fine.partition(":")[0]], fields={"fine": fine})
 
     def blanks(self) -> dict[str, str]:
-        """A word for every blank."""
+        """A word for every slot."""
         blanks = {blank: self.chance.pick(entries) for blank, entries in self.fillers.items()}
         for blank in ("thing", "person", "animal"):
             if self.chance.happens(0.35):
@@ -171,6 +171,6 @@ class _Asker:
 
 
 def _articles(words: list[str]) -> list[str]:
-    """A before a vowel is an."""
+    """Replace "a" by "an" before a vowel."""
     heard = zip(words, [*words[1:], ""], strict=True)
     return ["an" if word == "a" and after[:1] in _VOWELS else word for word, after in heard]

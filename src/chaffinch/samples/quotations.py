@@ -14,7 +14,7 @@ WORDS = phrases("""
 def quotations(n: int = 300, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` sentences; column ``y`` says whether a word is quoted (``IN``) or not (``OUT``); marks are ``MARK``.
 
-    Words carry no information. The label after a mark depends on the one before, and no neighbouring label shows it.
+    Words carry no information. The label after a mark depends on the label before the mark, which is not a neighbour.
 
     >>> d = quotations(1)[0]
     >>> set(d.columns["y"]) <= {"IN", "OUT", "MARK"}

@@ -1,4 +1,4 @@
-"""Short reviews with grades 0 to 4: negation, contrast, intensifiers, and readers who do not quite agree."""
+"""Short reviews with grades 0 to 4: negation, contrast, intensifiers, and some disagreement between readers."""
 
 from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
@@ -6,9 +6,9 @@ from chaffinch.text.document import Document
 LABELS = ("0", "1", "2", "3", "4")
 
 MISSPELT = 0.015
-MISGRADED = 0.1  # one grade up or down
+MISGRADED = 0.1  # fraction of the reviews whose grade is off by one
 
-# What is reviewed, and what of it may be praised or blamed.
+# The reviewed things, and the aspects that may be praised or criticised.
 SUBJECTS = {
     "this film": phrases("plot, acting, ending, soundtrack, villain, dialogue, first half, dog"),
     "the hotel": phrases("bed, breakfast, view, staff, shower, lift, wallpaper, pool"),
@@ -48,7 +48,7 @@ ASIDES = phrases("""
     the neighbours recommended it, we came back on sunday, my brother fell asleep,
     everyone around us was talking, i know the author's aunt""")
 
-# Whole verdicts whose words point elsewhere or nowhere.
+# Whole verdicts whose words suggest another grade or none.
 VERDICTS = {
     0: phrases("""
         i want those hours back, nobody should have to go through this, even the plants looked sad,
@@ -80,7 +80,7 @@ def reviews(n: int = 3000, seed: int = SEED, split: str = "train", careful: bool
 
 
 class _Critic:
-    """Writes one review after the other from the words that its split may use."""
+    """Generates reviews from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -90,7 +90,7 @@ class _Critic:
         self.subject = ""
 
     def document(self) -> Document:
-        """One review: clauses that say the grade, a clause against it, an aside."""
+        """One review: clauses that express the grade, a clause against it, an aside."""
         self.subject = self.chance.pick(tuple(SUBJECTS))
         grade = self.chance.weighted(((14, 0), (24, 1), (20, 2), (26, 3), (16, 4)))
         sentences = [self.opinion(grade)]
@@ -106,7 +106,7 @@ class _Critic:
         return Document(text=text, labels=[str(given)])
 
     def opinion(self, grade: int) -> str:
-        """A sentence that leaves the reader with this grade."""
+        """A sentence that expresses this grade."""
         strength = grade - 2
         if strength == 0:
             how = self.chance.below(3)
@@ -121,7 +121,7 @@ class _Critic:
         return self.clause(strength)
 
     def clause(self, strength: int, about: str | None = None) -> str:
-        """The soup was not terrible: about one thing, of the strength asked for."""
+        """The soup was not terrible: a clause about one thing, of the requested strength."""
         about = about or self.chance.pick(
             (self.subject, *(f"the {aspect}" for aspect in SUBJECTS[self.subject]))
         )

@@ -6,9 +6,9 @@ from chaffinch.samples.chance import SEED, Chance, misspelt, phrases, vocabulary
 from chaffinch.text.document import Document
 
 MISSPELT = 0.01
-MISFILED = 0.03  # posted to a sister club
+MISFILED = 0.03  # fraction of the documents with the label of a related topic
 
-# Families of neighbouring topics: what they all speak of, then each topic's own words.
+# Families of related topics: shared words, then each topic's own words.
 FAMILIES: tuple[tuple[str, dict[str, str]], ...] = (
     (
         "oven, dough, flavour, sugar, recipe, batch, temperature, kitchen, thermometer, sieve, aroma, scale",
@@ -146,8 +146,8 @@ PEOPLE = phrases("""
 def topics(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` documents of several paragraphs over twenty topics; the label is the topic.
 
-    Neighbouring topics share words, the subject line may be left over from another thread, and what is quoted
-    (after ``>``) may come from another club.
+    Related topics share words, the subject line may be left over from another thread, and quoted text (after ``>``)
+    may come from another club.
 
     >>> len(LABELS)
     20
@@ -160,7 +160,7 @@ def topics(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool 
 
 
 class _Post:
-    """Writes one document after the other from the words that its split may use."""
+    """Generates documents from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -175,7 +175,7 @@ class _Post:
                 self.sisters[topic] = [t for t in family if t != topic]
 
     def document(self) -> Document:
-        """Header, a quotation now and then, two to four paragraphs, a signature."""
+        """Header, sometimes a quotation, two to four paragraphs, a signature."""
         topic = self.chance.pick(LABELS)
         blocks = [self.header(topic)]
         if self.chance.happens(0.45):
@@ -198,26 +198,26 @@ class _Post:
         return f"From: {self.chance.pick(PEOPLE).lower()}@clubs.example\nSubject: {subject}"
 
     def quotation(self, topic: str) -> str:
-        """Two sentences that somebody else wrote."""
+        """One or two sentences by another writer."""
         lines = [f"> {self.sentence(topic)}" for _ in range(self.chance.between(1, 2))]
         return "\n".join([f"{self.chance.pick(PEOPLE)} wrote:", *lines])
 
     def paragraph(self, topic: str) -> str:
-        """Two to four sentences."""
+        """One to three sentences on the topic, often with a general remark."""
         said = [self.sentence(topic) for _ in range(self.chance.between(1, 3))]
         if self.chance.happens(0.6):
             said.insert(self.chance.below(len(said) + 1), f"{_upper(self.chance.pick(CHATTER))}.")
         return " ".join(said)
 
     def sentence(self, topic: str) -> str:
-        """One sentence; its things are the topic's, the family's, or anyone's."""
+        """One sentence; its nouns are from the topic, the family, or the common words."""
         template = self.chance.pick(self.sentences)
         filled = template.format(*(self.word(topic, straying=0.45) for _ in range(template.count("{}"))))
         words = (misspelt(w, self.chance) if self.chance.happens(MISSPELT) else w for w in filled.split())
         return _upper(" ".join(words)) + self.chance.pick((".", ".", "!", "..."))
 
     def word(self, topic: str, straying: float) -> str:
-        """A thing of the topic's own, unless the writer strays to the family's, a sister's or anybody's."""
+        """A noun of the topic; with probability ``straying``, of the family, a related topic or the common words."""
         if not self.chance.happens(straying):
             return self.chance.favour(self.own[topic])
         where = self.chance.below(4)

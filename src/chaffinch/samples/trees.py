@@ -6,7 +6,7 @@ from functools import partial
 from chaffinch.samples.chance import SEED, Chance, phrases, vocabulary
 from chaffinch.text.document import Document, Tree
 
-MISPARSED = 0.03  # of the attachments: the annotator took the other reading
+MISPARSED = 0.03  # fraction of the attachments that are annotated with the wrong reading
 
 PEOPLE = phrases("""
     baker, pirate, doctor, teacher, girl, neighbour, boy, poet, thief, queen, plumber, clown, widow,
@@ -25,7 +25,7 @@ NAMES = phrases("Ada, Bruno, Chloe, Dmitri, Edith, Farid, Greta, Hugo, Inga, Jon
 
 PLURALS = {"goose": "geese", "fox": "foxes", "thief": "thieves", "story": "stories", "diary": "diaries"}
 
-# What the verb is done with, and what the noun may have: the same preposition, decided by the pair of words.
+# Instruments of the verb and properties of the noun: the preposition is the same, the pair of words decides.
 VERBS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         "ate served finished burnt ordered",
@@ -74,8 +74,8 @@ CUTLERY = phrases("a spoon, a napkin, a candle, a knife, a pair of gloves, a let
 def trees(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool = False) -> list[Document]:
     """``n`` sentences with their trees (``Document.tree``) and parts of speech in column ``pos``.
 
-    Someone ate the pizza with a fork, someone ate the pizza with olives; watched the boy with a telescope
-    could be either, and is.
+    "Ate the pizza with a fork" and "ate the pizza with olives" attach differently; "watched the boy with a telescope"
+    is ambiguous and occurs with both trees.
 
     >>> one = trees(1)[0]
     >>> one.tree.label, len(one.columns["pos"]) == len(one.tokens)
@@ -86,7 +86,7 @@ def trees(n: int = 1500, seed: int = SEED, split: str = "train", careful: bool =
 
 
 class _Grammar:
-    """Draws one tree after the other from the words that its split may use."""
+    """Generates trees from the words that its split may use."""
 
     def __init__(self, chance: Chance, split: str) -> None:
         self.chance = chance
@@ -119,7 +119,7 @@ class _Grammar:
     # Predicates.
 
     def transitive(self) -> Tree:
-        """Ate the pizza with ...: the phrase goes to the verb or to the noun."""
+        """Ate the pizza with ...: the phrase attaches to the verb or to the noun."""
         verbs, objects, tools = self.chance.pick(VERBS)
         verb = Tree("VBD", word=self.chance.favour(vocabulary(verbs.split(), self.split)))
         noun = self.a(objects)
@@ -156,7 +156,7 @@ class _Grammar:
         return Tree("VP", (verb, Tree("NP", (Tree("NP", (dish, _pp("of", fruit))), and_, _phrase(other)))))
 
     def adjective_pair(self) -> Tree:
-        """Met old poets and clowns: old ones both, or old poets and any clowns."""
+        """Met old poets and clowns: both are old, or only the poets."""
         verb = Tree("VBD", word=self.chance.pick(("met", "invited", "painted", "feared")))
         kinds = self.chance.pick(((PEOPLE, PEOPLE), (ANIMALS, ANIMALS), (PEOPLE, ANIMALS), (ANIMALS, PEOPLE)))
         first, second = (Tree("NNS", word=_plural(self.a(kind))) for kind in kinds)
@@ -194,7 +194,7 @@ class _Grammar:
     # Noun phrases.
 
     def owned(self) -> Tree:
-        """The parrot of the pirate who sang: who sang is told by the verb."""
+        """The parrot of the pirate who sang: the verb decides who sang."""
         animal, person = self.noun_phrase(self.a(ANIMALS)), self.noun_phrase(self.a(PEOPLE))
         low = self.chance.happens(0.5)
         verb = self.a(SPOKE) if low else self.a(CRIED)
@@ -207,7 +207,7 @@ class _Grammar:
         return Tree("NP", (Tree("NP", (animal, _pp("of", person))), clause))
 
     def noun_phrase(self, noun: str) -> Tree:
-        """A determiner, at times an adjective, the noun."""
+        """A determiner, sometimes an adjective, the noun."""
         look = self.a(LOOKS) if self.chance.happens(0.25) else ""
         first = look or noun
         article = "an" if first[0] in "aeio" else "a"
