@@ -1,5 +1,6 @@
 """Where the real corpora are, and the rule that a run which was promised them skips nothing."""
 
+import importlib
 import os
 from pathlib import Path
 
@@ -9,6 +10,10 @@ from hypothesis import HealthCheck, settings
 # How long a draw takes is the machine's affair: on a busy one it says nothing about the test.
 settings.register_profile("suite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
+
+# A console keeps the width that COLUMNS asks for when it is made: it is made before any test sets that.
+os.environ.pop("COLUMNS", None)
+importlib.import_module("chaffinch.cli.console")
 
 ENVIRONMENT = "CHAFFINCH_DATA"
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

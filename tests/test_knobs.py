@@ -47,7 +47,7 @@ EDGES: list[object] = [
     Hmm(word_strength=1e-300),
     BeamTagger(width=10_000, epochs=1),
     Greedy(window=20, epochs=1),
-    Greedy(min_weight=1e30, epochs=1),
+    Greedy(min_weight=1e-30, epochs=1),
     MiraTagger(k=1000, epochs=1),
     Crf(stretch=2**31 - 1, passes=1),
     Crf(min_count=2**31 - 1, passes=1),

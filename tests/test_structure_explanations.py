@@ -178,7 +178,7 @@ def test_without_the_features_that_are_named_a_link_is_gone_or_has_come(aligner,
 
 
 def test_a_link_that_cannot_be_is_refused(aligner, pairs):
-    with pytest.raises(DataError, match="there is no link 100-1 between"):
+    with pytest.raises(DataError, match="there is no link 100-1: the sentences have"):
         aligner.explain(pairs[0], link=(99, 0))
 
 
@@ -284,7 +284,7 @@ def test_the_command_explains_trees_links_and_candidates(tmp_path, run, treebank
     assert shown.code == 0
     assert json.loads(shown.out)["explanations"][0]["decisions"][0]["answer"] in ("linked", "unlinked")
     assert "expected a link such as 2-3" in run("explain", links, file, "--against", "x").err
-    assert "give a file" in run("explain", links, "some words").err
+    assert "expected a file of sentence pairs" in run("explain", links, "some words").err
     lists = tmp_path / "lists.jsonl"
     row = {
         "input": "a",

@@ -27,7 +27,7 @@ ERROR = 5.0  # per cent: how often a useless self-training may seem useful, over
 
 
 @dataclass(frozen=True)
-class Judgement:
+class RoundScore:
     """The model of one round on held-out data; round 0 is the supervised model.
 
     added:              predicted rows that it learnt
@@ -58,7 +58,7 @@ class SelfTraining:
     model: Any
     kept: int
     added: int
-    curve: list[Judgement]
+    curve: list[RoundScore]
     key: str
     held_out: int
     pool: int
@@ -174,18 +174,18 @@ class _Loop:
 
 def _curve(
     kind: Kind, tallies: list[Tally], added: list[int], rounds: int, seed: int
-) -> tuple[str, list[Judgement]]:
+) -> tuple[str, list[RoundScore]]:
     """The score of each model with its interval, and its gain over the first one."""
     found = [tally.score(tally.sums()) for tally in tallies]
     key = next(name for name in kind.scores if all(name in scores for scores in found))
     curve = []
     for n, (tally, scores) in enumerate(zip(tallies, found, strict=True)):
         own = intervals(tally, seed=seed)[key]
-        judged = Judgement(n, added[n], float(scores[key]), own.low, own.high)
+        judged = RoundScore(n, added[n], float(scores[key]), own.low, own.high)
         if n:
             between = _gain(tally, tallies[0], key, 100.0 - ERROR / rounds, seed)
             gain = judged.score - float(found[0][key])
-            judged = Judgement(n, added[n], judged.score, own.low, own.high, gain, between.low, between.high)
+            judged = RoundScore(n, added[n], judged.score, own.low, own.high, gain, between.low, between.high)
         curve.append(judged)
     return key, curve
 

@@ -50,7 +50,7 @@ class LatentSvmTagger(HiddenLabels):
     """The latent structured SVM: hidden labels are filled in and a structured SVM is trained on them, in turns."""
 
     rounds: int = knob(5, "rounds of filling in hidden labels and training (CCCP)", low=1)
-    passes: int = knob(10, "passes of Frank-Wolfe in each round", low=1)
+    passes: int = knob(3, "passes of Frank-Wolfe in each round", low=1)
     C: float = knob(0.3, "weight of a sentence's hinge loss against |w|^2 / 2", low=1e-12, high=1e12)
 
 
