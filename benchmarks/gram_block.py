@@ -12,7 +12,7 @@ def gram_block(title: str, name: str, **settings: Any) -> Contender:
     def prepare(given: list[Any]) -> Callable[[], Any]:
         from chaffinch import kernels
 
-        kernel = getattr(kernels, name)(**settings).settled(given)
+        kernel = getattr(kernels, name)(**settings)
         once, again = kernel.prepared(given), kernel.prepared(given)
         return lambda: kernel.gram(once, again, threads=1)
 

@@ -44,7 +44,7 @@ def fit_ours(given: Letters) -> Predict:
     from chaffinch.learners.kernel_choice import kernel_problem
     from chaffinch.learners.kernel_svm import KernelSvm
 
-    kernel = Rbf(gamma=given.gamma).settled(given.X)
+    kernel = Rbf(gamma=given.gamma)
     problem = kernel_problem(kernel, kernel.prepared(given.X), given.y, 26, np.ones(len(given.y)), threads=1)
     machine = KernelSvm(C=given.C).fit(problem)
     return lambda X: machine.scorer.scores(X, 1).argmax(axis=1)
