@@ -6,10 +6,10 @@ NATIVE := $(shell find src/core src/bindings -type f) CMakeLists.txt pyproject.t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help tour test lint sanitize oom docs bench wheel lock clean
+.PHONY: help tour test test-adapters test-page test-cluster lint sanitize oom docs bench wheel lock clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "make %-13s %s\n", $$1, $$2}'
 
 $(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Chaffinch needs Python 3.11 or newer")'
@@ -39,6 +39,19 @@ tour: $(VENV)/.tour $(VENV)/.built ## set up, build, and walk through the toolki
 
 test: $(VENV)/.test $(VENV)/.built lint ## lint, types, import contract, all tests, doctests, README examples
 	$(BIN)/python -m pytest -n auto --dist loadfile
+
+$(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VENV)/.test
+	$(PIP) -r $<
+	@touch $@
+
+test-adapters: $(VENV)/.adapters $(VENV)/.built ## the doors to other tools, beside those tools
+	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters
+
+test-page: $(VENV)/.page $(VENV)/.built ## the server and its page, in a real browser
+	$(BIN)/python -m pytest tests/page
+
+test-cluster: $(VENV)/.cluster $(VENV)/.built ## the engines, on a local cluster
+	$(BIN)/python -m pytest tests/cluster
 
 lint: $(VENV)/.test $(VENV)/.built ## ruff, mypy (strict), import contract
 	$(BIN)/ruff check .
@@ -82,10 +95,10 @@ bench: $(VENV)/.bench $(VENV)/.built ## benchmarks beside the rivals; results go
 
 lock: $(VENV)/.made ## resolve the dependency locks anew
 	$(PIP) uv
-	cd locks && for group in tour test bench; do \
+	cd locks && for group in tour test bench adapters page cluster; do \
 	  ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
 	    --no-emit-find-links --no-annotate $$([ $$group = tour ] && echo --group ../pyproject.toml:build || echo --group ../pyproject.toml:$$group) \
-	    ../pyproject.toml -o $$group.txt || exit 1; done
+	    $$(case $$group in tour|test) ;; *) echo --constraints test.txt;; esac) ../pyproject.toml -o $$group.txt || exit 1; done
 	cd locks && ../$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-emit-index-url \
 	  --no-emit-find-links --no-annotate --group ../pyproject.toml:wheel -o wheel.txt
 
