@@ -88,6 +88,25 @@ def test_the_help_of_train_shows_the_short_options(run):  # noqa: F811
         assert f"--{name}" in shown
 
 
+def test_the_help_of_train_shows_no_default_of_an_experiment(run):  # noqa: F811
+    short = run("train", "--help").out.split("Settings by their short names")[1].split("Knobs of a recipe")[0]
+    assert "recipe's" in short
+    assert "[default" not in short
+    of_recipe = run("train", "--recipe", "loglinear", "--help").out.split("short names")[1]
+    epochs = of_recipe.split("--epochs")[1].split("--batch")[0]
+    assert re.search(r"\[default:\s+[│\s]*10\b", epochs)
+    assert "by kind" not in epochs
+    crf = run("train", "--recipe", "crf", "--help").out.split("short names")[1]
+    assert "default" not in crf.split("--epochs")[1].split("--batch")[0]
+
+
+def test_the_help_of_train_says_where_the_letters_of_an_experiment_are(run):  # noqa: F811
+    shown = " ".join(run("train", "--help").out.split())
+    assert "-d, -n and -j belong to chaffinch experiment" in shown
+    experiment = run("experiment", "--help").out
+    assert all(re.search(rf"{letter}\b", experiment) for letter in ("-d", "-n", "-j"))
+
+
 def test_short_options_of_train_turn_the_knobs_of_the_recipe(tmp_path, run):  # noqa: F811
     path = tmp_path / "data.csv"
     path.write_text("text,label\n" + "so good,yes\nvery bad,no\n" * 6)

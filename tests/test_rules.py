@@ -14,11 +14,13 @@ from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggre
 from chaffinch.learners.problem import Problem
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.hmm import Hmm
-from chaffinch.recipes.incremental_search import Greedy
+from chaffinch.recipes.incremental_search import BeamTagger, EasiestFirstTagger, Greedy
+from chaffinch.recipes.latent import LatentPerceptronTagger, LatentSvmTagger
 from chaffinch.recipes.margin import MaxMarginMarkovNetwork, StructuredSvm
 from chaffinch.recipes.memm import Memm
 from chaffinch.recipes.perceptron import MiraTagger, StructuredPerceptron
 from chaffinch.recipes.rules import ForbiddenGold
+from chaffinch.recipes.semi_crf import SemiCrf
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Chain, Held, LabelStates, Parts, RuledChain, RuledLocalChain
 from commandline import run  # noqa: F401
@@ -184,6 +186,8 @@ CONFIGS = {
     "m3n": MaxMarginMarkovNetwork(passes=5),
     "m3n by eg": MaxMarginMarkovNetwork(passes=5, learner="exponentiated-gradient"),
     "m3n with a kernel": MaxMarginMarkovNetwork(passes=5, kernel="polynomial"),
+    "latent perceptron": LatentPerceptronTagger(epochs=3, restarts=2),
+    "latent ssvm": LatentSvmTagger(rounds=2, restarts=1),
 }
 X = [["the", "dog", "barks"], ["a", "cat", "sees", "the", "dog"], ["dogs", "bark"], ["she", "sees"]] * 4
 TAGS = [["D", "N", "V"], ["D", "N", "V", "D", "N"], ["N", "V"], ["P", "V"]] * 4
@@ -258,7 +262,8 @@ def test_fixed_transitions_keep_their_value_and_the_rest_is_learnt(name, tmp_pat
     model = load(tmp_path / "m.chaff").model_
     model = getattr(model, "second", model)
     w, place = model.weights, list(model.labels.inner).index
-    D, N, V = place("D"), place("N"), place("V")
+    kind = "#2" if name.startswith("latent") else ""  # a hidden label
+    D, N, V = place("D" + kind), place("N" + kind), place("V" + kind)
     assert (w.pair[D, N], w.pair[N, V], w.start[D], w.end[N]) == (2.0, -1.0, 0.5, 0.25)
     if w.triple is not None:
         assert not w.triple[:, D, N].any()
@@ -371,7 +376,112 @@ def test_rules_are_calibrated_and_survive_folds_that_lack_a_label():
     assert tagger.predict(X[:2]) == TAGS[:2]
 
 
+INCREMENTAL = [Greedy, EasiestFirstTagger, BeamTagger]
+
+
+@pytest.mark.parametrize("config", INCREMENTAL)
+def test_gold_that_breaks_a_rule_is_named_by_incremental_recipes(config, tmp_path, run):  # noqa: F811
+    with pytest.raises(ForbiddenGold, match="sentence 2, token 4: V -> D is forbidden"):
+        Tagger(config(forbid="V->D"), folds=0).fit(X, TAGS)
+    with pytest.raises(ForbiddenGold, match="sentence 4, token 2: V is forbidden here: V needs N"):
+        Tagger(config(need="V needs N"), folds=0).fit(X, TAGS)
+    path = tmp_path / "gold.tsv"
+    path.write_text(
+        "\n\n".join("\n".join(map("\t".join, zip(*p, strict=True))) for p in zip(X, TAGS, strict=True))
+    )
+    recipe = {Greedy: "greedy", EasiestFirstTagger: "easiest-first", BeamTagger: "beam"}[config]
+    made = run("train", path, "-o", tmp_path / "m.chaff", "--forbid", "V->D", "--recipe", recipe)
+    assert made.code == 2
+    assert "gold.tsv:8: V -> D is forbidden" in made.err
+
+
+@pytest.mark.parametrize("config", INCREMENTAL)
+def test_incremental_rules_of_outer_labels_hold_for_all_inner_ones(config):
+    y = [["B-X", "I-X", "O"], ["B-X", "O", "B-Y"], ["O", "B-Y", "I-Y", "I-Y"]] * 4
+    words = [["a", "b", "c"], ["a", "c", "d"], ["c", "d", "e", "e"]] * 4
+    tagger = Tagger(config(forbid="B-Y->B-X, O->B-X, B-X->B-X", inside="auto", epochs=2), folds=0).fit(
+        words, y
+    )
+    assert "S-X" in tagger.model_.labels.inner
+    for found in tagger.predict([["c", "a", "a", "d", "a"], ["a", "a", "a"], ["d", "a", "c", "a"]]):
+        assert not {("B-Y", "B-X"), ("O", "B-X"), ("B-X", "B-X")} & set(pairwise(found))
+    with pytest.raises(ConfigError, match="need goes with labels that are learnt as given"):
+        Tagger(config(need="I-X needs B-X", inside="auto"), folds=0).fit(words, y)
+
+
+def test_rules_of_incremental_recipes_survive_folds_that_lack_a_label():
+    tags = [*TAGS[:-1], ["Q", "V"]]
+    assert Tagger(Greedy(forbid="Q->N", epochs=3), folds=3).fit(X, tags).predict(X[:2]) == TAGS[:2]
+
+
+# -- posterior decoding ---------------------------------------------------------------------------------------------
+
+
+def torn(config):
+    """A tagger of sentences whose most probable labels, token by token, break its rules."""
+    words, tags = [["a", "b"]] * 10, [["B-X", "I-X"]] * 4 + [["O", "B-X"]] * 3 + [["O", "O"]] * 3
+    return Tagger(config, features=["w[0]"], folds=0).fit(words, tags)
+
+
+@pytest.mark.parametrize("config", [Crf(c2=0.01, margin=0.0), Memm(), SemiCrf(margin=0.0, passes=40)])
+def test_posterior_labels_obey_the_tag_scheme(config, tmp_path, run):  # noqa: F811
+    tagger = torn(config)
+    p = tagger.predict_marginals([["a", "b"]])[0]
+    place = list(tagger.classes_).index
+    likeliest = [tagger.classes_[i] for i in p.argmax(axis=1)]
+    legal = {
+        y: p[0, place(y[0])] + p[1, place(y[1])]
+        for y in product(tagger.classes_, repeat=2)
+        if y[0] != "I-X" and y != ("O", "I-X")
+    }
+    best = max(legal, key=legal.__getitem__)
+    assert likeliest == ["O", "I-X"]  # what each token would have by itself
+    assert tagger.predict_posterior([["a", "b"]]) == [list(best)]
+    tagger.save(tmp_path / "m.chaff")
+    (tmp_path / "new").write_text("a\nb\n\na\nb\n")
+    shown = run("predict", tmp_path / "m.chaff", tmp_path / "new", "--posterior")
+    assert [line.split()[1] for line in shown.out.split("\n") if line] == [*best, *best]
+
+
+@pytest.mark.parametrize("name", [n for n in CONFIGS if n.startswith(("crf", "hmm", "memm"))])
+def test_posterior_labels_obey_rules_and_expect_the_most_correct_labels(name):
+    rules = {"forbid": "D->D, <s>->V, N->N, D-></s>"}
+    if not refused(name, need=True):
+        rules["need"] = "V needs N since D"
+    tagger = Tagger(with_rules(CONFIGS[name], **rules), folds=0).fit(X[:3] * 4, TAGS[:3] * 4)
+    labels = tagger.classes_.tolist()
+
+    def legal(y):
+        met = False
+        for label in y:
+            if "need" in rules and label == "V" and not met:
+                return False
+            met = (met and label != "D") or label == "N"
+        return not {("D", "D"), ("N", "N")} & set(pairwise(y)) and y[0] != "V" and y[-1] != "D"
+
+    marginals = tagger.predict_marginals(NEW)
+    for n, found in enumerate(tagger.predict_posterior(NEW)):
+        p, T = marginals[n], len(NEW[n])
+        assert legal(found), found
+        gain = {
+            y: sum(p[t, labels.index(l)] for t, l in enumerate(y))
+            for y in product(labels, repeat=T)
+            if legal(y)
+        }
+        assert gain[tuple(found)] == pytest.approx(max(gain.values()), abs=1e-5)
+        if hasattr(tagger.model_, "lattices") and name != "crf pruned":
+            assert tagger.distributions([NEW[n]])[0].posterior() == found
+
+
+@pytest.mark.parametrize("config", [Greedy(forbid="D->D, N->N"), EasiestFirstTagger(forbid="D->D, N->N")])
+def test_posterior_labels_of_incremental_recipes_are_those_decided(config):
+    tagger = Tagger(config, folds=0).fit(X, TAGS)
+    assert tagger.predict_posterior(NEW) == tagger.predict(NEW)
+
+
 def test_incremental_recipes_read_the_same_rules():
-    tagger = Tagger(Greedy(forbid="D->D, N->N", need="V needs N since D", epochs=3), folds=0).fit(X, TAGS)
+    tagger = Tagger(Greedy(forbid="D->D, N->N", need="V needs N since D", epochs=3), folds=0).fit(
+        X[:3], TAGS[:3]
+    )
     for y in tagger.predict(NEW):
         assert not {("D", "D"), ("N", "N")} & set(pairwise(y))

@@ -82,11 +82,15 @@ class Knob:
 
 
 class Panel(NamedTuple):
-    """A class of settings under a heading, and the recipe whose knobs they are, if they are one's."""
+    """A class of settings under a heading, and the recipe whose knobs they are, if they are one's.
+
+    defaults: whether the defaults of the class apply, so that help shows them
+    """
 
     title: str
     config: type
     recipe: str | None = None
+    defaults: bool = True
 
 
 def knobs(config: Any) -> list[Knob]:

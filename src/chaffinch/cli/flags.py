@@ -33,14 +33,14 @@ def with_knobs(
         own = [p for p in inspect.signature(function).parameters.values() if p.name != "settings"]
         taken = {p.name for p in own} | set(without)
         shared: dict[str, list[Knob]] = {}
-        titles: dict[str, str] = {}
+        homes: dict[str, list[Panel]] = {}
         for panel in panels:
             for k in knobs(panel.config):
                 if k.name not in taken:
                     shared.setdefault(k.name, []).append(k)
-                    titles.setdefault(k.name, panel.title)
+                    homes.setdefault(k.name, []).append(panel)
         derived = {
-            name: _parameter(name, _flag(owners, titles[name], (letters or {}).get(name)))
+            name: _parameter(name, _flag(owners, homes[name], (letters or {}).get(name)))
             for name, owners in shared.items()
         }
 
@@ -72,21 +72,22 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-def _flag(owners: list[Knob], panel: str, letter: str | None) -> Any:
+def _flag(owners: list[Knob], panels: list[Panel], letter: str | None) -> Any:
     """The option of one knob; if the knob is optional, the word none is a value too."""
     k = owners[0]
     names = [f"{k.flag}/--no-{k.flag[2:]}"] if k.type is bool else [k.flag]
     names += [letter] if letter else []
-    option = typer.Option(*names, help=knob_help(owners), rich_help_panel=panel)
+    option = typer.Option(*names, help=knob_help(owners, panels), rich_help_panel=panels[0].title)
     if k.clearable and k.type is not bool:
         option.parser = lambda text: text if text == NONE else k.type(text)
         option.metavar = f"<{k.type.__name__}|{NONE}>"
     return Annotated[k.type | None, option]
 
 
-def knob_help(owners: Sequence[Knob]) -> str:
-    """The help of a flag for a knob that these recipes or formats share."""
-    k, default = owners[0], _default(owners)
+def knob_help(owners: Sequence[Knob], panels: Sequence[Panel]) -> str:
+    """The help of a flag for a knob that the recipes or formats of these panels share."""
+    k = owners[0]
+    default = _default([o for o, panel in zip(owners, panels, strict=True) if panel.defaults])
     choices = f" ({', '.join(k.choices)})" if k.choices else ""
     return f"{k.help}{choices}" + (f" [dim]\\[default: {default}][/dim]" if default else "")
 
@@ -94,7 +95,9 @@ def knob_help(owners: Sequence[Knob]) -> str:
 def _default(owners: Sequence[Knob]) -> str:
     """The default without the flag; recipes or formats may differ."""
     known = list(dict.fromkeys("none" if k.default is None else str(k.default) for k in owners))
-    return "" if known == ["none"] else known[0] if len(known) == 1 else f"{' or '.join(known)}, by kind"
+    return (
+        "" if known in ([], ["none"]) else known[0] if len(known) == 1 else f"{' or '.join(known)}, by kind"
+    )
 
 
 def _file_settings(path: Path, ctx: typer.Context, shared: dict[str, list[Knob]]) -> dict[str, Any]:
@@ -191,10 +194,10 @@ class RecipeCommand(TyperCommand):
 
     def _show_only(self, shown: list[Panel]) -> None:
         """Hide the flags of all other panels; a shared flag shows the help of the named recipes."""
-        owners: dict[str, list[tuple[str, Knob]]] = {}
+        owners: dict[str, list[tuple[Panel, Knob]]] = {}
         for panel in self.panels:
             for k in knobs(panel.config):
-                owners.setdefault(k.name, []).extend([(panel.title, k)] * (panel in shown))
+                owners.setdefault(k.name, []).extend([(panel, k)] * (panel in shown))
         for option in self.params:
             found = owners.get(str(option.name))
             if found is None or getattr(option, "rich_help_panel", None) not in {
@@ -203,8 +206,8 @@ class RecipeCommand(TyperCommand):
                 continue
             option.hidden = not found  # type: ignore[attr-defined]
             if found:
-                option.rich_help_panel = found[0][0]  # type: ignore[attr-defined]
-                option.help = knob_help([k for _, k in found])  # type: ignore[attr-defined]
+                option.rich_help_panel = found[0][0].title  # type: ignore[attr-defined]
+                option.help = knob_help([k for _, k in found], [p for p, _ in found])  # type: ignore[attr-defined]
 
 
 def _task(panel: Panel) -> str:

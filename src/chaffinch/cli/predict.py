@@ -75,7 +75,8 @@ def command(
         bool,
         typer.Option(
             "--posterior",
-            help="Predict each token's most probable label instead of the most probable labelling.",
+            help="Predict each token's most probable label instead of the most probable labelling; among labellings "
+            "that the rules of the model allow.",
         ),
     ] = False,
     probabilities: Annotated[

@@ -48,7 +48,11 @@ chaffinch train lists.jsonl -o reranker.chaff --recipe perceptron
 
 
 @with_knobs(
-    Panel("Settings by their short names", Baseline),
+    Panel(
+        "Settings by their short names (default is the recipe's own)",
+        Baseline,
+        defaults=False,
+    ),
     *(panel for kind in KINDS for panel in kind.panels()),
     letters=LETTERS,
 )
@@ -143,7 +147,10 @@ def command(
     ] = None,
     settings: dict[str, Any] | None = None,
 ) -> None:
-    """Train a model and write it to one file; the data determine the kind of model."""
+    """Train a model and write it to one file; the data determine the kind of model.
+
+    The short options -d, -n and -j belong to chaffinch experiment, which train -d DATASET runs.
+    """
     for path in (model, report):
         if path is not None:
             refuse_unwritable(path)

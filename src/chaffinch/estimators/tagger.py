@@ -355,6 +355,12 @@ class Tagger(Persistent[TaggingModel]):
         bounds = table.ptr.tolist()
         return [p[a:b] for a, b in pairwise(bounds)]
 
+    def predict_posterior(self, X: Sentences) -> list[list[str]]:
+        """The labels with the highest expected accuracy: the most probable ones that break no rule of the model."""
+        model, table = self._fitted(), self._table(X)
+        found, outer = model.posterior(table, self.threads).tolist(), model.labels.outer
+        return [[outer[i] for i in found[a:b]] for a, b in pairwise(table.ptr.tolist())]
+
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """The distribution over labellings of each sentence: probabilities of labels, pairs, spans; samples."""
         model, table = self._fitted(), self._table(X)

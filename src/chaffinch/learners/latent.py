@@ -16,7 +16,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.costs import label_costs
 from chaffinch.learners.frank_wolfe import FrankWolfe
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order
+from chaffinch.learners.problem import Learner, Pass, Problem, constant_gap, example_order
 from chaffinch.scorers import Linear
 from chaffinch.structures import Parts, Shape, require
 
@@ -205,6 +205,7 @@ class LatentSvm(_LatentLearner):
             costly = potentials + cost(shape, right)
             worst = latent.structure.argmax(costly)
             score = costly.dot(latent.structure.parts(shape, worst))
+            score += constant_gap(latent.structure, worst, right)
             found += self.C * weight * (score - potentials.dot(latent.structure.parts(shape, right)))
         return found
 

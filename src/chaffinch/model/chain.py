@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
+from chaffinch.model.distribution import posterior_labels
 from chaffinch.model.encoders import Encoder, IdRows, TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
@@ -135,6 +136,17 @@ class ChainModel:
             for parts, bounds in self.potentials(table, threads)
         ]
         return self.labels.collapsed(np.concatenate([np.zeros((0, Y), np.float32), *found]))
+
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The possible labelling of each sentence with the highest sum of marginals."""
+        p, labels = self.marginals(table, threads), self.lattice_labels
+        found = [
+            posterior_labels(chain, parts, labels, p[a:b])
+            for (chain, parts), (a, b) in zip(
+                self.lattices(table, threads), pairwise(table.ptr.tolist()), strict=True
+            )
+        ]
+        return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
 
     def with_temperature(self, temperature: float) -> "ChainModel":
         """The same model at this temperature; below 1 its probabilities are sharper."""

@@ -62,8 +62,14 @@ class SentenceDistribution:
         return onto.T @ joint @ onto
 
     def posterior(self) -> list[str]:
-        """Each token's most probable label: the labelling with the highest expected accuracy."""
-        return [self.labels.outer[i] for i in self.marginals.argmax(axis=1).tolist()]
+        """The labelling with the highest expected accuracy of all that the rules of the model allow.
+
+        It gives each token its most probable label, unless these labels together break a rule.
+        """
+        return [
+            self.labels.outer[i]
+            for i in posterior_labels(self.chain, self.potentials, self.labels, self.marginals)
+        ]
 
     def best(self) -> list[str]:
         """The most probable labelling (Viterbi)."""
@@ -143,6 +149,22 @@ class SentenceDistribution:
 
     def _outer(self, y: NDArray[np.int32]) -> list[str]:
         return [self.labels.outer[i] for i in self.labels.outer_of[y].tolist()]
+
+
+def posterior_labels(
+    chain: Chain, potentials: Parts, labels: LabelSet, marginals: NDArray[np.floating]
+) -> list[int]:
+    """The outer labels of the possible labelling with the highest sum of ``marginals`` [T, outer labels]."""
+    likeliest = marginals.argmax(axis=1)
+    masks = (chain.transitions, chain.start, chain.end)
+    free = all(mask is None for mask in masks) and not any(
+        np.isneginf(b).any() for _, b in potentials.items()
+    )
+    if free or not len(likeliest):
+        found: list[int] = likeliest.tolist()
+        return found
+    gains = marginals.astype(np.float64)[:, labels.outer_of]
+    return labels.outer_of[chain.posterior(potentials, gains=gains)].tolist()
 
 
 def distributions(

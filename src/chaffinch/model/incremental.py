@@ -148,6 +148,10 @@ class IncrementalModel:
         """The confidence of each decision: the softmax over its labels when it was made."""
         return self.labels.collapsed(self.steps(table, threads).p)
 
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The labels decided on: a confidence is given the decisions before it, so no other labels are expected."""
+        return self.labels.outer_of[self.steps(table, threads).labels]
+
     def steps(self, table: TokenTable, threads: int) -> Steps:
         """Every decision with its place in the order, its scores and its probabilities."""
         if isinstance(self.search, Beam):

@@ -49,6 +49,10 @@ class TaggingModel(Protocol):
         """p(y_t|x) of each token: float32 [tokens, labels]."""
         ...
 
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The labelling with the most expected correct labels of all that the rules allow: int32 [tokens]."""
+        ...
+
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterable[TaggedSentence]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,20 @@ from chaffinch.model.sparse_weights import SparseWeights
 from chaffinch.model.temperature import loaded_temperature, packed_temperature, tempered
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact
 from chaffinch.scorers.segments import SegmentScorer
-from chaffinch.structures import Parts
+from chaffinch.structures import Chain, Parts
 from chaffinch.structures.segments import Segment
 from chaffinch.text.document import WORD
 from chaffinch.text.gazetteers import Gazetteers
-from chaffinch.text.schemes import IO, OUTSIDE, SCHEMES, Scheme, TokenSpan, tag_set, tags_of
+from chaffinch.text.schemes import (
+    IO,
+    OUTSIDE,
+    SCHEMES,
+    Scheme,
+    TokenSpan,
+    legal_transitions,
+    tag_set,
+    tags_of,
+)
 from chaffinch.text.schemes.table import spelled, tag
 from chaffinch.text.table import TokenTable
 
@@ -119,6 +129,15 @@ class SegmentModel:
             for potentials, T in self._potentials(table, threads)
         ]
         return np.concatenate(every) if every else np.zeros((0, len(self.labels.outer)), np.float32)
+
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The tags with the highest sum of marginals of all that the tag scheme allows."""
+        p = self.marginals(table, threads).astype(np.float64)
+        chain = Chain(len(self.labels.outer), *legal_transitions(self.labels.outer, self.scheme))
+        bounds = pairwise(table.ptr.tolist())
+        return np.concatenate(
+            [np.zeros(0, np.int32), *(chain.argmax(Parts(unary=p[a:b])) for a, b in bounds)]
+        )
 
     def with_temperature(self, temperature: float) -> "SegmentModel":
         """The same model at this temperature; below 1 its probabilities are sharper."""

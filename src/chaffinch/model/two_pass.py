@@ -58,6 +58,10 @@ class TwoPassModel:
         """That of the second model."""
         return self.second.marginals(self.read(table, threads), threads)
 
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """That of the second model."""
+        return self.second.posterior(self.read(table, threads), threads)
+
     @property
     def temperature(self) -> float:
         """That of the second model."""

@@ -17,12 +17,20 @@ from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.incremental import IncrementalModel, IncrementalWeights
 from chaffinch.model.label_observations import native_templates, observations
 from chaffinch.modelfile import ModelFile
-from chaffinch.recipes.encoding import INSIDE, encoded, inner_labels, refuse_empty, suggested_preset
+from chaffinch.recipes.encoding import (
+    INSIDE,
+    InnerLabels,
+    encoded,
+    inner_labels,
+    refuse_empty,
+    suggested_preset,
+)
 from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import train_tagger
 from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
-from chaffinch.search.legality import LEGAL, seen_pairs
+from chaffinch.search.legality import LEGAL
 
 CONSTRAIN = ("prediction", "both")
 
@@ -160,13 +168,7 @@ def _train_incremental(
     )
     _check_offsets(encoder, search)
     labels = inner.labels.inner
-    legality = Legality.of(
-        labels,
-        scheme=None if config.legal == "none" else inner.legal,
-        seen=seen_pairs(inner.y, rows.sentences, len(labels)) if config.legal == "seen" else None,
-        forbid=config.forbid,
-        need=config.need,
-    )
+    legality = _legality(task, config, inner)
     dictionary = LabelDictionary()
     if config.dictionary:
         dictionary = LabelDictionary.counted(task.table, inner.y, config.dictionary)
@@ -203,6 +205,16 @@ def _train_incremental(
         refuse_empty(made.magnitudes(), config.min_weight, _largest(trainer, config))
         made = made.reduced()
     return Trained(made, training.history)
+
+
+def _legality(task: TaggingTask, config: IncrementalTagger, inner: InnerLabels) -> Legality:
+    """The rules of the config and of the tag scheme; gold labels that break a rule of the config are named."""
+    given = TransitionRules(legal=config.legal, forbid=config.forbid, need=config.need)
+    rules = LabelRules.of(given, task, inner)
+    if rules.needs and inner.labels.inner != inner.labels.outer:
+        raise ConfigError("need goes with labels that are learnt as given: set inside to 'as given'")
+    follows, starts, ends = rules.legal or (None, None, None)
+    return Legality(follows, starts, ends, rules.needs)
 
 
 @dataclass(frozen=True)

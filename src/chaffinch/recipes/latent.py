@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from chaffinch.errors import DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.examples import SentenceExamples
@@ -18,15 +16,15 @@ from chaffinch.model.potentials import Additive
 from chaffinch.modelfile import ModelFile
 from chaffinch.recipes.encoding import TemplateFeatures, encoded_without_labels, inner_labels
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
+from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import trained_tagger
 from chaffinch.scorers import Layout, Linear
-from chaffinch.structures import Chain
 
 KIND = "{label}#{number}"  # the name of a hidden label
 
 
 @dataclass(frozen=True, kw_only=True)
-class HiddenLabels(TemplateFeatures):
+class HiddenLabels(TemplateFeatures, TransitionRules):
     """Knobs of both."""
 
     kinds: int = knob(2, "hidden labels for each label", low=1, high=100)
@@ -93,19 +91,17 @@ def _train(task: TaggingTask, config: Any, learner: Learner) -> Trained:
     encoder, rows = encoded_without_labels(task, config, given)
     labels = hidden_labels(given.labels.outer, config.kinds)
     shows, Y = labels.outer_of, len(labels.inner)
-    legal = None
-    if given.legal is not None:
-        follow, start, end = given.legal
-        legal = (follow[np.ix_(shows, shows)], start[shows], end[shows])
+    rules = LabelRules.of(config, task, given).refined(labels)
     problem = Problem(
-        Refined(Chain(Y, *(legal or ())), shows),
+        Refined(rules.chain(Y), shows),
         Linear(Layout.chain(encoder.n_features, Y)),
         SentenceExamples(rows.sentences, rows.ptr, rows.ids, given.y),
         task.weight,
     )
 
     def model(scorer: Linear) -> ChainModel:
-        return ChainModel(encoder, Additive(ChainWeights.of(scorer, legal)), labels)
+        weights = rules.put_into(ChainWeights.of(scorer, None))
+        return ChainModel(encoder, Additive(weights), labels, needs=rules.needs)
 
     return trained_tagger(task, learner, problem, model, config.patience)
 

@@ -103,6 +103,18 @@ class LabelRules:
         made.check(task, inner)
         return made
 
+    def refined(self, labels: LabelSet) -> "LabelRules":
+        """The rules for hidden labels, each of which shows one of the labels of these rules."""
+        shows = labels.outer_of
+        both = np.ix_(shows, shows)
+        legal, held = self.legal, self.held
+        return replace(
+            self,
+            legal=None if legal is None else (legal[0][both], legal[1][shows], legal[2][shows]),
+            states=label_states(self.needs, labels) if self.needs else None,
+            held=None if held is None else Held(held.pair[both], held.start[shows], held.end[shows]),
+        )
+
     def chain(self, Y: int, order: int = 1) -> Chain | RuledChain:
         """The chain for learners of whole labellings."""
         follows, starts, ends = self.legal or (None, None, None)

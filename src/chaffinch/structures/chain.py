@@ -174,15 +174,25 @@ class Chain:
         return best.reshape(-1, self.Y)
 
     def posterior(
-        self, potentials: Parts, *, allowed: Mask | None = None, fixed: Mapping[int, int] | None = None
+        self,
+        potentials: Parts,
+        *,
+        gains: NDArray[np.floating] | None = None,
+        allowed: Mask | None = None,
+        fixed: Mapping[int, int] | None = None,
     ) -> Labels:
-        """The allowed labelling with the highest expected number of correct labels: max sum_t p(y_t).
+        """The possible labelling with the highest expected number of correct labels: max sum_t p(y_t).
 
-        Without masks each position takes its most probable label.
+        A labelling that the masks or a potential of -inf forbid is not possible. If nothing is forbidden, each
+        position takes its most probable label.
+
+        gains: [T, Y], the value of each label instead of its probability
         """
-        _, marginals = self.logsum(potentials, allowed=allowed, fixed=fixed)
-        first = Chain(self.Y, self.transitions, self.start, self.end)
-        return first.argmax(Parts(unary=marginals["unary"]), allowed=allowed, fixed=fixed)
+        if gains is None:
+            gains = self.logsum(potentials, allowed=allowed, fixed=fixed)[1]["unary"]
+        blocks = {name: np.where(block > -np.inf, 0.0, -np.inf) for name, block in potentials.items()}
+        blocks["unary"] = blocks["unary"] + gains
+        return self.argmax(Parts(**blocks), allowed=allowed, fixed=fixed)
 
     def viterbi_batch(
         self, batch: Parts, bounds: NDArray[np.int64], *, allowed: Mask | None = None, threads: int = 1

@@ -552,8 +552,7 @@ def _labellings(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> lis
     """Per sentence, the columns to append."""
     kbest = asked.kbest
     if asked.posterior:
-        labels = tagger.classes_.tolist()
-        return [[[labels[i] for i in p.argmax(axis=1).tolist()]] for p in tagger.predict_marginals(table)]
+        return [[labels] for labels in tagger.predict_posterior(table)]
     if kbest is None and asked.nth is None:
         return [[labels] for labels in tagger.predict(table)]
     wanted = kbest or asked.nth or 1
