@@ -1,0 +1,1 @@
+"""Interfaces to other tools: their names, arguments and return values over the models of this package."""
