@@ -13,15 +13,18 @@ from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, Ch
 from chaffinch.learners.costs import PlaceCosts, label_costs
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
-from chaffinch.learners.examples import ListExamples, SegmentExamples
+from chaffinch.learners.examples import ContextExamples, ListExamples, SegmentExamples
 from chaffinch.learners.frank_wolfe import FrankWolfe
 from chaffinch.learners.fused import FUSED, native
+from chaffinch.learners.incremental import DecisionLearner, PrefixLearner
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Learner, Problem
 from chaffinch.scorers import FeatureScorer, Layout, Linear, Rows
+from chaffinch.scorers.contexts import ContextScorer, LabelTemplate
 from chaffinch.scorers.segments import SegmentScorer
+from chaffinch.search import Beam, EasiestFirst, IncrementalChain, LeftToRight, Legality
 from chaffinch.structures import Candidates, Chain, Held, LocalChain, RuledChain, RuledLocalChain
 from small_problems import chain_problem, documents
 from test_margin_learners import dense, monomial
@@ -114,6 +117,33 @@ def segments(*, margin: bool = False) -> Problem:
     return Problem(scorer.structure, scorer, examples, None, cost, seed=1)
 
 
+def searched(search: Any, *, legal: bool = False, known: bool = False) -> Problem:
+    """Sentences of up to nine tokens, with contexts of labels to the left, on both sides for easiest-first search."""
+    rng = np.random.default_rng(6)
+    lengths = [3, 5, 1, 9, 4, 0, 5, 7, 2, 6]
+    F, Y, T = 12, 4, sum(lengths)
+    left = [LabelTemplate([-1], 1, -1), LabelTemplate([-2, -1], 1, -1), LabelTemplate([-1], 3, 0)]
+    right = [LabelTemplate([1], 1, -1), LabelTemplate([-1, 1], 3, 0), LabelTemplate([2], 1, -1)]
+    templates = [*left, *right] if isinstance(search, EasiestFirst) else left
+    counts = rng.integers(1, 4, T)
+    ids = np.concatenate([np.sort(rng.choice(F, n, replace=False)) for n in counts]).astype(np.int32)
+    examples = ContextExamples(
+        np.cumsum([0, *lengths]).astype(np.int64),
+        np.cumsum([0, *counts]).astype(np.int64),
+        ids,
+        rng.integers(0, Y, T).astype(np.int32),
+        rng.integers(-1, 3, (T, 1)).astype(np.int32),
+        np.where(rng.random(T) < 0.2, rng.integers(0, Y, T), -1).astype(np.int32) if known else None,
+    )
+    names = ["A", "B", "C", "D"]
+    rules = Legality.of(names, forbid="A->B, <s>->C, D-></s>", need="D needs A since B")
+    if known:  # known labels lead into dead ends
+        rules = Legality.of(names, forbid="A->B, B->A, B->B, B->C, B->D", need="D needs A since B")
+    chain = IncrementalChain(names, search, rules if legal else Legality())
+    return Problem(chain, ContextScorer.zeros(F, Y, templates), examples)
+
+
+MARGIN = EasiestFirst(ease="margin")
 EVERY, END = 2e-5, -1.0  # of online rules, after each pass; of optima, at the end
 online = {"epochs": 3, "seed": 4}
 wolfe = {"C": 0.5, "epochs": 4, "tolerance": 0.0}
@@ -187,6 +217,38 @@ CASES: list[Case] = [
     (FrankWolfe(**wolfe), fertile_problem, 1e-9),
     (Perceptron(epochs=4), tiny_problem, 1e-4),
     (AdaGrad(epochs=3), tiny_problem, 2e-3),
+    (DecisionLearner(rule=Perceptron(**online)), lambda: searched(LeftToRight()), EVERY),
+    (DecisionLearner(rule=Mira(**online), own=0.5), lambda: searched(LeftToRight(), legal=True), EVERY),
+    (
+        DecisionLearner(rule=Arow(**online), own=0.3),
+        lambda: searched(LeftToRight(), legal=True, known=True),
+        EVERY,
+    ),
+    (DecisionLearner(rule=Perceptron(**online), min_updates=3), lambda: searched(LeftToRight()), EVERY),
+    (DecisionLearner(rule=Perceptron(average=False, **online)), lambda: searched(EasiestFirst()), EVERY),
+    (DecisionLearner(rule=PassiveAggressive(C=0.3, **online), own=0.5), lambda: searched(MARGIN), EVERY),
+    (DecisionLearner(rule=Mira(**online), own=0.5), lambda: searched(MARGIN, legal=True, known=True), EVERY),
+    (DecisionLearner(rule=Perceptron(**online), anywhere=True), lambda: searched(EasiestFirst()), EVERY),
+    (
+        DecisionLearner(rule=Perceptron(**online), anywhere=True, own=0.5, tries=3, min_updates=2),
+        lambda: searched(MARGIN, legal=True, known=True),
+        EVERY,
+    ),
+    (DecisionLearner(rule=Mira(**online), anywhere=True, own=0.5), lambda: searched(EasiestFirst()), EVERY),
+    (PrefixLearner(rule=Perceptron(**online)), lambda: searched(Beam(width=3)), EVERY),
+    (PrefixLearner(rule=Perceptron(**online), violation="early"), lambda: searched(Beam(width=2)), EVERY),
+    (PrefixLearner(rule=Perceptron(**online), min_updates=3), lambda: searched(Beam(width=3)), EVERY),
+    (PrefixLearner(rule=Mira(**online)), lambda: searched(Beam(width=3), legal=True), EVERY),
+    (
+        PrefixLearner(rule=Perceptron(**online)),
+        lambda: searched(Beam(width=3), legal=True, known=True),
+        EVERY,
+    ),
+    (
+        PrefixLearner(rule=Arow(**online), violation="early"),
+        lambda: searched(Beam(width=4), legal=True, known=True),
+        EVERY,
+    ),
 ]
 
 
@@ -213,7 +275,9 @@ def test_every_native_row_is_held_against_its_generic_loop() -> None:
 
 
 def table(made: Any, problem: Problem | None = None) -> np.ndarray:
-    """The weights of a scorer, of a classifier or of pruned lattices, in one flat array."""
+    """The weights of a scorer, of contexts, of a classifier or of pruned lattices, in one flat array."""
+    if isinstance(made, ContextScorer):
+        return made.linear().block("unary").astype(np.float64).ravel()
     if not isinstance(made, tuple):
         return np.asarray(made.w, np.float64).ravel()
     assert problem is not None

@@ -294,6 +294,18 @@ def test_known_labels_are_kept_without_a_search():
     assert sorted(order[:5].tolist()) == list(range(5))
 
 
+def test_a_beam_goes_on_after_a_known_label_that_no_legal_label_follows():
+    """Every beginning of the beam is at a dead end: any label may follow, and the known label stays."""
+    rng = np.random.default_rng(1)
+    data = Sentences(rng, F=6, Y=3, lengths=[4], templates=LEFT)
+    dead = np.ones((3, 3), bool), np.ones(3, bool), np.ones(3, bool), []
+    dead[0][2] = False
+    tagger = data.tagger(random_tagger(rng, data, whole=False), **native(dead))
+    labels, _, found = tagger.beam(*data.tokens, width=3, k=2, known=np.array([-1, 2, -1, -1], np.int32))
+    assert found.tolist() == [2]
+    assert labels.reshape(2, 4)[:, 1].tolist() == [2, 2]
+
+
 def test_labels_to_the_right_are_refused_where_they_are_decided_later():
     rng = np.random.default_rng(1)
     data = Sentences(rng, F=6, Y=3, lengths=[5], templates=BOTH)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from chaffinch._core import DocumentRows
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.scorers import Dense, Example, PartFeatures, Rows
+from chaffinch.scorers.contexts import ContextFeatures
 from chaffinch.scorers.monomials import Monomials
 from chaffinch.scorers.segments import SegmentFeatures
 from chaffinch.structures.choice import Judged
@@ -39,6 +40,35 @@ class SentenceExamples:
         return _cut(self.ptr, self.ids, a, b), self.y[a:b]
 
     def __iter__(self) -> Iterator[tuple[Example, NDArray[np.int32]]]:
+        return (self[n] for n in range(len(self)))
+
+
+@dataclass(frozen=True)
+class ContextExamples:
+    """Sentences for incremental search, stored end to end.
+
+    sentences, ptr, ids, y: as those of :class:`SentenceExamples`
+    observations: int32 [T, columns of the label templates]   known: int32 [T], labels that need no search, or -1
+    """
+
+    sentences: NDArray[np.int64]
+    ptr: NDArray[np.int64]
+    ids: NDArray[np.int32]
+    y: NDArray[np.int32]
+    observations: NDArray[np.int32]
+    known: NDArray[np.int32] | None = None
+
+    def __len__(self) -> int:
+        return len(self.sentences) - 1
+
+    def __getitem__(self, n: int) -> tuple[ContextFeatures, NDArray[np.int32]]:
+        if not 0 <= n < len(self):
+            raise IndexError(n)
+        a, b = int(self.sentences[n]), int(self.sentences[n + 1])
+        known = None if self.known is None else self.known[a:b]
+        return ContextFeatures(_cut(self.ptr, self.ids, a, b), self.observations[a:b], known), self.y[a:b]
+
+    def __iter__(self) -> Iterator[tuple[ContextFeatures, NDArray[np.int32]]]:
         return (self[n] for n in range(len(self)))
 
 

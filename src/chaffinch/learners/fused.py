@@ -8,19 +8,29 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from chaffinch.learners import native_chain, native_choice, native_matching, native_segments, native_tree
+from chaffinch.learners import (
+    native_chain,
+    native_choice,
+    native_incremental,
+    native_matching,
+    native_segments,
+    native_tree,
+)
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.choice_gradient import ChoiceBatch, ChoicePerceptron, ChoiceSgd
 from chaffinch.learners.cutting_plane import NSlack, OneSlack
 from chaffinch.learners.dual import DualCrammerSinger, DualLogistic, DualRest, DualRidge
 from chaffinch.learners.frank_wolfe import FrankWolfe
+from chaffinch.learners.incremental import DecisionLearner, PrefixLearner
 from chaffinch.learners.likelihood import Lbfgs, PrunedSgd, Sdca, Sgd
 from chaffinch.learners.maximum_likelihood import MaximumLikelihood, fits_lists, likelihood_of_lists
 from chaffinch.learners.online import Arow, MarginPerceptron, Mira, PassiveAggressive, Perceptron
 from chaffinch.learners.problem import Learner, Pass, Problem, State
 from chaffinch.scorers import FeatureScorer, Linear
+from chaffinch.scorers.contexts import ContextScorer
 from chaffinch.scorers.monomials import MonomialScorer
 from chaffinch.scorers.segments import SegmentScorer
+from chaffinch.search import IncrementalChain
 from chaffinch.structures import (
     Candidates,
     Chain,
@@ -84,6 +94,12 @@ FUSED: dict[tuple[type, type, type], Native] = {
     (RuledLocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
     (LocalChain, Linear, Sgd): Native(native_chain.sgd_passes, native_chain.fits_likelihood),
     (LocalChain, Linear, Lbfgs): Native(native_chain.lbfgs_passes, native_chain.fits_likelihood),
+    (IncrementalChain, ContextScorer, DecisionLearner): Native(
+        native_incremental.decision_passes, native_incremental.fits_search
+    ),
+    (IncrementalChain, ContextScorer, PrefixLearner): Native(
+        native_incremental.prefix_passes, native_incremental.fits_search
+    ),
     (Segments, SegmentScorer, Sgd): Native(native_segments.sgd_passes, native_segments.fits_segments),
     **{
         (Choice, Linear, learner): Native(passes, native_choice.fits_documents)

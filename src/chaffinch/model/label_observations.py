@@ -1,9 +1,6 @@
 """Observations of label templates (``stem[0]`` of ``y[-1]|stem[0]``), and the names of contexts of labels.
 
-    key = o B^k + sum_j c_j B^(j-1),    B = Y + 3
-
-o is the observation, c_j the label at the j-th of the template's k offsets, or one of three symbols. Templates that
-observe the same share their observations.
+Templates that observe the same share their observations.
 """
 
 from collections.abc import Sequence
@@ -17,13 +14,14 @@ from chaffinch.features.rows import FeatureRows
 from chaffinch.features.templates import parse
 from chaffinch.model.encoders import TemplateEncoder
 from chaffinch.model.evidence import Named, Seen
+from chaffinch.scorers.contexts import LabelTemplate, context_keys
 
 
-def native_templates(encoder: TemplateEncoder) -> list[tuple[list[int], int, int]]:
+def native_templates(encoder: TemplateEncoder) -> list[LabelTemplate]:
     """For each label template its offsets, its number of observations, and their column (-1: none)."""
     columns = observed(encoder)
     return [
-        (list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
+        LabelTemplate(list(t.offsets), max(1, t.n_observations), list(columns).index(seen) if seen else -1)
         for t, seen in zip(
             encoder.features.label_templates, map(_observed_part, _texts(encoder)), strict=True
         )
@@ -88,24 +86,13 @@ class Contexts:
         return {context: row for row, context in enumerate(every)}
 
     @cached_property
-    def _templates(self) -> list[tuple[list[int], int, int]]:
+    def _templates(self) -> list[LabelTemplate]:
         return native_templates(self.encoder)
 
     def rows(self, observed: NDArray[np.int32], t: int, decided: Sequence[int]) -> list[int]:
         """The contexts seen at t, given the observations and the labels so far (-1: not decided)."""
-        Y, T, found = len(self.labels), len(decided), []
-        for l, (offsets, _, column) in enumerate(self._templates):
-            seen = int(observed[column]) if column >= 0 else 0
-            if seen < 0:
-                continue
-            key = seen
-            for offset in reversed(offsets):
-                at = t + offset
-                code = Y if at < 0 else Y + 1 if at >= T else decided[at] if decided[at] >= 0 else Y + 2
-                key = key * (Y + 3) + code
-            row = self._row.get((l, key))
-            found += [] if row is None else [row]
-        return found
+        seen = context_keys(self._templates, len(self.labels), observed, t, decided)
+        return [row for context in seen if (row := self._row.get(context)) is not None]
 
     def names(self, rows: Sequence[int]) -> list[Named]:
         """The names of these contexts, and the tokens that they read."""

@@ -1,16 +1,17 @@
 """Online learning with incremental search: greedy, easiest-first and beam taggers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.features.templates import FeatureSet
 from chaffinch.knobs import knob
-from chaffinch.learners.problem import Learner, Pass, Problem, example_order
+from chaffinch.learners.examples import ContextExamples
+from chaffinch.learners.incremental import DecisionLearner, PrefixLearner, SearchLearner
+from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
 from chaffinch.model.dictionary import LabelDictionary
 from chaffinch.model.encoders import TemplateEncoder
@@ -29,7 +30,8 @@ from chaffinch.recipes.perceptron import RULES, OnlineTagger, named_learner
 from chaffinch.recipes.recipe import Recipe, TaggingTask, Trained
 from chaffinch.recipes.rules import LabelRules, TransitionRules
 from chaffinch.recipes.training import train_tagger
-from chaffinch.search import Beam, EasiestFirst, IncrementalSearch, LeftToRight, Legality
+from chaffinch.scorers.contexts import ContextScorer
+from chaffinch.search import Beam, EasiestFirst, IncrementalChain, IncrementalSearch, LeftToRight, Legality
 from chaffinch.search.legality import LEGAL
 
 CONSTRAIN = ("prediction", "both")
@@ -124,26 +126,24 @@ class BeamTagger(IncrementalTagger):
 
 def train_greedy(task: TaggingTask, config: Greedy) -> Trained:
     """From left to right."""
-    return _train_incremental(task, config, LeftToRight(), {}, lambda _: config.own)
+    learner = DecisionLearner(**_shared(task, config), own=config.own)
+    return _train_incremental(task, config, LeftToRight(), learner)
 
 
 def train_easiest_first(task: TaggingTask, config: EasiestFirstTagger) -> Trained:
     """Easiest first."""
-    settings = {"ease": config.ease, "everywhere": config.update == "global"}
-    first = 0.0 if config.update == "global" else config.own
-    return _train_incremental(
-        task,
-        config,
-        EasiestFirst(ease=config.ease),
-        settings,
-        lambda epoch: first if epoch == 1 else config.own,
-    )
+    learner = DecisionLearner(**_shared(task, config), own=config.own, anywhere=config.update == "global")
+    return _train_incremental(task, config, EasiestFirst(ease=config.ease), learner)
 
 
 def train_beam(task: TaggingTask, config: BeamTagger) -> Trained:
     """Beam search."""
-    settings = {"width": config.width, "max_violation": config.violation == "max"}
-    return _train_incremental(task, config, Beam(width=config.width), settings, lambda _: 1.0)
+    learner = PrefixLearner(**_shared(task, config), violation=config.violation)
+    return _train_incremental(task, config, Beam(width=config.width), learner)
+
+
+def _shared(task: TaggingTask, config: IncrementalTagger) -> dict[str, Any]:
+    return {"rule": named_learner(config, task.seed), "min_updates": config.min_updates}
 
 
 def load(file: ModelFile) -> TaggingModel:
@@ -152,11 +152,7 @@ def load(file: ModelFile) -> TaggingModel:
 
 
 def _train_incremental(
-    task: TaggingTask,
-    config: IncrementalTagger,
-    search: IncrementalSearch,
-    settings: dict[str, Any],
-    own: Callable[[int], float],
+    task: TaggingTask, config: IncrementalTagger, search: IncrementalSearch, learner: SearchLearner
 ) -> Trained:
     inner = inner_labels(task, config.inside)
     both = isinstance(search, EasiestFirst)
@@ -172,37 +168,25 @@ def _train_incremental(
     dictionary = LabelDictionary()
     if config.dictionary:
         dictionary = LabelDictionary.counted(task.table, inner.y, config.dictionary)
-    learner = named_learner(config, task.seed)
-    trainer = _core.IncrementalTrainer(
-        rows.sentences,
-        rows.ptr,
-        rows.ids,
-        observations(encoder, rows),
-        inner.y,
-        F=encoder.n_features,
-        Y=len(labels),
-        templates=native_templates(encoder),
-        search=search.kind,
-        rule=learner.rule,
-        amount=learner.amount(),
-        seed=task.seed,
-        min_updates=config.min_updates,
-        known=dictionary.known(task.table),
-        **settings,
-        **(legality if config.constrain == "both" else Legality()).native(labels),
+    observed, known = observations(encoder, rows), dictionary.known(task.table)
+    problem = Problem(
+        IncrementalChain(labels, search, legality if config.constrain == "both" else Legality()),
+        ContextScorer.zeros(encoder.n_features, len(labels), native_templates(encoder)),
+        ContextExamples(rows.sentences, rows.ptr, rows.ids, inner.y, observed, known),
     )
 
-    def model(weights: IncrementalWeights) -> IncrementalModel:
+    def model(scorer: ContextScorer) -> IncrementalModel:
+        weights = IncrementalWeights(scorer.unary, scorer.template, scorer.key, scorer.context)
         made = IncrementalModel(encoder, weights, inner.labels, search, legality, dictionary)
         # Rounded now, so that the model predicts the same after it is saved and loaded.
-        return made if config.bits is None else made.pruned(0.0, config.bits)
+        return made if not smaller else made.pruned(config.min_weight, config.bits)
 
-    epochs = SearchEpochs(trainer, encoder.n_features, len(labels), config, task.seed, own)
-    problem = Problem(search, None, range(len(rows.sentences) - 1))
-    training = train_tagger(task, epochs, problem, model, patience=config.patience)
+    smaller = config.min_weight > 0 or config.bits is not None
+    training = train_tagger(task, learner, problem, model, patience=config.patience)
     made = model(training.made)
-    if config.min_weight > 0 or config.min_updates > 1 or config.bits is not None:
-        refuse_empty(made.magnitudes(), config.min_weight, _largest(trainer, config))
+    if smaller or config.min_updates > 1:
+        largest = max(float(np.abs(w).max(initial=0.0)) for w in (training.made.unary, training.made.context))
+        refuse_empty(made.magnitudes(), config.min_weight, largest)
         made = made.reduced()
     return Trained(made, training.history)
 
@@ -217,32 +201,6 @@ def _legality(task: TaggingTask, config: IncrementalTagger, inner: InnerLabels) 
     return Legality(follows, starts, ends, rules.needs)
 
 
-@dataclass(frozen=True)
-class SearchEpochs(Learner):
-    """Epochs of an online update rule with incremental search, implemented in the core only.
-
-    own: probability of keeping a wrong label as context, by epoch
-    """
-
-    trainer: Any
-    F: int
-    Y: int
-    config: IncrementalTagger
-    seed: int
-    own: Callable[[int], float]
-
-    def generic(self, problem: Problem) -> Iterator[Pass]:
-        """Epoch by epoch."""
-        for number in range(1, self.config.epochs + 1):
-            order = example_order(len(problem.examples), self.seed, number)
-            decided, mistakes, _ = self.trainer.epoch(order, self.own(number))
-            yield Pass(number, {"wrong": mistakes / max(1, decided)}, self.weights, self.config.epochs)
-
-    def weights(self) -> IncrementalWeights:
-        """The weights as they are now."""
-        return _weights(self.trainer, self.F, self.Y, self.config)
-
-
 def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:
     if isinstance(search, EasiestFirst):
         return
@@ -252,22 +210,6 @@ def _check_offsets(encoder: TemplateEncoder, search: IncrementalSearch) -> None:
                 f"template {template.text!r} reads a label to the right, which {search.kind} search decides later; "
                 "use easiest-first"
             )
-
-
-def _largest(trainer: Any, config: IncrementalTagger) -> float:
-    return float(np.abs(trainer.weights(config.average)).max(initial=0.0))
-
-
-def _weights(trainer: Any, F: int, Y: int, config: IncrementalTagger) -> IncrementalWeights:
-    rows = trainer.weights(config.average).reshape(-1, _core.padded(Y))[:, :Y]
-    if config.min_weight > 0:
-        rows = np.where(np.abs(rows) < config.min_weight, np.float32(0), rows)
-    template, key = trainer.contexts()
-    context = rows[F + 1 :]
-    kept = context.any(axis=1)
-    return IncrementalWeights(
-        np.ascontiguousarray(rows[:F]), template[kept], key[kept], np.ascontiguousarray(context[kept])
-    )
 
 
 GREEDY = Recipe("greedy", "online learning, left to right", Greedy, train_greedy, load)

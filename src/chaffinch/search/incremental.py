@@ -1,9 +1,12 @@
 """Incremental search: labels are decided one after the other, and features may read those decided before."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from chaffinch.knobs import knob
+from chaffinch.search.legality import Legality, LegalStates
 
 EASE = ("score", "margin")
 
@@ -43,3 +46,25 @@ class Beam:
 
 
 IncrementalSearch = LeftToRight | EasiestFirst | Beam
+
+
+@dataclass(frozen=True, eq=False)
+class IncrementalChain:
+    """Labellings that a search finds one decision after the other; it has no exact oracle.
+
+    labels: their names   search: the order of decisions   legality: which labellings it may find
+    """
+
+    labels: Sequence[str]
+    search: IncrementalSearch
+    legality: Legality = field(default_factory=Legality)
+
+    @property
+    def Y(self) -> int:
+        """The number of labels."""
+        return len(self.labels)
+
+    @cached_property
+    def states(self) -> LegalStates | None:
+        """The states of legal labellings; None if every labelling is legal."""
+        return LegalStates(self.labels, self.legality) if self.legality else None

@@ -113,6 +113,70 @@ class Legality:
         return cls(follows, starts, ends, needs)
 
 
+State = tuple[int, int]  # the last label (-1 at the start), and a bit for each need that is met
+
+
+class LegalStates:
+    """The automaton of legal labellings: which labels a position may get, given those decided on both sides.
+
+    F[t] are the states that some filling of the positions before t reaches, B[t] those from which some filling of the
+    positions from t on can end. Label y may stand at t if some q in F[t] has next(q, y) in B[t+1].
+    """
+
+    def __init__(self, labels: Sequence[str], legality: Legality) -> None:
+        Y = len(labels)
+        self.Y = Y
+        self.follows = np.ones((Y, Y), bool) if legality.follows is None else legality.follows
+        self.starts = np.ones(Y, bool) if legality.starts is None else legality.starts
+        self.ends = np.ones(Y, bool) if legality.ends is None else legality.ends
+        self.needs: list[tuple[int, int, int]] = legality.native(labels)["needs"]
+        met = range(1 << len(self.needs))
+        self.every: list[State] = [(-1, 0), *((y, m) for y in range(Y) for m in met)]
+
+    def next(self, state: State, y: int) -> State | None:
+        """The state after y; None if y may not stand there."""
+        last, met = state
+        if not (self.starts[y] if last < 0 else self.follows[last, y]):
+            return None
+        then = met
+        for bit, (label, needed, since) in enumerate(self.needs):
+            if label == y and not met >> bit & 1:
+                return None
+            if since == y:
+                then &= ~(1 << bit)
+            if needed == y:
+                then |= 1 << bit
+        return y, then
+
+    def forced(self, y: int) -> State:
+        """The state after a label that nothing legal leads to: every need counts as met."""
+        return y, (1 << len(self.needs)) - 1
+
+    def ending(self, labels: Sequence[int], *, lenient: bool = True) -> set[State]:
+        """The states from which these positions can be filled (-1: any label) so that the sentence may end.
+
+        lenient: if there is none, all
+        """
+        found = {q for q in self.every if q[0] < 0 or self.ends[q[0]]}
+        for label in reversed(labels):
+            choices = range(self.Y) if label < 0 else (label,)
+            found = {q for q in self.every if any(self.next(q, y) in found for y in choices)}
+            if lenient and not found:
+                found = set(self.every)
+        return found
+
+    def offered(self, decided: Sequence[int], t: int) -> NDArray[np.bool_]:
+        """Which labels position t may get, bool [Y]; all if none may. decided: a label or -1 for each position."""
+        before: set[State] = {(-1, 0)}
+        for label in decided[:t]:
+            choices = range(self.Y) if label < 0 else (label,)
+            after = {to for q in before for y in choices if (to := self.next(q, y)) is not None}
+            before = after if after or label < 0 else {self.forced(label)}
+        later = self.ending(decided[t + 1 :])
+        legal = np.array([any(self.next(q, y) in later for q in before) for y in range(self.Y)])
+        return legal if legal.any() else ~legal
+
+
 def seen_pairs(y: NDArray[np.int32], ptr: NDArray[np.int64], Y: int) -> tuple[Mask, Mask, Mask]:
     """What followed what, began and ended a sentence in training."""
     follows, starts, ends = np.zeros((Y, Y), bool), np.zeros(Y, bool), np.zeros(Y, bool)

@@ -30,15 +30,14 @@ void Beam::extend(std::int64_t t, const std::int32_t* gold, bool augmented) {
     static constexpr Item root;
     const std::span<const Item> parents = t == 0 ? std::span(&root, 1) : layer(t - 1);
     candidates_.clear();
-    for (std::size_t p = 0; p < parents.size(); ++p) {
-        scores(t, history_.data() + (static_cast<std::int64_t>(p) + 1) * left, row_.data());
-        const std::size_t before = candidates_.size();
-        const std::int32_t known = x_.known ? x_.known[from_ + t] : -1;
-        if (known >= 0) {
-            candidates_.push_back({parents[p].score, static_cast<std::int32_t>(p), known});
-            continue;
-        }
-        const auto offer = [&](bool constrained) {
+    const std::int32_t known = x_.known ? x_.known[from_ + t] : -1;
+    const auto offer = [&](bool constrained) {
+        for (std::size_t p = 0; p < parents.size(); ++p) {
+            if (known >= 0) {
+                candidates_.push_back({parents[p].score, static_cast<std::int32_t>(p), known});
+                continue;
+            }
+            scores(t, history_.data() + (static_cast<std::int64_t>(p) + 1) * left, row_.data());
             for (std::int64_t y = 0; y < Y_; ++y) {
                 if (constrained) {
                     const std::int32_t to = automaton_->next(parents[p].legal, y);
@@ -48,10 +47,10 @@ void Beam::extend(std::int64_t t, const std::int32_t* gold, bool augmented) {
                 candidates_.push_back({parents[p].score + static_cast<double>(row_[y]) + cost,
                                        static_cast<std::int32_t>(p), static_cast<std::int32_t>(y)});
             }
-        };
-        offer(automaton_ != nullptr);
-        if (automaton_ && candidates_.size() == before && parents.size() == 1) offer(false);
-    }
+        }
+    };
+    offer(automaton_ != nullptr);
+    if (candidates_.empty()) offer(false); // no beginning has a legal end: any label may follow
     const auto kept = static_cast<std::ptrdiff_t>(std::min<std::size_t>(candidates_.size(), static_cast<std::size_t>(K_)));
     std::partial_sort(candidates_.begin(), candidates_.begin() + kept, candidates_.end(),
                       [](const Candidate& a, const Candidate& b) {
