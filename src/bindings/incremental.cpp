@@ -50,6 +50,29 @@ std::optional<search::LabelAutomaton> automaton_of(std::int64_t Y, const Maybe<s
                           end ? end->data() : all.data(), rules);
 }
 
+// The automaton of a table of states, or that of masks and needs if there is no table.
+std::optional<search::LabelAutomaton> table_or(std::int64_t Y, const Maybe<std::int32_t, 1>& label,
+                                               const Maybe<std::int32_t, 2>& next, const Maybe<std::uint8_t, 1>& final,
+                                               std::optional<search::LabelAutomaton> other) {
+    if (!label) return other;
+    const auto y = static_cast<std::size_t>(Y), Q = label->size();
+    expect(next && final && next->shape(0) == Q && next->shape(1) == y && final->size() == Q && Q >= 1,
+           "a table of states needs label [Q], next [Q, labels] and final [Q]");
+    const auto labels = span(*label), arcs = span(*next);
+    expect(labels[0] == -1, "state 0 is the start and has the label -1");
+    std::vector<std::uint8_t> seen(y);
+    for (std::size_t q = 1; q < Q; ++q) {
+        expect(labels[q] >= 0 && labels[q] < Y, "the label of a state is out of range");
+        seen[static_cast<std::size_t>(labels[q])] = 1;
+    }
+    expect(std::ranges::all_of(seen, [](std::uint8_t s) { return s != 0; }), "every label needs a state");
+    for (std::size_t i = 0; i < arcs.size(); ++i)
+        expect(arcs[i] == -1 || (arcs[i] > 0 && arcs[i] < static_cast<std::int64_t>(Q) &&
+                                 labels[static_cast<std::size_t>(arcs[i])] == static_cast<std::int64_t>(i % y)),
+               "an arc leads to a state of another label");
+    return search::LabelAutomaton(Y, labels, arcs, span(*final));
+}
+
 void check_observations(const In<std::int32_t, 2>& observations, std::int64_t tokens, const search::LabelContext& context) {
     expect(static_cast<std::int64_t>(observations.shape(0)) == tokens &&
                static_cast<std::int64_t>(observations.shape(1)) == context.columns(),
@@ -152,18 +175,21 @@ class BoundTagger {
     BoundTagger(In<float, 2> unary, const Offsets& templates, const In<std::int32_t>& context_template,
                 const In<std::uint64_t>& context_key, const In<float, 2>& context_weights,
                 const Maybe<std::uint8_t, 2>& transitions, const Maybe<std::uint8_t, 1>& start,
-                const Maybe<std::uint8_t, 1>& end, const Needs& needs)
+                const Maybe<std::uint8_t, 1>& end, const Needs& needs, const Maybe<std::int32_t, 1>& state_label,
+                const Maybe<std::int32_t, 2>& state_next, const Maybe<std::uint8_t, 1>& state_final)
         : tagger_(checked(unary, templates, context_template, context_key, context_weights),
                   static_cast<std::int64_t>(unary.shape(1)), span(unary),
                   templates_of(templates, static_cast<std::int64_t>(unary.shape(1)), false), span(context_template),
                   span(context_key), span(context_weights),
-                  automaton_of(static_cast<std::int64_t>(unary.shape(1)), transitions, start, end, needs)) {}
+                  table_or(static_cast<std::int64_t>(unary.shape(1)), state_label, state_next, state_final,
+                           automaton_of(static_cast<std::int64_t>(unary.shape(1)), transitions, start, end, needs))),
+          ruled_(state_label.has_value()) {}
 
     // labels, order, scores [tokens Y] and p [tokens Y]; the last three are empty unless `details`.
     auto tag(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
              const std::string& direction, const std::string& ease, float temperature, bool details,
-             std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
-        const search::Observed x = observed(sentences, ptr, ids, observations, known);
+             std::size_t threads, const Maybe<std::int32_t, 1>& known, const Maybe<std::uint8_t, 2>& barred) const {
+        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred);
         const auto tokens = ptr.size() - 1;
         const std::size_t cells = details ? tokens * static_cast<std::size_t>(tagger_.labels()) : 0;
         std::vector<std::int32_t> labels(tokens), order(details ? tokens : 0);
@@ -183,8 +209,9 @@ class BoundTagger {
     }
 
     auto beam(In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids, In<std::int32_t, 2> observations,
-              std::int64_t width, std::int64_t k, std::size_t threads, const Maybe<std::int32_t, 1>& known) const {
-        const search::Observed x = observed(sentences, ptr, ids, observations, known);
+              std::int64_t width, std::int64_t k, std::size_t threads, const Maybe<std::int32_t, 1>& known,
+              const Maybe<std::uint8_t, 2>& barred) const {
+        const search::Observed x = observed(sentences, ptr, ids, observations, known, barred);
         expect(width >= 1 && k >= 1, "width and k must be >= 1");
         expect(tagger_.context().right() == 0, "beam search reads labels to the left only");
         std::vector<std::int32_t> labels((ptr.size() - 1) * static_cast<std::size_t>(k));
@@ -224,15 +251,20 @@ class BoundTagger {
     }
 
     search::Observed observed(const In<std::int64_t>& sentences, const In<std::int64_t>& ptr, const In<std::int32_t>& ids,
-                      const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known) const {
+                      const In<std::int32_t, 2>& observations, const Maybe<std::int32_t, 1>& known,
+                      const Maybe<std::uint8_t, 2>& barred) const {
+        expect(!barred || (ruled_ && barred->shape(0) == ptr.size() - 1 &&
+                           static_cast<std::int64_t>(barred->shape(1)) == tagger_.labels()),
+               "barred labels need a table of states and must be [tokens, labels]");
         const scorers::SentenceRows x{span(sentences), span(ptr), span(ids)};
         check_examples(x, tagger_.features());
         check_observations(observations, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.context());
         check_known(known, static_cast<std::int64_t>(ptr.size()) - 1, tagger_.labels());
-        return {x, observations.data(), pointer(known)};
+        return {x, observations.data(), pointer(known), pointer(barred)};
     }
 
     search::IncrementalTagger tagger_;
+    bool ruled_;
 };
 
 } // namespace
@@ -260,19 +292,22 @@ void bind_incremental(nb::module_& m) {
         .def("contexts", &IncrementalTrainer::contexts, "Template int32 [C] and key uint64 [C] of the rows after row F.");
     nb::class_<BoundTagger>(m, "IncrementalTagger", "A trained greedy, easiest-first or beam tagger.")
         .def(nb::init<In<float, 2>, const Offsets&, const In<std::int32_t>&, const In<std::uint64_t>&,
-                      const In<float, 2>&, const Masks&, const Mask&, const Mask&, const Needs&>(),
+                      const In<float, 2>&, const Masks&, const Mask&, const Mask&, const Needs&,
+                      const Maybe<std::int32_t, 1>&, const Maybe<std::int32_t, 2>&, const Mask&>(),
              nb::arg("unary").noconvert(), nb::arg("templates"), nb::arg("context_template").noconvert(),
              nb::arg("context_key").noconvert(), nb::arg("context_weights").noconvert(),
              nb::arg("transitions").noconvert() = nb::none(), nb::arg("start").noconvert() = nb::none(),
-             nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs())
+             nb::arg("end").noconvert() = nb::none(), nb::arg("needs") = Needs(),
+             nb::arg("state_label").noconvert() = nb::none(), nb::arg("state_next").noconvert() = nb::none(),
+             nb::arg("state_final").noconvert() = nb::none())
         .def("tag", &BoundTagger::tag, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("direction"), nb::arg("ease"),
              nb::arg("temperature") = 1.0f, nb::arg("details") = false, nb::arg("threads") = 1,
-             nb::arg("known").noconvert() = nb::none(),
+             nb::arg("known").noconvert() = nb::none(), nb::arg("barred").noconvert() = nb::none(),
              "Labels, and with details the order of decision, scores [tokens Y] and probabilities [tokens Y].")
         .def("beam", &BoundTagger::beam, nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(),
              nb::arg("ids").noconvert(), nb::arg("observations").noconvert(), nb::arg("width"), nb::arg("k") = 1,
-             nb::arg("threads") = 1, nb::arg("known").noconvert() = nb::none(),
+             nb::arg("threads") = 1, nb::arg("known").noconvert() = nb::none(), nb::arg("barred").noconvert() = nb::none(),
              "Labels [k tokens], scores [N k], counts [N], laid out as by LinearChain.kbest.");
 }
 

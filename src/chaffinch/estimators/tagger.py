@@ -1,5 +1,6 @@
 """The tagger: labels for the tokens of sentences, by any recipe, as a scikit-learn estimator."""
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -28,16 +29,20 @@ from chaffinch.model import LabelSet, TaggingModel
 from chaffinch.model.distribution import SentenceDistribution, distributions
 from chaffinch.model.evidence import Question
 from chaffinch.model.protocols import LatticeModel, Packed, Tempered
+from chaffinch.model.ruled import under_rules
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate, decision_probabilities
 from chaffinch.recipes.recipe import Change
+from chaffinch.search.label_rules import OF_TOKENS, Rule, rules_as_data, rules_of
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import tokens
 from chaffinch.trust.confidence import SPANS, Confidence
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation
+
+RULES = "rules"  # of a model file's details
 
 
 class FoundSpan(NamedTuple):
@@ -114,6 +119,9 @@ class Tagger(Persistent[TaggingModel]):
     _learnt: Learnt | None = None
     _trained_on: tuple[TokenTable, NDArray[np.float32] | None] | None = None
     _features: Any = None  # of the last fit, given or chosen
+
+    rules_: tuple[Rule, ...] = ()  # that answers obey
+    _ruled: tuple[TaggingModel, TaggingModel] | None = None  # a model, and the same under the rules
 
     # -- learning ---------------------------------------------------------------------------------------------
 
@@ -300,10 +308,33 @@ class Tagger(Persistent[TaggingModel]):
 
     # -- answering --------------------------------------------------------------------------------------------
 
+    def with_rules(self, rules: Iterable[Rule]) -> "Tagger":
+        """The same tagger whose answers obey rules; none: without rules. A saved file keeps rules that name no tokens.
+
+        >>> from chaffinch.rules import once
+        >>> X, y = [["2", "cups", "rice"], ["1", "egg"]], [["QTY", "UNIT", "NAME"], ["QTY", "NAME"]]
+        >>> tagger = Tagger("crf", folds=0).fit(X, y)
+        >>> tagger.predict([["2", "egg", "1"]]), tagger.with_rules([once("QTY")]).predict([["2", "egg", "1"]])
+        ([['QTY', 'NAME', 'QTY']], [['QTY', 'NAME', 'NAME']])
+        """
+        made = copy.copy(self)
+        made.rules_ = tuple(rules)
+        made._ruled = (self._fitted(), under_rules(self._fitted(), made.rules_))
+        return made
+
+    def _answering(self) -> TaggingModel:
+        """The model under the rules."""
+        model = self._fitted()
+        if not self.rules_:
+            return model
+        if self._ruled is None or self._ruled[0] is not model:
+            self._ruled = (model, under_rules(model, self.rules_))
+        return self._ruled[1]
+
     @property
     def classes_(self) -> NDArray[np.str_]:
         """The labels, in the order of ``predict_marginals``'s columns."""
-        return np.array(self._fitted().labels.outer)
+        return np.array(self._answering().labels.outer)
 
     def predict(self, X: "Sentences | str", *, k: int | None = None) -> list[list[Any]]:
         """The best labels of each sentence; one text is cut into words and is one sentence.
@@ -312,7 +343,7 @@ class Tagger(Persistent[TaggingModel]):
         """
         if k is not None:
             return SentenceList([labels for _, labels in found] for found in self.predict_kbest(X, k))
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         return SentenceList(_labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr))
 
     def spans(self, text: str) -> list[TextSpan]:
@@ -322,7 +353,7 @@ class Tagger(Persistent[TaggingModel]):
         >>> [(s.start, s.end, s.label, s.text) for s in Tagger(folds=0).fit(X, y).spans("Ann left")]
         [(0, 3, 'PER', 'Ann')]
         """
-        read = self._fitted().columns
+        read = self._answering().columns
         if read != (WORD,):
             raise DataError(
                 f"this tagger reads the columns {', '.join(read)}, and plain text has only words: tag the text first, "
@@ -341,7 +372,7 @@ class Tagger(Persistent[TaggingModel]):
         """The k best labellings of each sentence with their scores, best first."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         outer = model.labels.outer
         return [
             [(reading.score, [outer[i] for i in reading.labels.tolist()]) for reading in readings]
@@ -350,7 +381,7 @@ class Tagger(Persistent[TaggingModel]):
 
     def predict_marginals(self, X: Sentences) -> list[NDArray[np.float32]]:
         """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``."""
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         p = model.marginals(table, self.threads)
         bounds = table.ptr.tolist()
         return [p[a:b] for a, b in pairwise(bounds)]
@@ -363,7 +394,7 @@ class Tagger(Persistent[TaggingModel]):
 
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """The distribution over labellings of each sentence: probabilities of labels, pairs, spans; samples."""
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         if not isinstance(model, LatticeModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
@@ -379,7 +410,7 @@ class Tagger(Persistent[TaggingModel]):
         >>> Tagger(folds=0).fit(X, y).predict_spans([["Ann", "left"]])[0][0].label
         'PER'
         """
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         if not isinstance(model, Tempered):
             raise ConfigError(f"recipe {TAGGERS.by_config(self.config_).name} has no probabilities")
         found = decision_probabilities(model, table, self.threads)
@@ -394,7 +425,7 @@ class Tagger(Persistent[TaggingModel]):
         on data of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot
         show that.
         """
-        self._fitted()
+        self._answering()
         if self.confidence_ is None:
             raise ConfigError(
                 "this tagger was not calibrated, so no threshold can be certified: train it with folds > 0 "
@@ -426,7 +457,7 @@ class Tagger(Persistent[TaggingModel]):
         which: Iterable[int] | None = None,
     ) -> list[Explanation]:
         """The same for each sentence, or ``which`` of them, encoded together with the others."""
-        model, table = self._fitted(), self._table(X)
+        model, table = self._answering(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
         every = table.lists(WORD)
         asked = list(range(len(every)) if which is None else which)
@@ -441,7 +472,7 @@ class Tagger(Persistent[TaggingModel]):
         """Token accuracy over the tokens with a known label."""
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         gold = _labelled(X, None if y is None else given_labels(sentences_of(y)).y)
-        model = self._fitted()
+        model = self._answering()
         self._table(gold)
         place = {label: i for i, label in enumerate(model.labels.outer)}
         column = gold.columns[LABEL]
@@ -466,6 +497,7 @@ class Tagger(Persistent[TaggingModel]):
         made = super().loaded(file)
         made.columns_ = _columns(file)
         made.confidence_ = Confidence.loaded(file)
+        made.rules_ = _rules(file, made.model_)
         return made
 
     def _header_labels(self) -> tuple[str, ...]:
@@ -474,6 +506,8 @@ class Tagger(Persistent[TaggingModel]):
     def _packed(self) -> Packed:
         packed, labels = super()._packed(), self._fitted().labels
         details = {"columns": list(self.columns_), "outer": list(labels.outer), **packed.details}
+        if kept := [rule for rule in self.rules_ if rule.name not in OF_TOKENS]:
+            details[RULES] = rules_as_data(kept)
         arrays = {"outer_of": labels.outer_of, **packed.arrays}
         if self.confidence_ is not None:
             details |= self.confidence_.details()
@@ -499,6 +533,17 @@ def _columns(file: modelfile.ModelFile) -> tuple[str, ...]:
     if not isinstance(columns, list) or not all(isinstance(name, str) for name in columns):
         raise ModelFileError(f"{file.source}: its header lacks the columns of its input")
     return tuple(columns)
+
+
+def _rules(file: modelfile.ModelFile, model: TaggingModel) -> tuple[Rule, ...]:
+    """The rules of a file, checked against the labels of its model."""
+    found = file.header.details.get(RULES, {})
+    try:
+        rules = rules_of(found)
+        under_rules(model, rules)
+    except (ConfigError, AttributeError, TypeError) as e:
+        raise ModelFileError(f"{file.source}: its rules are damaged: {e}") from None
+    return rules
 
 
 def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:

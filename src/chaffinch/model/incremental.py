@@ -93,10 +93,22 @@ class IncrementalModel:
             w.template,
             w.key,
             w.context,
-            **self.legality.native(self.labels.inner),
+            **self._rules(),
         )
         object.__setattr__(self, "_kernel", kernel)
         object.__setattr__(self, "_observed", list(observed(self.encoder).values()))
+
+    def _rules(self) -> dict[str, Any]:
+        """What may be decided, for the core."""
+        return self.legality.native(self.labels.inner)
+
+    def _barred(self, ptr: NDArray[np.int64]) -> NDArray[np.uint8] | None:
+        """Labels that may not stand at tokens [tokens, Y]; None: none."""
+        return None
+
+    def _known(self, table: TokenTable) -> NDArray[np.int32] | None:
+        """The labels of words that need no search."""
+        return self.dictionary.known(table)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -132,7 +144,7 @@ class IncrementalModel:
                 [Reading(self.labels.outer_of[steps.labels[a:b]], float(chosen[a:b].sum()))]
                 for a, b in _bounds(table)
             ]
-        labels, scores, found = self._beam(table, k, threads)
+        labels, scores, found = self._beam(table, threads, self._known(table), k=k)
         readings = []
         for n, (a, b) in enumerate(_bounds(table)):
             paths = labels[k * a : k * b].reshape(k, b - a)
@@ -159,7 +171,7 @@ class IncrementalModel:
                 "beam search compares prefixes of labellings, so it has no confidence for each label; "
                 "use greedy, easiest-first or crf"
             )
-        labels, order, scores, p = self._tagged(table, threads, details=True)
+        labels, order, scores, p = self._tagged(table, threads, self._known(table), details=True)
         Y = len(self.labels.inner)
         return Steps(labels, order, scores.reshape(-1, Y), p.reshape(-1, Y))
 
@@ -334,13 +346,19 @@ class IncrementalModel:
             raise ModelFileError(f"{file.source}: its tagger is damaged: {e}") from None
 
     def _inner(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
-        if isinstance(self.search, Beam):
-            labels: NDArray[np.int32] = self._beam(table, 1, threads)[0]
-            return labels
-        decided: NDArray[np.int32] = self._tagged(table, threads, details=False)[0]
-        return decided
+        return self._searched(table, threads, self._known(table))
 
-    def _tagged(self, table: TokenTable, threads: int, details: bool) -> Any:
+    def _searched(
+        self, table: TokenTable, threads: int, known: NDArray[np.int32] | None
+    ) -> NDArray[np.int32]:
+        """The inner labels that the search decides on, given those of known words."""
+        run = self._beam if isinstance(self.search, Beam) else self._tagged
+        labels: NDArray[np.int32] = run(table, threads, known)[0]
+        return labels
+
+    def _tagged(
+        self, table: TokenTable, threads: int, known: NDArray[np.int32] | None, *, details: bool = False
+    ) -> Any:
         rows = self.encoder.rows(table, threads)
         ease = self.search.ease if isinstance(self.search, EasiestFirst) else "score"
         return self._native().tag(
@@ -353,10 +371,13 @@ class IncrementalModel:
             temperature=self.temperature,
             details=details,
             threads=threads,
-            known=self.dictionary.known(table),
+            known=known,
+            barred=self._barred(table.ptr),
         )
 
-    def _beam(self, table: TokenTable, k: int, threads: int) -> Any:
+    def _beam(
+        self, table: TokenTable, threads: int, known: NDArray[np.int32] | None, *, k: int = 1
+    ) -> Any:
         assert isinstance(self.search, Beam)
         rows = self.encoder.rows(table, threads)
         width = max(k, self.search.width)
@@ -368,7 +389,8 @@ class IncrementalModel:
             width=width,
             k=k,
             threads=threads,
-            known=self.dictionary.known(table),
+            known=known,
+            barred=self._barred(table.ptr),
         )
 
     def _observations(self, rows: FeatureRows) -> NDArray[np.int32]:

@@ -1,6 +1,6 @@
 """A chain under rules: transitions held at given values, and labels that need an earlier label."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,28 @@ from chaffinch.structures.parts import Parts, Shape
 
 # A need as masks [Y]: the labels that have it, the labels that meet it, and the labels that cancel it.
 LabelNeed = tuple[Mask, Mask, Mask]
+
+
+# What an automaton remembers after a label, given the label before it (-1: none) and what it remembered; None: the label
+# may not stand there.
+Step = Callable[[int, Any, int], Any]
+
+
+def need_steps(needs: Sequence[LabelNeed]) -> Step:
+    """The automaton of needs: a bit for each, set while the need is met."""
+    bits = range(len(needs))
+
+    def step(_: int, met: int, y: int) -> int | None:
+        if any(needs[r][0][y] and not met >> r & 1 for r in bits):
+            return None
+        for r in bits:
+            if needs[r][2][y]:
+                met &= ~(1 << r)
+            if needs[r][1][y]:
+                met |= 1 << r
+        return met
+
+    return step
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,31 +57,33 @@ class LabelStates:
     @classmethod
     def of(cls, Y: int, needs: Sequence[LabelNeed]) -> "LabelStates":
         """The states that can be reached from the beginning of a sentence."""
-        number: dict[tuple[int, int], int] = {}
-        found: list[tuple[int, int]] = []
+        found = cls.reached(Y, 0, need_steps(needs))
+        assert found is not None
+        return found
+
+    @classmethod
+    def reached(cls, Y: int, memory: Any, step: "Step", most: int | None = None) -> "LabelStates | None":
+        """The states of an automaton that can be reached from its first memory; None if there are more than ``most``."""
+        number: dict[tuple[int, Any], int] = {}
+        found: list[tuple[int, Any]] = []
         arcs: list[tuple[int, int]] = []
 
-        def reached(met: int) -> list[int]:
+        def after(last: int, memory: Any) -> list[int]:
             there = []
             for y in range(Y):
-                bits = range(len(needs))
-                if any(needs[r][0][y] and not met >> r & 1 for r in bits):
+                if (then := step(last, memory, y)) is None:
                     continue
-                then = met
-                for r in bits:
-                    if needs[r][2][y]:
-                        then &= ~(1 << r)
-                    if needs[r][1][y]:
-                        then |= 1 << r
                 if (y, then) not in number:
                     number[y, then] = len(found)
                     found.append((y, then))
                 there.append(number[y, then])
             return there
 
-        first = reached(0)
-        for q, (_, met) in enumerate(found):  # the list grows in the loop
-            arcs += [(q, to) for to in reached(met)]
+        first = after(-1, memory)
+        for q, (last, kept) in enumerate(found):  # the list grows in the loop
+            if most is not None and len(found) > most:
+                return None
+            arcs += [(q, to) for to in after(last, kept)]
         Q = len(found)
         follows, starts = np.zeros((Q, Q), bool), np.zeros(Q, bool)
         starts[first] = True
@@ -204,7 +228,7 @@ class RuledChain:
         if self.held is not None:
             blocks = {name: self.held.put_into(name, block) for name, block in blocks.items()}
         if self.states is not None:
-            blocks = {name: _by_state(name, block, self.states.label) for name, block in blocks.items()}
+            blocks = {name: by_state(name, block, self.states.label) for name, block in blocks.items()}
         return Parts(**blocks)
 
     def _learnt(self, parts: Parts) -> Parts:
@@ -269,7 +293,7 @@ def _local_sums(potentials: Parts, y: Labels) -> tuple[float, Parts]:
     return total, expected
 
 
-def _by_state(name: str, block: NDArray[Any], label: NDArray[np.int32]) -> NDArray[Any]:
+def by_state(name: str, block: NDArray[Any], label: NDArray[np.int32]) -> NDArray[Any]:
     """A block over labels, expanded to states."""
     for axis in _label_axes(name, block):
         block = np.take(block, label, axis)

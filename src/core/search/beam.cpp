@@ -21,7 +21,7 @@ void Beam::open(const Observed& x, std::int64_t n, const float* w) {
     for (std::int64_t t = T_; t-- > 0;)
         for (std::int64_t q = 0; q < Q; ++q)
             for (std::int64_t y = 0; y < Y_ && !can_end_[t * Q + q]; ++y)
-                if (const std::int32_t to = automaton_->next(q, y); to >= 0)
+                if (const std::int32_t to = automaton_->next(q, y); to >= 0 && !barred(t, y))
                     can_end_[t * Q + q] = can_end_[(t + 1) * Q + to];
 }
 
@@ -41,7 +41,7 @@ void Beam::extend(std::int64_t t, const std::int32_t* gold, bool augmented) {
             for (std::int64_t y = 0; y < Y_; ++y) {
                 if (constrained) {
                     const std::int32_t to = automaton_->next(parents[p].legal, y);
-                    if (to < 0 || !can_end_[(t + 1) * automaton_->states() + to]) continue;
+                    if (to < 0 || barred(t, y) || !can_end_[(t + 1) * automaton_->states() + to]) continue;
                 }
                 const double cost = augmented && y != gold[t] ? 1.0 : 0.0;
                 candidates_.push_back({parents[p].score + static_cast<double>(row_[y]) + cost,

@@ -50,6 +50,7 @@ class Beam {
     // Scores of the labels at t in this context. out [S]
     void scores(std::int64_t t, const std::int32_t* here, float* out);
 
+    bool barred(std::int64_t t, std::int64_t y) const { return x_.barred && x_.barred[(from_ + t) * Y_ + y]; }
     bool known(std::int64_t t) const { return x_.known && x_.known[from_ + t] >= 0; }
     std::int32_t observation(std::int64_t t, std::int64_t l) const {
         return context_.observed(l, x_.observations + (from_ + t) * context_.columns());

@@ -8,7 +8,8 @@
 //   B[t]  states from which some filling of the positions from t on can end
 //   y may stand at t  iff  some q in F[t] has next(q, y) in B[t+1]
 //
-// so a choice that leaves no way out is never offered, whichever side the decided labels are on.
+// so a choice that leaves no way out is never offered, whichever side the decided labels are on. Other rules come as a
+// table of states; labels may also be barred at positions.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,11 @@ class LabelAutomaton {
                    const std::uint8_t* start, const std::uint8_t* end, // [Y]
                    std::span<const Need> needs);
 
+    // Any automaton whose states know the last label. State 0 is the start; label [Q], of the start -1; next [Q][Y], -1
+    // where a label may not stand; final [Q]. Every label has a state.
+    LabelAutomaton(std::int64_t Y, std::span<const std::int32_t> label, std::span<const std::int32_t> next,
+                   std::span<const std::uint8_t> final);
+
     static constexpr std::int32_t none = -1;
     using Word = std::uint64_t;
 
@@ -36,18 +42,20 @@ class LabelAutomaton {
     std::int64_t words() const { return W_; } // of a set of states
 
     std::int32_t next(std::int64_t q, std::int64_t y) const { return next_[q * Y_ + y]; }
-    // The state after y when nothing legal leads there: every need counts as met.
-    std::int32_t after(std::int64_t y) const { return static_cast<std::int32_t>(1 + ((y + 1) << needs_) - 1); }
+    // The state after y when nothing legal leads there: every need counts as met; of a table, the first state of y.
+    std::int32_t after(std::int64_t y) const { return after_[y]; }
 
     // The last label of a state other than the start.
-    std::int64_t label(std::int64_t q) const { return (q - 1) >> needs_; }
+    std::int64_t label(std::int64_t q) const { return label_[q]; }
 
     const Word* successors(std::int64_t q) const { return successors_.data() + q * W_; }
     const Word* final() const { return final_.data(); }
 
   private:
-    std::int64_t Y_, needs_, Q_, W_;
-    std::vector<std::int32_t> next_; // [Q][Y]
+    std::int64_t Y_, Q_, W_;
+    std::vector<std::int32_t> next_;  // [Q][Y]
+    std::vector<std::int32_t> label_; // [Q]
+    std::vector<std::int32_t> after_; // [Y]
     std::vector<Word> successors_;   // [Q][W]
     std::vector<Word> final_;        // [W]
 };
@@ -59,7 +67,8 @@ class LegalLabels {
 
     bool constrained() const { return a_ != nullptr; }
 
-    void open(std::int64_t T);
+    // barred [T][Y]: labels that may not stand at a position; null: none.
+    void open(std::int64_t T, const std::uint8_t* barred = nullptr);
 
     // Position t gets label y. Positions whose legal labels may have changed lie in [first, last]; forward: only those
     // right of t are of interest, and of them only the next.
@@ -79,6 +88,9 @@ class LegalLabels {
     const Word* forward(std::int64_t t) const { return forward_.data() + t * a_->words(); }
     const Word* backward(std::int64_t t) const { return backward_.data() + t * a_->words(); }
     void find_open(std::int64_t T);
+    void sweep(std::int64_t T);
+    void bar(std::int64_t T, const std::uint8_t* barred);
+    const Word* allowed(std::int64_t t) const { return allowed_.empty() ? nullptr : allowed_.data() + t * a_->words(); }
     bool step_forward(std::int64_t t);  // F[t+1] from F[t]; did it change?
     bool step_backward(std::int64_t t); // B[t] from B[t+1]; did it change?
 
@@ -87,6 +99,7 @@ class LegalLabels {
     std::vector<std::int32_t> fixed_;      // [T] label or none
     std::vector<Word> forward_, backward_; // [T+1][W]
     std::vector<Word> made_;               // [W]
+    std::vector<Word> allowed_;            // [T][W] states that may be entered at a position; empty: all
     std::vector<Word> open_forward_, open_backward_; // of the longest sentence so far, while nothing was decided
 };
 

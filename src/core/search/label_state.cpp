@@ -100,7 +100,7 @@ void LabelState::open(const Observed& x, std::int64_t n) {
     if (static_cast<std::int64_t>(choices_.size()) < T_) choices_.resize(static_cast<std::size_t>(T_));
     if (legal_.constrained()) machine::room(masks_, T_ * S_);
     openings_.resize(static_cast<std::size_t>((left + 1) * (right + 1)));
-    legal_.open(T_);
+    legal_.open(T_, x.barred ? x.barred + from_ * Y_ : nullptr);
     const std::int32_t* observations = x.observations + from_ * context_.columns();
     for (std::int64_t i = 0; i < T_ * context_.columns(); i += 16) __builtin_prefetch(observations + i);
 }

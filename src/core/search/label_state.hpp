@@ -23,6 +23,7 @@ struct Observed {
     scorers::SentenceRows examples;
     const std::int32_t* observations = nullptr; // [tokens][columns of the label templates]
     const std::int32_t* known = nullptr;        // [tokens] a label that needs no search, or -1; null: none is known
+    const std::uint8_t* barred = nullptr;       // [tokens][Y] labels that may not stand there; null: none
 };
 
 // A label for a position.

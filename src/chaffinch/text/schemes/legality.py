@@ -172,6 +172,17 @@ def _wrong_tokens(
     return wrong_before[earlier, ids], wrong_after[ids, later]
 
 
+def joined_pairs(labels: Sequence[str], scheme: Scheme) -> NDArray[np.bool_]:
+    """bool [Y, Y]: whether label b after label a continues the span of a.
+
+    >>> joined_pairs(["O", "B-PER", "I-PER"], scheme_named("BIO")).astype(int).tolist()
+    [[0, 0, 0], [0, 0, 1], [0, 0, 1]]
+    """
+    found = signs(labels, scheme)
+    same = (found.kinds[:, None] == found.kinds[None, :]) & (found.kinds >= 0)
+    return same & among(scheme.joins_after)[found.letters][:, None] & among(scheme.joins_before)[found.letters]
+
+
 def _wrong_pairs(labels: Sequence[str], scheme: Scheme) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """bool [Y, Y] twice: label b at fault after a, and a at fault before b.
 
@@ -187,7 +198,7 @@ def _wrong_pairs(labels: Sequence[str], scheme: Scheme) -> tuple[NDArray[np.bool
     def columns(letters: str) -> NDArray[np.bool_]:
         return among(letters)[found.letters][None, :]
 
-    joined = same & rows(scheme.joins_after) & columns(scheme.joins_before)
+    joined = joined_pairs(labels, scheme)
     wrong_before = (columns(scheme.must_before) & ~joined) | (columns(scheme.touch_before) & ~same)
     wrong_after = (rows(scheme.must_after) & ~joined) | (rows(scheme.touch_after) & ~same)
     return wrong_before, wrong_after

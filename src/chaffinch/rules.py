@@ -1,0 +1,27 @@
+"""Rules that the answers of a tagger obey; see :meth:`chaffinch.Tagger.with_rules` and ``chaffinch predict --rules``."""
+
+from chaffinch.search.label_rules import (
+    Infeasible,
+    Rule,
+    before,
+    contiguous,
+    forbid,
+    must,
+    needs_earlier,
+    never,
+    once,
+    read_rules,
+)
+
+__all__ = [
+    "Infeasible",
+    "Rule",
+    "before",
+    "contiguous",
+    "forbid",
+    "must",
+    "needs_earlier",
+    "never",
+    "once",
+    "read_rules",
+]
