@@ -1,4 +1,4 @@
-"""Rules that the answers of a tagger obey; see :meth:`chaffinch.Tagger.with_rules` and ``chaffinch predict --rules``."""
+"""Rules that the answers of a tagger obey: ``Tagger.with_rules``, ``chaffinch predict --rules``."""
 
 from chaffinch.search.label_rules import (
     Infeasible,

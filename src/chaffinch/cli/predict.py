@@ -25,6 +25,7 @@ chaffinch predict tagger.chaff new.conllu -o tagged.conllu
 chaffinch predict names.chaff letters.txt -o found.jsonl --marginals
 chaffinch predict names.chaff letters.txt -o sure.jsonl --precision 0.95
 chaffinch predict names.chaff letters.txt --from text -o tasks.json --to label-studio --marginals
+chaffinch predict ingredients.chaff lines.txt --rules rules.toml
 chaffinch predict stars.chaff new.csv -o labelled.csv
 chaffinch predict stars.chaff new.csv -o sure.csv --precision 0.95
 chaffinch predict reranker.chaff lists.jsonl -o chosen.jsonl
@@ -110,6 +111,12 @@ def command(
             max=1.0,
         ),
     ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            help='Sentences: a TOML file of rules that the answers obey, such as once = ["QTY"]; see docs/rules.md.',
+        ),
+    ] = None,
     threads: Annotated[int, typer.Option(help="0 for all cores.", min=0)] = 0,
 ) -> None:
     """Label the sentences or documents of a file: the output is the input with the prediction as the last column.
@@ -143,6 +150,7 @@ def command(
         text=text,
         threshold=threshold,
         precision=precision,
+        rules=rules,
         threads=threads,
     )
     refuse_strange_flags(kind, asked)

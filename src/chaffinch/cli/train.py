@@ -25,6 +25,7 @@ from chaffinch.knobs import LARGEST, Panel, knobs
 from chaffinch.lab.baseline import LETTERS, Baseline, turned
 from chaffinch.lab.learning_page import watching
 from chaffinch.progress import Listener
+from chaffinch.rules import read_rules
 
 SHORT = frozenset(k.name for k in knobs(Baseline))
 
@@ -122,6 +123,12 @@ def command(
             metavar="FILE",
         ),
     ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option(
+            help="Sentences: a TOML file of rules that the model's answers obey, kept in its file; see docs/rules.md.",
+        ),
+    ] = None,
     self_train: Annotated[
         Path | None,
         typer.Option(
@@ -174,6 +181,7 @@ def command(
         compare=compare,
         max_size=max_size,
         pairs=pairs or None,
+        rules=rules,
         self_train=self_train,
         self_train_rounds=self_train_rounds,
         self_train_confidence=self_train_confidence,
@@ -203,6 +211,8 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         raise ConfigError(f"{flag} cannot be combined with --compare or --max-size")
     if asked.self_train is not None and (beside or asked.compare or asked.max_size):
         raise ConfigError("--self-train cannot be combined with --compare, --max-size or --annotators soft")
+    if asked.rules is not None and (asked.compare or asked.max_size or asked.self_train):
+        raise ConfigError("--rules cannot be combined with --compare, --max-size or --self-train")
     if asked.compare is not None:
         compare_and_keep(kind, asked, settings, corpora)
         return
@@ -211,6 +221,8 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         return
     settings = _by_knob(kind, asked.recipe, settings)
     estimator = kind.made(asked.recipe, settings, asked.features, asked.seed, asked.threads)
+    if asked.rules is not None:
+        estimator.rules = read_rules(asked.rules)
     dev = corpora.get("dev") if asked.self_train is None else None  # there it judges, and nothing else
     accuracy: list[dict[str, float]] = []
     with progress_bar() as listener, clock() as took:

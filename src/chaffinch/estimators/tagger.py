@@ -34,7 +34,7 @@ from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes import DEFAULT_TAGGER, TAGGERS, TaggingTask
 from chaffinch.recipes.calibration import calibrate, decision_probabilities
 from chaffinch.recipes.recipe import Change
-from chaffinch.search.label_rules import OF_TOKENS, Rule, rules_as_data, rules_of
+from chaffinch.search.label_rules import OF_TOKENS, Rule, RuleBook, rules_as_data, rules_of
 from chaffinch.text.document import LABEL, WORD
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import tokens
@@ -84,6 +84,7 @@ class Tagger(Persistent[TaggingModel]):
               at most 60,000 tokens; None: if no recipe is given
     folds:    models trained to calibrate probabilities on sentences that they have not seen; None: five or three for
               small data, one for large; 0: no calibration
+    rules:    rules that answers obey, such as ``once("QTY")``; see :mod:`chaffinch.rules`
     seed:     seed of the order of examples
     threads:  0 for all cores; the result does not depend on it
 
@@ -106,6 +107,7 @@ class Tagger(Persistent[TaggingModel]):
         features: str | Sequence[str] | None = None,
         choose: bool | None = None,
         folds: int | None = None,
+        rules: Sequence[Rule] = (),
         seed: int = 0,
         threads: int = 0,
     ) -> None:
@@ -113,6 +115,7 @@ class Tagger(Persistent[TaggingModel]):
         self.features = features
         self.choose = choose
         self.folds = folds
+        self.rules = rules
 
     # What partial_fit needs: a recipe's memory, the sentences learnt so far, and the data of fit.
     _memory: Any = None
@@ -251,6 +254,7 @@ class Tagger(Persistent[TaggingModel]):
         given = None if y is None else given_labels(sentences_of(y))
         train = _labelled(X, None if given is None else given.y)
         columns = [name for name in train.columns if name != LABEL]
+        rules = _checked_rules(self.rules, train)
         weight = _weights(train.weight if sample_weight is None else sample_weight, train)
         soft = None if given is None else given.soft
         if weight is not None and (kept := counting(weight)) is not None:
@@ -287,6 +291,7 @@ class Tagger(Persistent[TaggingModel]):
         if not isinstance(X, TokenTable | Mapping):
             for remark in unread_remarks(columns, trained.model.columns):
                 warn_about_data(remark)
+        self.rules_ = rules
         self.columns_ = tuple(columns)
         self._features = task.features
         self.config_ = config
@@ -312,18 +317,18 @@ class Tagger(Persistent[TaggingModel]):
         """The same tagger whose answers obey rules; none: without rules. A saved file keeps rules that name no tokens.
 
         >>> from chaffinch.rules import once
-        >>> X, y = [["2", "cups", "rice"], ["1", "egg"]], [["QTY", "UNIT", "NAME"], ["QTY", "NAME"]]
+        >>> X, y = [["2", "eggs", "and", "1", "onion"]] * 2, [["QTY", "NAME", "O", "QTY", "NAME"]] * 2
         >>> tagger = Tagger("crf", folds=0).fit(X, y)
-        >>> tagger.predict([["2", "egg", "1"]]), tagger.with_rules([once("QTY")]).predict([["2", "egg", "1"]])
-        ([['QTY', 'NAME', 'QTY']], [['QTY', 'NAME', 'NAME']])
+        >>> tagger.with_rules([once("QTY")]).predict(X[:1])
+        [['NAME', 'NAME', 'O', 'QTY', 'NAME']]
         """
         made = copy.copy(self)
-        made.rules_ = tuple(rules)
+        made.rules = made.rules_ = tuple(rules)
         made._ruled = (self._fitted(), under_rules(self._fitted(), made.rules_))
         return made
 
-    def _answering(self) -> TaggingModel:
-        """The model under the rules."""
+    def answering(self) -> TaggingModel:
+        """The model whose answers obey the rules; without rules ``model_``."""
         model = self._fitted()
         if not self.rules_:
             return model
@@ -334,7 +339,7 @@ class Tagger(Persistent[TaggingModel]):
     @property
     def classes_(self) -> NDArray[np.str_]:
         """The labels, in the order of ``predict_marginals``'s columns."""
-        return np.array(self._answering().labels.outer)
+        return np.array(self.answering().labels.outer)
 
     def predict(self, X: "Sentences | str", *, k: int | None = None) -> list[list[Any]]:
         """The best labels of each sentence; one text is cut into words and is one sentence.
@@ -343,7 +348,7 @@ class Tagger(Persistent[TaggingModel]):
         """
         if k is not None:
             return SentenceList([labels for _, labels in found] for found in self.predict_kbest(X, k))
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         return SentenceList(_labels_by_sentence(model.labels, model.decode(table, self.threads), table.ptr))
 
     def spans(self, text: str) -> list[TextSpan]:
@@ -353,7 +358,7 @@ class Tagger(Persistent[TaggingModel]):
         >>> [(s.start, s.end, s.label, s.text) for s in Tagger(folds=0).fit(X, y).spans("Ann left")]
         [(0, 3, 'PER', 'Ann')]
         """
-        read = self._answering().columns
+        read = self.answering().columns
         if read != (WORD,):
             raise DataError(
                 f"this tagger reads the columns {', '.join(read)}, and plain text has only words: tag the text first, "
@@ -372,7 +377,7 @@ class Tagger(Persistent[TaggingModel]):
         """The k best labellings of each sentence with their scores, best first."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         outer = model.labels.outer
         return [
             [(reading.score, [outer[i] for i in reading.labels.tolist()]) for reading in readings]
@@ -381,20 +386,20 @@ class Tagger(Persistent[TaggingModel]):
 
     def predict_marginals(self, X: Sentences) -> list[NDArray[np.float32]]:
         """p(label|sentence) of each token: for each sentence an array [T, labels], columns as ``classes_``."""
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         p = model.marginals(table, self.threads)
         bounds = table.ptr.tolist()
         return [p[a:b] for a, b in pairwise(bounds)]
 
     def predict_posterior(self, X: Sentences) -> list[list[str]]:
         """The labels with the highest expected accuracy: the most probable ones that break no rule of the model."""
-        model, table = self._fitted(), self._table(X)
+        model, table = self.answering(), self._table(X)
         found, outer = model.posterior(table, self.threads).tolist(), model.labels.outer
         return [[outer[i] for i in found[a:b]] for a, b in pairwise(table.ptr.tolist())]
 
     def distributions(self, X: Sentences) -> list[SentenceDistribution]:
         """The distribution over labellings of each sentence: probabilities of labels, pairs, spans; samples."""
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         if not isinstance(model, LatticeModel):
             raise ConfigError(
                 f"recipe {TAGGERS.by_config(self.config_).name} has no distribution over labellings"
@@ -410,7 +415,7 @@ class Tagger(Persistent[TaggingModel]):
         >>> Tagger(folds=0).fit(X, y).predict_spans([["Ann", "left"]])[0][0].label
         'PER'
         """
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         if not isinstance(model, Tempered):
             raise ConfigError(f"recipe {TAGGERS.by_config(self.config_).name} has no probabilities")
         found = decision_probabilities(model, table, self.threads)
@@ -425,7 +430,7 @@ class Tagger(Persistent[TaggingModel]):
         on data of the same distribution (learn-then-test on out-of-fold decisions). ConfigError if the data cannot
         show that.
         """
-        self._answering()
+        self.answering()
         if self.confidence_ is None:
             raise ConfigError(
                 "this tagger was not calibrated, so no threshold can be certified: train it with folds > 0 "
@@ -457,7 +462,7 @@ class Tagger(Persistent[TaggingModel]):
         which: Iterable[int] | None = None,
     ) -> list[Explanation]:
         """The same for each sentence, or ``which`` of them, encoded together with the others."""
-        model, table = self._answering(), self._table(X)
+        model, table = self.answering(), self._table(X)
         recipe, question = TAGGERS.by_config(self.config_).name, Question(token, against)
         every = table.lists(WORD)
         asked = list(range(len(every)) if which is None else which)
@@ -472,7 +477,7 @@ class Tagger(Persistent[TaggingModel]):
         """Token accuracy over the tokens with a known label."""
         X = X if isinstance(X, TokenTable | Mapping) else sentences_of(X)
         gold = _labelled(X, None if y is None else given_labels(sentences_of(y)).y)
-        model = self._answering()
+        model = self.answering()
         self._table(gold)
         place = {label: i for i, label in enumerate(model.labels.outer)}
         column = gold.columns[LABEL]
@@ -497,7 +502,7 @@ class Tagger(Persistent[TaggingModel]):
         made = super().loaded(file)
         made.columns_ = _columns(file)
         made.confidence_ = Confidence.loaded(file)
-        made.rules_ = _rules(file, made.model_)
+        made.rules = made.rules_ = _rules(file, made.model_)
         return made
 
     def _header_labels(self) -> tuple[str, ...]:
@@ -544,6 +549,13 @@ def _rules(file: modelfile.ModelFile, model: TaggingModel) -> tuple[Rule, ...]:
     except (ConfigError, AttributeError, TypeError) as e:
         raise ModelFileError(f"{file.source}: its rules are damaged: {e}") from None
     return rules
+
+
+def _checked_rules(rules: Sequence[Rule], table: TokenTable) -> tuple[Rule, ...]:
+    """The rules; refused before training if they name labels that the data does not have."""
+    labels = LabelSet.plain([label for label in table.columns[LABEL].types if label != UNKNOWN])
+    RuleBook(tuple(rules), labels.outer, labels.inner, labels.outer_of)
+    return tuple(rules)
 
 
 def _labelled(X: Sentences, y: Sequence[Sequence[str]] | None = None) -> TokenTable:

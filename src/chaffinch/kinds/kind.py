@@ -70,6 +70,7 @@ class TrainRequest:
     self_train: Path | None = None
     self_train_rounds: int | None = None
     self_train_confidence: float | None = None
+    rules: Path | None = None
     report: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
@@ -103,6 +104,7 @@ class PredictRequest:
     text: str | None = None
     threshold: float | None = None
     precision: float | None = None
+    rules: Path | None = None
     threads: int = 0
     rows: tuple[int, ...] | None = None
     notes: tuple[Mapping[str, Any], ...] = ()

@@ -375,9 +375,7 @@ class IncrementalModel:
             barred=self._barred(table.ptr),
         )
 
-    def _beam(
-        self, table: TokenTable, threads: int, known: NDArray[np.int32] | None, *, k: int = 1
-    ) -> Any:
+    def _beam(self, table: TokenTable, threads: int, known: NDArray[np.int32] | None, *, k: int = 1) -> Any:
         assert isinstance(self.search, Beam)
         rows = self.encoder.rows(table, threads)
         width = max(k, self.search.width)

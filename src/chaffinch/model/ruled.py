@@ -1,13 +1,13 @@
 """Taggers under rules: the same scores, over the labellings that obey the rules.
 
-    chains                      exact: Viterbi, k best and marginals over the product of chain and automaton
-    greedy, easiest-first, beam a label is offered only if the rest of the sentence can still obey the rules
-    other models, and rules     the k best labellings in order until one obeys: exact if one of them does
-    with too many states
+chains                      exact: Viterbi, k best and marginals over the product of chain and automaton
+greedy, easiest-first, beam a label is offered only if the rest of the sentence can still obey the rules
+other models, and rules     the k best labellings in order until one obeys: exact if one of them does
+with too many states
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, warn_about_data
+from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_evidence import ChainScores
 from chaffinch.model.chain_weights import ChainWeights
@@ -23,7 +23,7 @@ from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.incremental import IncrementalModel
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.potentials import Additive, Block, PolynomialPotentials, Potentials
+from chaffinch.model.potentials import Additive, Block, PolynomialPotentials, Potentials, Pruned
 from chaffinch.model.protocols import Packed, Reading, TaggingModel
 from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.search import Legality
@@ -47,7 +47,11 @@ def under_rules(model: Any, rules: Sequence[Rule]) -> Any:
     book = RuleBook(tuple(rules), labels.outer, labels.inner, labels.outer_of)
     try:
         if isinstance(model, ChainModel):
-            return RuledChainModel(model.searched, book, book.states(_finite(model.searched.weights)))
+            chain = model.searched
+            if isinstance(chain.source, Pruned):  # a label that the rules need may be among the pruned ones
+                weights = chain.weights
+                chain = replace(chain, source=Additive(replace(weights, unary=weights.dense)))
+            return RuledChainModel(chain, book, book.states(_finite(chain.weights)))
         if isinstance(model, IncrementalModel):
             settings = {name: getattr(model, name) for name in IncrementalModel.__dataclass_fields__}
             return RuledIncrementalModel(**settings, book=book)
@@ -166,22 +170,32 @@ class RuledChainModel:
 
     def decode(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
         """Viterbi over the product."""
-        found = self._for(table).decode(table, threads)
+        try:
+            found = self._for(table).decode(table, threads)
+        except Infeasible:
+            raise
+        except DataError:  # a sentence has no labelling: say which, and why
+            for n in range(table.n_sentences):
+                if not _feasible(self.book, table.ptr, n, _finite(self.model.weights)):
+                    self._infeasible(table, n)
+            raise
         self._check(table, found)
         return found
 
     def kbest(self, table: TokenTable, k: int, threads: int) -> list[list[Reading]]:
         """The k best labellings that obey the rules."""
-        found = self._for(table).kbest(table, k, threads)
-        for n, (readings, (a, b)) in enumerate(zip(found, pairwise(table.ptr.tolist()), strict=True)):
-            if b > a and not readings:
-                self._infeasible(table, n)
-        return found
+        self.decode(table, threads)  # says which sentence has no labelling
+        return self._for(table).kbest(table, k, threads)
 
     def marginals(self, table: TokenTable, threads: int) -> NDArray[np.float32]:
         """p(y_t|x, rules)."""
         self.decode(table, threads)  # says which sentence has no labelling
         return self._for(table).marginals(table, threads)
+
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """The labelling with the highest sum of marginals that obeys the rules."""
+        self.decode(table, threads)
+        return self._for(table).posterior(table, threads)
 
     def lattices(self, table: TokenTable, threads: int) -> Iterator[tuple[Chain, Parts]]:
         """The chains over states."""
@@ -200,7 +214,7 @@ class RuledChainModel:
         return self.model.packed()
 
     def _check(self, table: TokenTable, found: NDArray[np.int32]) -> None:
-        for n in _broken(table.ptr, found, self._walk, self.book.barred(table.ptr), self.model.labels.outer_of):
+        for n in _broken(table.ptr, found, self._walk, self.book.barred(table.ptr)):
             self._infeasible(table, n)
 
     @cached_property
@@ -222,7 +236,7 @@ class RuledIncrementalModel(IncrementalModel):
     A word of the dictionary keeps its label unless its sentence would then break a rule.
     """
 
-    book: RuleBook = RuleBook((), (), (), np.zeros(0, np.int32))
+    book: RuleBook = field(default_factory=lambda: RuleBook((), (), (), np.zeros(0, np.int32)))
 
     def _rules(self) -> dict[str, Any]:
         states, Y = self._states, len(self.labels.inner)
@@ -286,7 +300,7 @@ class RuledIncrementalModel(IncrementalModel):
         ends = np.ones(len(self.labels.inner), bool) if self.legality.ends is None else self.legality.ends
         states = self._states
         walk = Walk(states, self.labels.outer_of[states.label], ends[states.label])
-        return _broken(table.ptr, found, walk, self.book.barred(table.ptr), self.labels.outer_of)
+        return _broken(table.ptr, found, walk, self.book.barred(table.ptr))
 
 
 # -- other models
@@ -339,6 +353,10 @@ class FilteredModel:
         """Refused: they would be the model's without the rules."""
         raise ConfigError("this model has no probabilities under rules; leave the rules out, or train a crf")
 
+    def posterior(self, table: TokenTable, threads: int) -> NDArray[np.int32]:
+        """Refused likewise."""
+        return self.marginals(table, threads).astype(np.int32)
+
     def examples(
         self, table: TokenTable, which: Sequence[int], question: Question, threads: int
     ) -> Iterable[TaggedSentence]:
@@ -364,7 +382,9 @@ class FilteredModel:
 
     def _refuse(self, n: int, readings: int, asked: int) -> None:
         if readings < asked:
-            raise Infeasible(n, [r for r in self.book.rules if r not in self.book.of_tokens or r.sentence == n])
+            raise Infeasible(
+                n, [r for r in self.book.rules if r not in self.book.of_tokens or r.sentence == n]
+            )
         raise ConfigError(
             f"sentence {n + 1}: none of the {readings} best labellings obeys the rules, and exact search under these "
             "rules is not possible for this model; use fewer rules, or train a crf"
@@ -412,7 +432,6 @@ def _broken(
     found: NDArray[np.int32],
     walk: Walk,
     barred: Mask | None,
-    outer_of: NDArray[np.int32],
 ) -> list[int]:
     """The sentences whose outer labels no path of states has."""
     y = found.tolist()
@@ -441,7 +460,7 @@ def _feasible(book: RuleBook, ptr: NDArray[np.int64], n: int, legality: Legality
         if t > a:
             at = states.follows[at].any(axis=0)
         if barred is not None:
-            at = at & ~barred[t][states.label]
+            at = np.logical_and(at, ~barred[t][states.label])
         if not at.any():
             return False
     return legality.ends is None or b == a or bool((at & legality.ends[states.label]).any())

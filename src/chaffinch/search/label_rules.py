@@ -1,8 +1,9 @@
-"""Rules that decoding obeys, over the spans of a sentence: once, contiguous, before, needs_earlier, never, must, forbid.
+"""Rules over the spans of a sentence that decoding obeys: once, before, never, must and others.
 
-Which of the first five a label breaks depends on the label before it and on which types of spans have occurred. So they
-are a finite automaton: a state is a label and the set of types that have occurred, and the best labelling under the rules
-is the best path through the product of chain and automaton.
+Whether a label breaks ``once``, ``contiguous``, ``before``, ``needs_earlier`` or ``never`` depends on the label before
+it and on the types of spans that have occurred. So these rules are a finite automaton: a state is a label and the set
+of types that have occurred. The best labelling under the rules is the best path through the product of chain and
+automaton.
 
 ``must`` and ``forbid`` are about given tokens of one sentence: they bar labels there.
 """
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.search.legality import Legality
 from chaffinch.structures.ruled import LabelStates, need_steps
-from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, tags_of
+from chaffinch.text.schemes import TokenSpan, scheme_of, tags_of
 from chaffinch.text.schemes.legality import joined_pairs, signs
 
 MOST_STATES = 4096
@@ -78,7 +79,7 @@ def never(label: str, following: str) -> Rule:
 
 
 def must(span: tuple[int, int], label: str, *, sentence: int = 0) -> Rule:
-    """Tokens start to end - 1 of a sentence are a span of this type; of labels that mark no spans, they have the label."""
+    """Tokens start to end - 1 of a sentence are a span of this type; if labels mark no spans, they have this label."""
     return Rule("must", (label,), sentence, *span)
 
 
@@ -112,9 +113,9 @@ class TooManyStates(ChaffinchError):
 def read_rules(path: str | Path) -> tuple[Rule, ...]:
     """The rules of a TOML file::
 
-        once = ["QTY"]
-        before = [["QTY", "UNIT"]]
-        must = [{sentence = 1, start = 0, end = 2, label = "PER"}]   # sentences count from 1, tokens from 0
+    once = ["QTY"]
+    before = [["QTY", "UNIT"]]
+    must = [{sentence = 1, start = 0, end = 2, label = "PER"}]   # sentences count from 1, tokens from 0
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -151,7 +152,12 @@ def rules_as_data(rules: Iterable[Rule]) -> dict[str, list[Any]]:
     for rule in rules:
         entry: Any = list(rule.labels)
         if rule.name in OF_TOKENS:
-            entry = {"sentence": rule.sentence + 1, "start": rule.start, "end": rule.end, "label": rule.labels[0]}
+            entry = {
+                "sentence": rule.sentence + 1,
+                "start": rule.start,
+                "end": rule.end,
+                "label": rule.labels[0],
+            }
         made.setdefault(rule.name, []).append(entry)
     return made
 
@@ -160,13 +166,19 @@ def _rule(name: str, given: Any) -> Rule:
     if name in OF_TYPES:
         labels = [given] if isinstance(given, str) else given
         count = OF_TYPES[name]
-        if not isinstance(labels, list) or len(labels) != count or not all(isinstance(x, str) for x in labels):
+        if (
+            not isinstance(labels, list)
+            or len(labels) != count
+            or not all(isinstance(x, str) for x in labels)
+        ):
             raise ConfigError(f"{name}: expected {'a label' if count == 1 else 'two labels'}, got {given!r}")
         return Rule(name, tuple(labels))
     wanted = {"sentence": 1, **given} if isinstance(given, dict) else {}
     numbers = [wanted.get(key) for key in ("sentence", "start", "end")]
     if set(wanted) != {"sentence", "start", "end", "label"} or not all(type(n) is int for n in numbers):
-        raise ConfigError(f"{name}: expected {{sentence = 1, start = 0, end = 2, label = \"X\"}}, got {given!r}")
+        raise ConfigError(
+            f'{name}: expected {{sentence = 1, start = 0, end = 2, label = "X"}}, got {given!r}'
+        )
     sentence, start, end = (int(n) for n in numbers if n is not None)
     return Rule(name, (str(wanted["label"]),), sentence - 1, start, end)
 
@@ -269,7 +281,9 @@ class RuleBook:
                 bars[here] |= ~of
             else:
                 tags = tags_of([TokenSpan(rule.labels[0], rule.start, rule.end)], b - a, scheme)
-                wanted = [np.array([label == tags[t] for label in spelled]) for t in range(rule.start, rule.end)]
+                wanted = [
+                    np.array([label == tags[t] for label in spelled]) for t in range(rule.start, rule.end)
+                ]
                 for t, one in enumerate(wanted):
                     bars[a + rule.start + t] |= ~one
                 if a + rule.end < b:

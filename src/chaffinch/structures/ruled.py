@@ -15,8 +15,8 @@ from chaffinch.structures.parts import Parts, Shape
 LabelNeed = tuple[Mask, Mask, Mask]
 
 
-# What an automaton remembers after a label, given the label before it (-1: none) and what it remembered; None: the label
-# may not stand there.
+# What an automaton remembers after a label, given the label before it (-1: none) and what it remembered before.
+# None: the label may not stand there.
 Step = Callable[[int, Any, int], Any]
 
 
@@ -63,7 +63,7 @@ class LabelStates:
 
     @classmethod
     def reached(cls, Y: int, memory: Any, step: "Step", most: int | None = None) -> "LabelStates | None":
-        """The states of an automaton that can be reached from its first memory; None if there are more than ``most``."""
+        """The states of an automaton that can be reached from its first memory; None: more than ``most``."""
         number: dict[tuple[int, Any], int] = {}
         found: list[tuple[int, Any]] = []
         arcs: list[tuple[int, int]] = []

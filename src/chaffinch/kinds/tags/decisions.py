@@ -105,7 +105,7 @@ def decisions(tagger: Tagger, table: TokenTable) -> list[SentenceDecisions]:
     >>> [(d.word, d.label) for d in made.tokens], sorted(d.step for d in made.tokens)
     ([('the', 'DET'), ('cat', 'NOUN')], [1, 2])
     """
-    model = tagger.model_
+    model = tagger.answering()
     if not isinstance(model, IncrementalModel):
         raise ConfigError(
             "only greedy and easiest-first taggers decide step by step; this model decodes the whole sentence"

@@ -55,6 +55,7 @@ from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.rules import ForbiddenGold
+from chaffinch.rules import read_rules
 from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import BIO, OUTSIDE, scheme_of, spans
@@ -92,6 +93,7 @@ class TagKind(Kind):
         "steps",
         "beside",
         "precision",
+        "rules",
         "to_format",
     )
     tells = ("label", "columns", "annotators")
@@ -246,6 +248,8 @@ class TagKind(Kind):
     def predict(self, model: Tagger, asked: PredictRequest) -> None:
         """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""
         model.threads = asked.threads
+        if asked.rules is not None:
+            model = model.with_rules([*model.rules_, *read_rules(asked.rules)])
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
         table, documents = _input(asked, model, whole=as_conllu)
         if asked.rows is not None:
@@ -328,7 +332,7 @@ class TagKind(Kind):
 
         Of models without a distribution over labellings, the sum of the entropies of the tokens' labels.
         """
-        if isinstance(model.model_, LatticeModel):
+        if isinstance(model.answering(), LatticeModel):
             nats = np.array([d.entropy for d in model.distributions(corpus)])
         else:
             p = [np.clip(m.astype(np.float64), 1e-12, 1.0) for m in model.predict_marginals(corpus)]

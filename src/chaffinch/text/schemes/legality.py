@@ -180,7 +180,9 @@ def joined_pairs(labels: Sequence[str], scheme: Scheme) -> NDArray[np.bool_]:
     """
     found = signs(labels, scheme)
     same = (found.kinds[:, None] == found.kinds[None, :]) & (found.kinds >= 0)
-    return same & among(scheme.joins_after)[found.letters][:, None] & among(scheme.joins_before)[found.letters]
+    return (
+        same & among(scheme.joins_after)[found.letters][:, None] & among(scheme.joins_before)[found.letters]
+    )
 
 
 def _wrong_pairs(labels: Sequence[str], scheme: Scheme) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
