@@ -455,10 +455,10 @@ def smallest_conflict(book: RuleBook, ptr: NDArray[np.int64], n: int, legality: 
 def _feasible(book: RuleBook, ptr: NDArray[np.int64], n: int, legality: Legality) -> bool:
     states = book.states(legality)
     barred, a, b = book.barred(ptr), int(ptr[n]), int(ptr[n + 1])
-    at = states.starts
+    at: Mask = states.starts
     for t in range(a, b):
         if t > a:
-            at = states.follows[at].any(axis=0)
+            at = np.asarray(states.follows[at].any(axis=0))
         if barred is not None:
             at = np.logical_and(at, ~barred[t][states.label])
         if not at.any():
