@@ -218,9 +218,9 @@ class RuledChainModel:
             self._infeasible(table, n)
 
     @cached_property
-    def _walk(self) -> "Walk":
+    def _walk(self) -> "Acceptor":
         _, _, ends = _masks(self.model.weights)
-        return Walk(self.states, self.lattice_labels.outer_of, ends[self.states.label])
+        return Acceptor(self.states, self.lattice_labels.outer_of, ends[self.states.label])
 
     def _infeasible(self, table: TokenTable, n: int) -> None:
         raise Infeasible(n, smallest_conflict(self.book, table.ptr, n, _finite(self.model.weights)))
@@ -299,7 +299,7 @@ class RuledIncrementalModel(IncrementalModel):
     def _breaking(self, table: TokenTable, found: NDArray[np.int32]) -> list[int]:
         ends = np.ones(len(self.labels.inner), bool) if self.legality.ends is None else self.legality.ends
         states = self._states
-        walk = Walk(states, self.labels.outer_of[states.label], ends[states.label])
+        walk = Acceptor(states, self.labels.outer_of[states.label], ends[states.label])
         return _broken(table.ptr, found, walk, self.book.barred(table.ptr))
 
 
@@ -395,7 +395,7 @@ class FilteredModel:
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
+class Acceptor:
     """Outer labels read by an automaton of states.
 
     outer: the outer label of each state   ends: bool, states at which a sentence may end
@@ -430,7 +430,7 @@ class Walk:
 def _broken(
     ptr: NDArray[np.int64],
     found: NDArray[np.int32],
-    walk: Walk,
+    walk: Acceptor,
     barred: Mask | None,
 ) -> list[int]:
     """The sentences whose outer labels no path of states has."""
