@@ -7,7 +7,17 @@ import numpy as np
 import pytest
 
 from chaffinch.errors import ModelFileError
-from chaffinch.modelfile import Packed, Requirements, Saved, array, fact, given, nested, strings
+from chaffinch.modelfile import (
+    Packed,
+    Requirements,
+    Saved,
+    array,
+    fact,
+    given,
+    listed_strings,
+    nested,
+    strings,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,3 +120,39 @@ def test_a_count_of_the_header_is_the_size_of_arrays():
         Sized.loaded(Requirements(replace(packed, details={"count": 3}).file()))
     with_words = Sized(2, np.zeros(2, np.float32), ("a",)).packed()
     assert Sized.loaded(Requirements(with_words.file())).words == ("a",)
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Saved):
+    outer: tuple[str, ...] = fact(
+        list, check=listed_strings, expected="a list of labels", made=tuple, size="outer"
+    )
+    of: Any = array("int32", "Y", below="outer")
+    threshold: float = fact(float, group="pruning")
+    most: int = fact(int, group="pruning")
+    table: Table = nested(Table, "table.", rows="outer+1")
+
+
+def grouped(packed: Packed) -> Grouped:
+    return Grouped.loaded(Requirements(packed.file("x.chaff"), Y=3))
+
+
+def test_facts_of_a_group_lie_in_one_object_of_the_header_and_lists_bind_a_size():
+    table = Table(np.array([0, 1, 1]), np.array([2], np.int32))
+    packed = Grouped(("a", "b"), np.array([0, 1, 1], np.int32), 0.5, 4, table).packed()
+    assert packed.details == {"outer": ["a", "b"], "pruning": {"threshold": 0.5, "most": 4}}
+    again = grouped(packed)
+    assert (again.outer, again.threshold, again.most) == (("a", "b"), 0.5, 4)
+    for change, said in [
+        ({"pruning": 3}, "its header gives 'pruning' as 3, expected an object"),
+        ({"pruning": {"threshold": 0.5}}, "its header gives 'most' as None, expected int"),
+        ({"outer": ["a", 1]}, r"its header gives 'outer' as \['a', 1\], expected a list of labels"),
+        ({"outer": ["a"]}, "array 'table.rows' has the size 3 where table.rows = 2 is expected"),
+    ]:
+        with pytest.raises(ModelFileError, match=said):
+            grouped(replace(packed, details={**packed.details, **change}))
+    high = replace(packed, arrays={**packed.arrays, "of": np.array([0, 1, 2], np.int32)})
+    with pytest.raises(
+        ModelFileError, match="array 'of' holds 2, expected numbers from 0 to below outer = 2"
+    ):
+        grouped(high)

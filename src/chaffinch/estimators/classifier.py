@@ -393,11 +393,7 @@ class Classifier(Persistent[Any]):
 
     def _packed(self) -> Packed:
         packed = super()._packed()
-        if self.confidence_ is None:
-            return packed
-        details = {**packed.details, **self.confidence_.details()}
-        arrays = {**packed.arrays, **self.confidence_.arrays()}
-        return dataclasses.replace(packed, details=details, arrays=arrays)
+        return packed if self.confidence_ is None else packed | self.confidence_.packed()
 
     def _header_labels(self) -> tuple[str, ...]:
         return tuple(str(label) for label in self.model_.classes.tolist())

@@ -509,15 +509,11 @@ class Tagger(Persistent[TaggingModel]):
         return self._fitted().labels.inner
 
     def _packed(self) -> Packed:
-        packed, labels = super()._packed(), self._fitted().labels
-        details = {"columns": list(self.columns_), "outer": list(labels.outer), **packed.details}
+        details: dict[str, Any] = {"columns": list(self.columns_)}
         if kept := [rule for rule in self.rules_ if rule.name not in OF_TOKENS]:
             details[RULES] = rules_as_data(kept)
-        arrays = {"outer_of": labels.outer_of, **packed.arrays}
-        if self.confidence_ is not None:
-            details |= self.confidence_.details()
-            arrays |= self.confidence_.arrays()
-        return dataclasses.replace(packed, details=details, arrays=arrays)
+        packed = Packed(details=details) | self._fitted().labels.packed() | super()._packed()
+        return packed if self.confidence_ is None else packed | self.confidence_.packed()
 
     # -- scikit-learn's interface -------------------------------------------------------------------------------
 

@@ -266,7 +266,7 @@ class DocumentKind(Kind):
     def calibration(self, estimator: Classifier) -> dict[str, Any]:
         """The result of calibration, if the model was calibrated."""
         found = estimator.confidence_
-        return {} if found is None else found.details()[DETAILS]
+        return {} if found is None else found.packed().details[DETAILS]
 
     # -- answering
 

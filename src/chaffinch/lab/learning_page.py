@@ -29,7 +29,7 @@ def learning_page(
     """A page of what training reported: a curve for each score, the objectives together, and a table.
 
     accuracy:    after each pass, by split
-    calibration: the calibration scores, from :meth:`Confidence.details`
+    calibration: the calibration scores, from :meth:`Confidence.packed`
     """
     unit = "epoch" if history and history[0].task == "epoch" else "pass"
     page = Page(f"How {recipe} learnt", _counted(len(history), unit))

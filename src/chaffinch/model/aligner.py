@@ -6,12 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
 from chaffinch.model.alignment_evidence import MatchingExample
 from chaffinch.model.alignment_features import ALONE, COMMON, EDGE, AlignmentFeatures
 from chaffinch.model.associations import Associations, Pair, stem
 from chaffinch.model.protocols import Packed
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Requirements, Saved, array, strings
 from chaffinch.scorers import FeatureScorer
 from chaffinch.structures.fertile import FertileMatching
 from chaffinch.structures.matching import Link, Links, Matching
@@ -54,8 +53,8 @@ class AlignerModel:
 
     def packed(self) -> Packed:
         """What a model file keeps."""
-        lexicon = {f"lexicon.{side}": [pair[side] or "" for pair in self.features.lexicon] for side in (0, 1)}
-        packed = Packed(arrays={"w": self.scorer.w.astype(np.float32)}, strings=lexicon)
+        source, target = ([pair[side] or "" for pair in self.features.lexicon] for side in (0, 1))
+        packed = _Sections(tuple(source), tuple(target), self.scorer.w.astype(np.float32)).packed()
         for name in VIEWS:
             packed |= getattr(self.features, name).packed(f"{name}.")
         return packed
@@ -65,17 +64,25 @@ class AlignerModel:
         """The model of a file, every index checked."""
         need = Requirements(file)
         views = {name: Associations.loaded(need, f"{name}.", view) for name, view in VIEWS.items()}
-        sides = [need.strings(f"lexicon.{side}", "lexicon") for side in (0, 1)]
-        lexicon = {
-            (a or None, b or None): COMMON + k for k, (a, b) in enumerate(zip(*map(list, sides), strict=True))
-        }
-        if len(lexicon) != need.size("lexicon"):
-            raise ModelFileError(f"{file.source}: the model is damaged: its lexicon holds a pair twice")
+        found = _Sections.loaded(need)
+        pairs = zip(found.source, found.target, strict=True)
+        lexicon = {(a or None, b or None): COMMON + k for k, (a, b) in enumerate(pairs)}
+        if len(lexicon) != len(found.source):
+            raise need.fault("the model is damaged: its lexicon holds a pair twice")
         fertility = 2 if isinstance(structure, FertileMatching) else 1
         features = AlignmentFeatures(views["words"], views["stems"], lexicon, fertility)
-        w = need.array("w", np.float32, (features.F,), finite=True)
+        need.bind("array 'w'", features.F, len(found.w))
         need.nothing_else()
-        return cls(features, FeatureScorer(len(w), w.astype(np.float64)), structure)
+        return cls(features, FeatureScorer(features.F, found.w.astype(np.float64)), structure)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections besides the associations: pairs of the lexicon, "" for none, and a weight for each feature."""
+
+    source: tuple[str, ...] = strings("lexicon", name="lexicon.0")
+    target: tuple[str, ...] = strings("lexicon", name="lexicon.1")
+    w: NDArray[np.float32] = array("float32", "weights", finite=True)
 
 
 def _plain(links: Iterable[tuple[int, ...]]) -> Links:

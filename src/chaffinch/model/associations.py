@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import _core
-from chaffinch.modelfile import Packed, Requirements, Saved, array
+from chaffinch.modelfile import Packed, Requirements, Saved, array, nested, strings
 
 Words = Sequence[str]
 Pair = tuple[Words, Words]
@@ -18,15 +18,13 @@ LEAST = 1e-4  # cells of t below this are dropped
 FAINT = 0.02  # and those of Dice
 STEM = 4  # letters of a stem
 
-TABLES = ("forward", "backward", "dice")
-
 
 @dataclass(frozen=True)
 class WordTable(Saved):
     """Values of word pairs, as compressed rows."""
 
     rows: NDArray[np.int64] = array("int64", "rows", bounds="cells")
-    columns: NDArray[np.int32] = array("int32", "cells")
+    columns: NDArray[np.int32] = array("int32", "cells", below="partners")
     values: NDArray[np.float32] = array("float32", "cells", finite=True)
 
     def above(self, least: float) -> "WordTable":
@@ -129,29 +127,31 @@ class Associations:
 
     def packed(self, prefix: str) -> Packed:
         """What a model file keeps, the prefix before each name."""
-        packed = Packed(
-            arrays={f"counts.{side}": self.counts[side] for side in (0, 1)},
-            strings={f"words.{side}": list(self.vocabularies[side]) for side in (0, 1)},
-        )
-        for kind, table in self.tables.items():
-            packed |= table.packed(f"{kind}.")
-        return packed.under(prefix)
+        (e, f), tables = self.vocabularies, self.tables
+        return _Sections(
+            tuple(e), tuple(f), *self.counts, tables["forward"], tables["backward"], tables["dice"]
+        ).packed(prefix)
 
     @classmethod
     def loaded(cls, need: Requirements, prefix: str, view: Callable[[str], str]) -> "Associations":
         """What a model file holds, every index checked."""
-        sizes = (f"{prefix}e", f"{prefix}f")
-        words = [need.strings(f"{prefix}words.{side}", sizes[side], distinct=True) for side in (0, 1)]
-        counts = [need.array(f"{prefix}counts.{s}", np.int32, (sizes[s],), below=2**31 - 1) for s in (0, 1)]
-        tables = {}
-        for kind in TABLES:
-            of, to = (1, 0) if kind == "backward" else (0, 1)
-            name, extra = f"{prefix}{kind}.", 1 if kind == "dice" else 2
-            need.array(f"{name}rows", np.int64, (need.size(sizes[of]) + extra,))
-            need.array(f"{name}columns", np.int32, (f"{name}cells",), below=sizes[to])
-            tables[kind] = WordTable.loaded(need, name)
-        vocabularies = tuple({w: i for i, w in enumerate(side)} for side in words)
-        return cls(view, (vocabularies[0], vocabularies[1]), (counts[0], counts[1]), tables)
+        found = _Sections.loaded(need, prefix)
+        vocabularies = tuple({w: i for i, w in enumerate(side)} for side in (found.words_0, found.words_1))
+        tables = {"forward": found.forward, "backward": found.backward, "dice": found.dice}
+        return cls(view, (vocabularies[0], vocabularies[1]), (found.counts_0, found.counts_1), tables)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of associations: words of both sides, their counts, and tables; t has a row of the null word."""
+
+    words_0: tuple[str, ...] = strings("e", distinct=True, name="words.0")
+    words_1: tuple[str, ...] = strings("f", distinct=True, name="words.1")
+    counts_0: NDArray[np.int32] = array("int32", "e", below=2**31 - 1, name="counts.0")
+    counts_1: NDArray[np.int32] = array("int32", "f", below=2**31 - 1, name="counts.1")
+    forward: WordTable = nested(WordTable, "forward.", rows="e+2", partners="f")
+    backward: WordTable = nested(WordTable, "backward.", rows="f+2", partners="e")
+    dice: WordTable = nested(WordTable, "dice.", rows="e+1", partners="f")
 
 
 def stem(word: str) -> str:

@@ -16,6 +16,8 @@ from chaffinch.model.encoders import Encoder, IdRows, TemplateEncoder
 from chaffinch.model.evidence import Question, TaggedSentence
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import (
+    KERNEL,
+    PRUNING,
     Additive,
     LocallyNormalised,
     PolynomialPotentials,
@@ -242,14 +244,14 @@ class ChainModel:
         local: the model is locally normalised; the recipe knows this, the file does not say so
         """
         need = Requirements(file, F=encoder.n_features, Y=len(file.header.labels))
-        labels = LabelSet.loaded(need)
+        labels = LabelSet.loaded(need, inner=file.header.labels)
         needs = loaded_needs(need, labels)
         details, temperature = file.header.details, loaded_temperature(file)
-        if Pruning.SECTION in details:
+        if PRUNING in details:
             pruning = Pruning.loaded(need)
             weights = ChainWeights.restored(need, (), sparse=True)
             return cls(encoder, Pruned(weights, pruning), labels, temperature, needs)
-        if PolynomialPotentials.SECTION in details:
+        if KERNEL in details:
             products = PolynomialPotentials.loaded_products(need, encoder.n_features)
             need = Requirements(file, F=products.rows, Y=len(file.header.labels))
             weights = ChainWeights.restored(need, (), sparse=False)

@@ -323,7 +323,7 @@ class IncrementalModel:
         if not isinstance(search, dict) or search.get("kind") not in SEARCHES:
             raise ModelFileError(f"{file.source}: its header lacks the search")
         need = Requirements(file, Y=Y)
-        labels = LabelSet.loaded(need)
+        labels = LabelSet.loaded(need, inner=file.header.labels)
         unary = SparseWeights.loaded(need, "unary.", encoder.n_features, Y).dense(Y)
         contexts = len(file.arrays.get("context.key", ()))
         context = SparseWeights.loaded(need, "context.", contexts, Y).dense(Y)

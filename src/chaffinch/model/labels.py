@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Saved, array, fact, given, listed_strings
 from chaffinch.text.table import Column
 
 
 @dataclass(frozen=True)
-class LabelSet:
+class LabelSet(Saved):
     """The labels of a tagger, in alphabetical order, which is also the order in which ties are broken.
 
     outer:    what users give and get
@@ -25,9 +25,11 @@ class LabelSet:
     (('NOUN', 'VERB'), [0, 1])
     """
 
-    outer: tuple[str, ...]
-    inner: tuple[str, ...]
-    outer_of: NDArray[np.int32]
+    outer: tuple[str, ...] = fact(
+        list, check=listed_strings, expected="a list of labels", made=tuple, size="outer"
+    )
+    inner: tuple[str, ...] = given()
+    outer_of: NDArray[np.int32] = array("int32", "Y", below="outer")
 
     @classmethod
     def plain(cls, labels: Sequence[str]) -> "LabelSet":
@@ -42,15 +44,6 @@ class LabelSet:
         inner = tuple(sorted(inner_to_outer))
         place = {label: i for i, label in enumerate(shown)}
         return cls(shown, inner, np.array([place[inner_to_outer[i]] for i in inner], dtype=np.int32))
-
-    @classmethod
-    def loaded(cls, need: Requirements) -> "LabelSet":
-        """The labels of a tagger's file, checked; Y is how many inner ones there are."""
-        outer = need.file.header.details.get("outer")
-        if not isinstance(outer, list) or not all(isinstance(label, str) for label in outer):
-            raise need.fault("its header lacks the labels as users see them")
-        outer_of = need.array("outer_of", np.int32, ("Y",), below=len(outer))
-        return cls(tuple(outer), need.file.header.labels, outer_of)
 
     @cached_property
     def _place(self) -> dict[str, int]:

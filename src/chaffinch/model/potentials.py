@@ -24,7 +24,7 @@ from chaffinch.model.encoders import CsrRows, Encoder, IdRows, TokenFeatures
 from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.sparse_weights import SparseWeights
-from chaffinch.modelfile import Requirements
+from chaffinch.modelfile import Requirements, Saved, fact
 from chaffinch.scorers import Layout
 from chaffinch.scorers.monomials import Monomials
 from chaffinch.structures import Chain, Parts
@@ -183,28 +183,15 @@ class Additive:
         return pair
 
 
+PRUNING = "pruning"  # the object of the header that holds it
+
+
 @dataclass(frozen=True)
-class Pruning:
+class Pruning(Saved):
     """A token keeps the labels with probability at least ``threshold`` by its own features, at most ``most``."""
 
-    threshold: float
-    most: int
-
-    SECTION = "pruning"
-
-    @classmethod
-    def loaded(cls, need: Requirements) -> "Pruning":
-        """What the header of a file records, checked."""
-        cut = need.file.header.details.get(cls.SECTION)
-        threshold, most = (cut.get("threshold"), cut.get("most")) if isinstance(cut, dict) else (None, None)
-        if (
-            not isinstance(threshold, int | float)
-            or not 0 <= threshold <= 1
-            or type(most) is not int
-            or most < 1
-        ):
-            raise need.fault("its header lacks a threshold and a number of labels for pruning")
-        return cls(float(threshold), most)
+    threshold: float = fact(float, check=lambda p: 0 <= p <= 1, expected="a probability", group=PRUNING)
+    most: int = fact(int, check=lambda n: n >= 1, expected="a number of labels", group=PRUNING)
 
 
 @dataclass(frozen=True)
@@ -262,7 +249,7 @@ class Pruned:
 
     def details(self) -> Mapping[str, Any]:
         """How labels are pruned."""
-        return {Pruning.SECTION: vars(self.pruning)}
+        return self.pruning.packed().details
 
     def _tried(
         self, bounds: NDArray[np.int64], ptr: NDArray[np.int64], ids: NDArray[np.int32], threads: int
@@ -291,9 +278,6 @@ class PolynomialPotentials:
 
     weights: ChainWeights
     products: Monomials
-
-    SECTION = "kernel"
-    DEGREES = (1, 2, 3)
 
     @property
     def native(self) -> None:
@@ -360,21 +344,27 @@ class PolynomialPotentials:
     def details(self) -> Mapping[str, Any]:
         """The kernel."""
         map = self.products
-        return {self.SECTION: {"degree": map.degree, "gamma": map.gamma, "offset": map.offset}}
+        return _Kernel(map.degree, map.gamma, map.offset).packed().details
 
     @classmethod
     def loaded_products(cls, need: Requirements, F: int) -> Monomials:
         """The products of F features that the kernel in the header of a file has, checked."""
-        kernel = need.file.header.details.get(cls.SECTION)
-        given = kernel if isinstance(kernel, dict) else {}
-        degree, gamma, offset = (given.get(name) for name in ("degree", "gamma", "offset"))
-        if (
-            type(degree) is not int
-            or degree not in cls.DEGREES
-            or not all(isinstance(v, float) and 0 < v < np.inf for v in (gamma, offset))
-        ):
-            raise need.fault("its header lacks a kernel of degree, gamma and offset")
-        return Monomials(F, degree, float(gamma), float(offset))  # type: ignore[arg-type]
+        kernel = _Kernel.loaded(need)
+        return Monomials(F, kernel.degree, kernel.gamma, kernel.offset)
+
+
+KERNEL = "kernel"  # the object of the header that holds it
+
+
+def _is_positive(value: float) -> bool:
+    return 0 < value < np.inf
+
+
+@dataclass(frozen=True)
+class _Kernel(Saved):
+    degree: int = fact(int, check=(1, 2, 3).__contains__, expected="1, 2 or 3", group=KERNEL)
+    gamma: float = fact(float, check=_is_positive, expected="a number above 0", group=KERNEL)
+    offset: float = fact(float, check=_is_positive, expected="a number above 0", group=KERNEL)
 
 
 @dataclass(frozen=True)

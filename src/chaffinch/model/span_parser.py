@@ -18,6 +18,7 @@ from chaffinch.model.protocols import Packed, TaggingModel
 from chaffinch.model.span_weights import COLUMNS, Columns, SpanWeights, WordNumbers
 from chaffinch.model.tree_evidence import READINGS, phrase, tree_examples
 from chaffinch.model.tree_labels import TreeLabels
+from chaffinch.modelfile import Saved, fact, listed_strings, strings
 from chaffinch.structures.tree import placed, span_row
 from chaffinch.text.binary_trees import labels
 from chaffinch.text.document import WORD
@@ -155,29 +156,22 @@ class SpanParserModel:
     def packed(self) -> Packed:
         """What a model file keeps; the tagger's sections have their own prefix."""
         tagger = self.tagger.packed()
-        inside: dict[str, Any] = {
-            "details": dict(tagger.details),
-            "templates": list(tagger.templates),
-            "inner": list(self.tagger.labels.inner),
-            "outer": list(self.tagger.labels.outer),
-        }
-        own = Packed(
-            details={
-                "toll": self.toll,
-                "prune": self.prune,
-                "tagger": inside,
-                "coarse": list(self.coarse.templates),
-            },
-            arrays={f"{TAGGER}outer_of": self.tagger.labels.outer_of},
-            strings={
-                "symbols": list(self.symbols.symbols),
-                "words": list(self.numbers.words),
-                "tags": list(self.numbers.tags),
-            },
-            templates=self.fine.templates,
-        )
-        under = Packed(arrays=tagger.arrays, strings=tagger.strings).under(TAGGER)
-        return own | under | self.coarse.packed("coarse.") | self.fine.packed("fine.")
+        own = ParserSections(
+            symbols=self.symbols.symbols,
+            words=tuple(self.numbers.words),
+            tags=tuple(self.numbers.tags),
+            toll=self.toll,
+            prune=self.prune,
+            coarse=self.coarse.templates,
+            tagger_details=dict(tagger.details),
+            tagger_templates=tagger.templates,
+            inner=self.tagger.labels.inner,
+            outer=self.tagger.labels.outer,
+        ).packed()
+        labels = {"outer_of": self.tagger.labels.outer_of}
+        under = Packed(arrays=labels | dict(tagger.arrays), strings=tagger.strings).under(TAGGER)
+        templates = Packed(templates=self.fine.templates)
+        return own | templates | under | self.coarse.packed("coarse.") | self.fine.packed("fine.")
 
     def _again(self, sentence: Sentence, tags: list[str], first: list[Parse], k: int, n: int) -> list[Parse]:
         """The n best trees of one sentence; the first 2k are known."""
@@ -231,6 +225,26 @@ class SpanParserModel:
 
 
 TAGGER = "tagger."
+
+
+def _names(**how: Any) -> Any:
+    return fact(list, check=listed_strings, expected="a list of strings", made=tuple, **how)
+
+
+@dataclass(frozen=True, eq=False)
+class ParserSections(Saved):
+    """The sections besides the weights and the tagger's arrays; the header has an object for the tagger."""
+
+    symbols: tuple[str, ...] = strings("Y", distinct=True)
+    words: tuple[str, ...] = strings("W", distinct=True)
+    tags: tuple[str, ...] = strings("P", distinct=True)
+    toll: float | None = fact((float, type(None)))
+    prune: float = fact(float)
+    coarse: tuple[str, ...] = _names()
+    inner: tuple[str, ...] = _names(group="tagger")
+    outer: tuple[str, ...] = _names(group="tagger")
+    tagger_templates: tuple[str, ...] = _names(group="tagger", name="templates")
+    tagger_details: dict[str, Any] = fact(dict, group="tagger", name="details")
 
 
 def form_of(word: str) -> str:

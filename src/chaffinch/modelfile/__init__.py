@@ -30,7 +30,16 @@ from chaffinch.modelfile.file import (
 from chaffinch.modelfile.fingerprint import fingerprint
 from chaffinch.modelfile.header import FORMAT, Header
 from chaffinch.modelfile.requirements import Requirements
-from chaffinch.modelfile.schema import Packed, Saved, array, fact, given, nested, strings
+from chaffinch.modelfile.schema import (
+    Packed,
+    Saved,
+    array,
+    fact,
+    given,
+    listed_strings,
+    nested,
+    strings,
+)
 from chaffinch.modelfile.strings import StringList
 
 __all__ = [
@@ -49,6 +58,7 @@ __all__ = [
     "fact",
     "fingerprint",
     "given",
+    "listed_strings",
     "nested",
     "read",
     "sections",

@@ -97,6 +97,8 @@ class FactSection:
     check: Callable[[Any], bool] | None
     expected: str
     size: str | None
+    made: Callable[[Any], Any] | None
+    group: str | None
     name: str | None
 
 
@@ -106,6 +108,7 @@ class NestedSection:
 
     kind: type["Saved"]
     prefix: str
+    sizes: Mapping[str, str]
 
 
 def array(
@@ -145,6 +148,8 @@ def fact(
     check: Callable[[Any], bool] | None = None,
     expected: str = "",
     size: str | None = None,
+    made: Callable[[Any], Any] | None = None,
+    group: str | None = None,
     default: Any = MISSING,
     name: str | None = None,
 ) -> Any:
@@ -153,16 +158,23 @@ def fact(
     kind:     its types; an integer counts as a float
     check:    a condition on the value
     expected: the condition in words, for the message
-    size:     the symbol whose size it is, if it is a count
+    size:     the symbol whose size it is, if it is a count, or that is its length, if it is a list
+    made:     makes its value in memory
+    group:    the object of the header that holds it; None: the header itself
     default:  its value for files that lack it
     """
-    made = FactSection(kind, check, expected, size, name)
-    return field(metadata={_KEY: made}, default=default)
+    section = FactSection(kind, check, expected, size, made, group, name)
+    return field(metadata={_KEY: section}, default=default)
 
 
-def nested(kind: type["Saved"], prefix: str = "") -> Any:
-    """A field with a schema of its own."""
-    return field(metadata={_KEY: NestedSection(kind, prefix)})
+def nested(kind: type["Saved"], prefix: str = "", **sizes: str) -> Any:
+    """A field with a schema of its own; sizes: what its local symbols are, such as ``rows="e+1"``."""
+    return field(metadata={_KEY: NestedSection(kind, prefix, sizes)})
+
+
+def listed_strings(value: Any) -> bool:
+    """Whether a fact is a list of strings."""
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
 def given() -> Any:
@@ -195,13 +207,16 @@ class Saved:
     def packed(self, prefix: str = "") -> Packed:
         """The content for a file."""
         made = Packed()
+        groups: dict[str, dict[str, Any]] = {}
         for f, section in _sections(type(self)):
             value = getattr(self, f.name)
             match section:
                 case NestedSection():
                     made |= value.packed(prefix + section.prefix)
                 case FactSection():
-                    made |= Packed(details={section.name or f.name: value})
+                    group = {} if section.group is None else groups.setdefault(section.group, {})
+                    group[section.name or f.name] = list(value) if isinstance(value, tuple) else value
+                    made |= Packed(details={section.group: group} if section.group else group)
                 case StringSection() if value is not None:
                     made |= Packed(strings={prefix + (section.name or f.name): list(value)})
                 case ArraySection() if value is not None:
@@ -223,8 +238,13 @@ class Saved:
                 case FactSection():
                     found[f.name] = _fact(need, section, f)
                     if section.size is not None:
-                        need.bind(f"its header's {section.name or f.name!r}", section.size, found[f.name])
+                        value = found[f.name]
+                        size = value if isinstance(value, int) else len(value)
+                        need.bind(f"its header's {section.name or f.name!r}", section.size, size)
                 case NestedSection():
+                    for symbol, size in section.sizes.items():
+                        inside = prefix + section.prefix + symbol
+                        need.bind(f"section {inside!r}", inside, need.size(_local(size, prefix)))
                     found[f.name] = section.kind.loaded(need, prefix + section.prefix)
         arrays = [(f, s, prefix + (s.name or f.name)) for f, s in sections if isinstance(s, ArraySection)]
         arrays = [(f, s, name) for f, s, name in arrays if not s.optional or need.has(name)]
@@ -276,6 +296,10 @@ def _stored(a: NDArray[Any], section: ArraySection) -> NDArray[Any]:
 def _fact(need: Requirements, section: FactSection, f: Field[Any]) -> Any:
     name = section.name or f.name
     details = need.file.header.details
+    if section.group is not None:
+        details = details.get(section.group, {})
+        if not isinstance(details, Mapping):
+            raise need.fault(f"its header gives {section.group!r} as {details!r}, expected an object")
     if name not in details and f.default is not MISSING:
         return f.default
     value = details.get(name)
@@ -285,4 +309,4 @@ def _fact(need: Requirements, section: FactSection, f: Field[Any]) -> Any:
     if type(value) not in kinds or (section.check is not None and not section.check(value)):
         words = section.expected or " or ".join(k.__name__ for k in kinds)
         raise need.fault(f"its header gives {name!r} as {value!r}, expected {words}")
-    return value
+    return value if section.made is None else section.made(value)

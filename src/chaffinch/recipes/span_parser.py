@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ConfigError, ModelFileError
+from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.examples import TreeExamples
 from chaffinch.learners.likelihood import Lbfgs, Sdca
 from chaffinch.learners.problem import Problem
 from chaffinch.model import TaggingModel
-from chaffinch.model.span_parser import TAGGER, SpanParserModel, form_of, numbered
+from chaffinch.model.span_parser import TAGGER, ParserSections, SpanParserModel, form_of, numbered
 from chaffinch.model.span_weights import Columns, SpanWeights, WordNumbers, span_features
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.model.tree_labels import numbered as numbered_nodes
@@ -104,32 +104,26 @@ def train(task: ParsingTask, config: SpanParser) -> Trained:
 
 def load(file: ModelFile) -> SpanParserModel:
     """The model of a file."""
-    details = file.header.details
     need = Requirements(file.without(TAGGER))
-    names = need.strings("symbols", "Y", distinct=True)
-    toll, prune, coarse = details.get("toll"), details.get("prune"), details.get("coarse")
-    if (
-        not isinstance(toll, float | None)
-        or not isinstance(prune, float)
-        or not isinstance(coarse, list)
-        or not _strings(coarse)
-    ):
-        raise ModelFileError(f"{file.source}: its header lacks the settings of the parser")
-    tagger = _loaded_tagger(file)
-    words = need.strings("words", "W", distinct=True)
-    tags = need.strings("tags", "P", distinct=True)
+    found = ParserSections.loaded(need)
     fine = SpanWeights.loaded(need, "fine.", file.header.templates, need.size("Y"))
-    small = SpanWeights.loaded(need, "coarse.", coarse, 2)
+    small = SpanWeights.loaded(need, "coarse.", found.coarse, 2)
     need.nothing_else()
+    header = Header(
+        recipe="crf",
+        labels=found.inner,
+        templates=found.tagger_templates,
+        details={"columns": [WORD], "outer": list(found.outer), **found.tagger_details},
+    )
     assert fine.tree.leaf is not None
     return SpanParserModel(
-        tagger=tagger,
-        numbers=WordNumbers(numbered(list(words)), numbered(list(tags))),
-        symbols=TreeLabels(tuple(names), fine.tree.leaf, tagged=False),
+        tagger=crf.load(file.under(TAGGER, header)),  # as if it were a file of its own
+        numbers=WordNumbers(numbered(found.words), numbered(found.tags)),
+        symbols=TreeLabels(found.symbols, fine.tree.leaf, tagged=False),
         coarse=small,
         fine=fine,
-        toll=toll,
-        prune=prune,
+        toll=found.toll,
+        prune=found.prune,
     )
 
 
@@ -275,28 +269,6 @@ def _cross_tagged(
         for n in held:
             found[n] = [next(flat) for _ in words[n]]
     return found
-
-
-def _loaded_tagger(file: ModelFile) -> TaggingModel:
-    """The tagger inside a parser's file, read as if it were a file of its own."""
-    inside = file.header.details.get("tagger")
-    if not isinstance(inside, dict) or not all(
-        _strings(inside.get(n)) for n in ("templates", "inner", "outer")
-    ):
-        raise ModelFileError(f"{file.source}: its header lacks the tagger")
-    if not isinstance(inside.get("details"), dict):
-        raise ModelFileError(f"{file.source}: its header lacks the tagger's details")
-    header = Header(
-        recipe="crf",
-        labels=tuple(inside["inner"]),
-        templates=tuple(inside["templates"]),
-        details={"columns": [WORD], "outer": inside["outer"], **inside["details"]},
-    )
-    return crf.load(file.under(TAGGER, header))
-
-
-def _strings(found: Any) -> bool:
-    return isinstance(found, list) and all(isinstance(one, str) for one in found)
 
 
 RECIPE = Recipe(

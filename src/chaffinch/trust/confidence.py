@@ -1,15 +1,13 @@
 """Confidence in a model's decisions: its calibration on out-of-fold data, saved with the model."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.errors import ModelFileError
 from chaffinch.evaluate.reliability import brier_score, reliability
-from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.trust.abstention import STEPS, Certificate
 from chaffinch.trust.calibration import LogitMap, fitted_map
 
@@ -93,52 +91,34 @@ class Confidence:
         """The lowest calibrated probability with the requested precision; see :class:`Certificate`."""
         return float(self.to_honest(np.array([self.certificate.threshold(precision, risk=risk)]))[0])
 
-    def details(self) -> dict[str, Any]:
-        """The values for a model file's header."""
+    def packed(self) -> Packed:
+        """What a model file keeps."""
         facts = {name: getattr(self, name) for name in FACTS}
-        return {DETAILS: facts | {"bins": [list(one) for one in self.bins]}}
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays for a model file."""
-        return {
-            "confidence.x": self.to_honest.x,
-            "confidence.y": self.to_honest.y,
-            "confidence.given": self.certificate.given,
-            "confidence.right": self.certificate.right,
-        }
+        to_honest, certificate = self.to_honest, self.certificate
+        found = _Sections(
+            **facts,
+            bins=[list(one) for one in self.bins],
+            x=to_honest.x,
+            y=to_honest.y,
+            given=certificate.given,
+            right=certificate.right,
+        )
+        return found.packed("confidence.")
 
     @classmethod
     def loaded(cls, file: ModelFile) -> "Confidence | None":
         """Load from a model file and check every size and order; None if the model was not calibrated."""
-        facts = file.header.details.get(DETAILS)
-        if facts is None:
+        if file.header.details.get(DETAILS) is None:
             return None
         need = Requirements(file, S=STEPS + 1)
-        knots = len(file.arrays["confidence.x"]) if "confidence.x" in file.arrays else 0
-        x, y = (need.array(f"confidence.{name}", np.float64, (knots,), finite=True) for name in "xy")
-        given, right = (need.array(f"confidence.{name}", np.int64, ("S",)) for name in ("given", "right"))
-        if (
-            not isinstance(facts, Mapping)
-            or facts.get("unit") not in UNITS
-            or not all(isinstance(facts.get(name), int | float) for name in FACTS[1:])
-            or not _are_bins(facts.get("bins", []))
-            or knots < 2
-            or (np.diff(x) <= 0).any()
-            or (np.diff(y) < 0).any()
-            or (right < 0).any()
-            or (given < right).any()
-        ):
-            raise ModelFileError(f"{file.source}: its calibration is damaged")
+        found = _Sections.loaded(need, "confidence.")
+        if len(found.x) < 2 or (np.diff(found.y) < 0).any() or (found.given < found.right).any():
+            raise need.fault("its calibration is damaged")
         return cls(
-            facts["unit"],
-            LogitMap(x, y),
-            Certificate(given, right),
-            int(facts["folds"]),
-            int(facts["decisions"]),
-            float(facts["raw_error"]),
-            float(facts["error"]),
-            float(facts["brier"]),
-            tuple((float(c), float(a), int(n)) for c, a, n in facts.get("bins", [])),
+            to_honest=LogitMap(found.x, found.y),
+            certificate=Certificate(found.given, found.right),
+            bins=tuple((float(c), float(a), int(n)) for c, a, n in found.bins),
+            **{name: getattr(found, name) for name in FACTS},
         )
 
 
@@ -147,4 +127,23 @@ def _are_bins(found: Any) -> bool:
     return isinstance(found, list) and all(
         isinstance(row, list) and len(row) == 3 and all(isinstance(x, int | float) for x in row)
         for row in found
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sections(Saved):
+    """The sections of a calibration: its facts, the knots of the map, and how many decisions are given and right."""
+
+    unit: str = fact(str, group=DETAILS, check=UNITS.__contains__, expected=f"one of {', '.join(UNITS)}")
+    folds: int = fact(int, group=DETAILS)
+    decisions: int = fact(int, group=DETAILS)
+    raw_error: float = fact(float, group=DETAILS)
+    error: float = fact(float, group=DETAILS)
+    brier: float = fact(float, group=DETAILS)
+    x: NDArray[np.float64] = array("float64", "knots", finite=True, ascending=True)
+    y: NDArray[np.float64] = array("float64", "knots", finite=True)
+    given: NDArray[np.int64] = array("int64", "S")
+    right: NDArray[np.int64] = array("int64", "S", low=0, below=2**63 - 1)
+    bins: list[list[float]] = fact(
+        list, group=DETAILS, check=_are_bins, expected="rows of three numbers", default=()
     )

@@ -241,7 +241,7 @@ class TagKind(Kind):
     def calibration(self, estimator: Tagger) -> dict[str, Any]:
         """The result of calibration, if the model was calibrated."""
         found = estimator.confidence_
-        return {} if found is None else found.details()[DETAILS]
+        return {} if found is None else found.packed().details[DETAILS]
 
     # -- answering
 
