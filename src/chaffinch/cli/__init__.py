@@ -32,6 +32,7 @@ COMMANDS = {
     "doctor": "Find faults in a corpus before training.",
     "next": "Choose what to label next, and write it as tasks with the model's answers.",
     "simulate": "Find out on labelled data whether choosing what to label pays.",
+    "serve": "Serve models: a page to see, correct and teach them, and an API.",
     "samples": "List the embedded samples, look into one, or write it to files.",
     "cluster": "Learn word clusters from plain text.",
     "experiment": "Train and score on a dataset, with a record and a preset.",

@@ -69,6 +69,21 @@ class TextFeatures:
             f"features must be one of {', '.join(PRESETS)}, a TextVectorizer, or a list of them, got {features!r}"
         )
 
+    @classmethod
+    def of_encoder(cls, encoder: DocumentEncoder) -> "TextFeatures":
+        """The features of a trained model's encoder, to train another model with them."""
+        if encoder.union is None or encoder.valences is not None or encoder.union.beside_columns:
+            raise ConfigError(
+                "this model reads numbers or labelled phrases, which its file does not hold: use chaffinch train"
+            )
+        kinds = []
+        for vectorizer, view, scale in zip(
+            encoder.union.vectorizers, encoder.views, encoder.scales, strict=True
+        ):
+            seen = {name: value for name in _OF_VIEW if (value := getattr(view, name))}
+            kinds.append(({**_settings(vectorizer), **seen}, float(scale)))
+        return cls(tuple(kinds), clusters=encoder.clusters)
+
     def with_clusters(self, path: str | Path | None) -> "TextFeatures":
         """The same with word clusters from a file; without a file, features that need clusters are left out."""
         if path is None:

@@ -1,0 +1,74 @@
+"""chaffinch serve."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from chaffinch.cli.console import err
+
+EXAMPLES = """
+chaffinch serve names.chaff
+chaffinch serve names.chaff --data letters.conll --train train.conll --open
+chaffinch serve names.chaff stars.chaff --port 9000
+chaffinch serve names.chaff --host 0.0.0.0
+"""
+
+
+def command(
+    models: Annotated[list[Path], typer.Argument(help="Models to serve.", metavar="MODEL...")],
+    data: Annotated[
+        list[Path] | None,
+        typer.Option(help="A corpus to look through and correct, with labels or without; may be repeated."),
+    ] = None,
+    train: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The training data of a model, as FILE or MODEL=FILE: corrections are learnt beside it, and full "
+            "trainings run in the background; may be repeated."
+        ),
+    ] = None,
+    host: Annotated[str, typer.Option(help="Address; any other than loopback needs a token.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0: any that is free.", min=0, max=65535)] = 8000,
+    token: Annotated[
+        str | None,
+        typer.Option(help="Token that requests must carry; by default one is made if the address needs one."),
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(help="File of corrections; by default MODEL.corrections.jsonl beside the first model."),
+    ] = None,
+    max_body: Annotated[int, typer.Option(help="Largest request, in bytes.", min=1024, max=1 << 30)] = 1
+    << 20,
+    retrain_after: Annotated[
+        float, typer.Option(help="Seconds without a correction after which a full training starts.", min=0.1)
+    ] = 30.0,
+    open_page: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+) -> None:
+    """Serve models: a page to see, correct and teach them, and an API for predictions.
+
+    Corrections are on the disk before they are acknowledged. Every change is a new version, which can be taken back.
+    """
+    from chaffinch.serve.run import Options, run
+
+    def told(address: str) -> None:
+        err.print(f"serving at {address} (Ctrl-C stops)")
+        if open_page:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    run(
+        Options(
+            models=models,
+            data=data or [],
+            train=train or [],
+            host=host,
+            port=port,
+            token=token,
+            journal=journal,
+            max_body=max_body,
+            retrain_after=retrain_after,
+        ),
+        told,
+    )

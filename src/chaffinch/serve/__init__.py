@@ -1,0 +1,1 @@
+"""The server: models answer over HTTP, people correct them, and they learn on while they answer."""

@@ -1,0 +1,150 @@
+"""How models of one kind are asked and how they answer, as JSON values: one class for each kind of data.
+
+The rest of the server knows no kind by name; ``ANSWERING`` of ``served.py`` is the table.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.serve.messages import Asked, CorrectionBody, Input
+from chaffinch.text.document import Document
+
+Answer = dict[str, Any]
+
+MOST_WORDS = 200_000  # of one request
+MOST_EXPLAINED = 2_000  # words of a text that is explained
+
+
+@dataclass(slots=True)
+class Row:
+    """One input.
+
+    key:     the same for inputs that a model cannot tell apart
+    words:   the words; of a pair of sentences, those of the source
+    columns: tokens with all columns, the word first; None if words are all there is
+    offsets: the bounds of the tokens in the text, in code points
+    target:  the words of the translation, if it is a pair
+    """
+
+    text: str
+    key: str
+    words: list[str] = field(default_factory=list)
+    columns: list[tuple[str, ...]] | None = None
+    offsets: list[tuple[int, int]] = field(default_factory=list)
+    target: list[str] = field(default_factory=list)
+
+
+class Answering(ABC):
+    """One kind of model behind the server.
+
+    name:      of the kind in answers of /models
+    corrected: whether its answers can be corrected
+    """
+
+    name: ClassVar[str]
+    corrected: ClassVar[bool] = False
+
+    # -- the model
+
+    @abstractmethod
+    def labels(self, model: Any) -> list[str]:
+        """The labels of its answers."""
+
+    def scheme(self, model: Any) -> str | None:
+        """The scheme of its tags, if they mark spans."""
+        return None
+
+    def several(self, model: Any) -> bool:
+        """Whether an answer may have several labels."""
+        return False
+
+    @abstractmethod
+    def has_probabilities(self, model: Any) -> bool:
+        """Whether it has probabilities."""
+
+    # -- inputs
+
+    @abstractmethod
+    def rows(self, model: Any, body: Input) -> list[Row]:
+        """The inputs of a request."""
+
+    @abstractmethod
+    def row_of(self, model: Any, document: Document) -> Row:
+        """The input of a document of a file."""
+
+    def cost(self, row: Row) -> int:
+        """How many units of work an input is, about a token each."""
+        return 1 + len(row.words)
+
+    # -- answers
+
+    @abstractmethod
+    def answers(self, model: Any, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+        """The answers to some inputs, in order."""
+
+    def explained(self, model: Any, row: Row, position: int | None, instead: str | None) -> Answer:
+        """Why the model gave its answer."""
+        raise ConfigError(f"answers of kind {self.name} are not explained here: use chaffinch explain")
+
+    @abstractmethod
+    def plain(self, answer: Any) -> Any:
+        """What a test set calls an answer, as JSON has it: tags, a label, labels, brackets, links."""
+
+    def gold(self, answer: Any) -> Answer:
+        """The same under its name: {"tags": ...}, {"label": ...}."""
+        return {"tree" if self.name == "trees" else "links": self.plain(answer)}
+
+    # -- corrections
+
+    def correction(self, model: Any, row: Row, body: CorrectionBody) -> Answer:
+        """The corrected answer of a request: {"tags": ...}, {"label": ...}; checked."""
+        raise ConfigError(f"models of kind {self.name} are served read-only and take no corrections")
+
+    def pinned(self, row: Row, correction: Answer) -> Answer:
+        """The answer to an input that was corrected: what the person said."""
+        raise NotImplementedError
+
+    def corrected_document(self, model: Any, row: Row, correction: Answer) -> Document:
+        """The corrected input, to be exported and to train on."""
+        raise NotImplementedError
+
+    # -- learning
+
+    def learn(self, model: Any, lessons: Sequence[tuple[Row, Answer]]) -> None:
+        """Change a model (the caller has copied it) by corrections."""
+        raise ConfigError(f"models of kind {self.name} do not learn here")
+
+    def can_learn(self, model: Any) -> str | None:
+        """None if the model can learn on as it is; else why not, as a sentence."""
+        return f"models of kind {self.name} are served read-only"
+
+    def untrained(self, model: Any) -> Any:
+        """An estimator with the settings and the features of a model, to be trained from the beginning."""
+        raise ConfigError(f"models of kind {self.name} are not trained here")
+
+
+def within_limits(rows: Sequence[Row], asked: Asked, labels: int) -> None:
+    """Raise if answers would be too large: their size is k-best times words, or words times labels."""
+    words = sum(1 + len(row.words) for row in rows)
+    if words > MOST_WORDS:
+        raise DataError(
+            f"the request has {words:,} words, and at most {MOST_WORDS:,} are allowed: send it in parts"
+        )
+    if asked.kbest * words > 4 * MOST_WORDS:
+        raise DataError(
+            f"kbest {asked.kbest} for {words:,} words is too much: ask for fewer, or send fewer words"
+        )
+    if asked.probabilities and labels * words > 20 * MOST_WORDS:
+        raise DataError(
+            f"the probabilities of {labels:,} labels for {words:,} words are too many: send fewer words"
+        )
+
+
+def only_text(body: Input) -> str:
+    """The text of a request for one input."""
+    if body.text is None:
+        raise DataError("expected a text in the request")
+    return body.text

@@ -1,0 +1,163 @@
+"""Handlers that ask models: /predict, /explain, /compare, /models."""
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+from chaffinch.errors import ChaffinchError, DataError
+from chaffinch.serve.answers import Answer, Row
+from chaffinch.serve.endpoint import Call, Raw
+from chaffinch.serve.messages import Asked, CompareBody, ExplainBody, Input, PredictBody, RequestError
+from chaffinch.serve.security import LINES
+from chaffinch.serve.served import ServedModel
+from chaffinch.serve.versions import Version
+
+if TYPE_CHECKING:
+    from chaffinch.serve.app import Server
+
+LINES_AT_ONCE = 64  # of a stream, answered as one batch
+
+
+async def models(server: "Server", _: Call) -> Answer:
+    """All models and data files."""
+    data: dict[str, int] = {}
+    for served in server.models.values():
+        data |= {pool.name: len(pool) for pool in served.pools.values()}
+    return {
+        "models": [
+            served.description(server.learning[name].learns) for name, served in server.models.items()
+        ],
+        "data": [{"name": name, "rows": rows} for name, rows in data.items()],
+        "version": server.first.active.name,
+    }
+
+
+async def predict(server: "Server", call: Call) -> Any:
+    """The answers to texts, sentences or pairs; a stream of lines; or Label Studio's tasks."""
+    if call.pieces is not None:
+        return Raw(_stream(server, call), LINES)
+    body: PredictBody = server.decode(PredictBody, call.body)
+    if body.tasks is not None:
+        return await server.label_studio.predict(body)
+    served, version, rows = _input(server, body)
+    found = await answered(server, served, version, rows, Asked.of(body), own=body.version is not None)
+    return {"model": served.name, "version": version.name, "results": found}
+
+
+async def answered(
+    server: "Server", served: ServedModel, version: Version, rows: list[Row], asked: Asked, *, own: bool
+) -> list[Answer]:
+    """The answers to rows; corrected inputs are answered as corrected, unless the model's own answer is asked for."""
+    if own or not served.corrections.pins:
+        return await server.batches.ask(served.answering, version, rows, asked)
+    found = [served.pinned(row) for row in rows]
+    rest = [row for row, pin in zip(rows, found, strict=True) if pin is None]
+    others = iter(await server.batches.ask(served.answering, version, rest, asked) if rest else ())
+    return [next(others) if pin is None else pin for pin in found]
+
+
+async def explain(server: "Server", call: Call) -> Answer:
+    """Why a model gave its own answer, corrected or not."""
+    body: ExplainBody = server.decode(ExplainBody, call.body)
+    served, version, rows = _input(server, body)
+    if len(rows) != 1:
+        raise DataError("expected one text or one sentence to explain")
+    made = await server.batches.apart(
+        served.answering.explained, version.model, rows[0], body.position, body.instead
+    )
+    return {"model": served.name, "version": version.name, **made}
+
+
+async def compare(server: "Server", call: Call) -> Answer:
+    """One input answered by several models; "name@version" names a version."""
+    body: CompareBody = server.decode(CompareBody, call.body)
+    if not 1 <= len(body.models) <= 8:
+        raise DataError(f"expected one to eight models to compare, got {len(body.models)}")
+    results, versions = [], []
+    for name in body.models:
+        known, _, wanted = name.partition("@")
+        served = server.model(known)
+        version = served.versions.find(wanted or None)
+        rows = served.answering.rows(version.model, body)
+        if len(rows) != 1:
+            raise DataError("expected one text or one sentence to compare")
+        found = await server.batches.ask(served.answering, version, rows, Asked())
+        results.append({"model": served.name, "version": version.name, **found[0]})
+        versions.append(version.name)
+    return {"results": results, "version": ", ".join(versions)}
+
+
+def _input(server: "Server", body: Input) -> tuple[ServedModel, Version, list[Row]]:
+    served = server.model(body.model)
+    version = served.versions.find(body.version)
+    return served, version, served.answering.rows(version.model, body)
+
+
+async def _stream(server: "Server", call: Call) -> AsyncIterator[bytes]:
+    """A line for each line: its answer, or its error."""
+    waiting: list[bytes] = []
+    fault = b""
+    try:
+        async for line in _lines(call, server.max_body):
+            waiting.append(line)
+            if len(waiting) == LINES_AT_ONCE:
+                yield await _answered_lines(server, waiting)
+                waiting = []
+    except (RequestError, TimeoutError) as e:
+        said = str(e) or "the next line did not come in time"
+        fault = server.encode({"error": said}) + b"\n"
+    if waiting:
+        yield await _answered_lines(server, waiting)
+    if fault:
+        yield fault
+
+
+async def _answered_lines(server: "Server", lines: list[bytes]) -> bytes:
+    """The answers to lines; consecutive ones that ask the same of the same version are one batch."""
+    made: list[Answer] = []
+    group: list[Row] = []
+    about: tuple[ServedModel, Version, Asked, bool] | None = None
+
+    async def ask() -> None:
+        nonlocal group
+        if group and about is not None:
+            served, version, asked, own = about
+            try:
+                answers = await answered(server, served, version, group, asked, own=own)
+                made.extend({**answer, "version": version.name} for answer in answers)
+            except ChaffinchError as e:
+                made.extend({"error": str(e)} for _ in group)
+            group = []
+
+    for line in lines:
+        try:
+            text = server.decode(str, line) if line.lstrip().startswith(b'"') else None
+            body = PredictBody(text=text) if text is not None else server.decode(PredictBody, line)
+            served, version, rows = _input(server, body)
+            if len(rows) != 1:
+                raise DataError("expected one text or one sentence on each line")
+            own = served, version, Asked.of(body), body.version is not None
+        except (ChaffinchError, RequestError) as e:
+            await ask()
+            made.append({"error": str(e)})
+            continue
+        if about != own:
+            await ask()
+            about = own
+        group += rows
+    await ask()
+    return b"".join(server.encode(answer) + b"\n" for answer in made)
+
+
+async def _lines(call: Call, most: int) -> AsyncIterator[bytes]:
+    """The lines of a stream that are not empty."""
+    assert call.pieces is not None
+    rest = b""
+    async for piece in call.pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line.strip():
+                yield line
+        if len(rest) > most:
+            raise RequestError(413, f"a line is larger than {most:,} bytes")
+    if rest.strip():
+        yield rest

@@ -1,0 +1,94 @@
+"""Micro-batches: requests that arrive in the same turn of the event loop are answered as one batch."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any
+
+from chaffinch.errors import ChaffinchError
+from chaffinch.serve.answers import Answer, Answering, Row
+from chaffinch.serve.messages import Asked, RequestError
+from chaffinch.serve.versions import Version
+
+AT_ONCE = 3_000  # units of work that are done on the event loop, about a token each; more goes to a thread
+MOST_WAITING = 64  # large requests that wait for a thread
+
+Waiting = tuple[Sequence[Row], "asyncio.Future[list[Answer]]"]
+
+
+class Batches:
+    """Answers rows of requests; each request keeps the version that it began with.
+
+    seen: is told the size of every batch
+    """
+
+    def __init__(self, threads: Executor, seen: Callable[[int], object] = lambda _: None) -> None:
+        self._threads, self._seen = threads, seen
+        self._waiting: dict[tuple[Answering, Version, Asked], list[Waiting]] = {}
+        self._large = 0
+
+    async def ask(
+        self, answering: Answering, version: Version, rows: Sequence[Row], asked: Asked
+    ) -> list[Answer]:
+        """The answers to some rows, in order."""
+        work = sum(map(answering.cost, rows)) * (1 + asked.kbest)
+        if work > AT_ONCE:
+            return await self.apart(answering.answers, version.model, rows, asked)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[list[Answer]] = loop.create_future()
+        if not self._waiting:
+            loop.call_soon(self._flush)
+        self._waiting.setdefault((answering, version, asked), []).append((rows, answer))
+        return await answer
+
+    async def apart(self, work: Callable[..., Any], *arguments: Any) -> Any:
+        """Do large work in a thread, so that others are answered meanwhile."""
+        if self._large >= MOST_WAITING:
+            raise RequestError(503, "the server has too many large requests at the moment: try again later")
+        self._large += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *arguments)
+        finally:
+            self._large -= 1
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, {}
+        for (answering, version, asked), requests in waiting.items():
+            live = [(rows, answer) for rows, answer in requests if not answer.done()]
+            for part in _parts(answering, live):
+                self._answer(answering, version, asked, part)
+
+    def _answer(self, answering: Answering, version: Version, asked: Asked, requests: list[Waiting]) -> None:
+        rows = [row for own, _ in requests for row in own]
+        self._seen(len(rows))
+        try:
+            found = answering.answers(version.model, rows, asked)
+        except ChaffinchError as e:
+            if len(requests) == 1:
+                requests[0][1].set_exception(e)
+                return
+            for request in requests:  # the fault of one is not the others'
+                self._answer(answering, version, asked, [request])
+            return
+        except Exception as e:
+            for _, answer in requests:
+                answer.set_exception(e)
+            return
+        at = 0
+        for own, answer in requests:
+            answer.set_result(found[at : at + len(own)])
+            at += len(own)
+
+
+def _parts(answering: Answering, requests: list[Waiting]) -> list[list[Waiting]]:
+    """Requests in batches of bounded work."""
+    parts: list[list[Waiting]] = []
+    work = AT_ONCE
+    for request in requests:
+        own = sum(map(answering.cost, request[0]))
+        if work + own > AT_ONCE:
+            parts.append([])
+            work = 0
+        parts[-1].append(request)
+        work += own
+    return parts

@@ -1,0 +1,184 @@
+"""Handlers that teach models: /corrections, /learn, /versions, /next."""
+
+import asyncio
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from chaffinch.active import queued
+from chaffinch.errors import DataError
+from chaffinch.serve.answers import Answer, Row
+from chaffinch.serve.corrections import UNDO, VERSION, Correction
+from chaffinch.serve.endpoint import Call
+from chaffinch.serve.messages import Asked, CorrectionBody, LearnBody, NextBody, RequestError, VersionBody
+from chaffinch.serve.served import ServedModel
+from chaffinch.serve.versions import now
+
+if TYPE_CHECKING:
+    from chaffinch.serve.app import Server
+
+MOST_NEXT = 1_000
+REASONS = {
+    "doubt": "the model is uncertain about it",
+    "audit": "drawn at random: only such rows give an honest score",
+    "start": "the centre of a group of similar texts",
+}
+
+
+async def correct(server: "Server", call: Call) -> Answer:
+    """Write a correction to the journal; from then on its exact input is answered as corrected."""
+    body: CorrectionBody = server.decode(CorrectionBody, call.body)
+    served = server.model(body.model)
+    row = _corrected_row(served, body)
+    answer = served.answering.correction(served.active.model, row, body)
+    made = await record(server, served, Correction(0, now(), row, answer, body.data, body.row))
+    return {"seq": made.seq, "version": served.active.name}
+
+
+async def record(server: "Server", served: ServedModel, correction: Correction) -> Correction:
+    """A correction with its sequence number, on the disk."""
+    before = served.answering.answers(served.active.model, [correction.row], Asked(probabilities=False))[0]
+    own = next((before[name] for name in correction.answer if name in before), None)
+    drawn = (correction.data, correction.number) in server.audit
+    correction = replace(correction, before=own, audit=drawn)
+    seq = await server.write(correction.entry(served.name))
+    made = replace(correction, seq=seq)
+    served.corrections.add(made)
+    server.metrics.events["correction"] += 1
+    return made
+
+
+async def corrections(server: "Server", call: Call) -> Answer:
+    """All corrections of a model."""
+    served = server.model(call.query.get("model"))
+    learnt = served.active.learnt
+    listed = [
+        {
+            "seq": c.seq,
+            "made": c.made,
+            "text": c.row.text,
+            **c.answer,
+            "data": c.data,
+            "row": c.number,
+            "before": c.before,
+            "audit": c.audit,
+            "state": served.corrections.state(c, learnt),
+        }
+        for c in served.corrections.listed()
+    ]
+    return {"version": served.active.name, "corrections": listed, "audit": _audit_score(served)}
+
+
+async def undo(server: "Server", call: Call) -> Answer:
+    """Take a correction back."""
+    given = call.path["seq"]
+    seq = int(given) if given.isdecimal() and len(given) < 16 else -1
+    for served in server.models.values():
+        found = served.corrections.find(seq)
+        if found is None:
+            continue
+        if found.undone:
+            raise RequestError(409, f"correction {seq} was taken back already")
+        await server.write({"event": UNDO, "model": served.name, "of": seq, "made": now()})
+        served.corrections.undo(seq)
+        server.metrics.events["undo"] += 1
+        return {"seq": seq, "version": served.active.name}
+    raise RequestError(404, f"there is no correction {given!r}")
+
+
+async def learn(server: "Server", call: Call) -> Answer:
+    """Teach the model what waits, and list every row that it answers differently now."""
+    body: LearnBody = server.decode(LearnBody, call.body)
+    return await learnt(server, server.model(body.model))
+
+
+async def learnt(server: "Server", served: ServedModel) -> Answer:
+    """The same for a model."""
+    if len(server.learning_tasks) >= 16:
+        raise RequestError(503, "the model is learning already: try again later")
+    learning, before = server.learning[served.name], served.active
+    task = asyncio.get_running_loop().run_in_executor(server.trainer, learning.learn)
+    server.learning_tasks.add(task)
+    try:
+        made = await task
+    finally:
+        server.learning_tasks.discard(task)
+    if served.active is not before:
+        await note_version(server, served)
+        server.metrics.events["learn"] += 1
+    return {"model": served.name, **made}
+
+
+async def versions(server: "Server", call: Call) -> Answer:
+    """Let another version answer."""
+    body: VersionBody = server.decode(VersionBody, call.body)
+    served = server.model(body.model)
+    served.versions.find(body.version)
+    loop = asyncio.get_running_loop()
+    made = await loop.run_in_executor(server.trainer, server.learning[served.name].take_back, body.version)
+    server.metrics.events["swap"] += 1
+    return {"model": served.name, **made}
+
+
+async def following(server: "Server", call: Call) -> Answer:
+    """The rows to label next: those that the model doubts, and one in five at random for an honest score."""
+    body: NextBody = server.decode(NextBody, call.body)
+    if not 1 <= body.n <= MOST_NEXT:
+        raise RequestError(400, f"n must be from 1 to {MOST_NEXT}, got {body.n}")
+    if not 0 <= body.seed < 2**31:
+        raise RequestError(400, f"seed must be from 0 to {2**31 - 1}, got {body.seed}")
+    served = server.model(body.model)
+    pool, version = served.pool(body.data), served.active
+
+    def chosen() -> list[Answer]:
+        pins = served.corrections.pins
+        left = [n for n in range(len(pool)) if pool.rows[n].key not in pins]
+        doubts = pool.doubts(version)
+        if doubts is None:
+            raise RequestError(400, f"what to label next is not known for {served.kind.plural}")
+        if not left:
+            return []
+        texts = [pool.rows[n].text for n in left]
+        found = queued(texts, doubts[left], min(body.n, len(left)), served.kind.strategy, body.seed)
+        return [
+            {
+                "data": pool.name,
+                "row": left[row.number],
+                "text": texts[row.number],
+                "score": row.doubt,
+                "why": REASONS[row.chosen],
+                "audit": row.chosen == "audit",
+            }
+            for row in found.rows
+        ]
+
+    rows = await server.batches.apart(chosen)
+    server.audit |= {(pool.name, row["row"]) for row in rows if row["audit"]}
+    return {"model": served.name, "version": version.name, "rows": rows}
+
+
+async def note_version(server: "Server", served: ServedModel) -> None:
+    """Keep the number of a version, so that names are not used again after a restart."""
+    number = served.active.number
+    await server.write({"event": VERSION, "model": served.name, "number": number, "made": now()})
+
+
+def _corrected_row(served: ServedModel, body: CorrectionBody) -> Row:
+    if body.row is not None:
+        if body.text is not None or body.tokens is not None:
+            raise DataError("expected a row of a data file, or a text; got both")
+        pool = served.pool(body.data)
+        if not 0 <= body.row < len(pool):
+            raise RequestError(404, f"{pool.name} has no row {body.row}; it has {len(pool):,}")
+        body.data = pool.name
+        return pool.rows[body.row]
+    rows = served.answering.rows(served.active.model, body)
+    if len(rows) != 1:
+        raise DataError("expected one text or one sentence to correct")
+    return rows[0]
+
+
+def _audit_score(served: ServedModel) -> Answer:
+    """How often the model was right on rows drawn at random, before it learnt them."""
+    drawn = [c for c in served.corrections.live() if c.audit]
+    right = sum(c.before == next(iter(c.answer.values())) for c in drawn)
+    return {"rows": len(drawn), "right": right}

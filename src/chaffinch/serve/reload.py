@@ -1,0 +1,74 @@
+"""Hot reload: a model file that changes is loaded and tried beside the requests, and only then answers."""
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chaffinch.estimators import load
+from chaffinch.kinds import kind_of_model
+from chaffinch.serve.messages import Asked, Input
+from chaffinch.serve.served import ServedModel
+
+if TYPE_CHECKING:
+    from chaffinch.serve.app import Server
+
+EVERY = 0.5  # seconds between looks at the files
+
+log = logging.getLogger("chaffinch.serve")
+Stamp = tuple[int, int, int]
+
+
+async def watch(server: "Server") -> None:
+    """Look at the model files for ever; one that cannot be loaded leaves the model as it is."""
+    from chaffinch.serve import correcting
+
+    seen = {name: stamp(served.path) for name, served in server.models.items()}
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(EVERY)
+        for name, served in server.models.items():
+            now = stamp(served.path)
+            if now is None or now == seen[name]:
+                continue
+            seen[name] = now
+            try:
+                model = await loop.run_in_executor(server.background, validated, served)
+            except Exception as e:
+                log.warning("%s: the changed file is not used: %s", name, e)
+                server.metrics.events["reload_failed"] += 1
+                continue
+            learning = server.learning[name]
+            await loop.run_in_executor(
+                server.trainer, learning.reload, model, f"reloaded from {served.path.name}"
+            )
+            server.metrics.events["reload"] += 1
+            await correcting.note_version(server, served)
+            if learning.learns and served.corrections.pins:
+                await correcting.learnt(server, served)
+
+
+def validated(served: ServedModel) -> Any:
+    """The model of the changed file, if it is of the same kind and answers."""
+    model = load(served.path)
+    if kind_of_model(model) is not served.kind:
+        raise ValueError(f"it holds a model for {kind_of_model(model).plural}, not for {served.kind.plural}")
+    model.threads = 1
+    probe = next((row for pool in served.pools.values() for row in pool.rows[:1]), None)
+    columns = getattr(model, "columns_", ("w",))
+    if probe is None and served.answering.name != "links":
+        one = ["a"] if len(columns) == 1 else [["a"] * len(columns)]
+        body = Input(text="a") if served.answering.name == "documents" else Input(tokens=one)  # type: ignore[arg-type]
+        probe = served.answering.rows(model, body)[0]
+    if probe is not None:
+        served.answering.answers(model, [probe], Asked())
+    return model
+
+
+def stamp(path: Path) -> Stamp | None:
+    """What changes if a file is written or replaced; None if it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,105 @@
+"""Start the server and let it run until it is stopped."""
+
+import logging
+import resource
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaffinch.errors import ConfigError, missing_extra
+from chaffinch.serve.app import IDLE_BEFORE_RETRAINING, MAX_BODY, MOST_CONNECTIONS, Server
+from chaffinch.serve.connections import Connections, bounded_protocol
+from chaffinch.serve.journal import Journal
+from chaffinch.serve.security import is_loopback, new_token
+from chaffinch.serve.served import served_models
+
+KEEP_ALIVE = 15  # seconds that an idle connection is kept after an answer
+BACKLOG = 1024  # connections that wait to be accepted
+SPARE_FILES = 100  # descriptors for everything else
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The arguments of ``chaffinch serve``."""
+
+    models: list[Path]
+    data: list[Path]
+    train: list[str]
+    host: str = "127.0.0.1"
+    port: int = 8000
+    token: str | None = None
+    journal: Path | None = None
+    max_body: int = MAX_BODY
+    retrain_after: float = IDLE_BEFORE_RETRAINING
+
+
+def made(options: Options) -> Server:
+    """The server, with its models loaded and its journal open."""
+    if not options.models:
+        raise ConfigError("expected at least one model to serve")
+    if options.token is not None and len(options.token) < 8:
+        raise ConfigError("the token must have at least 8 characters; leave it out to get one")
+    first = options.models[0]
+    journal = Journal(options.journal or first.with_name(first.name + ".corrections.jsonl"))
+    models = served_models(options.models, options.data, options.train, journal.entries)
+    token = options.token
+    if token is None and not is_loopback(options.host):
+        token = new_token()
+    return Server(
+        models, journal, token=token, max_body=options.max_body, retrain_after=options.retrain_after
+    )
+
+
+def run(options: Options, told: Callable[[str], object]) -> None:
+    """Serve until a signal comes; told: is given the address, with the token if there is one."""
+    try:
+        import uvicorn
+    except ImportError:
+        raise missing_extra("serve", "uvicorn") from None
+    server = made(options)
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    server.connections = Connections(max(16, min(MOST_CONNECTIONS, files - SPARE_FILES)))
+    bound = _bound(options.host, options.port)
+    logging.getLogger("chaffinch.serve").addHandler(logging.StreamHandler())
+    logging.getLogger("chaffinch.serve").setLevel(logging.INFO)
+    config = uvicorn.Config(
+        server.app,
+        http=bounded_protocol(server.connections),
+        loop="uvloop",
+        ws="none",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        timeout_keep_alive=KEEP_ALIVE,
+        timeout_graceful_shutdown=5,
+        server_header=False,
+    )
+    told(address(options.host, bound.getsockname()[1], server.guard.token))
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def address(host: str, port: int, token: str | None) -> str:
+    """Where the page is.
+
+    >>> address("::1", 8000, None), address("0.0.0.0", 80, "secret")
+    ('http://[::1]:8000/', 'http://0.0.0.0:80/#token=secret')
+    """
+    named = f"[{host}]" if ":" in host else host
+    return f"http://{named}:{port}/" + (f"#token={token}" if token else "")
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A listening socket, so that a port that is taken is told at once, and port 0 is any free one."""
+    kind = socket.AF_INET6 if ":" in host else socket.AF_INET
+    made = socket.socket(kind, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((host, port))
+        made.listen(BACKLOG)
+    except OSError as e:
+        made.close()
+        raise ConfigError(
+            f"cannot listen on {host}, port {port}: {e.strerror}; choose another with --port"
+        ) from None
+    return made

@@ -1,0 +1,163 @@
+"""A served model: its versions, its corrections and its data files."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import load
+from chaffinch.kinds import DOCUMENTS, LINKS, TAGS, TREES, Kind, kind_of_file, kind_of_model
+from chaffinch.serve.answers import Answer, Answering, Row
+from chaffinch.serve.corrections import Corrections
+from chaffinch.serve.document_answers import DocumentAnswering
+from chaffinch.serve.journal import Entry
+from chaffinch.serve.messages import RequestError
+from chaffinch.serve.pools import Pool
+from chaffinch.serve.structure_answers import LinkAnswering, TreeAnswering
+from chaffinch.serve.tag_answers import TagAnswering
+from chaffinch.serve.versions import Version, Versions
+
+# One row for each kind that is served.
+ANSWERING: dict[Kind, Answering] = {
+    TAGS: TagAnswering(),
+    DOCUMENTS: DocumentAnswering(),
+    TREES: TreeAnswering(),
+    LINKS: LinkAnswering(),
+}
+
+
+class ServedModel:
+    """One model file behind the server.
+
+    name:  as requests call it: the file's name without folder and ending
+    train: its training files, if they were named
+    """
+
+    def __init__(self, path: Path, name: str, *, numbered_from: int = 1) -> None:
+        self.path, self.name = path, name
+        self.train: tuple[Path, ...] = ()
+        loaded = load(path)
+        self.kind = kind_of_model(loaded)
+        if self.kind not in ANSWERING:
+            raise ConfigError(f"{path}: models for {self.kind.plural} are not served; use chaffinch predict")
+        self.answering = ANSWERING[self.kind]
+        loaded.threads = 1
+        self.loaded = loaded
+        self.recipe: str = self.kind.recipes.by_config(loaded.config_).name
+        self.versions = Versions(self.recipe, numbered_from)
+        self.versions.publish(loaded, f"loaded from {path.name}")
+        self.corrections = Corrections()
+        self.pools: dict[str, Pool] = {}
+        self.probabilities = self.answering.has_probabilities(loaded)
+
+    @property
+    def active(self) -> Version:
+        """The version that answers."""
+        return self.versions.active
+
+    def add_data(self, path: Path) -> None:
+        """Read a data file."""
+        pool = Pool(path, self.kind, self.answering, self.active.model)
+        if pool.name in self.pools:
+            raise ConfigError(f"{path}: there are two data files of this name; rename one")
+        self.pools[pool.name] = pool
+
+    def pool(self, name: str | None) -> Pool:
+        """The data file of this name, or the only one."""
+        if not self.pools:
+            raise RequestError(
+                404, f"the model {self.name} has no data file: start the server with --data FILE"
+            )
+        if name is None:
+            return next(iter(self.pools.values()))
+        if name not in self.pools:
+            raise RequestError(404, f"there is no data file {name!r}; there are {', '.join(self.pools)}")
+        return self.pools[name]
+
+    def pinned(self, row: Row) -> Answer | None:
+        """The corrected answer to exactly this input, if there is one."""
+        if not self.corrections.pins:
+            return None
+        found = self.corrections.pins.get(row.key)
+        return None if found is None else self.answering.pinned(row, found.answer)
+
+    def known(self, pool: Pool, row: int) -> Any:
+        """The right answer to a row: the correction, else the file's gold, else None."""
+        held = self.corrections.pins.get(pool.rows[row].key)
+        if held is not None:
+            return next(iter(held.answer.values()))
+        gold = pool.gold(row)
+        return None if gold is None else self.answering.plain(gold)
+
+    def description(self, learns: bool) -> dict[str, Any]:
+        """What /models says of it."""
+        active, model = self.active, self.active.model
+        return {
+            "name": self.name,
+            "kind": self.answering.name,
+            "recipe": self.recipe,
+            "labels": self.answering.labels(model),
+            "scheme": self.answering.scheme(model),
+            "many": self.answering.several(model),
+            "probabilities": self.probabilities,
+            "calibrated": getattr(model, "confidence_", None) is not None,
+            "columns": list(getattr(model, "columns_", ())),
+            "learns": learns,
+            "version": active.name,
+            "versions": [
+                {
+                    "version": v.name,
+                    "made": v.made,
+                    "note": v.note,
+                    "corrections": len(v.learnt),
+                    "active": v is active,
+                }
+                for v in self.versions.listed()
+            ],
+        }
+
+
+def served_models(
+    models: Sequence[Path], data: Sequence[Path], train: Sequence[str], entries: Sequence[Entry]
+) -> dict[str, ServedModel]:
+    """The models by name, with their data files, numbered on from the versions of the journal.
+
+    train: training files, as FILE or MODEL=FILE
+    """
+    found: dict[str, ServedModel] = {}
+    for path in models:
+        name = path.name.removesuffix(".chaff")
+        if name in found:
+            raise ConfigError(f"{path}: there are two models of the name {name}; rename one")
+        last = max(
+            (e["number"] for e in entries if e["event"] == "version" and e["model"] == name), default=0
+        )
+        found[name] = ServedModel(path, name, numbered_from=last + 1)
+    for given in train:
+        owner, path = _owner(given, found)
+        owner.train = (*owner.train, path)
+    for path in data:
+        faults, kind = [], kind_of_file(path)
+        able = [model for model in found.values() if model.kind is kind] or list(found.values())
+        for model in able:
+            try:
+                model.add_data(path)
+            except (DataError, ConfigError) as e:
+                faults.append(str(e))
+        if len(faults) == len(able):
+            raise DataError(f"{path}: no model can read it: {faults[0]}")
+    return found
+
+
+def _owner(given: str, models: Mapping[str, ServedModel]) -> tuple[ServedModel, Path]:
+    """The model that a training file is for, and the file."""
+    name, sign, rest = given.partition("=")
+    if sign and name in models:
+        return models[name], Path(rest)
+    path = Path(given)
+    kind = kind_of_file(path)
+    able = [model for model in models.values() if model.kind is kind]
+    if len(able) != 1:
+        names = ", ".join(f"--train {name}={given}" for name in models)
+        raise ConfigError(f"{path}: say which model it is the training data of: {names}")
+    return able[0], path

@@ -1,0 +1,372 @@
+"""Taggers behind the server: tags, spans over the characters, certainties; corrections are tags."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.errors import ConfigError, DataError
+from chaffinch.estimators import Tagger
+from chaffinch.model.protocols import LatticeModel, Tempered
+from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, within_limits
+from chaffinch.serve.explanations import explained
+from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
+from chaffinch.text.document import LABEL, WORD, Document, Span
+from chaffinch.text.document import Token as Piece
+from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, spans
+from chaffinch.text.table import TokenTable
+from chaffinch.text.tokens import tokens
+from chaffinch.trust.confidence import TOKENS
+
+DIGITS = 6  # of probabilities in answers
+NO_CELL = "_"  # fills a column that was not given and that no feature reads
+EXPLAINED_BEST = 5  # labellings shown beside an explanation
+
+
+class TagAnswering(Answering):
+    """Tags of tokens.
+
+    ``certainty`` is the probability of the least certain token's tag, and ``score`` of a span that of the span; of
+    labels that mark no spans, equal neighbours are a span, which is as certain as its least certain token.
+    """
+
+    name = "tags"
+    corrected = True
+
+    # -- the model
+
+    def labels(self, model: Tagger) -> list[str]:
+        """The tags."""
+        return list(model.model_.labels.outer)
+
+    def scheme(self, model: Tagger) -> str | None:
+        """BIO, BIOES ..."""
+        found = scheme_of(model.model_.labels.outer)
+        return None if found is None else found.name
+
+    def has_probabilities(self, model: Tagger) -> bool:
+        """Whether it has marginals."""
+        probe = {name: [["a"]] for name in model.columns_}
+        try:
+            model.predict_marginals(probe)
+        except ConfigError:
+            return False
+        except DataError:  # it has, though not for this word
+            return True
+        return True
+
+    # -- inputs
+
+    def rows(self, model: Tagger, body: Input) -> list[Row]:
+        """Texts are cut into words; tokens are words, or lists of a word and its further columns."""
+        form = one_input(body, "text", "texts", "tokens", "sentences")
+        if form in ("text", "texts"):
+            texts = [body.text] if body.text is not None else body.texts or []
+            return [_of_text(model, text) for text in texts]
+        sentences = [body.tokens] if body.tokens is not None else body.sentences or []
+        return [_of_tokens(model, sentence) for sentence in sentences]
+
+    def row_of(self, model: Tagger, document: Document) -> Row:
+        """The tokens of a document, with the columns that the model was trained with."""
+        words = document.words()
+        offsets = [(token.start, token.end) for token in document.tokens]
+        further = [name for name in model.columns_ if name != WORD]
+        columns = None
+        if further and all(name in document.columns for name in further):
+            columns = list(zip(words, *(document.columns[name] for name in further), strict=True))
+        return Row(document.text, _key(model, words, columns), words, columns, offsets)
+
+    # -- answers
+
+    def answers(self, model: Tagger, rows: Sequence[Row], asked: Asked) -> list[Answer]:
+        """All inputs are decoded as one batch."""
+        labels = model.model_.labels.outer
+        within_limits(rows, asked, len(labels))
+        scheme = scheme_of(labels)
+        table = model._table(_given(model, rows))
+        ids = model.model_.decode(table, model.threads)
+        tags = list(map(labels.__getitem__, ids.tolist()))
+        p = None if asked.probabilities is False else _marginals(model, table)
+        sure = None if p is None else _certainties(model, p, ids)
+        scored = None if p is None or scheme is None else _span_scores(model, table)
+        bounds = table.ptr.tolist()
+        made = []
+        for n, (row, (a, b)) in enumerate(zip(rows, pairwise(bounds), strict=True)):
+            own = tags[a:b]
+            certain = None if sure is None else sure[a:b]
+            found = spans(own, scheme) if scheme is not None else _runs(own)
+            scores = _scores(found, certain, None if scored is None else scored[n])
+            made.append(
+                {
+                    "text": row.text,
+                    "tokens": row.offsets,
+                    "tags": own,
+                    "spans": _in_characters(found, row, scores),
+                    "certainty": None if certain is None else min(certain, default=1.0),
+                    "token_certainty": certain,
+                    "pinned": False,
+                }
+            )
+        if asked.probabilities and p is not None:
+            shares = p.round(DIGITS).astype(np.float64).round(DIGITS).tolist()
+            for answer, (a, b) in zip(made, pairwise(bounds), strict=True):
+                answer["marginals"] = [dict(zip(labels, row, strict=True)) for row in shares[a:b]]
+        if asked.kbest:
+            for answer, best in zip(made, _kbest(model, table, asked.kbest), strict=True):
+                answer["kbest"] = best
+        return made
+
+    def explained(self, model: Tagger, row: Row, position: int | None, instead: str | None) -> Answer:
+        """Why a token got its tag; without a position, the least certain token."""
+        words = len(row.words)
+        if not 0 < words <= MOST_EXPLAINED:
+            raise DataError(f"expected a text of 1 to {MOST_EXPLAINED:,} words to explain, got {words:,}")
+        if position is not None and not 0 <= position < words:
+            raise DataError(f"position must be from 0 to {words - 1}, the tokens of the text; got {position}")
+        table = model._table(_given(model, [row]))
+        p, labels = _marginals(model, table), model.model_.labels.outer
+        if position is None:
+            ids = model.model_.decode(table, model.threads)
+            position = 0 if p is None else int(p[np.arange(words), ids].argmin())
+        if instead is not None and instead not in labels:
+            raise DataError(f"instead: there is no label {instead!r}; there are {', '.join(labels[:20])}")
+        found = model.explanations(table, token=position, against=instead)[0]
+        if not found.decisions:
+            raise ConfigError("there is no decision to explain at this token")
+        made = explained(found, found.decisions[0])
+        best = _kbest(model, table, EXPLAINED_BEST)[0]
+        return made | {
+            "position": position,
+            "marginals": None
+            if p is None
+            else dict(zip(labels, p[position].astype(np.float64).round(DIGITS).tolist(), strict=True)),
+            "kbest": [{"label": one["tags"][position], **one} for one in best],
+        }
+
+    def plain(self, answer: list[str]) -> list[str]:
+        """The tags."""
+        return list(answer)
+
+    def gold(self, answer: list[str]) -> Answer:
+        """The tags."""
+        return {"tags": list(answer)}
+
+    # -- corrections
+
+    def correction(self, model: Tagger, row: Row, body: CorrectionBody) -> Answer:
+        """A tag for each token."""
+        if body.tags is None or body.label is not None or body.labels is not None:
+            raise DataError("expected tags in the correction: one for each token")
+        if len(body.tags) != len(row.words):
+            raise DataError(
+                f"expected a tag for each of the {len(row.words)} tokens of the text, got {len(body.tags)}"
+            )
+        if not row.words:
+            raise DataError("expected a text with at least one token")
+        known = scheme_of(model.model_.labels.outer)
+        for t, tag in enumerate(body.tags):
+            if not tag.strip() or tag != tag.strip():
+                raise DataError(f"token {t}: expected a tag, got {tag!r}")
+        if known is not None and scheme_of([*model.model_.labels.outer, *body.tags]) is None:
+            raise DataError(f"the tags of this model are {known.name}: {', '.join(body.tags)} are not")
+        return {"tags": list(body.tags)}
+
+    def pinned(self, row: Row, correction: Answer) -> Answer:
+        """The corrected tags; a person's answer has no probability."""
+        own = correction["tags"]
+        scheme = scheme_of(own)
+        found = spans(own, scheme) if scheme is not None else _runs(own)
+        return {
+            "text": row.text,
+            "tokens": row.offsets,
+            "tags": own,
+            "spans": _in_characters(found, row, [None] * len(found)),
+            "certainty": None,
+            "token_certainty": None,
+            "pinned": True,
+        }
+
+    def corrected_document(self, model: Tagger, row: Row, correction: Answer) -> Document:
+        """Tokens with the columns of the training data and the corrected tags, and the spans that these mark."""
+        words = zip(row.words, row.offsets, strict=True)
+        cut = [Piece(word, start, end) for word, (start, end) in words]
+        own = correction["tags"]
+        scheme = scheme_of(own)
+        marked = _runs(own) if scheme is None else spans(own, scheme)
+        return Document(
+            row.text,
+            cut,
+            {**_further(model, row), LABEL: list(own)},
+            [Span(s.label, row.offsets[s.start][0], row.offsets[s.end - 1][1]) for s in marked],
+        )
+
+    # -- learning
+
+    def learn(self, model: Tagger, lessons: Sequence[tuple[Row, Answer]]) -> None:
+        """All corrections in one step."""
+        rows = [{WORD: row.words, **_further(model, row)} for row, _ in lessons]
+        table = TokenTable.from_lists({name: [row[name] for row in rows] for name in model.columns_})
+        model.partial_fit(table, [answer["tags"] for _, answer in lessons])
+
+    def can_learn(self, model: Tagger) -> str | None:
+        """CRFs can, and whatever has its training data."""
+        if model._memory is not None or model._learnt is not None or model._trained_on is not None:
+            return None
+        recipe = model.recipes.by_config(model.config_)
+        if (
+            recipe.remember is not None
+            and recipe.remember(model.model_, model.config_, model.seed) is not None
+        ):
+            return None
+        return (
+            f"this model of the recipe {recipe.name} cannot learn on without its training data: "
+            "start the server with --train FILE"
+        )
+
+    def untrained(self, model: Tagger) -> Tagger:
+        """The same recipe, settings and templates."""
+        templates = list(model.model_.packed().templates) or None
+        return Tagger(model.config_, features=templates, seed=model.seed, threads=1)
+
+
+# -- inputs ---------------------------------------------------------------------------------------------------------
+
+
+def _of_text(model: Tagger, text: str) -> Row:
+    if model.model_.columns != (WORD,):
+        raise DataError(
+            f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
+            f"each a list of {', '.join(model.columns_)}"
+        )
+    cut = tokens(text)
+    words = [token.text for token in cut]
+    return Row(text, _key(model, words, None), words, None, [(token.start, token.end) for token in cut])
+
+
+def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> Row:
+    width = len(model.columns_)
+    columns: list[tuple[str, ...]] | None = None
+    if all(isinstance(token, str) for token in sentence):
+        if model.model_.columns != (WORD,):
+            raise DataError(
+                f"this model reads the columns {', '.join(model.model_.columns)}: send tokens as lists of "
+                f"{', '.join(model.columns_)}"
+            )
+        words = [str(token) for token in sentence]
+    else:
+        for t, token in enumerate(sentence):
+            if isinstance(token, str) or len(token) != width:
+                raise DataError(f"token {t}: expected a list of {width} ({', '.join(model.columns_)})")
+        columns = [tuple(token) for token in sentence]
+        words = [cells[0] for cells in columns]
+    offsets, start = [], 0
+    for word in words:
+        offsets.append((start, start + len(word)))
+        start += len(word) + 1
+    return Row(" ".join(words), _key(model, words, columns), words, columns, offsets)
+
+
+def _key(model: Tagger, words: Sequence[str], columns: Sequence[tuple[str, ...]] | None) -> str:
+    """What the model reads of the tokens."""
+    if columns is None or model.model_.columns == (WORD,):
+        return "\x1e".join(words)
+    return "\x1f".join("\x1e".join(cells) for cells in zip(*columns, strict=True))
+
+
+def _given(model: Tagger, rows: Sequence[Row]) -> Any:
+    """Sentences as the model takes them."""
+    if model.model_.columns == (WORD,):
+        return TokenTable.over_lists({WORD: [row.words for row in rows]})
+    for row in rows:
+        if row.columns is None:
+            raise DataError(f"this model reads the columns {', '.join(model.model_.columns)}")
+    names = model.columns_
+    lists = {
+        name: [[cells[c] for cells in row.columns or ()] for row in rows] for c, name in enumerate(names)
+    }
+    return TokenTable.over_lists(lists)
+
+
+def _further(model: Tagger, row: Row) -> dict[str, list[str]]:
+    """The columns of the training data beside the words; one that was not given is not read by any feature."""
+    return {
+        name: [NO_CELL] * len(row.words) if row.columns is None else [cells[c] for cells in row.columns]
+        for c, name in enumerate(model.columns_)
+        if name != WORD
+    }
+
+
+# -- probabilities --------------------------------------------------------------------------------------------------
+
+
+def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
+    """p [tokens, labels]; None if the model has none, or none for these sentences."""
+    try:
+        return model.model_.marginals(table, model.threads)
+    except (ConfigError, DataError):
+        return None
+
+
+def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> list[float]:
+    """The probability of each token's tag, calibrated if the model was calibrated by token."""
+    own = p[np.arange(len(ids)), ids].astype(np.float64)
+    known = model.confidence_
+    if known is not None and known.unit == TOKENS and len(own):
+        own = known.to_honest(own)
+    return own.round(DIGITS).tolist()
+
+
+def _span_scores(model: Tagger, table: TokenTable) -> list[dict[tuple[int, int], float]] | None:
+    """The probability of each span by its bounds."""
+    if not isinstance(model.model_, Tempered):
+        return None
+    try:
+        found = model.predict_spans(table)
+    except (ConfigError, DataError):
+        return None
+    return [{(s.start, s.end): round(s.probability, DIGITS) for s in of_one} for of_one in found]
+
+
+def _scores(
+    found: Sequence[TokenSpan], certain: list[float] | None, scored: dict[tuple[int, int], float] | None
+) -> list[float | None]:
+    if scored is not None:
+        return [scored.get((s.start, s.end)) for s in found]
+    if certain is None:
+        return [None] * len(found)
+    return [min(certain[s.start : s.end]) for s in found]
+
+
+def _kbest(model: Tagger, table: TokenTable, k: int) -> list[list[Answer]]:
+    """The k best labellings with their probabilities; null if the model has no distribution over labellings."""
+    if isinstance(model.model_, LatticeModel):
+        return [
+            [{"tags": tags, "p": round(p, DIGITS)} for p, tags in d.kbest(k)]
+            if d.T
+            else [{"tags": [], "p": 1.0}]
+            for d in model.distributions(table)
+        ]
+    return [[{"tags": tags, "p": None} for _, tags in listed] for listed in model.predict_kbest(table, k)]
+
+
+# -- spans ----------------------------------------------------------------------------------------------------------
+
+
+def _runs(tags: Sequence[str]) -> list[TokenSpan]:
+    """Equal neighbours, but those outside."""
+    found: list[TokenSpan] = []
+    for t, tag in enumerate(tags):
+        if found and found[-1].end == t and found[-1].label == tag:
+            found[-1] = TokenSpan(tag, found[-1].start, t + 1)
+        elif tag != OUTSIDE:
+            found.append(TokenSpan(tag, t, t + 1))
+    return found
+
+
+def _in_characters(found: Sequence[TokenSpan], row: Row, scores: Sequence[float | None]) -> list[Answer]:
+    return [
+        {"start": row.offsets[s.start][0], "end": row.offsets[s.end - 1][1], "label": s.label, "score": score}
+        for s, score in zip(found, scores, strict=True)
+    ]

@@ -1,0 +1,72 @@
+"""The server: predictions, explanations, corrections and learning, by HTTP."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from chaffinch import load
+from page.serving import Process, classifier, name_sentences, tagger, write_columns
+
+SENTENCE = "Ann lives in Rome"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("served")
+    tagger(made / "names.chaff")
+    classifier(made / "stars.chaff")
+    write_columns(made / "pool.conll", *name_sentences(40))
+    write_columns(made / "train.conll", *name_sentences(60))
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path) -> Iterator[Process]:
+    models = folder / "names.chaff", folder / "stars.chaff"
+    with Process(*models, "--data", folder / "pool.conll", "--journal", folder / "a.jsonl") as made:
+        yield made
+
+
+def test_answers_of_the_server_are_those_of_the_library(server: Process, folder: Path) -> None:
+    status, found = server.ask("/predict", {"text": SENTENCE})
+    assert status == 200
+    model = load(folder / "names.chaff")
+    (result,) = found["results"]
+    assert result["tags"] == model.predict([SENTENCE.split()])[0]
+    assert result["tokens"] == [[0, 3], [4, 9], [10, 12], [13, 17]]
+    spans = [(s["start"], s["end"], s["label"], round(s["score"], 4)) for s in result["spans"]]
+    assert spans == [(s.start, s.end, s.label, round(s.probability, 4)) for s in model.spans(SENTENCE)]
+    assert result["certainty"] == min(result["token_certainty"])
+
+
+def test_every_answer_carries_the_version(server: Process) -> None:
+    bodies = {"/predict": {"text": "a"}, "/explain": {"text": "a"}, "/learn": {}, "/next": {"n": 1}}
+    for path, body in bodies.items():
+        assert server.ask(path, body)[1]["version"].startswith("crf-"), path
+    for path in ("/rows", "/models", "/corrections", "/report", "/health"):
+        assert server.ask(path)[1]["version"].startswith("crf-"), path
+
+
+def test_texts_sentences_and_streams_give_the_same_answers(server: Process) -> None:
+    texts = [" ".join(words) for words in name_sentences(30)[0]]
+    alone = [server.ask("/predict", {"text": text})[1]["results"][0]["tags"] for text in texts]
+    batch = server.ask("/predict", {"texts": texts})[1]["results"]
+    tokens = server.ask("/predict", {"sentences": [text.split() for text in texts]})[1]["results"]
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    stream = server.ask("/predict", lines, headers={"content-type": "application/x-ndjson"})[1]
+    told = [json.loads(line) for line in stream.splitlines()]
+    assert alone == [r["tags"] for r in batch] == [r["tags"] for r in tokens] == [r["tags"] for r in told]
+
+
+def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Process) -> None:
+    for body in ({"text": SENTENCE, "position": 3}, {"text": "lovely vile tea", "model": "stars"}):
+        found = server.ask("/explain", body)[1]
+        total = sum(group["value"] for group in found["groups"]) + found["others"]
+        assert total == pytest.approx(found["margin"], abs=1e-6)
+        assert found["answer"] != found["instead"]
+        for group in found["groups"]:
+            assert len(group["terms"]) == 12 or sum(t["value"] for t in group["terms"]) == pytest.approx(
+                group["value"]
+            )
