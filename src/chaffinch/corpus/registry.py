@@ -13,6 +13,7 @@ from chaffinch.corpus import (
     columns,
     conllu,
     delimited,
+    docbin,
     doccano,
     fasttext,
     hmm_layout,
@@ -40,6 +41,7 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         parquet.FORMAT,
+        docbin.FORMAT,
         letter_words.FORMAT,
         brackets.TABLE,
         alignment_tsv.FORMAT,

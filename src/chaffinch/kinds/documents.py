@@ -147,10 +147,10 @@ class DocumentKind(Kind):
     def holds(self, path: Path, format: str | None = None) -> bool:
         """A file whose rows are texts with labels, as opposed to sentences of tokens or texts with spans."""
         chosen = detect(path, format)
-        if "labels" not in chosen.carries or chosen.carries & {"columns", "tree", "links"}:
+        if "labels" not in chosen.carries or chosen.carries & {"tree", "links"}:
             return False
-        if "spans" not in chosen.carries or is_stream(path):
-            return True
+        if not chosen.carries & {"spans", "columns"} or is_stream(path):
+            return "columns" not in chosen.carries
         return not any(d.spans or d.columns for d in islice(chosen.read(path), LOOKED_AT))
 
     def read(self, path: Path, told: Mapping[str, str]) -> Texts:

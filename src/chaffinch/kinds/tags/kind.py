@@ -107,10 +107,11 @@ class TagKind(Kind):
     def holds(self, path: Path, format: str | None = None) -> bool:
         """A file of columns, or of texts with spans in the first of them; a pipe is judged by its format alone."""
         chosen = detect(path, format)
-        if "columns" in chosen.carries or chosen.name == "jsonl-spans":
+        columns = "columns" in chosen.carries
+        if (columns and "labels" not in chosen.carries) or chosen.name == "jsonl-spans":
             return True
         if "spans" not in chosen.carries or is_stream(path):
-            return False
+            return columns
         return any(d.spans or LABEL in d.columns for d in islice(chosen.read(path), LOOKED_AT))
 
     def read(self, path: Path, told: Mapping[str, str]) -> TokenTable:
