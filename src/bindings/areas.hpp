@@ -18,6 +18,7 @@ void bind_online(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
+void bind_foreign(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);
 void bind_kernels(nanobind::module_& m);
 void bind_ladder(nanobind::module_& m);

@@ -21,6 +21,7 @@ NB_MODULE(_core, m) {
     bind_margins(m);
     bind_ngrams(m);
     bind_features(m);
+    bind_foreign(m);
     bind_incremental(m);
     bind_kernels(m);
     bind_ladder(m);

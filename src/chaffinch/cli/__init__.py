@@ -29,6 +29,7 @@ COMMANDS = {
     "inspect": "Show the settings and the strongest weights of a model.",
     "explain": "Explain why a model gave an answer and not another.",
     "convert": "Convert a corpus to another format, and report what is lost.",
+    "convert-model": "Convert a model of another tool to one that gives the same answers.",
     "doctor": "Find faults in a corpus before training.",
     "next": "Choose what to label next, and write it as tasks with the model's answers.",
     "simulate": "Find out on labelled data whether choosing what to label pays.",

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch import modelfile
-from chaffinch.errors import ChaffinchError, ModelFileError
+from chaffinch.errors import ChaffinchError, ModelFileError, warn_about_data
 from chaffinch.estimators.aligner import Aligner
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.parser import Parser
 from chaffinch.estimators.reranker import Reranker
 from chaffinch.estimators.tagger import Tagger
+from chaffinch.rescue import Rescued, format_of, rescued, rescued_object
 
 # By the task that the file's header names.
 ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifier, Aligner, Parser, Reranker)}
@@ -18,8 +19,11 @@ ESTIMATORS: dict[str | None, Any] = {one.task: one for one in (Tagger, Classifie
 FAULTS = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
-def load(path: str | Path) -> Any:
+def load(path: Any) -> Any:
     """The estimator of a file, ready to predict; nothing in the file is executed.
+
+    A model file of another tool is read too, with a warning that says what it is; so is a trained object of another
+    package that is in memory, given instead of a path.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "tiny.chaff"
@@ -27,6 +31,12 @@ def load(path: str | Path) -> Any:
     >>> load(path).predict([["b", "a"]])
     [['Y', 'X']]
     """
+    if not isinstance(path, str | Path):
+        return estimator_of(rescued_object(path))
+    if (format := format_of(path)) is not None:
+        found = rescued(path, format)
+        warn_about_data(f"{path}: read {found.told}")
+        return estimator_of(found)
     file = modelfile.read(path)
     task = file.header.details.get("task")
     if not isinstance(task, str | None) or task not in ESTIMATORS:
@@ -35,6 +45,14 @@ def load(path: str | Path) -> Any:
         return ESTIMATORS[task].loaded(file)
     except FAULTS as e:
         raise _damaged(file.source, e) from None
+
+
+def estimator_of(found: Rescued) -> Any:
+    """The estimator of a model of another tool."""
+    made = ESTIMATORS[found.task].around(found.model, found.config)
+    for name, value in found.attributes.items():
+        setattr(made, name, value)
+    return made
 
 
 def _damaged(source: str, e: BaseException) -> ModelFileError:

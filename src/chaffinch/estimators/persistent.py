@@ -182,6 +182,16 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
             made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
         return made
 
+    @classmethod
+    def around(cls, model: Model, config: Any) -> Self:
+        """An estimator with a trained model that it did not train itself."""
+        made = cls(config)
+        made.config_ = config
+        made.model_ = model
+        made.fingerprint_ = ""
+        made.history_ = []
+        return made
+
     def _packed(self) -> Packed:
         packed: Packed = self._fitted().packed()
         return packed

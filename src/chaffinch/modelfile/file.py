@@ -296,8 +296,6 @@ STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
         (rb"solver_type ", "a model of LIBLINEAR"),
         (rb"svm_type ", "a model of LIBSVM"),
         (rb"#mdl#", "a model of Wapiti"),
-        (rb"version: \d+\s+cost-factor: ", "a model of CRF++, as text"),
-        (rb"\x64\0\0\0[\0-\x03]\0\0\0", "a model of CRF++"),
         (rb"\x80[\x02-\x05]", "a pickle (pickle, joblib, scikit-learn)"),
         (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b", "a compressed file (joblib, gzip)"),
         (rb"PK\x03\x04", "a zip archive (PyTorch, Keras, NumPy)"),

@@ -1,6 +1,16 @@
 """Recipes: named models are rows of this table, not classes."""
 
-from chaffinch.recipes import crf, hmm, incremental_search, latent, margin, memm, perceptron, semi_crf
+from chaffinch.recipes import (
+    crf,
+    hmm,
+    incremental_search,
+    latent,
+    margin,
+    memm,
+    perceptron,
+    rescued,
+    semi_crf,
+)
 from chaffinch.recipes.recipe import Recipe, Recipes, TaggingTask, Trained
 
 TAGGERS = Recipes(
@@ -18,6 +28,7 @@ TAGGERS = Recipes(
     incremental_search.GREEDY,
     incremental_search.EASIEST_FIRST,
     incremental_search.BEAM,
+    hidden=(rescued.RECIPE,),
 )
 
 DEFAULT_TAGGER = "crf"

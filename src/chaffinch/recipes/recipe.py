@@ -111,18 +111,22 @@ class Recipe:
 
 
 class Recipes:
-    """The recipes of one task, by name and by config."""
+    """The recipes of one task, by name and by config.
 
-    def __init__(self, *recipes: Recipe) -> None:
-        self._by_name = {recipe.name: recipe for recipe in recipes}
+    hidden: recipes that only load models, such as those of other tools; they are found but not listed
+    """
+
+    def __init__(self, *recipes: Recipe, hidden: Sequence[Recipe] = ()) -> None:
+        self._listed = recipes
+        self._by_name = {recipe.name: recipe for recipe in (*recipes, *hidden)}
 
     def __iter__(self) -> Any:
-        return iter(self._by_name.values())
+        return iter(self._listed)
 
     def by_name(self, name: str) -> Recipe:
         """The recipe of this name; ConfigError lists the known names."""
         if name not in self._by_name:
-            raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(self._by_name)}")
+            raise ConfigError(f"there is no recipe {name!r}; there are {', '.join(r.name for r in self)}")
         return self._by_name[name]
 
     def trained(self, task: Any, config: Any) -> Trained:
@@ -142,7 +146,7 @@ class Recipes:
                 check(config)
                 return recipe
         raise ConfigError(
-            f"expected a recipe's name ({', '.join(self._by_name)}) or one of their configs, got {config!r}"
+            f"expected a recipe's name ({', '.join(r.name for r in self)}) or one of their configs, got {config!r}"
         )
 
 

@@ -1,0 +1,127 @@
+// What models of other tools need: features that are strings, and sums that round as theirs. Checked here, once.
+#include "areas.hpp"
+#include "arrays.hpp"
+#include "checked_rows.hpp"
+#include "converters.hpp"
+#include "ordered_sums.hpp"
+#include "string_templates.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <tuple>
+
+namespace chaffinch::bindings {
+
+namespace {
+
+using Bytes = In<std::uint8_t>;
+using Bounds = In<std::int64_t>;
+using Column = std::tuple<Bytes, Bounds, In<std::int32_t>>;
+
+void check_bounds(const Bounds& bounds, std::size_t size, const char* what) {
+    const auto b = span(bounds);
+    expect(!b.empty() && b.front() == 0 && b.back() == static_cast<std::int64_t>(size) && std::ranges::is_sorted(b), what);
+}
+
+std::vector<char> characters(const Bytes& bytes) {
+    std::vector<char> made(bytes.size());
+    std::ranges::transform(span(bytes), made.begin(), [](std::uint8_t c) { return static_cast<char>(c); });
+    return made;
+}
+
+template <class T> std::vector<T> all_of(const In<T>& a) { return std::vector<T>(a.data(), a.data() + a.size()); }
+
+void make(features::StringTemplates* self, const Bytes& keys, const Bounds& key_bounds, const Bytes& literals,
+          const Bounds& literal_bounds, const In<std::int32_t, 2>& pieces, const Bounds& bounds, const Bytes& kinds,
+          std::int32_t edges) {
+    using features::TemplatePiece;
+    check_bounds(key_bounds, keys.size(), "StringTemplates: bounds of the keys");
+    check_bounds(literal_bounds, literals.size(), "StringTemplates: bounds of the literals");
+    check_bounds(bounds, pieces.shape(0), "StringTemplates: bounds of the templates");
+    expect(pieces.shape(1) == 3, "StringTemplates: a piece has a place, an index and an offset");
+    expect(kinds.size() + 1 == bounds.size(), "StringTemplates: one kind for each template");
+    expect(std::ranges::all_of(span(kinds), [](auto k) { return k >= 1 && k <= 3; }), "StringTemplates: a kind is 1, 2 or 3");
+    expect(edges >= 1 && edges <= 64, "StringTemplates: from 1 to 64 edges");
+    expect(key_bounds.size() <= std::numeric_limits<std::int32_t>::max(), "StringTemplates: too many keys");
+    std::vector<TemplatePiece> made;
+    for (std::size_t p = 0; p < pieces.shape(0); ++p) {
+        const TemplatePiece piece{pieces(p, 0), pieces(p, 1), pieces(p, 2)};
+        expect(piece.place >= TemplatePiece::literal && piece.place <= TemplatePiece::from_end && piece.index >= 0,
+               "StringTemplates: unknown place of a piece");
+        expect(piece.place != TemplatePiece::literal || piece.index + 1 < static_cast<std::int64_t>(literal_bounds.size()),
+               "StringTemplates: there is no such literal");
+        made.push_back(piece);
+    }
+    new (self) features::StringTemplates(characters(keys), all_of(key_bounds), characters(literals), all_of(literal_bounds),
+                                         std::move(made), all_of(bounds), all_of(kinds), edges);
+}
+
+auto rows(const features::StringTemplates& self, const Bounds& sentences, const std::vector<Column>& columns, std::size_t threads) {
+    const std::size_t tokens = columns.empty() ? 0 : std::get<2>(columns[0]).size();
+    check_bounds(sentences, tokens, "rows: bounds of the sentences");
+    expect(self.columns() <= static_cast<std::int64_t>(columns.size()), "rows: a template reads a column that is not given");
+    std::vector<features::StringColumn> given_columns(columns.size());
+    for (std::size_t c = 0; c < columns.size(); ++c) {
+        const auto& [bytes, bounds, ids] = columns[c];
+        check_bounds(bounds, bytes.size(), "rows: bounds of the strings of a column");
+        const std::int64_t types = static_cast<std::int64_t>(bounds.size()) - 1 - 2 * self.edges();
+        expect(types >= 0, "rows: a column needs a string for each edge");
+        expect(ids.size() == tokens, "rows: columns of one length");
+        expect(scorers::all_below(span(ids), types), "rows: a token without a string");
+        const char* text = reinterpret_cast<const char*>(bytes.data());
+        for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+            const std::int64_t a = bounds.data()[i], b = bounds.data()[i + 1];
+            given_columns[c].values.push_back(features::hashed({text + a, static_cast<std::size_t>(b - a)}));
+        }
+        given_columns[c].ids = span(ids);
+    }
+    features::StringRows made;
+    {
+        Unlocked released;
+        made = self.rows(span(sentences), given_columns, threads);
+    }
+    return std::tuple(given(std::move(made.ptr)), given(std::move(made.ids)), given(std::move(made.pair_ptr)),
+                      given(std::move(made.pair_ids)));
+}
+
+template <class Weight> void bind_sums(nb::module_& m, const char* name) {
+    using Sums = scorers::OrderedSums<Weight>;
+    nb::class_<Sums>(m, name, "Sparse rows of weights that are summed in order, in their own precision.")
+        .def(
+            "__init__",
+            [](Sums* self, const Bounds& bounds, const In<std::int32_t>& columns, const In<Weight>& weights, std::int64_t C) {
+                check_bounds(bounds, columns.size(), "OrderedSums: bounds of the rows");
+                expect(columns.size() == weights.size(), "OrderedSums: one weight for each column");
+                expect(C >= 1 && scorers::all_below(span(columns), C), "OrderedSums: a column is out of range");
+                new (self) Sums(all_of(bounds), all_of(columns), all_of(weights), C);
+            },
+            nb::arg("bounds").noconvert(), nb::arg("columns").noconvert(), nb::arg("weights").noconvert(), nb::arg("C"))
+        .def(
+            "sum",
+            [](const Sums& self, const Bounds& ptr, const In<std::int32_t>& ids, const std::optional<In<double>>& values,
+               Out<double, 2> out, std::size_t threads) {
+                check_rows(ptr, ids, out.shape(0), self.rows());
+                expect(static_cast<std::int64_t>(out.shape(1)) == self.C(), "OrderedSums: out has another width");
+                expect(!values || values->size() == ids.size(), "OrderedSums: one value for each id");
+                Unlocked released;
+                self.sum(span(ptr), span(ids), values ? span(*values) : std::span<const double>{}, threads, out.data());
+            },
+            nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert().none(),
+            nb::arg("out").noconvert(), nb::arg("threads") = 1, "out[t] = sum of value * w[f] over ids[ptr[t]:ptr[t+1]].");
+}
+
+} // namespace
+
+void bind_foreign(nb::module_& m) {
+    nb::class_<features::StringTemplates>(m, "StringTemplates", "Templates that expand to strings, and their dictionary.")
+        .def("__init__", &make, nb::arg("keys").noconvert(), nb::arg("key_bounds").noconvert(),
+             nb::arg("literals").noconvert(), nb::arg("literal_bounds").noconvert(), nb::arg("pieces").noconvert(),
+             nb::arg("bounds").noconvert(), nb::arg("kinds").noconvert(), nb::arg("edges"))
+        .def("rows", &rows, nb::arg("sentences").noconvert(), nb::arg("columns"),
+             nb::arg("threads") = 0, "ptr, ids of the features of labels; ptr, ids of those of pairs of labels.");
+    bind_sums<float>(m, "OrderedSums32");
+    bind_sums<double>(m, "OrderedSums64");
+}
+
+} // namespace chaffinch::bindings

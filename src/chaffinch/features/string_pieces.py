@@ -1,0 +1,77 @@
+"""The pieces of a template that expands to a string, and what the dialects of templates differ in."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Place: TypeAlias = Literal["relative", "start", "end"]
+Change: TypeAlias = tuple[str, str, bool]
+"""A command (x: the text, t: a test, m: a match), its regular expression, and whether the result is lower-cased."""
+
+UNARY, PAIR, BOTH = 1, 2, 3  # what a template's features are weighed with: a label, a pair of labels
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Literal text, or a column of a token.
+
+    place:  what the offset counts from: the token itself, the first token, the last token
+    change: what is done to the column's text; None: nothing
+    """
+
+    text: str | None = None
+    column: int = 0
+    offset: int = 0
+    place: Place = "relative"
+    change: Change | None = None
+
+
+@dataclass(frozen=True)
+class StringTemplate:
+    """A template: its pieces, and whether its features are of labels, of pairs of labels, or both."""
+
+    kind: int
+    pieces: tuple[Piece, ...]
+
+    @property
+    def most_column(self) -> int:
+        """The largest number of a column; -1: it reads none."""
+        return max((p.column for p in self.pieces if p.text is None), default=-1)
+
+    @property
+    def beginning(self) -> str:
+        """The literal text before the first column."""
+        made = ""
+        for piece in self.pieces:
+            if piece.text is None:
+                break
+            made += piece.text
+        return made
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """The tokens that it reads, counted from its own; (0,) if it reads none by its distance."""
+        near = {p.offset for p in self.pieces if p.text is None and p.place == "relative"}
+        return tuple(sorted(near)) or (0,)
+
+    @property
+    def constant(self) -> bool:
+        """Whether it reads no column."""
+        return self.most_column < 0
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How one tool writes templates, and what it reads outside a sentence.
+
+    before:  the strings of the positions before a sentence, nearest first; the last one stands for all farther ones
+    after:   the same after it
+    parse:   ConfigError names what is not a template or cannot be reproduced
+    changed: the function of a change, given the encoding of the texts
+    """
+
+    name: str
+    before: tuple[bytes, ...]
+    after: tuple[bytes, ...]
+    parse: Callable[[str], StringTemplate]
+    changed: Callable[[Change, str], Callable[[bytes], bytes]]

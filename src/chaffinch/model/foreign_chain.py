@@ -1,0 +1,308 @@
+"""Chains of other tools: their weights as they are, and sums that round as theirs do.
+
+    score(x, y) = sum over t of  unary(x, t)[y_t]  +  sum over t >= 1 of  (pair + pairs(x, t))[y_{t-1}, y_t]
+
+Weights are kept in the precision of the tool and summed in its order, so that equal scores stay equal and the same
+labels win; the chain is decoded in float64.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch import _core
+from chaffinch.errors import ConfigError
+from chaffinch.features.string_templates import StringRows, StringTemplateEncoder
+from chaffinch.model.chain_evidence import ChainScores, chain_terms, summing
+from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures
+from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
+from chaffinch.model.labels import LabelSet
+from chaffinch.model.potentials import CELLS, Block, sentence_blocks
+from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array
+from chaffinch.modelfile.schema import AS_STORED
+from chaffinch.structures import Chain, Parts
+
+Floats = NDArray[Any]  # float32 or float64
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedRows(Saved):
+    """Sparse rows of weights: row f has weights[bounds[f]:bounds[f + 1]] in these columns."""
+
+    bounds: NDArray[np.int64] = array("int64", "F+1", bounds="n")
+    columns: NDArray[np.int32] = array("int32", "n", stored=("uint8", "uint16", "int32"), below="width")
+    weights: Floats = array(AS_STORED, "n", stored=("float32", "float64"), finite=True)
+
+    @classmethod
+    def of(cls, rows: NDArray[Any], columns: NDArray[Any], weights: Floats, n_rows: int) -> "OrderedRows":
+        """The weights of cells (row, column), in any order; zeros are left out."""
+        kept = np.flatnonzero(weights)
+        order = kept[np.lexsort((columns[kept], rows[kept]))]
+        counts = np.bincount(rows[order], minlength=n_rows)
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return cls(bounds, columns[order].astype(np.int32), np.ascontiguousarray(weights[order]))
+
+    def dense(self, ids: NDArray[np.int32], width: int) -> NDArray[np.float64]:
+        """Some rows with their zeros: float64 [ids, width]."""
+        made = np.zeros((len(ids), width))
+        for n, f in enumerate(ids.tolist()):
+            a, b = self.bounds[f], self.bounds[f + 1]
+            made[n, self.columns[a:b]] = self.weights[a:b]
+        return made
+
+    def native(self, width: int) -> "_core.OrderedSums32 | _core.OrderedSums64":
+        """The rows in the core."""
+        kind: Any = _core.OrderedSums32 if self.weights.dtype == np.float32 else _core.OrderedSums64
+        columns = np.ascontiguousarray(self.columns, np.int32)
+        made: _core.OrderedSums32 | _core.OrderedSums64 = kind(
+            np.ascontiguousarray(self.bounds), columns, np.ascontiguousarray(self.weights), width
+        )
+        return made
+
+    @classmethod
+    def of_file(cls, file: ModelFile, prefix: str, width: int) -> "OrderedRows":
+        """The rows of a file, every index checked."""
+        sizes = {"F": 0, f"{prefix}width": width}
+        if (bounds := file.arrays.get(f"{prefix}bounds")) is not None:
+            sizes["F"] = max(0, bounds.size - 1)
+        return cls.loaded(Requirements(file, **sizes), prefix)
+
+
+@dataclass(frozen=True, eq=False)
+class ForeignWeights:
+    """The weights of a chain of another tool.
+
+    unary: rows of features, columns are labels           pair: float64 [Y, Y], the same at every token
+    pairs: rows of features, columns are cells y' * Y + y; None: no feature is of a pair of labels
+    """
+
+    Y: int
+    unary: OrderedRows
+    pair: NDArray[np.float64]
+    pairs: OrderedRows | None = None
+
+    order = 1
+    triple = None
+    bigrams = ()
+
+    @property
+    def start(self) -> NDArray[np.float64]:
+        """Nothing."""
+        return np.zeros(self.Y)
+
+    @property
+    def end(self) -> NDArray[np.float64]:
+        """Nothing."""
+        return np.zeros(self.Y)
+
+    def shared(self) -> dict[str, NDArray[np.float64]]:
+        """The weights that are the same at every position."""
+        return {"pair": self.pair}
+
+    def of_features(self, ids: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The weights of some features: float64 [ids, Y]."""
+        return self.unary.dense(ids, self.Y)
+
+    def of_label(self, y: int) -> tuple[NDArray[np.int32], Floats]:
+        """The features that have a weight for label y, and the weights."""
+        here = np.flatnonzero(self.unary.columns == y)
+        rows = np.searchsorted(self.unary.bounds, here, side="right") - 1
+        return rows.astype(np.int32), self.unary.weights[here]
+
+    def packed(self) -> Packed:
+        """The sections of a model file."""
+        made = self.unary.packed("unary.") | Packed(arrays={"pair": self.pair})
+        return made if self.pairs is None else made | self.pairs.packed("pairs.")
+
+    @classmethod
+    def loaded(cls, file: ModelFile, F: int) -> "ForeignWeights":
+        """The weights of a file with F features."""
+        Y = len(file.header.labels)
+        need = Requirements(file, Y=Y)
+        pair = need.array("pair", np.float64, ("Y", "Y"), finite=True)
+        unary = OrderedRows.of_file(file, "unary.", Y)
+        pairs = OrderedRows.of_file(file, "pairs.", Y * Y) if "pairs.bounds" in file.arrays else None
+        for rows in (unary, pairs):
+            if rows is not None and len(rows.bounds) - 1 != F:
+                raise need.fault(f"has weights of {len(rows.bounds) - 1} features, expected {F}")
+        return cls(Y, unary, pair, pairs)
+
+
+@dataclass(frozen=True)
+class ForeignChain:
+    """The potentials of a chain of another tool.
+
+    joined: the weights of a label are added to those of its pair before anything else is, as Wapiti does
+    """
+
+    weights: Any
+    joined: bool = False
+
+    SECTION = "joined"
+    native = None
+
+    def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
+        """Sums of float64, block by block."""
+        w: ForeignWeights = self.weights
+        by_pair = self._sums[1] is not None or self.joined
+        for a, b, bounds in sentence_blocks(ptr, max(1, CELLS // w.Y ** (2 if by_pair else 1))):
+            unary = np.zeros((b - a, w.Y))
+            self._sums[0].sum(
+                np.ascontiguousarray(rows.ptr[a : b + 1]), rows.ids, _values(rows), unary, threads
+            )
+            if not by_pair:
+                yield Parts(unary=unary, pair=w.pair), bounds
+                continue
+            inside = _inside(bounds)
+            pair = self._pairs(rows, a, b, inside, threads)
+            if self.joined:
+                pair = unary[inside][:, None, :] + pair
+                unary[inside] = 0.0
+            yield Parts(unary=unary, pair=pair), bounds
+
+    def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
+        """Features of labels and of pairs of labels, each with its name."""
+        w: ForeignWeights = self.weights
+        every = found.ids
+        weights = [w.of_features(ids) for ids in every]
+        if (values := _values(found.rows)) is not None:
+            bounds = found.rows.ptr[found.tokens.start : found.tokens.stop + 1].tolist()
+            weights = [
+                here * values[i:j, None] for here, (i, j) in zip(weights, pairwise(bounds), strict=True)
+            ]
+        sums = summing(weights)
+        names, shared = labels.inner, w.shared()
+        terms = chain_terms(names, shared, len(weights))
+        chain = Chain(w.Y)
+        if self._sums[1] is None or not isinstance(found.rows, StringRows):
+            return ChainScores(
+                chain,
+                weights,
+                found.names,
+                lambda without, tokens: Parts(unary=sums(without, tokens), **shared),
+                terms,
+            )
+        rows, a, b = found.rows, found.tokens.start, found.tokens.stop
+        inside = np.arange(b - a) > 0
+        pair = self._pairs(rows, a, b, inside, 1)
+        pairs = w.pairs
+        assert pairs is not None
+
+        def potentials(without: Without, tokens: slice) -> Parts:
+            return Parts(
+                unary=sums(without, tokens), pair=pair[tokens.start : max(tokens.stop - 1, tokens.start)]
+            )
+
+        def with_pairs(y: Sequence[int], t: int) -> list[tuple[str, float, Offsets]]:
+            listed = [(name, weight, HERE) for name, weight in terms(y, t)]
+            if t == 0:
+                return listed
+            ids = rows.pair_ids[rows.pair_ptr[a + t] : rows.pair_ptr[a + t + 1]]
+            cell = y[t - 1] * w.Y + y[t]
+            for name, seen, k in zip(found.encoder.names(ids), found.encoder.seen(ids), ids, strict=True):
+                weight = float(pairs.dense(np.array([k], np.int32), w.Y**2)[0, cell])
+                if weight:
+                    listed.append((f"{names[y[t - 1]]} → {names[y[t]]}|{name}", weight, seen.offsets))
+            return listed
+
+        return ChainScores(chain, weights, found.names, potentials, with_pairs)
+
+    def names(self, encoder: Encoder, rows: NDArray[np.int32]) -> list[str]:
+        """The features'."""
+        return encoder.names(rows)
+
+    def with_weights(self, weights: Any) -> "ForeignChain":
+        """A rescued model keeps its weights."""
+        raise ConfigError("a model of another tool keeps its weights")
+
+    def details(self) -> Mapping[str, Any]:
+        """How potentials are summed."""
+        return {self.SECTION: self.joined}
+
+    @cached_property
+    def _sums(self) -> tuple[Any, Any]:
+        w: ForeignWeights = self.weights
+        return w.unary.native(w.Y), None if w.pairs is None else w.pairs.native(w.Y**2)
+
+    def _pairs(
+        self, rows: Any, a: int, b: int, inside: NDArray[np.bool_], threads: int
+    ) -> NDArray[np.float64]:
+        """Pair potentials [tokens after another, Y, Y] of the tokens a to b."""
+        w: ForeignWeights = self.weights
+        pair = np.zeros((int(inside.sum()), w.Y**2))
+        if self._sums[1] is not None:
+            begins = rows.pair_ptr[a:b][inside]  # rows of first tokens are empty
+            bounds = np.ascontiguousarray(np.append(begins, rows.pair_ptr[b]))
+            self._sums[1].sum(bounds, rows.pair_ids, None, pair, threads)
+        pair += w.pair.reshape(-1)
+        return pair.reshape(-1, w.Y, w.Y)
+
+
+class StringFeatures:
+    """A :class:`StringTemplateEncoder` as a model's encoder."""
+
+    def __init__(self, templates: StringTemplateEncoder) -> None:
+        self.templates = templates
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the input."""
+        return self.templates.columns
+
+    @property
+    def n_features(self) -> int:
+        """F."""
+        return self.templates.n_features
+
+    def rows(self, table: Any, threads: int) -> StringRows:
+        """The features of every token of the table."""
+        return self.templates.rows(table, threads)
+
+    def names(self, ids: NDArray[np.int32]) -> list[str]:
+        """The strings of features."""
+        return self.templates.names(ids)
+
+    def seen(self, ids: NDArray[np.int32]) -> list[Seen]:
+        """The template of each feature, and the tokens that it looks at."""
+        made = [
+            Seen(t, p.offsets) for t, p in zip(self.templates.templates, self.templates.parsed, strict=True)
+        ]
+        return [made[k] for k in self.templates.templates_of(ids)]
+
+    SECTION = "string_templates"
+
+    def packed(self) -> Packed:
+        """The templates and the dictionary."""
+        own = self.templates.packed()
+        return Packed(
+            {self.SECTION: dict(own.details)},
+            {f"strings.{name}": a for name, a in own.arrays.items()},
+            templates=self.templates.templates,
+        )
+
+    @classmethod
+    def loaded(cls, file: ModelFile) -> "StringFeatures":
+        """The encoder of a model file."""
+        inside = file.under("strings.", details=file.header.details.get(cls.SECTION))
+        return cls(StringTemplateEncoder.loaded(inside))
+
+
+def _values(rows: Any) -> NDArray[np.float64] | None:
+    """The values of features as float64; None: all are 1."""
+    values = getattr(rows, "values", None)
+    return None if values is None else np.ascontiguousarray(values, np.float64)
+
+
+def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which tokens follow another in their sentence."""
+    inside = np.ones(int(bounds[-1]), bool)
+    inside[bounds[:-1][np.diff(bounds) > 0]] = False
+    return inside
+
+
+__all__ = ["ForeignChain", "ForeignWeights", "Named", "OrderedRows", "StringFeatures"]

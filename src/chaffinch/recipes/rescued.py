@@ -1,0 +1,41 @@
+"""The recipe of taggers that another tool trained: it loads them; it trains none."""
+
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from chaffinch.errors import ConfigError
+from chaffinch.knobs import knob
+from chaffinch.model import LabelSet
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.foreign_chain import ForeignChain, ForeignWeights, StringFeatures
+from chaffinch.modelfile import ModelFile, Requirements
+from chaffinch.recipes.recipe import Recipe
+
+
+@dataclass(frozen=True, kw_only=True)
+class RescuedTagger:
+    """A tagger of another tool."""
+
+    tool: str = knob("", "the tool that trained the model, and its file format")
+
+
+def refuse(task: Any, config: Any) -> NoReturn:
+    """Say how to train instead."""
+    raise ConfigError(
+        f"this model was trained by {config.tool or 'another tool'} and cannot be trained here; choose a recipe, "
+        f"such as crf, for the {task.table.n_sentences} sentences"
+    )
+
+
+def load(file: ModelFile) -> ChainModel:
+    """The model of a file."""
+    if StringFeatures.SECTION not in file.header.details:
+        raise file.fault("its header lacks the features of the model")
+    encoder = StringFeatures.loaded(file)
+    need = Requirements(file, Y=len(file.header.labels))
+    weights = ForeignWeights.loaded(file, encoder.n_features)
+    joined = file.header.details.get(ForeignChain.SECTION, False) is True
+    return ChainModel(encoder, ForeignChain(weights, joined), LabelSet.loaded(need))
+
+
+RECIPE = Recipe("rescued", "a tagger of another tool", RescuedTagger, refuse, load)

@@ -1,0 +1,93 @@
+"""Agreement: how often a rescued model and its original give the same answer, and how far apart their scores are."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from chaffinch.errors import DataError
+
+Scores = Mapping[str, float]
+
+
+class Answer(NamedTuple):
+    """What a model says about one text.
+
+    labels: a label, or those of the tokens of a sentence
+    scores: by label, of the text or of each token; None: the model has none to compare
+    """
+
+    labels: str | Sequence[str]
+    scores: Scores | Sequence[Scores] | None = None
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The comparison of two models on some texts.
+
+    texts, same:   how many there are, and how many got the same answer
+    tokens, tokens_same: the same of labels one by one
+    largest:       the largest absolute difference of two scores; None: no scores were compared
+    first:         the number of the first text with another answer; None: there is none
+    """
+
+    texts: int
+    same: int
+    tokens: int
+    tokens_same: int
+    largest: float | None = None
+    first: int | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether every answer is the same."""
+        return self.same == self.texts
+
+    def __str__(self) -> str:
+        scores = "" if self.largest is None else f"; scores differ by at most {self.largest:.2g}"
+        answers = f"{self.same:,} of {self.texts:,} answers"
+        return f"{answers} and {self.tokens_same:,} of {self.tokens:,} labels are the same{scores}"
+
+
+def verify(
+    model: Callable[[Any], Answer], original: Callable[[Any], Answer], texts: Iterable[Any]
+) -> Agreement:
+    """Compare the answers of two models to the same texts.
+
+    model, original: functions of one text; :meth:`chaffinch.Tagger.answer` and the functions of each format's module
+                     (such as ``rescue.crfsuite.original_answer``) make them
+
+    >>> ours = {"a": Answer("X", {"X": 0.75}), "b": Answer("Y", {"X": 0.5})}
+    >>> theirs = {"a": Answer("X", {"X": 0.5}), "b": Answer("X", {"X": 0.5})}
+    >>> print(verify(ours.get, theirs.get, ["a", "b"]))
+    1 of 2 answers and 1 of 2 labels are the same; scores differ by at most 0.25
+    """
+    count = same = tokens = tokens_same = 0
+    largest: float | None = None
+    first = None
+    for n, text in enumerate(texts):
+        mine, theirs = model(text), original(text)
+        a, b = _listed(mine.labels), _listed(theirs.labels)
+        if len(a) != len(b):
+            raise DataError(f"text {n + 1}: our model gives {len(a)} labels, the original {len(b)}")
+        right = sum(x == y for x, y in zip(a, b, strict=True))
+        count, tokens, tokens_same = count + 1, tokens + len(a), tokens_same + right
+        if right == len(a):
+            same += 1
+        elif first is None:
+            first = n
+        if mine.scores is not None and theirs.scores is not None:
+            largest = max(largest or 0.0, _difference(mine.scores, theirs.scores))
+    return Agreement(count, same, tokens, tokens_same, largest, first)
+
+
+def _listed(labels: str | Sequence[str]) -> list[str]:
+    return [labels] if isinstance(labels, str) else list(labels)
+
+
+def _difference(a: Scores | Sequence[Scores], b: Scores | Sequence[Scores]) -> float:
+    """The largest difference of the scores that the original gives."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return max((abs(a.get(label, 0.0) - score) for label, score in b.items()), default=0.0)
+    assert not isinstance(a, Mapping)
+    assert not isinstance(b, Mapping)
+    return max((_difference(x, y) for x, y in zip(a, b, strict=True)), default=0.0)
