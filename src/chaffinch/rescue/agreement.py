@@ -21,7 +21,7 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class ModelAgreement:
     """The comparison of two models on some texts.
 
     texts, same:   how many there are, and how many got the same answer
@@ -50,7 +50,7 @@ class Agreement:
 
 def verify(
     model: Callable[[Any], Answer], original: Callable[[Any], Answer], texts: Iterable[Any]
-) -> Agreement:
+) -> ModelAgreement:
     """Compare the answers of two models to the same texts.
 
     model, original: functions of one text; :meth:`chaffinch.Tagger.answer` and the functions of each format's module
@@ -77,7 +77,7 @@ def verify(
             first = n
         if mine.scores is not None and theirs.scores is not None:
             largest = max(largest or 0.0, _difference(mine.scores, theirs.scores))
-    return Agreement(count, same, tokens, tokens_same, largest, first)
+    return ModelAgreement(count, same, tokens, tokens_same, largest, first)
 
 
 def _listed(labels: str | Sequence[str]) -> list[str]:
