@@ -35,7 +35,7 @@ def load(file: ModelFile) -> ChainModel:
     need = Requirements(file, Y=len(file.header.labels))
     weights = ForeignWeights.loaded(file, encoder.n_features)
     joined = file.header.details.get(ForeignChain.SECTION, False) is True
-    return ChainModel(encoder, ForeignChain(weights, joined), LabelSet.loaded(need))
+    return ChainModel(encoder, ForeignChain(weights, joined), LabelSet.loaded(need, inner=file.header.labels))
 
 
 RECIPE = Recipe("rescued", "a tagger of another tool", RescuedTagger, refuse, load)
