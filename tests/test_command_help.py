@@ -47,7 +47,9 @@ def test_each_command_explains_itself_with_examples(
     assert f"Usage: chaffinch {name}" in outcome.out
     assert "\x1b" not in outcome.out
     examples = [
-        line.strip() for line in import_module(f"chaffinch.cli.{name}").EXAMPLES.splitlines() if line.strip()
+        line.strip()
+        for line in import_module(f"chaffinch.cli.{name.replace('-', '_')}").EXAMPLES.splitlines()
+        if line.strip()
     ]
     shown = [line.strip() for line in outcome.out.rstrip().splitlines()]
     assert shown[-len(examples) - 2 :] == ["Examples", "", *examples]
