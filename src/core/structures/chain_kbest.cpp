@@ -15,12 +15,20 @@ template <class Real> class ChainGraph {
 
     std::int64_t root() const { return p_.T * cells_; }
     std::int64_t position(std::int64_t node) const { return node / cells_; }
-    ChainState state(std::int64_t node) const { return {node % p_.blocks, node % cells_ / p_.blocks}; }
-    Real best(std::int64_t node) const { return alpha(position(node), state(node)); }
+    ChainState state(std::int64_t node, std::int64_t t) const { // t: its position
+        const std::int64_t cell = node - t * cells_;
+        if (p_.blocks == 1) return {0, cell};
+        const std::int64_t c = cell / p_.blocks;
+        return {cell - c * p_.blocks, c};
+    }
+    Real best(std::int64_t node) const {
+        const std::int64_t t = position(node);
+        return alpha(t, state(node, t));
+    }
 
     Real value(std::int64_t node, Real offer) const {
         const std::int64_t t = position(node);
-        const ChainState s = state(node);
+        const ChainState s = state(node, t);
         Real v = offer + p_.unary(t)[s.c];
         if (p_.closing() && t == p_.T - 1) v += p_.closing()[s.b * p_.S + s.c];
         return v - p_.divisor(t);
@@ -35,7 +43,7 @@ template <class Real> class ChainGraph {
                     if (const Real v = alpha(t - 1, {b, c}); v > none) add(before + c * p_.blocks + b, -1, 0, v);
             return;
         }
-        const ChainState s = state(node);
+        const ChainState s = state(node, t);
         if (t == 0) return add(-1, -1, 0, alpha(0, s));
         const Real *w = p_.weights(x_, t) + s.b * p_.S + s.c, *from = p_.alpha(t - 1) + s.b;
         const std::int64_t first = before + (p_.second() ? s.b * p_.blocks : 0), fan = p_.fan(t);
@@ -66,7 +74,8 @@ std::int64_t ChainViterbi<Real>::best(const ChainSentence<Real>& x, std::int64_t
     LazyKBest<ChainGraph<Real>, Real>(graph).unfold(
         graph.root(), k, [&](Real) { ++count; },
         [&](std::int64_t node) {
-            labels[(count - 1) * x.T + graph.position(node)] = static_cast<std::int32_t>(graph.state(node).c);
+            const std::int64_t t = graph.position(node);
+            labels[(count - 1) * x.T + t] = static_cast<std::int32_t>(graph.state(node, t).c);
         });
     for (std::int64_t r = 0; r < count; ++r) scores[r] = path_score(p, x, labels + r * x.T);
     return count;

@@ -17,6 +17,7 @@
 #include <deque>
 #include <iterator>
 #include <limits>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -36,27 +37,29 @@ template <class Graph, class Real> class LazyKBest {
     template <class Begin, class Visit> void unfold(std::int64_t root, std::int64_t k, Begin begin, Visit visit) {
         if (root < dense) index_.assign(static_cast<std::size_t>(root) + 1, nullptr);
         Node& top = opened(root);
-        std::vector<std::pair<std::int64_t, std::int32_t>> waiting;
-        const auto wait = [&](const Entry& e) {
-            for (int side = 1; side >= 0; --side)
-                if (e.tail[side] >= 0) waiting.push_back({e.tail[side], e.rank[side]});
-        };
+        std::vector<std::pair<std::int64_t, std::int32_t>> waiting; // right tails
         for (std::int64_t r = 0; r < k; ++r) {
             machine::check_stop();
             if (r > 0) grow(top);
             if (std::ssize(top.drawn) <= r) return;
             begin(top.drawn[r].offer);
-            wait(top.drawn[r]);
-            while (!waiting.empty()) {
-                const auto [node, rank] = waiting.back();
-                waiting.pop_back();
+            Entry single; // a first entry that needs no list; after the first derivation it is likely to be met again
+            for (const Entry* e = &top.drawn[r];;) {
+                if (e->tail[1] >= 0) waiting.push_back({e->tail[1], e->rank[1]});
+                std::int64_t node = e->tail[0];
+                std::int32_t rank = e->rank[0];
+                if (node < 0) {
+                    if (waiting.empty()) break;
+                    std::tie(node, rank) = waiting.back();
+                    waiting.pop_back();
+                }
                 visit(node);
                 if (const Node* at = known(node)) {
-                    wait(at->drawn[rank]);
-                } else { // a first entry needs no list; after the first derivation it is likely to be met again
-                    const Entry e = first(node);
-                    if (r > 0) made(node).drawn.push_back(e);
-                    wait(e);
+                    e = &at->drawn[rank];
+                } else {
+                    single = first(node);
+                    if (r > 0) made(node).drawn.push_back(single);
+                    e = &single;
                 }
             }
         }
