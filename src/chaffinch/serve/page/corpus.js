@@ -1,0 +1,132 @@
+// A corpus under review: page through it, sort it, filter it, correct it, learn, export.
+import { Evidence, explain } from "./evidence.js";
+import { Journal, learn, learning, outcome, Outcome, readJournal } from "./learning.js";
+import { html, live, signal } from "./live.js";
+import { received } from "./offsets.js";
+import { Review } from "./review.js";
+import { Palette, Rows } from "./rows.js";
+import { choices } from "./schemes.js";
+import { download, get } from "./server.js";
+import { attempt, data, many, model, say } from "./store.js";
+
+const COUNT = 50;
+const FILTERS = { changed: "changed", suspect: "suspects", corrected: "corrected" };
+const FORMATS = ["conll", "conllu", "jsonl", "csv", "label-studio", "doccano", "prodigy"];
+const ALL = { search: "", label: "", sort: "order", changed: false, suspect: false, corrected: false };
+
+const wanted = signal({ ...ALL, data: "", from: 0 });
+const total = signal(0);
+const busy = signal(false);
+const file = () => wanted.value.data || data.value[0]?.name || "";
+const review = new Review("row", { data: file, saved: readJournal });
+
+/** @type {AbortController | undefined} */
+let pending;
+
+/** Ask for the page of rows that is wanted; the cursor goes to a row, or stays. */
+export async function open(row = review.cursor.value.row) {
+	pending?.abort();
+	const { signal: stop } = (pending = new AbortController());
+	if (!file()) return;
+	const used = model.value;
+	busy.value = true;
+	const answer = await attempt(() => get("rows", { ...wanted.value, model: used.name, data: file(), count: COUNT }, stop));
+	if (stop.aborted) return;
+	busy.value = answer?.suspects === "looking"; // the doctor takes a while
+	if (busy.value) setTimeout(() => !stop.aborted && open(row), 1000);
+	total.value = answer?.total ?? 0;
+	review.show(used, (answer?.rows ?? []).map(received), row);
+}
+
+/** @param {Partial<typeof wanted.value>} change */
+async function want(change) {
+	wanted.value = { ...wanted.value, from: 0, ...change };
+	void explain(null);
+	await open(0);
+	say(`${many(total.value, "row")}${wanted.value.sort === "doubt" ? ", the most doubtful first" : ""}.`);
+}
+
+/** Turn the page. */
+async function turn(/** @type {number} */ step) {
+	const from = wanted.value.from + step * COUNT;
+	if (from < 0 || from >= total.value) return;
+	await want({ from });
+	review.go(0);
+}
+
+const teach = () => learn(() => open());
+
+/** Show a row that learning changed. */
+async function find(/** @type {Changed} */ { row }) {
+	await want({ ...ALL, changed: true });
+	review.go(review.rows.value.findIndex((one) => String(one.row) === String(row)));
+}
+
+function close() {
+	outcome.value = null;
+	review.focus();
+}
+
+/** Keys of the whole view. */
+function press(/** @type {KeyboardEvent} */ event) {
+	const typing = /** @type {Element} */ (event.target).matches("input, select, textarea");
+	if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void teach();
+	else if (event.key === "PageDown" && !typing) void turn(1);
+	else if (event.key === "PageUp" && !typing) void turn(-1);
+	else if (event.key === "/" && !typing) document.getElementById("search")?.focus();
+	else return;
+	event.preventDefault();
+}
+
+export const Corpus = live(() => {
+	if (!data.value.length)
+		return html`<section class="page"><h1>Corpus</h1>
+			<p class="lead">No corpus is open. Start the server with one: <code>chaffinch serve MODEL --data FILE</code></p></section>`;
+	const rows = review.rows.value;
+	const { from } = wanted.value;
+	return html`<div class="columns" onKeyDown=${press}>
+		<section class="main" aria-labelledby="corpus">
+			<h1 id="corpus" class="unseen">Corpus</h1>
+			<${Filters} used=${model.value} />
+			${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
+			<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+				${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
+			</div>
+			${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">
+				<button class="quiet" disabled=${from === 0} onClick=${() => turn(-1)}>Earlier</button>
+				<span class="number">${from + 1}–${from + rows.length} of ${total.value.toLocaleString("en")}</span>
+				<button class="quiet" disabled=${from + rows.length >= total.value} onClick=${() => turn(1)}>Later</button>
+			</nav>`}
+			<${Palette} review=${review} learn=${model.value.learns ? teach : undefined} learning=${learning.value} />
+		</section>
+		<${Evidence} close=${() => (explain(null), review.focus())} />
+	</div>`;
+});
+
+const Filters = live((/** @type {{ used: Model }} */ { used }) => {
+	const now = wanted.value;
+	const choice = (name, field, options) => html`<select aria-label=${name} onChange=${(event) => want({ [field]: event.target.value })}>
+		${options.map(([value, text = value]) => html`<option value=${value} selected=${value === now[field]}>${text}</option>`)}
+	</select>`;
+	const save = async (event) => {
+		const format = event.target.value;
+		event.target.value = "";
+		const name = await attempt(() => download("export", { model: used.name, data: file(), format }));
+		if (name) say(`${name} is downloaded.`);
+	};
+	return html`<div class="filters" role="search" aria-label="Rows">
+		${data.value.length > 1 && choice("File", "data", data.value.map(({ name }) => [name]))}
+		<input id="search" type="search" aria-label="Search" placeholder="search ( / )" value=${now.search}
+			onChange=${(event) => want({ search: event.target.value })} onKeyDown=${(event) => event.key === "Escape" && review.focus()} />
+		${choice("Order", "sort", [["order", "in order"], ["doubt", "doubtful first"]])}
+		${used.labels.length > 0 && choice("Label", "label", [["", "any label"], ...choices(used).map((label) => [label])])}
+		<div class="switch" role="group" aria-label="Only these rows">
+			${Object.entries(FILTERS).map(([filter, name]) => html`<button aria-pressed=${String(now[filter])} onClick=${() => want({ [filter]: !now[filter] })}>${name}</button>`)}
+		</div>
+		<span class="spring"></span>
+		${used.learns && html`<${Journal} />`}
+		<select aria-label="Export" onChange=${save}>
+			<option value="">export …</option>${FORMATS.map((format) => html`<option>${format}</option>`)}
+		</select>
+	</div>`;
+});

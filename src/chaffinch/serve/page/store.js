@@ -1,0 +1,70 @@
+// What every view knows: the models, the one in use, the view in front, the theme, the last thing said.
+import { computed, effect, signal } from "./live.js";
+import { get } from "./server.js";
+
+export const VIEWS = ["read", "compare", "corpus", "versions", "report"];
+const front = () => VIEWS.find((name) => `#${name}` === location.hash) ?? "read";
+
+export const models = signal(/** @type {Model[]} */ ([]));
+export const data = signal(/** @type {Data[]} */ ([]));
+export const chosen = signal("");
+export const view = signal(front());
+export const notice = signal({ text: "", wrong: false });
+addEventListener("hashchange", () => (view.value = front()));
+
+/** The model in use. */
+export const model = computed(() => models.value.find(({ name }) => name === chosen.value) ?? models.value[0]);
+
+/** Ask what there is: at the start, and whenever a version was made. */
+export async function refresh() {
+	const answer = await get("models");
+	models.value = answer.models;
+	data.value = answer.data ?? [];
+}
+
+/** Say something beside the page, and to screen readers. */
+export function say(/** @type {string} */ text, wrong = false) {
+	const said = (notice.value = { text, wrong });
+	if (!wrong) setTimeout(() => notice.value === said && (notice.value = { text: "", wrong }), 6000);
+}
+
+/**
+ * Do something that can fail, and say why if it does.
+ * @template T
+ * @param {() => Promise<T>} act
+ * @returns {Promise<T | undefined>}
+ */
+export async function attempt(act) {
+	try {
+		return await act();
+	} catch (error) {
+		const { name, message } = /** @type {Error} */ (error);
+		if (name !== "AbortError") say(message, true);
+		return undefined;
+	}
+}
+
+const KEY = "chaffinch-theme";
+const system = matchMedia("(prefers-color-scheme: dark)");
+const systemDark = signal(system.matches);
+system.addEventListener("change", () => (systemDark.value = system.matches));
+/** light, dark, or empty: as the system has it. */
+export const theme = signal(localStorage.getItem(KEY) ?? "");
+export const dark = computed(() => (theme.value ? theme.value === "dark" : systemDark.value));
+effect(() => {
+	document.documentElement.dataset.theme = dark.value ? "dark" : "light";
+	localStorage.setItem(KEY, theme.value);
+});
+
+/** A share as people read it; what is nearly certain is not called certain. */
+export function percent(/** @type {number | null | undefined} */ p) {
+	if (p == null) return "";
+	if (p > 0.995 && p < 1) return "> 99 %";
+	return p < 0.005 && p > 0 ? "< 1 %" : `${Math.round(p * 100)} %`;
+}
+
+/** A score with its sign, a true minus. */
+export const signed = (/** @type {number} */ value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
+
+/** A number of things. */
+export const many = (/** @type {number} */ n, /** @type {string} */ thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;

@@ -1,0 +1,417 @@
+"""The page as a person uses it, in a real browser, before a server of toy models."""
+
+import re
+from pathlib import Path
+
+import pytest
+from page.conftest import PHONE, Faults
+from page.stub import NAMES, PAGE, Stub, serving
+from playwright.sync_api import Browser, Page, expect
+
+LIMIT = 120_000  # bytes that a browser loads
+SENTENCE = "Ada Lovelace went to Paris in spring ."
+
+
+def typed(page: Page, text: str) -> None:
+    page.fill("#text", text)
+    page.wait_for_selector(".row .word")
+
+
+def labels(page: Page, row: int = 0, name: str = "row") -> list[tuple[str, str]]:
+    """The spans of a row as they are drawn: text and label."""
+    found = page.locator(f"#{name}-{row} .span").all()
+    return [
+        (" ".join(span.locator(".word").all_inner_texts()), span.locator(".tag").inner_text()) for span in found
+    ]
+
+
+def opened(page: Page, view: str) -> None:
+    page.click(f"nav >> text={view}")
+
+
+# --- files ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_is_small_and_loads_nothing_from_elsewhere() -> None:
+    loaded = [path for path in PAGE.rglob("*") if path.suffix in (".html", ".css", ".js", ".mjs", ".svg")]
+    assert sum(path.stat().st_size for path in loaded) < LIMIT
+    for path in loaded:
+        addresses = set(re.findall(r"https?://[\w./-]+", path.read_text("utf-8")))
+        assert addresses <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml", "http://www.w3.org/1998/Math/MathML"}, path
+
+
+def test_the_page_has_no_script_or_style_inside() -> None:
+    page = (PAGE / "index.html").read_text("utf-8")
+    assert re.findall(r"<script[^>]*>(.*?)</script>", page, re.S) == [""]
+    assert "<style" not in page
+    assert not re.search(r"\son\w+=|\sstyle=", page)
+
+
+# --- reading -------------------------------------------------------------------------------------------------------
+
+
+def test_spans_are_drawn_over_the_text_with_their_certainty(page: Page, stub: Stub) -> None:
+    typed(page, SENTENCE)
+    assert labels(page, name="read") == [("Ada Lovelace", "PER"), ("Paris", "LOC")]
+    sure = stub.toy.result("names", SENTENCE)["token_certainty"]
+    paris = page.locator(".word", has_text="Paris")
+    assert paris.get_attribute("aria-label") == f"Paris, LOC, {round(100 * sure[4])} %"
+    shade = paris.locator("xpath=..").get_attribute("class")
+    assert shade is not None
+    assert ("shade4" in shade) == (sure[4] >= 0.9)
+    page.focus("#read-0")
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#read-0").get_attribute("aria-activedescendant") == "read-0-1"
+
+
+def test_offsets_are_right_behind_characters_beyond_the_first_plane(page: Page) -> None:
+    typed(page, "A 🐦 sang 👩‍🔬 Ada in New York 🎉 .")
+    assert labels(page, name="read") == [("Ada", "PER"), ("New York", "LOC")]
+    assert page.locator("#read-0").inner_text().startswith("A 🐦 sang 👩‍🔬 Ada")
+
+
+def test_right_to_left_text_runs_and_is_walked_from_right_to_left(page: Page) -> None:
+    typed(page, "سافرت ليلى إلى دمشق أمس .")
+    line = page.locator("#read-0")
+    assert line.evaluate("line => getComputedStyle(line).direction") == "rtl"
+    assert labels(page, name="read") == [("ليلى", "PER"), ("دمشق", "LOC")]
+    first, second = (page.locator(f"#read-0-{i}").bounding_box() for i in (0, 1))
+    assert first is not None
+    assert second is not None
+    assert first["x"] > second["x"]
+    line.focus()
+    page.keyboard.press("ArrowLeft")  # to the word on the left, which is the next one
+    assert line.get_attribute("aria-activedescendant") == "read-0-1"
+
+
+def test_evidence_adds_up_to_the_lead_in_both_groupings(page: Page) -> None:
+    typed(page, SENTENCE)
+    page.locator(".word", has_text="Paris").click()
+    page.wait_for_selector(".waterfall")
+
+    def value(text: str) -> float:
+        return float(text.replace("−", "-"))
+
+    for grouping in ("by word", "by kind"):
+        page.click(f"text={grouping}")
+        cells = [value(text) for text in page.locator(".waterfall tr td.number").all_inner_texts()]
+        assert sum(cells[:-1]) == pytest.approx(cells[-1])
+    assert "shape" in page.locator(".waterfall").inner_text()
+    page.locator(".fold", has_text="suffix").click()
+    expect(page.locator(".term").first).to_contain_text("suffix[0]=Paris")
+    assert page.locator(".readings li").all_inner_texts()[0].split("\n")[-1] == "the answer"
+
+
+def test_why_not_another_label_is_asked_of_the_server(page: Page, stub: Stub) -> None:
+    typed(page, SENTENCE)
+    page.focus("#read-0")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".why select")
+    page.select_option(".why select", "I-ORG")
+    expect(page.locator(".total th")).to_have_text("lead over I-ORG")
+    asked = [body for _, path, body in stub.toy.requests if path == "/explain"]
+    assert asked[-1]["instead"] == "I-ORG"
+    assert asked[-1]["position"] == 0
+    page.click(".evidence >> text=Close")
+    expect(page.locator(".evidence.empty")).to_be_visible()
+
+
+def test_two_models_stand_side_by_side_and_their_differences_are_marked(page: Page) -> None:
+    opened(page, "Compare")
+    page.fill("#text", SENTENCE)
+    expect(page.locator(".summary")).to_have_text("2 of 8 words differ.")
+    assert labels(page, name="first") == [("Ada Lovelace", "PER"), ("Paris", "LOC")]
+    assert labels(page, name="second") == [("Paris", "LOC")]
+    assert page.locator("#second-0 .differs").all_inner_texts() == ["Ada", "Lovelace"]
+
+
+def test_plain_tags_stand_below_their_words(page: Page) -> None:
+    page.select_option(".tools select", "parts")
+    typed(page, "2 cups flour ,")
+    assert page.locator("#read-0 .stack .tag").all_inner_texts() == ["NUM", "WORD", "WORD", "PUNCT"]
+
+
+def test_trees_and_links_are_drawn_and_told_in_words(page: Page) -> None:
+    page.select_option(".tools select", "trees")
+    page.fill("#text", "a bird")
+    expect(page.locator(".drawing svg")).to_have_attribute("aria-label", "(S (NP (N a) (N bird)) (VP (V sings)))")
+    assert page.locator(".drawing .leaf").all_inner_texts() == ["a", "bird", "sings"]
+    assert page.locator(".drawing .edge").count() == 8
+    page.select_option(".tools select", "links")
+    expect(page.locator(".said")).to_contain_text("Write a pair on each line")
+    page.fill("#text", "the house ||| la maison")
+    page.wait_for_selector("text=As a list")
+    page.click("text=As a list")
+    assert page.locator(".pairs li").all_inner_texts() == ["the – la", "house – maison"]
+
+
+# --- review --------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_review_by_keyboard(page: Page, stub: Stub) -> None:
+    press = page.keyboard.press
+    while page.evaluate("document.activeElement.textContent") != "Corpus":
+        press("Tab")
+    press("Enter")
+    page.wait_for_selector("#row-0")
+    while page.evaluate("document.activeElement.id") != "row-0":
+        press("Tab")
+    press("ArrowDown")  # Niels Bohr met her in New York .
+    assert labels(page, 1) == [("Bohr", "PER"), ("New York", "LOC")]
+    expect(page.locator(".gold")).to_have_text("The file says B-PER for Niels.")
+    keys = {button.inner_text().split("\n")[-1]: button.get_attribute("aria-keyshortcuts") for button in page.locator(".labels button").all()}
+    press(str(keys["PER"]))
+    assert labels(page, 1) == [("Niels", "PER"), ("Bohr", "PER"), ("New York", "LOC")]
+    press("Shift+ArrowRight")
+    assert labels(page, 1) == [("Niels Bohr", "PER"), ("New York", "LOC")]
+    press("Control+z")
+    press("Control+z")
+    assert labels(page, 1) == [("Bohr", "PER"), ("New York", "LOC")]
+    press("Control+y")
+    press("Control+y")
+    assert labels(page, 1) == [("Niels Bohr", "PER"), ("New York", "LOC")]
+    press("Enter")
+    expect(page.locator(".said")).to_contain_text("number 1")
+    assert stub.toy.corrections[0]["tags"] == ["B-PER", "I-PER", "O", "O", "O", "B-LOC", "I-LOC", "O"]
+    expect(page.locator("#row-2")).to_be_focused()
+    expect(page.locator(".journal")).to_contain_text("1 saved, not learnt")
+    press("ArrowDown")  # The train from Bergen to Oslo was late .
+    for _ in range(3):
+        press("ArrowRight")
+    press(str(keys["LOC"]))
+    press("Enter")
+    expect(page.locator("#row-4")).to_be_focused()
+
+    press("Control+Enter")
+    expect(page.locator("#outcome")).to_be_focused()
+    changed = page.locator(".outcome p").first.inner_text()
+    others = 2 * (len(stub.toy.lines) // 7 - 1)  # every other copy of the two sentences
+    assert changed == f"2 corrections learnt in 0.21 s: version names-1. {others} other rows changed: {others} fixed."
+    assert page.locator(".change").count() == others
+    assert "Bergen O → B-LOC" in page.locator(".change", has_text="Bergen").first.inner_text()
+    assert labels(page, 8) == [("Niels Bohr", "PER"), ("New York", "LOC")]
+    expect(page.locator(".journal")).to_contain_text("nothing waits, 2 learnt")
+    press("Tab")
+    press("Enter")  # take back
+    expect(page.locator(".said")).to_contain_text("Version names-0 answers again")
+    assert stub.toy.active == 0
+    assert labels(page, 8) == [("Bohr", "PER"), ("New York", "LOC")]
+
+
+def test_undo_takes_a_saved_correction_back_and_redo_saves_it_again(page: Page, stub: Stub) -> None:
+    opened(page, "Corpus")
+    page.locator("#row-4").focus()
+    page.locator("#row-4 .word").first.click()
+    page.keyboard.press("3")
+    page.keyboard.press("Enter")
+    expect(page.locator(".state.corrected")).to_have_count(1)
+    page.keyboard.press("Control+z")
+    expect(page.locator(".state.draft")).to_have_count(1)
+    assert [one["state"] for one in stub.toy.corrections] == ["undone"]
+    page.keyboard.press("Control+z")
+    expect(page.locator(".states")).to_have_count(0)
+    page.keyboard.press("Control+Shift+Z")
+    page.keyboard.press("Control+Shift+Z")
+    expect(page.locator(".state.corrected")).to_have_count(1)
+    assert [one["state"] for one in stub.toy.corrections] == ["undone", "waiting"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        (["Shift+ArrowLeft"], [("Ada", "PER"), ("Paris", "LOC")]),
+        (["Shift+ArrowRight"], [("Ada Lovelace went", "PER"), ("Paris", "LOC")]),
+        (["Shift+ArrowRight"] * 4, [("Ada Lovelace went to Paris in", "PER")]),
+        (["Control+Shift+ArrowRight"], [("Lovelace", "PER"), ("Paris", "LOC")]),
+        (["Control+Shift+ArrowRight"] * 3, [("Lovelace", "PER"), ("Paris", "LOC")]),
+        (["Delete"], [("Paris", "LOC")]),
+        (["1"], [("Ada Lovelace", "LOC"), ("Paris", "LOC")]),
+        (["End", "ArrowLeft", "ArrowLeft", "Shift+ArrowRight", "2"], [("Ada Lovelace", "PER"), ("Paris", "LOC"), ("in spring", "ORG")]),
+        (["End", "ArrowLeft", "ArrowLeft", "Shift+ArrowLeft", "Shift+ArrowLeft", "2"], [("Ada Lovelace", "PER"), ("to Paris in", "ORG")]),
+        (["Delete", "Escape"], [("Ada Lovelace", "PER"), ("Paris", "LOC")]),
+    ],
+)  # fmt: skip
+def test_keys_change_spans(page: Page, keys: list[str], expected: list[tuple[str, str]]) -> None:
+    opened(page, "Corpus")
+    page.wait_for_selector("#row-0 .word")
+    page.focus("#row-0")
+    for key in keys:
+        page.keyboard.press(key)
+    assert labels(page) == expected
+
+
+def test_documents_are_corrected_by_keys(page: Page, stub: Stub) -> None:
+    page.select_option(".tools select", "feeling")
+    opened(page, "Corpus")
+    page.select_option("[aria-label=File]", "opinions")
+    expect(page.locator("#row-2 [aria-selected=true]")).to_contain_text("good")
+    page.focus("#row-0")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("1")
+    expect(page.locator("#row-2 [aria-selected=true]")).to_contain_text("bad")
+    page.keyboard.press("Enter")
+    expect(page.locator(".said")).to_contain_text("number 1")
+    assert stub.toy.corrections[0]["label"] == "bad"
+    page.locator("#row-3").focus()
+    page.keyboard.press("?")
+    expect(page.locator(".verdict")).to_contain_text("good")
+
+
+def test_rows_are_sorted_filtered_searched_and_paged(page: Page, stub: Stub) -> None:
+    opened(page, "Corpus")
+    expect(page.locator(".pager")).to_contain_text(f"1–50 of {len(stub.toy.lines)}")
+    page.focus("#row-0")
+    page.keyboard.press("PageDown")
+    expect(page.locator(".pager")).to_contain_text("51–100")
+    page.keyboard.press("/")
+    page.keyboard.type("Acme")
+    page.keyboard.press("Enter")
+    expect(page.locator(".pager")).to_contain_text("of 36")
+    page.select_option("[aria-label=Label]", "LOC")
+    query = [body for _, path, body in stub.toy.requests if path == "/rows"][-1]
+    assert query["label"] == "LOC"
+    page.fill("#search", "")
+    page.keyboard.press("Enter")
+    page.select_option("[aria-label=Label]", "")
+    page.click("text=suspects")
+    expect(page.locator(".suspect")).to_have_count(18)
+    page.select_option("[aria-label=Order]", "doubt")
+    expect(page.locator(".said")).to_contain_text("the most doubtful first")
+    sure = [float(text.strip(" %")) for text in page.locator(".gutter span:last-child").all_inner_texts()]
+    assert sure == sorted(sure)
+
+
+def test_corrections_are_exported_with_the_name_the_server_gave(page: Page) -> None:
+    opened(page, "Corpus")
+    page.wait_for_selector("#row-0")
+    with page.expect_download() as waiting:
+        page.select_option("[aria-label=Export]", "conll")
+    assert waiting.value.suggested_filename == "corrected.conll"
+    assert Path(waiting.value.path()).read_text("utf-8").startswith(SENTENCE)
+
+
+def test_versions_and_the_journal_are_listed_and_taken_back(page: Page, stub: Stub) -> None:
+    tokens = ["Bergen", "."]
+    stub.toy.correct({"model": "names", "tokens": tokens, "tags": ["B-LOC", "O"]})
+    stub.toy.learn({})
+    page.reload()
+    opened(page, "Versions")
+    expect(page.locator(".versions li")).to_have_count(2)
+    page.click("text=Make it answer")
+    expect(page.locator(".version")).to_have_text("names-0")
+    assert stub.toy.active == 0
+    page.click("text=Take back")
+    expect(page.locator("td .state")).to_have_text("undone")
+
+
+def test_the_report_has_curves_calibration_and_confusion_with_their_numbers(page: Page) -> None:
+    opened(page, "Report")
+    expect(page.locator(".confusion")).to_contain_text("702")
+    assert page.locator(".scores dd").all_inner_texts() == ["91.4", "96.0 %", "1.6 points", "names-0"]
+    assert page.locator(".chart").count() == 3
+    for summary in page.locator("summary").all():
+        summary.click()
+    assert page.locator(".numbers tbody tr").count() == 12 + 12 + 4
+    page.select_option(".tools select", "trees")
+    expect(page.locator("[role=alert]")).to_contain_text("There is no report")
+
+
+# --- errors --------------------------------------------------------------------------------------------------------
+
+
+def test_a_refusal_is_shown_in_the_words_of_the_server(page: Page, faults: Faults) -> None:
+    opened(page, "Corpus")
+    page.select_option("[aria-label=File]", "opinions")
+    expect(page.locator("[role=alert]")).to_contain_text("The file opinions has rows of another kind")
+    faults.allow("400")
+
+
+def test_a_server_that_has_gone_is_named(page: Page, stub: Stub, faults: Faults) -> None:
+    page.context.set_offline(True)
+    page.fill("#text", SENTENCE)
+    expect(page.locator("[role=alert]")).to_contain_text("Is chaffinch serve still running?")
+    faults.allow("ERR_INTERNET_DISCONNECTED")
+
+
+def test_the_token_of_the_address_is_sent_in_a_header_and_hidden(browser: Browser) -> None:
+    with serving(token="sesame") as guarded:
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(f"{guarded.url}#token=sesame")
+        page.wait_for_selector("#text")
+        assert "sesame" not in page.url
+        page.reload()
+        page.wait_for_selector("#text")
+        stranger = browser.new_context().new_page()
+        stranger.goto(guarded.url)
+        expect(stranger.locator("[role=alert]")).to_contain_text("The token is missing or wrong")
+        stranger.context.close()
+        context.close()
+
+
+# --- many spans ----------------------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_spans_are_painted_at_once(page: Page, stub: Stub) -> None:
+    words = [word for word in NAMES if word.isascii()]
+    lines = [" ".join(f"{words[(i + k) % 7]} met" for k in range(20)) + " ." for i in range(500)]
+    page.fill("#text", "\n".join(lines))
+    expect(page.locator(".painted")).to_have_attribute("data-spans", "10000", timeout=20_000)
+    page.wait_for_function("performance.getEntriesByName('draw').length > 0")
+    milliseconds = page.evaluate("performance.getEntriesByName('draw').at(-1).duration")
+    print(f"10,000 spans drawn in {milliseconds:.0f} ms")
+    assert milliseconds < 1000  # generous, since machines of tests are busy; alone it takes about 100
+    highlighted = page.evaluate("[...CSS.highlights.values()].reduce((sum, one) => sum + one.size, 0)")
+    assert highlighted == 10_000
+    drawn = page.evaluate(
+        "[...CSS.highlights].slice(0, 1).map(([name, one]) => [...one][0].toString())[0]"
+    )
+    assert drawn in words
+    page.locator(".painted").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(page.locator(".evidence h2")).to_have_text("met")
+
+
+def test_without_highlights_long_texts_are_built_of_elements(browser: Browser, stub: Stub) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.add_init_script("delete CSS.__proto__.highlights; delete CSS.highlights")
+    page.goto(stub.url)
+    page.fill("#text", "Ada met Bohr in Paris .\n" * 300)
+    page.wait_for_selector("#read-299 .span")
+    assert page.locator(".painted").count() == 0
+    assert labels(page, 299, "read") == [("Ada", "PER"), ("Bohr", "PER"), ("Paris", "LOC")]
+    context.close()
+
+
+# --- looks ---------------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_wider_than_a_phone(browser: Browser, stub: Stub) -> None:
+    context = browser.new_context(viewport=PHONE)  # type: ignore[arg-type]
+    page = context.new_page()
+    page.goto(stub.url)
+    for view in ("Read", "Compare", "Corpus", "Versions", "Report"):
+        opened(page, view)
+        if view == "Read":
+            typed(page, SENTENCE)
+        page.wait_for_timeout(150)
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], view
+    context.close()
+
+
+def test_the_theme_follows_the_system_until_a_person_chooses(browser: Browser, stub: Stub) -> None:
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.goto(stub.url)
+    page.wait_for_selector("#text")
+    background = "getComputedStyle(document.body).backgroundColor"
+    dark = page.evaluate(background)
+    page.click("[aria-label='Light colours']")
+    assert page.evaluate(background) != dark
+    page.reload()
+    page.wait_for_selector("[aria-label='Dark colours']")
+    context.close()
