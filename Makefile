@@ -47,7 +47,11 @@ $(VENV)/.adapters $(VENV)/.page $(VENV)/.cluster: $(VENV)/.%: locks/%.txt | $(VE
 test-adapters: $(VENV)/.adapters $(VENV)/.built ## the doors to other tools, beside those tools
 	$(BIN)/python -m pytest -n auto --dist loadfile tests/adapters
 
-test-page: $(VENV)/.page $(VENV)/.built ## the server and its page, in a real browser
+# Packages of npm check the page; without npm the tests that need them are skipped.
+tests/page/node_modules/.made: tests/page/package-lock.json
+	if command -v npm > /dev/null; then cd tests/page && npm ci --no-audit --no-fund --silent && touch node_modules/.made; fi
+
+test-page: $(VENV)/.page $(VENV)/.built tests/page/node_modules/.made ## the server and its page, in a real browser
 	$(BIN)/python -m pytest tests/page
 
 test-cluster: $(VENV)/.cluster $(VENV)/.built ## the engines, on a local cluster
@@ -103,4 +107,4 @@ lock: $(VENV)/.made ## resolve the dependency locks anew
 	  --no-emit-find-links --no-annotate --group ../pyproject.toml:wheel -o wheel.txt
 
 clean: ## remove everything that was built
-	rm -rf $(VENV) build dist docs/_build src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist docs/_build tests/page/node_modules src/chaffinch/_core.pyi .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from page.stub import Stub, serving
 from playwright.sync_api import Browser, Page, sync_playwright
+
+from page.stub import Stub, serving
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 PACKAGES = Path(__file__).parent / "node_modules"
@@ -43,8 +44,6 @@ class Faults(list[str]):
 
     def allow(self, part: str) -> None:
         self[:] = [fault for fault in self if part not in fault]
-
-
 
 
 @pytest.fixture

@@ -36,7 +36,13 @@ LINES = [
     "سافرت ليلى إلى دمشق أمس .",
     "A 🐦 sang 👩‍🔬 Ada in Paris 🎉 .",
 ]  # fmt: skip
-OPINIONS = ["a fine, warm soup", "cold and dull", "fine but dull", "warm bread, warm people", "not my cup of tea"]
+OPINIONS = [
+    "a fine, warm soup",
+    "cold and dull",
+    "fine but dull",
+    "warm bread, warm people",
+    "not my cup of tea",
+]
 FEELING = {"fine": 2.0, "warm": 1.5, "cold": -1.5, "dull": -2.0, "not": -0.7}
 
 
@@ -55,9 +61,7 @@ def spans_of(tags: list[str], offsets: list[list[int]], sure: list[float]) -> li
             found[-1]["end"] = offsets[i][1]
             found[-1]["score"] = min(found[-1]["score"], sure[i])
         elif tag != "O":
-            found.append(
-                {"start": offsets[i][0], "end": offsets[i][1], "label": tag[2:], "score": sure[i]}
-            )
+            found.append({"start": offsets[i][0], "end": offsets[i][1], "label": tag[2:], "score": sure[i]})
     return found
 
 
@@ -87,7 +91,7 @@ class Toy:
             before = tag
         return tags
 
-    def result(self, model: str, text: str, words: list[str] | None = None) -> dict[str, Any]:
+    def result(self, model: str, text: str, pinned: bool = True) -> dict[str, Any]:
         offsets = [[m.start(), m.end()] for m in re.finditer(r"\S+", text)]
         words = [text[a:b] for a, b in offsets]
         tags = self.tagged(model, words)
@@ -99,28 +103,35 @@ class Toy:
         if model == "parts":
             found["spans"] = []
         for one in self.corrections:
-            if one["state"] != "undone" and one["tokens"] == words and one["model"] == model:
+            if pinned and one["state"] != "undone" and one["tokens"] == words and one["model"] == model:
                 found |= {"tags": one["tags"], "certainty": None, "token_certainty": None, "pinned": True}
         return found
 
     def document(self, text: str) -> dict[str, Any]:
         score = sum(FEELING.get(word, 0.0) for word in re.findall(r"\w+", text))
-        p = 1 / (1 + 2.718281828 ** -score)
+        p = 1 / (1 + 2.718281828**-score)
         label = "good" if p >= 0.5 else "bad"
-        return {"text": text, "label": label, "certainty": max(p, 1 - p), "probabilities": {"bad": 1 - p, "good": p}}
+        return {
+            "text": text,
+            "label": label,
+            "certainty": max(p, 1 - p),
+            "probabilities": {"bad": 1 - p, "good": p},
+        }
 
-    def answer(self, model: str, text: str) -> dict[str, Any]:
+    def answer(self, model: str, text: str, pinned: bool = True) -> dict[str, Any]:
         if model == "feeling":
             return self.document(text)
         if model == "trees":
             leaves = " ".join(f"(N {word})" for word in text.split())
             return {"text": text, "tree": f"(S (NP {leaves}) (VP (V sings)))", "certainty": None}
-        return self.result(model, text)
+        return self.result(model, text, pinned)
 
     # -- routes
 
     def models(self, _: dict[str, Any]) -> dict[str, Any]:
-        def of(name: str, kind: str, labels: list[str], scheme: str | None, learns: bool = False) -> dict[str, Any]:
+        def of(
+            name: str, kind: str, labels: list[str], scheme: str | None, learns: bool = False
+        ) -> dict[str, Any]:
             versions = [
                 {"version": f"{name}-{n}", "made": "2026-03-01T10:00:00Z", "note": "as loaded" if n == 0 else "learnt",
                  "corrections": n, "active": n == (self.active if learns else 0)}
@@ -128,8 +139,9 @@ class Toy:
             ]  # fmt: skip
             return {"name": name, "kind": kind, "recipe": "toy", "labels": labels, "scheme": scheme, "many": False,
                     "probabilities": True, "learns": learns, "version": f"{name}-{self.active if learns else 0}",
-                    "versions": versions}  # fmt: skip
+                    "versions": versions, "data": files[kind == "documents" :]}  # fmt: skip
 
+        files = ["letters", "opinions"]
         tags = ["O", *(f"{letter}-{label}" for label in ("LOC", "ORG", "PER") for letter in "BI")]
         return {
             "version": "1",
@@ -151,7 +163,9 @@ class Toy:
         return {"model": model, "version": "1", "results": [self.answer(model, text) for text in texts]}
 
     def explain(self, body: dict[str, Any]) -> dict[str, Any]:
-        text = body.get("text") or " ".join(body["tokens"])
+        text = body.get("text") or " ".join(body.get("tokens", []))
+        if body.get("row") is not None:
+            text = (self.lines if body["data"] == "letters" else OPINIONS)[body["row"]]
         if body["model"] == "feeling":
             answer = self.document(text)
             groups = [
@@ -193,12 +207,16 @@ class Toy:
             raise Refusal(400, f"The file {data} has rows of another kind than the model {model} reads.")
         made = []
         for n, text in enumerate(texts):
-            row = {"row": n, **self.answer(model, text)}
+            row = {"row": n, **self.answer(model, text, False)}
             if row.get("tags"):
                 row["gold"] = {"tags": self.gold(text.split())}
-            mine = [c for c in self.corrections if c["row"] == n and c["state"] != "undone" and c["data"] == data]
+            mine = [
+                c for c in self.corrections if c["row"] == n and c["state"] != "undone" and c["data"] == data
+            ]
             if mine:
-                row["correction"] = {key: mine[-1][key] for key in ("seq", "tags", "label") if mine[-1].get(key)}
+                row["correction"] = {
+                    key: mine[-1][key] for key in ("seq", "tags", "label") if mine[-1].get(key)
+                }
             if n % 7 == 3:
                 row["suspect"] = "A cross-validated model gives Bergen the label LOC."
             made.append(row)
@@ -222,8 +240,9 @@ class Toy:
             text = (self.lines if body["data"] == "letters" else OPINIONS)[body["row"]]
             body = body | ({"tokens": text.split()} if "tags" in body else {"text": text})
         made = {
-            "seq": len(self.corrections) + 1, "made": "2026-03-01T10:00:00Z", "state": "waiting", "row": body.get("row"),
-            "data": body.get("data"), "model": body["model"], "tokens": body.get("tokens"), "tags": body.get("tags"),
+            "seq": len(self.corrections) + 1, "made": "2026-03-01T10:00:00Z", "state": "waiting",
+            "row": body.get("row"), "data": body.get("data"), "model": body["model"], "tags": body.get("tags"),
+            "tokens": body.get("tokens"),
             "label": body.get("label"), "text": body.get("text") or " ".join(body.get("tokens", [])),
         }  # fmt: skip
         self.corrections.append(made)
@@ -276,7 +295,12 @@ class Toy:
             raise Refusal(404, "There is no report on this model: its labels are not in the file.")
         labels = ["LOC", "O", "ORG", "PER"]
         counts = [[54, 18, 0, 0], [0, 702, 0, 0], [0, 0, 54, 0], [0, 18, 0, 90]]
-        bins = [(0.3, 0.5, 0.41, 0.45, 30), (0.5, 0.7, 0.6, 0.58, 80), (0.7, 0.9, 0.81, 0.84, 150), (0.9, 1, 0.96, 0.97, 600)]
+        bins = [
+            (0.3, 0.5, 0.41, 0.45, 30),
+            (0.5, 0.7, 0.6, 0.58, 80),
+            (0.7, 0.9, 0.81, 0.84, 150),
+            (0.9, 1, 0.96, 0.97, 600),
+        ]
         return {
             "version": "names-0", "f1": 0.914, "accuracy": 0.96, "ece": 0.016,
             "confusion": {"labels": labels, "counts": counts},
@@ -322,7 +346,9 @@ class Handler(BaseHTTPRequestHandler):
         seq = int(self.path.rsplit("/", 1)[1])
         self.respond(lambda _: self.server.toy.forget(seq), {})
 
-    def respond(self, route: Callable[[dict[str, Any]], dict[str, Any]] | None, given: dict[str, Any]) -> None:
+    def respond(
+        self, route: Callable[[dict[str, Any]], dict[str, Any]] | None, given: dict[str, Any]
+    ) -> None:
         self.server.toy.requests.append((self.command, urlsplit(self.path).path, given))
         try:
             if self.server.token and self.headers["X-Chaffinch-Token"] != self.server.token:

@@ -58,7 +58,13 @@ async def answered(
 async def explain(server: "Server", call: Call) -> Answer:
     """Why a model gave its own answer, corrected or not."""
     body: ExplainBody = server.decode(ExplainBody, call.body)
-    served, version, rows = _input(server, body)
+    if body.row is not None:
+        if body.text is not None or body.tokens is not None:
+            raise DataError("expected a row of a data file, or a text; got both")
+        served = server.model(body.model)
+        version, rows = served.versions.find(body.version), [served.data_row(body.data, body.row)[1]]
+    else:
+        served, version, rows = _input(server, body)
     if len(rows) != 1:
         raise DataError("expected one text or one sentence to explain")
     made = await server.batches.apart(

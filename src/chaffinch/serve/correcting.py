@@ -166,11 +166,9 @@ def _corrected_row(served: ServedModel, body: CorrectionBody) -> Row:
     if body.row is not None:
         if body.text is not None or body.tokens is not None:
             raise DataError("expected a row of a data file, or a text; got both")
-        pool = served.pool(body.data)
-        if not 0 <= body.row < len(pool):
-            raise RequestError(404, f"{pool.name} has no row {body.row}; it has {len(pool):,}")
+        pool, row = served.data_row(body.data, body.row)
         body.data = pool.name
-        return pool.rows[body.row]
+        return row
     rows = served.answering.rows(served.active.model, body)
     if len(rows) != 1:
         raise DataError("expected one text or one sentence to correct")

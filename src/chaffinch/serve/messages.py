@@ -45,8 +45,13 @@ class PredictBody(Input):
 
 @dataclass(slots=True, kw_only=True)
 class ExplainBody(Input):
-    """POST /explain: why a token (``position``) or a text got its label, and not another one (``instead``)."""
+    """POST /explain: why a token (``position``) or a text got its label, and not another one (``instead``).
 
+    A row of a data file may stand in place of the input.
+    """
+
+    data: str | None = None
+    row: int | None = None
     position: int | None = None
     instead: str | None = None
 

@@ -74,6 +74,13 @@ class ServedModel:
             raise RequestError(404, f"there is no data file {name!r}; there are {', '.join(self.pools)}")
         return self.pools[name]
 
+    def data_row(self, name: str | None, number: int) -> tuple[Pool, Row]:
+        """A row of a data file, and that file."""
+        pool = self.pool(name)
+        if not 0 <= number < len(pool):
+            raise RequestError(404, f"{pool.name} has no row {number}; it has {len(pool):,}")
+        return pool, pool.rows[number]
+
     def pinned(self, row: Row) -> Answer | None:
         """The corrected answer to exactly this input, if there is one."""
         if not self.corrections.pins:
@@ -102,6 +109,7 @@ class ServedModel:
             "probabilities": self.probabilities,
             "calibrated": getattr(model, "confidence_", None) is not None,
             "columns": list(getattr(model, "columns_", ())),
+            "data": list(self.pools),
             "learns": learns,
             "version": active.name,
             "versions": [

@@ -18,6 +18,7 @@ interface Version { version: string; made: string; note?: string; corrections?: 
 interface Model {
   name: string; kind: "tags" | "documents" | "trees" | "links" | "lists"; recipe?: string; labels: string[];
   scheme: string | null; many?: boolean; probabilities?: boolean; learns?: boolean; version: string; versions?: Version[];
+  data?: string[];
 }
 interface Data { name: string; rows: number; kind?: string }
 interface Term { name: string; value: number }

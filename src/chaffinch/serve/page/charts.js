@@ -45,7 +45,7 @@ export const Reliability = live((/** @type {{ bins: NonNullable<Measured["calibr
 	const most = Math.max(...filled.map(({ count }) => count));
 	const [x, y] = [(p) => LEFT + (RIGHT - LEFT) * p, (p) => BOTTOM + (TOP - BOTTOM) * p];
 	const rows = filled.map(({ from, to, mean, right, count }) => [`${percent(from)} to ${percent(to)}`, percent(mean), percent(right), count]);
-	return html`<${Chart} title="Share of right answers by certainty" told="Share of right answers by certainty; the table has the numbers" head=${["certainty", "mean", "right", "answers"]} rows=${rows}>
+	return html`<${Chart} title="Share of right answers by certainty" told="Share of right answers by certainty" head=${["certainty", "mean", "right", "answers"]} rows=${rows}>
 		<rect class="axis" x=${LEFT} y=${TOP} width=${RIGHT - LEFT} height=${BOTTOM - TOP} />
 		<line class="diagonal" x1=${LEFT} y1=${BOTTOM} x2=${RIGHT} y2=${TOP} />
 		${filled.map(({ mean, right, count }) => html`<circle class="dot" cx=${x(mean)} cy=${y(right)} r=${3 + 5 * Math.sqrt(count / most)} />`)}
@@ -53,19 +53,15 @@ export const Reliability = live((/** @type {{ bins: NonNullable<Measured["calibr
 	<//>`;
 });
 
-const CELLS = 24;
-
-/** Gold labels in rows, answers in columns; shade is the share of the row. A big table has its most frequent labels. */
+/** Gold labels in rows, answers in columns; shade is the share of the row. */
 export const Confusion = live((/** @type {NonNullable<Measured["confusion"]>} */ { labels, counts }) => {
-	const sums = counts.map((row) => row.reduce((sum, count) => sum + count, 0));
-	const frequent = [...labels.keys()].sort((a, b) => sums[b] - sums[a]).slice(0, CELLS).sort((a, b) => a - b);
-	const cell = (i, j) => {
-		const depth = Math.ceil((4 * counts[i][j]) / (sums[i] || 1));
-		return html`<td class=${`${i === j ? "same" : "other"} depth${depth}`}>${counts[i][j] || ""}</td>`;
+	const cell = (count, i, j) => {
+		const share = count / counts[i].reduce((sum, other) => sum + other, 0);
+		return html`<td class=${`${i === j ? "same" : "other"} depth${Math.ceil(4 * share || 0)}`}>${count || ""}</td>`;
 	};
-	return html`<p class="quiet">Gold labels down, answers across${labels.length > CELLS && `, the ${CELLS} most frequent of ${labels.length}`}.</p>
+	return html`<p class="quiet">Gold labels down, answers across.</p>
 		<div class="scroller" tabindex="0" role="group" aria-label="Confusion table"><table class="confusion" aria-label="Confusion">
-			<thead><tr><td></td>${frequent.map((j) => html`<th scope="col"><bdi>${labels[j]}</bdi></th>`)}</tr></thead>
-			<tbody>${frequent.map((i) => html`<tr><th scope="row"><bdi>${labels[i]}</bdi></th>${frequent.map((j) => cell(i, j))}</tr>`)}</tbody>
+			<thead><tr><td></td>${labels.map((label) => html`<th scope="col"><bdi>${label}</bdi></th>`)}</tr></thead>
+			<tbody>${labels.map((label, i) => html`<tr><th scope="row"><bdi>${label}</bdi></th>${counts[i].map((count, j) => cell(count, i, j))}</tr>`)}</tbody>
 		</table></div>`;
 });

@@ -25,10 +25,7 @@ addRules();
 /** @type {Map<string, number>} */
 const given = new Map();
 
-/**
- * The number of a label's colour.
- * @param {string} label
- */
+/** The number of a label's colour. */
 export function hueOf(label) {
 	let hue = given.get(label);
 	if (hue === undefined) {
@@ -38,14 +35,11 @@ export function hueOf(label) {
 	return hue;
 }
 
-/**
- * Give the labels of a model their colours before any of them is drawn.
- * @param {string[]} labels
- */
+/** Give the labels of a model their colours before any of them is drawn. @param {string[]} labels */
 export const colourAll = (labels) => labels.forEach(hueOf);
 
 /** The class of a tag or label: a tag has the colour of its span, O has none. */
-export const colourOf = (/** @type {string} */ label) => (label === "O" ? "" : `hue${hueOf(typeOf(label))}`);
+export const colourOf = (label) => (label === "O" ? "" : `hue${hueOf(typeOf(label))}`);
 
 /**
  * How strongly a span is shaded, 1 faint to 4 full; half is about as unsure as an answer with a rival can be.

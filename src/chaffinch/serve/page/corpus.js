@@ -1,4 +1,5 @@
 // A corpus under review: page through it, sort it, filter it, correct it, learn, export.
+import { Choice, names } from "./choice.js";
 import { Evidence, explain } from "./evidence.js";
 import { Journal, learn, learning, outcome, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
@@ -6,8 +7,8 @@ import { received } from "./offsets.js";
 import { Review } from "./review.js";
 import { Palette, Rows } from "./rows.js";
 import { choices } from "./schemes.js";
-import { download, get } from "./server.js";
-import { attempt, data, many, model, say } from "./store.js";
+import { download, get, latest } from "./server.js";
+import { attempt, files, many, model, say } from "./store.js";
 
 const COUNT = 50;
 const FILTERS = { changed: "changed", suspect: "suspects", corrected: "corrected" };
@@ -17,37 +18,36 @@ const ALL = { search: "", label: "", sort: "order", changed: false, suspect: fal
 const wanted = signal({ ...ALL, data: "", from: 0 });
 const total = signal(0);
 const busy = signal(false);
-const file = () => wanted.value.data || data.value[0]?.name || "";
+/** The file that is open. */
+const file = () => (files().find(({ name }) => name === wanted.value.data) ?? files()[0])?.name ?? "";
 const review = new Review("row", { data: file, saved: readJournal });
 
-/** @type {AbortController | undefined} */
-let pending;
+const starting = latest();
 
 /** Ask for the page of rows that is wanted; the cursor goes to a row, or stays. */
 export async function open(row = review.cursor.value.row) {
-	pending?.abort();
-	const { signal: stop } = (pending = new AbortController());
-	if (!file()) return;
+	const stop = starting();
+	if (!file()) return undefined;
 	const used = model.value;
 	busy.value = true;
 	const answer = await attempt(() => get("rows", { ...wanted.value, model: used.name, data: file(), count: COUNT }, stop));
-	if (stop.aborted) return;
+	if (stop.aborted) return undefined;
 	busy.value = answer?.suspects === "looking"; // the doctor takes a while
 	if (busy.value) setTimeout(() => !stop.aborted && open(row), 1000);
 	total.value = answer?.total ?? 0;
 	review.show(used, (answer?.rows ?? []).map(received), row);
+	return answer;
 }
 
 /** @param {Partial<typeof wanted.value>} change */
 async function want(change) {
 	wanted.value = { ...wanted.value, from: 0, ...change };
 	void explain(null);
-	await open(0);
-	say(`${many(total.value, "row")}${wanted.value.sort === "doubt" ? ", the most doubtful first" : ""}.`);
+	if (await open(0)) say(`${many(total.value, "row")}${wanted.value.sort === "doubt" ? ", the most doubtful first" : ""}.`);
 }
 
 /** Turn the page. */
-async function turn(/** @type {number} */ step) {
+async function turn(step) {
 	const from = wanted.value.from + step * COUNT;
 	if (from < 0 || from >= total.value) return;
 	await want({ from });
@@ -79,9 +79,9 @@ function press(/** @type {KeyboardEvent} */ event) {
 }
 
 export const Corpus = live(() => {
-	if (!data.value.length)
+	if (!file())
 		return html`<section class="page"><h1>Corpus</h1>
-			<p class="lead">No corpus is open. Start the server with one: <code>chaffinch serve MODEL --data FILE</code></p></section>`;
+			<p class="lead">No corpus is open for this model. Start the server with one: <code>chaffinch serve MODEL --data FILE</code></p></section>`;
 	const rows = review.rows.value;
 	const { from } = wanted.value;
 	return html`<div class="columns" onKeyDown=${press}>
@@ -105,9 +105,7 @@ export const Corpus = live(() => {
 
 const Filters = live((/** @type {{ used: Model }} */ { used }) => {
 	const now = wanted.value;
-	const choice = (name, field, options) => html`<select aria-label=${name} onChange=${(event) => want({ [field]: event.target.value })}>
-		${options.map(([value, text = value]) => html`<option value=${value} selected=${value === now[field]}>${text}</option>`)}
-	</select>`;
+	const choice = (name, field, options, value = now[field]) => html`<${Choice} ...${{ name, value, options }} choose=${(chosen) => want({ [field]: chosen })} />`;
 	const save = async (event) => {
 		const format = event.target.value;
 		event.target.value = "";
@@ -115,7 +113,7 @@ const Filters = live((/** @type {{ used: Model }} */ { used }) => {
 		if (name) say(`${name} is downloaded.`);
 	};
 	return html`<div class="filters" role="search" aria-label="Rows">
-		${data.value.length > 1 && choice("File", "data", data.value.map(({ name }) => [name]))}
+		${files().length > 1 && choice("File", "data", names(files()), file())}
 		<input id="search" type="search" aria-label="Search" placeholder="search ( / )" value=${now.search}
 			onChange=${(event) => want({ search: event.target.value })} onKeyDown=${(event) => event.key === "Escape" && review.focus()} />
 		${choice("Order", "sort", [["order", "in order"], ["doubt", "doubtful first"]])}

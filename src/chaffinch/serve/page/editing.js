@@ -1,27 +1,14 @@
 // What a keystroke does to the spans of a sentence, and how deeds are undone. Spans are sorted and do not overlap.
 
-/**
- * The index of the span over a word, or -1.
- * @param {Extent[]} spans
- * @param {number} word
- */
+/** The index of the span over a word, or -1. @param {Extent[]} spans */
 export const over = (spans, word) => spans.findIndex((span) => span.first <= word && word <= span.last);
 
-/**
- * Without the spans that touch the words first..last.
- * @param {Extent[]} spans
- * @param {number} first
- * @param {number} last
- */
+/** Without the spans that touch the words first..last. @param {Extent[]} spans */
 export const cleared = (spans, first, last) => spans.filter((span) => span.last < first || span.first > last);
 
 /**
  * The words first..last labelled; one word inside a span stands for the whole span. Others give way.
  * @param {Extent[]} spans
- * @param {number} first
- * @param {number} last
- * @param {string} label
- * @returns {Extent[]}
  */
 export function labelled(spans, first, last, label) {
 	const here = first === last ? spans[over(spans, first)] : undefined;
@@ -39,16 +26,12 @@ export function labelled(spans, first, last, label) {
  * A span with its first or last word moved by a step: never empty, never out of the sentence.
  * @param {Extent} span
  * @param {"first" | "last"} end
- * @param {number} step
- * @param {number} length of the sentence
  * @returns {Extent}
  */
 export function resized(span, end, step, length) {
 	const moved = { ...span, [end]: span[end] + step };
 	return moved.first > moved.last || moved.first < 0 || moved.last >= length ? span : moved;
 }
-
-/** @typedef {{ says: string, undo: () => unknown, redo: () => unknown }} Deed */
 
 /** Deeds that can be undone and done again, in order. One that fails to be undone stays done. */
 export class History {

@@ -1,11 +1,10 @@
 // Why this answer: a waterfall of evidence, the probability of each label, the best readings, and "why not X".
+import { Choice } from "./choice.js";
 import { colourOf } from "./colours.js";
 import { html, live, signal } from "./live.js";
 import { wordsOf } from "./offsets.js";
-import { post } from "./server.js";
+import { latest, post } from "./server.js";
 import { percent, signed } from "./store.js";
-
-/** @typedef {{ model: Model, version?: string, result: Result, position?: number, instead?: string }} Subject */
 
 /** What is asked about: a word of a sentence, or a whole document. */
 export const subject = signal(/** @type {Subject | null} */ (null));
@@ -16,13 +15,11 @@ const opened = signal(/** @type {Set<string>} */ (new Set()));
 const everything = signal(false);
 const [SHOWN, TERMS, LABELS] = [10, 30, 8];
 
-/** @type {AbortController | undefined} */
-let pending;
+const starting = latest();
 
 /** @param {Subject | null} asked */
 export async function explain(asked) {
-	pending?.abort();
-	const { signal: stop } = (pending = new AbortController());
+	const stop = starting();
 	const before = subject.value;
 	subject.value = asked;
 	failure.value = "";
@@ -32,16 +29,15 @@ export async function explain(asked) {
 		everything.value = false;
 	}
 	if (!asked) return;
-	const { model, version, result, position, instead } = asked;
-	const sentence = model.kind === "tags" ? { tokens: wordsOf(result) } : { text: result.text };
+	const { model, version, input, position, instead } = asked;
 	try {
-		answer.value = await post("explain", { model: model.name, version, ...sentence, position, instead }, stop);
+		answer.value = await post("explain", { model: model.name, version: version || undefined, ...input, position, instead }, stop);
 	} catch (error) {
 		if (!stop.aborted) failure.value = /** @type {Error} */ (error).message;
 	}
 }
 
-export const Evidence = live((/** @type {{ close: () => void }} */ { close }) => {
+export const Evidence = live(({ close }) => {
 	const asked = subject.value;
 	if (!asked) return html`<aside class="evidence empty" aria-label="Evidence"><p>Choose a word to see why it got its label.</p></aside>`;
 	const given = answer.value;
@@ -58,15 +54,13 @@ export const Evidence = live((/** @type {{ close: () => void }} */ { close }) =>
 
 const Told = live((/** @type {{ given: Explanation, asked: Subject }} */ { given, asked }) => {
 	const { answer: said, instead, margin, marginals, kbest, turns } = given;
-	const rivals = Object.keys(marginals ?? {}).length ? Object.keys(marginals ?? {}) : asked.model.labels;
-	const why = (event) => explain({ ...asked, instead: event.target.value });
+	const rivals = marginals ? Object.keys(marginals) : asked.model.labels;
 	return html`<p class="verdict">
 			<span class=${`chip ${colourOf(said)}`}>${said}</span> <span class="number">${percent(marginals?.[said])}</span>
 		</p>
 		${instead != null && html`<p class="why">
-			<label>Why not <select onChange=${why}>
-				${rivals.filter((label) => label !== said).map((label) => html`<option selected=${label === instead}>${label}</option>`)}
-			</select></label>? <span>${said} ${margin < 0 ? "trails" : "leads"} by <span class="number">${Math.abs(margin).toFixed(2)}</span>.</span>
+			<label>Why not <${Choice} value=${instead} options=${rivals.filter((label) => label !== said).map((label) => [label])}
+				choose=${(label) => explain({ ...asked, instead: label })} /></label>? <span>${said} ${margin < 0 ? "trails" : "leads"} by <span class="number">${Math.abs(margin).toFixed(2)}</span>.</span>
 		</p>`}
 		${turns && html`<p class="turns">${turns}</p>`}
 		<${Waterfall} given=${given} />
@@ -115,7 +109,6 @@ const Waterfall = live((/** @type {{ given: Explanation }} */ { given }) => {
 	</section>`;
 });
 
-/** @param {string} key */
 function toggle(key) {
 	const next = new Set(opened.value);
 	if (!next.delete(key)) next.add(key);
@@ -148,7 +141,7 @@ export function summed(groups, by) {
 	return [...steps.values()].sort(strongest);
 }
 
-const Shares = live((/** @type {{ shares: Record<string, number> }} */ { shares }) => {
+const Shares = live(({ shares }) => {
 	const ranked = Object.entries(shares).sort((a, b) => b[1] - a[1]).slice(0, LABELS);
 	return html`<section class="part">
 		<h3>Probability of each label</h3>

@@ -16,14 +16,14 @@ export async function readJournal() {
 }
 
 /** Ask anew for all that a new version changes. */
-async function renew(/** @type {() => unknown} */ then) {
+async function renew(then = () => {}) {
 	await attempt(refresh);
 	await readJournal();
 	await then();
 }
 
 /** Learn every correction that waits; then is what the view shows anew. */
-export async function learn(/** @type {() => unknown} */ then) {
+export async function learn(then) {
 	const { name, version: before } = model.value;
 	if (learning.value) return;
 	learning.value = true;
@@ -38,7 +38,7 @@ export async function learn(/** @type {() => unknown} */ then) {
 }
 
 /** Make another version answer. */
-async function take(/** @type {string} */ version, /** @type {() => unknown} */ then) {
+async function take(version, then = () => {}) {
 	const done = await attempt(() => post("versions", { model: model.value.name, version }));
 	if (!done) return;
 	outcome.value = null;
@@ -47,9 +47,9 @@ async function take(/** @type {string} */ version, /** @type {() => unknown} */ 
 }
 
 /** Take back one correction. */
-async function forget(/** @type {number} */ seq) {
+async function forget(seq) {
 	if (!(await attempt(() => remove(`corrections/${seq}`)))) return;
-	await renew(() => {});
+	await renew();
 	say(`Correction ${seq} is taken back.`);
 }
 
@@ -67,7 +67,7 @@ function counted(changed) {
 }
 
 /** Every other row that changed, fixed or broken, and the way back. */
-export const Outcome = live((/** @type {{ then: () => unknown, open: (row: Changed) => void, close: () => void }} */ { then, open, close }) => {
+export const Outcome = live(({ then, open, close }) => {
 	const done = outcome.value;
 	if (done?.model !== model.value.name) return null;
 	const { changed, noise, before } = done;
@@ -110,7 +110,6 @@ export const Journal = live(() => {
 /** Versions of the model in use, and its journal. */
 export const Versions = live(() => {
 	const { name, versions = [] } = model.value;
-	const nothing = () => {};
 	return html`<section class="page">
 		<h1>Versions of ${name}</h1>
 		<p class="lead">A version never changes. Learning makes a new one, and any of them can be made to answer again.</p>
@@ -123,7 +122,7 @@ export const Versions = live(() => {
 				${
 					one.active
 						? html`<span class="state corrected">answers now</span>`
-						: html`<button aria-label=${`Make version ${one.version} answer`} onClick=${() => take(one.version, nothing)}>Make it answer</button>`
+						: html`<button aria-label=${`Make it answer: version ${one.version}`} onClick=${() => take(one.version)}>Make it answer</button>`
 				}
 			</li>`)}
 		</ol>
@@ -145,8 +144,4 @@ export const Versions = live(() => {
 	</section>`;
 });
 
-/** @param {string} iso */
-function date(iso) {
-	const made = new Date(iso);
-	return Number.isNaN(made.getTime()) ? iso : made.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
-}
+const date = (iso) => new Date(iso).toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });

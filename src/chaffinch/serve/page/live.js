@@ -6,11 +6,9 @@ import htm from "./vendor/htm.mjs";
 export const html = htm.bind(/** @type {any} */ (h));
 export { render };
 
-/** @typedef {{ run: () => void, read: Set<Set<Effect>> }} Effect */
-
-/** @type {Effect | null} */
+/** @type {Follower | null} */
 let running = null;
-/** @type {Set<Effect> | null} effects that wait for the end of a batch */
+/** @type {Set<Follower> | null} effects that wait for the end of a batch */
 let waiting = null;
 
 /**
@@ -19,7 +17,7 @@ let waiting = null;
  * @param {T} value
  */
 export function signal(value) {
-	/** @type {Set<Effect>} */
+	/** @type {Set<Follower>} */
 	const readers = new Set();
 	return {
 		get value() {
@@ -49,12 +47,12 @@ export const computed = (make) => ({
 });
 
 /** Run something now, and again whenever a signal that it read has changed; the answer ends that. */
-export function effect(/** @type {() => void} */ act) {
+export function effect(act) {
 	const stop = () => {
 		for (const readers of own.read) readers.delete(own);
 		own.read.clear();
 	};
-	const own = /** @type {Effect} */ ({ read: new Set(), run });
+	const own = /** @type {Follower} */ ({ read: new Set(), run });
 	function run() {
 		stop();
 		const outer = running;
@@ -70,7 +68,7 @@ export function effect(/** @type {() => void} */ act) {
 }
 
 /** Change several signals before anyone is told. */
-export function batch(/** @type {() => void} */ act) {
+export function batch(act) {
 	if (waiting) return act();
 	waiting = new Set();
 	try {
@@ -120,4 +118,4 @@ export function live(view) {
 }
 
 /** Run something when the changes made so far are in the document. */
-export const afterDrawing = (/** @type {() => void} */ act) => setTimeout(act);
+export const afterDrawing = (act) => setTimeout(act);

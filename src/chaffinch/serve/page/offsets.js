@@ -2,7 +2,6 @@
 
 /**
  * A function from code points to UTF-16 units of a text.
- * @param {string} text
  * @returns {(point: number) => number}
  */
 export function unitsOf(text) {
@@ -34,8 +33,11 @@ export function received(result) {
 }
 
 /**
- * The words of an answer, by its offsets in UTF-16 units.
+ * An answer's own sentence or text, as a request gives it.
+ * @param {Model} model
  * @param {Result} result
- * @returns {string[]}
  */
+export const inputOf = ({ kind }, result) => (kind === "tags" ? { tokens: wordsOf(result) } : { text: result.text });
+
+/** The words of an answer, by its offsets in UTF-16 units. @param {Result} result */
 export const wordsOf = (result) => (result.tokens ?? []).map(([start, end]) => (result.text ?? "").slice(start, end));

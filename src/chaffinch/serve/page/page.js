@@ -1,4 +1,5 @@
 // The page: its head, the view in front, and what it says.
+import { Choice, names } from "./choice.js";
 import { colourAll } from "./colours.js";
 import { Corpus, open as openCorpus } from "./corpus.js";
 import { explain } from "./evidence.js";
@@ -19,9 +20,7 @@ const Head = live(() => {
 		<a class="brand" href="#read"><img src="page/icon.svg" alt="" width="28" height="28" />Chaffinch</a>
 		<nav aria-label="Views">${VIEWS.map((name) => html`<a href=${`#${name}`} aria-current=${view.value === name ? "page" : undefined}>${titled(name)}</a>`)}</nav>
 		<div class="tools">
-			${used && html`<select aria-label="Model" onChange=${(event) => (chosen.value = event.target.value)}>
-				${models.value.map(({ name }) => html`<option selected=${name === used.name}>${name}</option>`)}
-			</select><span class="version" title="the version that answers">${used.version}</span>`}
+			${used && html`<${Choice} name="Model" value=${used.name} options=${names(models.value)} choose=${(name) => (chosen.value = name)} /><span class="version" title="the version that answers">${used.version}</span>`}
 			<button class="quiet theme" aria-label=${dark.value ? "Light colours" : "Dark colours"} onClick=${() => (theme.value = dark.value ? "light" : "dark")}>
 				<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true"><circle cx="10" cy="10" r="7" class="ring" /><path d="M10 3a7 7 0 0 1 0 14z" class="half" /></svg>
 			</button>

@@ -2,6 +2,7 @@
 import { hueOf, shadeOf } from "./colours.js";
 import { explain } from "./evidence.js";
 import { html, live } from "./live.js";
+import { inputOf } from "./offsets.js";
 import { choices, extents } from "./schemes.js";
 import { percent, say } from "./store.js";
 import { certaintyOf } from "./words.js";
@@ -22,10 +23,7 @@ export function long(model, results) {
 /** @type {Map<string, Map<string, Range[]>>} the ranges of every drawing by the name of their highlight */
 const drawings = new Map();
 
-/**
- * @param {string} id of the drawing
- * @param {Map<string, Range[]>} [ranges] none: the drawing is gone
- */
+/** @param {Map<string, Range[]>} [ranges] none: the drawing is gone */
 function show(id, ranges) {
 	drawings.delete(id);
 	if (ranges) drawings.set(id, ranges);
@@ -38,7 +36,7 @@ function show(id, ranges) {
 		}
 }
 
-/** @param {ChildNode} node @param {number} start @param {number} end */
+/** @param {ChildNode} node */
 function rangeOf(node, start, end) {
 	const range = new Range();
 	range.setStart(node, start);
@@ -69,7 +67,7 @@ function rangesOf(lines, results, scheme) {
 }
 
 /** A long text: the arrows and the pointer choose a word, Enter or a click asks why. */
-export const Painted = live((/** @type {{ id: string, model: Model, version?: string, results: Result[] }} */ { id, model, version, results }) => {
+export const Painted = live((/** @type {Drawn} */ { id, model, version, results }) => {
 	/** @type {HTMLElement[]} */
 	let lines = [];
 	let [line, word] = [0, -1];
@@ -90,12 +88,12 @@ export const Painted = live((/** @type {{ id: string, model: Model, version?: st
 		CSS.highlights.set("word", mark);
 		lines[line].scrollIntoView({ block: "nearest" });
 		say([result.text?.slice(...token), result.tags?.[word], percent(result.token_certainty?.[word])].filter(Boolean).join(", "));
-		if (ask) explain({ model, version, result, position: word });
+		if (ask) explain({ model, version, result, input: inputOf(model, result), position: word });
 	};
 	const press = (event) => {
 		const last = (results[line].tokens?.length ?? 0) - 1;
 		const turned = getComputedStyle(lines[line]).direction === "rtl" ? -1 : 1;
-		const step = { ArrowLeft: -turned, ArrowRight: turned }[/** @type {string} */ (event.key)];
+		const step = { ArrowLeft: -turned, ArrowRight: turned }[(event.key)];
 		if (step) go(line, Math.max(0, Math.min(last, word + step)));
 		else if (event.key === "ArrowDown") go(Math.min(line + 1, results.length - 1), 0);
 		else if (event.key === "ArrowUp") go(Math.max(line - 1, 0), 0);

@@ -1,12 +1,13 @@
 // Text that a person pastes or types, read by one model, or by two side by side.
+import { Choice, names } from "./choice.js";
 import { Evidence, explain } from "./evidence.js";
 import { learn, learning, outcome, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { received } from "./offsets.js";
 import { long, Painted } from "./painted.js";
-import { Review } from "./review.js";
+import { explains, Review } from "./review.js";
 import { Palette, Rows } from "./rows.js";
-import { post } from "./server.js";
+import { latest, post } from "./server.js";
 import { attempt, model, models } from "./store.js";
 
 const text = signal("");
@@ -18,12 +19,11 @@ const sideReviews = [new Review("first", { reading: true }), new Review("second"
  * Answers of a model to a text. One line is one sentence; a document is all lines.
  * @param {Model} used
  * @param {AbortSignal} stop
- * @param {string} [version]
  * @returns {Promise<Row[]>}
  */
-async function answers({ name, kind }, stop, version) {
+async function answers({ name, kind }, stop, version = "") {
 	const lines = text.value.split(/\r?\n/u).filter((line) => line.trim());
-	const ask = async (input) => (await post("predict", { model: name, version, ...input }, stop)).results.map(received);
+	const ask = async (input) => (await post("predict", { model: name, version: version || undefined, ...input }, stop)).results.map(received);
 	if (!lines.length) return [];
 	if (kind === "documents") return ask({ text: text.value, probabilities: true });
 	if (kind !== "links") return ask({ texts: lines });
@@ -32,21 +32,19 @@ async function answers({ name, kind }, stop, version) {
 	return (await Promise.all(pairs.map(([source, target]) => ask({ source, target })))).flat();
 }
 
-/** @type {AbortController | undefined} */
-let pending;
+const starting = latest();
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let timer;
 
 /** Read the text once nobody has typed for a moment. */
-function soon(/** @type {() => unknown} */ act) {
+function soon(act) {
 	clearTimeout(timer);
 	timer = setTimeout(act, 200);
 }
 
 /** Ask for answers, forgetting an earlier question; undefined if a later one came in between. */
 async function asked(/** @type {(stop: AbortSignal) => Promise<Row[][]>} */ act) {
-	pending?.abort();
-	const { signal: stop } = (pending = new AbortController());
+	const stop = starting();
 	busy.value = true;
 	const given = await attempt(() => act(stop));
 	if (stop.aborted) return undefined;
@@ -78,7 +76,7 @@ const Field = live(({ kind, change }) => {
 });
 
 /** The answers of a review, painted if they are long. */
-const Answers = live((/** @type {{ review: Review, differs?: boolean[][] }} */ { review: shown, differs }) => {
+const Answers = live((/** @type {Reviewed} */ { review: shown, differs }) => {
 	const rows = shown.rows.value;
 	if (!long(shown.model, rows)) return html`<${Rows} review=${shown} differs=${differs} />`;
 	return html`<${Painted} id=${`${shown.name}-long`} model=${shown.model} version=${shown.version} results=${rows} />`;
@@ -87,8 +85,9 @@ const Answers = live((/** @type {{ review: Review, differs?: boolean[][] }} */ {
 /** Paste or type text, see its answer, ask why, correct it. */
 export const Reading = live(() => {
 	const { name, kind, learns } = model.value;
-	const rows = review.model.name === name ? review.rows.value : [];
-	const explained = kind === "tags" || kind === "documents";
+	const all = review.rows.value;
+	const rows = review.model.name === name ? all : [];
+	const explained = explains(model.value);
 	const close = () => {
 		outcome.value = null;
 		review.focus();
@@ -114,7 +113,7 @@ export const Reading = live(() => {
 // --- two models
 
 /** The model and the version on each side; at first two models, or two versions of one. */
-const sides = signal(/** @type {{ name: string, version: string }[]} */ ([]));
+const sides = signal(/** @type {Side[]} */ ([]));
 
 function bothSides() {
 	const known = sides.value.filter(({ name }) => models.value.some((one) => one.name === name));
@@ -129,7 +128,7 @@ function bothSides() {
 
 export async function compare() {
 	const both = bothSides().map(({ name, version }) => ({ version, used: /** @type {Model} */ (models.value.find((one) => one.name === name)) }));
-	const given = await asked((stop) => Promise.all(both.map(({ used, version }) => answers(used, stop, version || undefined))));
+	const given = await asked((stop) => Promise.all(both.map(({ used, version }) => answers(used, stop, version))));
 	given?.forEach((rows, n) => sideReviews[n].show(both[n].used, rows, 0, both[n].version || both[n].used.version));
 }
 
@@ -161,13 +160,13 @@ export const Comparing = live(() => {
 			<h1 id="comparing" class="unseen">Compare two models</h1>
 			<${Field} kind=${kind} change=${compare} />
 			<p class="summary" role="status">${summary(rows, differs)}</p>
-			<div class="sides">${both.map((side, n) => html`<${Side} side=${side} n=${n} differs=${differs ?? undefined} />`)}</div>
+			<div class="sides">${both.map((side, n) => html`<${OneSide} side=${side} n=${n} differs=${differs ?? undefined} />`)}</div>
 		</section>
 		<${Evidence} close=${() => explain(null)} />
 	</div>`;
 });
 
-const Side = live((/** @type {{ side: { name: string, version: string }, n: number, differs?: boolean[][] }} */ { side, n, differs }) => {
+const OneSide = live((/** @type {Sided} */ { side, n, differs }) => {
 	const { versions = [] } = models.value.find(({ name }) => name === side.name) ?? {};
 	const choose = (next) => {
 		sides.value = bothSides().map((other, i) => (i === n ? next : other));
@@ -175,13 +174,9 @@ const Side = live((/** @type {{ side: { name: string, version: string }, n: numb
 	};
 	return html`<section class="side" aria-label=${n ? "Second model" : "First model"}>
 		<header>
-			<select aria-label="Model" onChange=${(event) => choose({ name: event.target.value, version: "" })}>
-				${models.value.map(({ name }) => html`<option selected=${name === side.name}>${name}</option>`)}
-			</select>
-			<select aria-label="Version" onChange=${(event) => choose({ ...side, version: event.target.value })}>
-				<option value="" selected=${!side.version}>version in use</option>
-				${versions.map(({ version }) => html`<option selected=${version === side.version}>${version}</option>`)}
-			</select>
+			<${Choice} name="Model" value=${side.name} options=${names(models.value)} choose=${(name) => choose({ name, version: "" })} />
+			<${Choice} name="Version" value=${side.version} options=${[["", "version in use"], ...versions.map(({ version }) => [version])]}
+				choose=${(version) => choose({ ...side, version })} />
 		</header>
 		<${Answers} review=${sideReviews[n]} differs=${differs} />
 	</section>`;

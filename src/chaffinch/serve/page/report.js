@@ -1,37 +1,34 @@
 // How good the model is on a corpus with known labels: scores, training curves, calibration, confusion.
 import { Confusion, Curve, Reliability } from "./charts.js";
+import { Choice, names } from "./choice.js";
 import { html, live, signal } from "./live.js";
-import { get } from "./server.js";
-import { data, model } from "./store.js";
+import { get, latest } from "./server.js";
+import { files, model } from "./store.js";
 
 const report = signal(/** @type {Measured | null} */ (null));
 const failure = signal("");
 const file = signal("");
 
-/** @type {AbortController | undefined} */
-let pending;
+const starting = latest();
 
 export async function open() {
-	pending?.abort();
-	const { signal: stop } = (pending = new AbortController());
+	const stop = starting();
 	[report.value, failure.value] = [null, ""];
 	try {
-		report.value = await get("report", { model: model.value.name, data: file.value || data.value[0]?.name }, stop);
+		report.value = await get("report", { model: model.value.name, data: (files().find(({ name }) => name === file.value) ?? files()[0])?.name }, stop);
 	} catch (error) {
 		if (!stop.aborted) failure.value = /** @type {Error} */ (error).message;
 	}
 }
 
 export const Report = live(() => {
-	const choose = (event) => {
-		file.value = event.target.value;
+	const choose = (name) => {
+		file.value = name;
 		void open();
 	};
 	return html`<section class="page">
 		<h1>Report of ${model.value.name}</h1>
-		${data.value.length > 1 && html`<p><label>Measured on <select onChange=${choose}>
-			${data.value.map(({ name }) => html`<option selected=${name === file.value}>${name}</option>`)}
-		</select></label></p>`}
+		${files().length > 1 && html`<p><label>Measured on <${Choice} value=${file.value} options=${names(files())} choose=${choose} /></label></p>`}
 		${failure.value && html`<p class="wrong" role="alert">${failure.value}</p>`}
 		${!failure.value && !report.value && html`<p class="hint" role="status">Measuring …</p>`}
 		${report.value && html`<${Found} ...${report.value} />`}

@@ -2,7 +2,7 @@
 import { cleared, History, labelled, over, resized } from "./editing.js";
 import { explain, subject } from "./evidence.js";
 import { afterDrawing, batch, signal } from "./live.js";
-import { wordsOf } from "./offsets.js";
+import { inputOf, wordsOf } from "./offsets.js";
 import { choices, extents, tagsOf } from "./schemes.js";
 import { post, remove } from "./server.js";
 import { attempt, say } from "./store.js";
@@ -10,14 +10,12 @@ import { attempt, say } from "./store.js";
 /** Keys of labels, in their order; every other command is no letter or has a modifier. */
 export const KEYS = "123456789abcdefghijklmnopqrstuvwxyz";
 const FEW = 12;
+export const explains = ({ kind }) => kind === "tags" || kind === "documents";
 const between = (low, value, high) => Math.max(low, Math.min(value, high));
 
 export class Review {
-	/**
-	 * @param {string} name of the elements
-	 * @param {{ data?: () => string, saved?: () => void, reading?: boolean }} [around] reading: Enter on a word asks why
-	 */
-	constructor(name, { data, saved, reading = false } = {}) {
+	/** Its elements are called by its name; reading: Enter on a word asks why. */
+	constructor(name, /** @type {Around} */ { data, saved, reading = false } = {}) {
 		this.name = name;
 		this.data = data;
 		this.saved = saved;
@@ -28,17 +26,15 @@ export class Review {
 		this.drafts = signal(/** @type {Map<string, Answer>} */ (new Map()));
 		this.history = new History();
 		this.model = /** @type {Model} */ ({});
-		this.version = /** @type {string | undefined} */ (undefined);
+		this.version = "";
 	}
 
 	/**
 	 * Other rows to review; changes that are not saved are kept.
 	 * @param {Model} model
 	 * @param {Row[]} rows
-	 * @param {number} [row]
-	 * @param {string} [version]
 	 */
-	show(model, rows, row = 0, version) {
+	show(model, rows, row = 0, version = "") {
 		batch(() => {
 			if (this.model.name !== model.name) {
 				this.drafts.value = new Map();
@@ -54,9 +50,13 @@ export class Review {
 		return this.rows.value[this.cursor.value.row];
 	}
 
-	/** Whether people can correct its answers. */
+	/** Whether its answers are explained, and whether people can correct them. */
+	get explained() {
+		return this.row && explains(this.model);
+	}
+
 	get editable() {
-		return Boolean(this.row) && !this.version && ["tags", "documents"].includes(this.model.kind);
+		return this.explained && !this.version;
 	}
 
 	/** @param {Row} row */
@@ -74,16 +74,18 @@ export class Review {
 		return tags ? { tags } : labels ? { labels } : { label };
 	}
 
-	/**
-	 * The labels a document is offered: all if they are few, else its own and the likeliest.
-	 * @param {Row} row
-	 */
+	/** The labels a document is offered: all if they are few, else its own and the likeliest. @param {Row} row */
 	options(row) {
 		const all = choices(this.model);
 		if (all.length <= FEW) return all;
 		const { labels, label = "" } = this.answer(row);
 		const likely = Object.entries(row.probabilities ?? {}).sort((a, b) => b[1] - a[1]);
 		return [...new Set([...(labels ?? [label]), ...likely.slice(0, FEW / 2).map(([name]) => name)])];
+	}
+
+	/** How the server is told which row is meant. @param {Row} row */
+	input(row) {
+		return row.row == null ? inputOf(this.model, row) : { data: this.data?.(), row: row.row };
 	}
 
 	/** Move the cursor to a word of a row. */
@@ -104,8 +106,9 @@ export class Review {
 
 	why() {
 		const { row, model, version } = this;
-		if (!row || !["tags", "documents"].includes(model.kind)) return;
-		void explain({ model, version, result: row, position: model.kind === "tags" ? this.cursor.value.word : undefined });
+		if (!this.explained) return;
+		const position = model.kind === "tags" ? this.cursor.value.word : undefined;
+		void explain({ model, version, result: row, input: this.input(row), position });
 	}
 
 	// --- changes
@@ -119,7 +122,7 @@ export class Review {
 	}
 
 	/** Change the answer of the row of the cursor, so that it can be undone. */
-	change(/** @type {string} */ says, /** @type {Answer | undefined} */ after) {
+	change(says, /** @type {Answer | undefined} */ after) {
 		const { row } = this;
 		const before = this.drafts.value.get(this.key(row));
 		if (after && JSON.stringify(after) === JSON.stringify(this.answer(row))) return;
@@ -150,7 +153,7 @@ export class Review {
 	}
 
 	/** Label the word, the span or the document at the cursor. */
-	label(/** @type {string} */ label) {
+	label(label) {
 		if (!this.editable) return;
 		const had = this.answer(this.row).labels ?? [];
 		if (this.model.kind === "documents" && !this.model.many) return this.change(`Label ${label}`, { label });
@@ -171,11 +174,7 @@ export class Review {
 		this.unselect();
 	}
 
-	/**
-	 * Move an end of the span at the cursor, or select words if there is no span.
-	 * @param {"first" | "last"} end
-	 * @param {number} step
-	 */
+	/** Move an end of the span at the cursor, or select words if there is no span. @param {"first" | "last"} end */
 	resize(end, step) {
 		if (!this.editable || this.model.kind !== "tags") return;
 		const { scheme } = this.model;
@@ -211,8 +210,6 @@ export class Review {
 		const at = this.cursor.value.row;
 		const answer = this.answer(row);
 		const draft = this.drafts.value.get(this.key(row));
-		const sentence = model.kind === "tags" ? { tokens: wordsOf(row) } : { text: row.text };
-		const input = row.row == null ? sentence : { data: this.data?.(), row: row.row };
 		const mark = (correction, left) => {
 			const key = this.key(row);
 			this.rows.value = this.rows.value.map((other) => (this.key(other) === key ? { ...other, correction } : other));
@@ -221,7 +218,7 @@ export class Review {
 		};
 		let seq = 0;
 		const redo = async () => {
-			({ seq } = await post("corrections", { model: model.name, ...input, ...answer }));
+			({ seq } = await post("corrections", { model: model.name, ...this.input(row), ...answer }));
 			batch(() => mark({ ...answer, seq }, undefined));
 		};
 		const undo = async () => {
@@ -248,10 +245,7 @@ export class Review {
 		if (this.row && this.pressed(event) !== false) event.preventDefault();
 	}
 
-	/**
-	 * @param {KeyboardEvent} event
-	 * @returns {unknown} false if the key means nothing here
-	 */
+	/** Do what a key means; false if it means nothing here. @param {KeyboardEvent} event */
 	pressed(event) {
 		const { row, model } = this;
 		const { key, shiftKey: shift } = event;

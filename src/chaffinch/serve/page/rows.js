@@ -8,9 +8,7 @@ import { percent } from "./store.js";
 import { Links, Tree } from "./structures.js";
 import { Words } from "./words.js";
 
-/** @typedef {import("./review.js").Review} Review */
-
-export const Rows = live((/** @type {{ review: Review, differs?: boolean[][] }} */ { review, differs }) => {
+export const Rows = live((/** @type {Reviewed} */ { review, differs }) => {
 	const { row: here, word, anchor } = review.cursor.value;
 	return html`<ol class="rows">
 		${review.rows.value.map((row, index) => {
@@ -21,11 +19,6 @@ export const Rows = live((/** @type {{ review: Review, differs?: boolean[][] }} 
 		})}
 	</ol>`;
 });
-
-/**
- * @typedef {{ review: Review, row: Row, index: number, draft?: Answer, active: boolean, word: number,
- *   anchor: number | null, differs?: boolean[], name: string }} Shown
- */
 
 const LINES = { tags: (shown) => html`<${Sentence} ...${shown} />`, documents: (shown) => html`<${Document} ...${shown} />` };
 
@@ -94,7 +87,7 @@ const Document = live((/** @type {Shown} */ { review, row, index, active, word, 
 const sought = signal("");
 
 /** Labels with their keys, and every command as a button: a phone has no keys. */
-export const Palette = live((/** @type {{ review: Review, learn?: () => void, learning?: boolean }} */ { review, learn, learning }) => {
+export const Palette = live((/** @type {Reviewed} */ { review, learn, learning }) => {
 	if (!review.rows.value.length || !review.editable) return null;
 	const { kind, scheme } = review.model;
 	const labels = choices(review.model).map((label, i) => ({ label, key: KEYS[i] }));
@@ -103,8 +96,8 @@ export const Palette = live((/** @type {{ review: Review, learn?: () => void, le
 		deed();
 		review.focus();
 	};
-	const command = (keys, name, deed, { strong = false, off = false, short = name } = {}) => html`<button class=${strong ? "strong" : "quiet"}
-		aria-label=${name} disabled=${off} onClick=${act(deed)}><kbd aria-hidden="true">${keys}</kbd>${short}</button>`;
+	const command = (keys, name, deed, kind = "quiet", off = false) => html`<button class=${kind} disabled=${off} onClick=${act(deed)}>
+		<kbd aria-hidden="true">${keys}</kbd>${name}</button>`;
 	const find = (event) => {
 		if (event.key === "Enter" && found.length) review.label(found[0].label);
 		if (event.key !== "Enter" && event.key !== "Escape") return;
@@ -119,14 +112,14 @@ export const Palette = live((/** @type {{ review: Review, learn?: () => void, le
 				onInput=${(event) => (sought.value = event.target.value)} onKeyDown=${find} />`}
 		</div>
 		<div class="deeds" role="group" aria-label="Save and learn">
-			${command("↵", "save, next", () => void review.save(), { strong: true })}
-			${learn && command("Ctrl ↵", learning ? "learning …" : "learn", learn, { strong: true, off: learning })}
+			${command("↵", "save, next", () => void review.save(), "strong")}
+			${learn && command("Ctrl ↵", learning ? "learning …" : "learn", learn, "strong", learning)}
 		</div>
 		<div class="commands" role="group" aria-label="Commands">
-			${kind === "tags" && command("⇧ →", "extend the end", () => review.resize("last", 1), { short: "extend" })}
-			${kind === "tags" && command("⇧ ←", "shrink the end", () => review.resize("last", -1), { short: "shrink" })}
-			${scheme && command("Ctrl ⇧ ←", "extend the start", () => review.resize("first", -1), { short: "start earlier" })}
-			${scheme && command("Ctrl ⇧ →", "shrink the start", () => review.resize("first", 1), { short: "start later" })}
+			${kind === "tags" && command("⇧ →", "extend", () => review.resize("last", 1))}
+			${kind === "tags" && command("⇧ ←", "shrink", () => review.resize("last", -1))}
+			${scheme && command("Ctrl ⇧ ←", "start earlier", () => review.resize("first", -1))}
+			${scheme && command("Ctrl ⇧ →", "start later", () => review.resize("first", 1))}
 			${command("⌫", "no label", () => review.clear())}
 			${command("Ctrl Z", "undo", () => void review.turn("undo"))}
 			${command("Ctrl Y", "redo", () => void review.turn("redo"))}

@@ -1,13 +1,13 @@
 // Spans of words and tags in a scheme, both ways. Without a scheme every word has a tag of its own.
 
 /** The letter of a tag in the spelling of BIOES, and its type; null outside of spans. */
-function parts(/** @type {string} */ tag) {
+function parts(tag) {
 	const found = /^([BIESLU])(?:-(.*))?$/su.exec(tag);
 	return found && { letter: { L: "E", U: "S" }[found[1]] ?? found[1], type: found[2] ?? "" };
 }
 
 /** The type of a tag, or the label itself. */
-export const typeOf = (/** @type {string} */ label) => (/^[BIESLU]-/u.test(label) ? label.slice(2) : label);
+export const typeOf = (label) => (/^[BIESLU]-/u.test(label) ? label.slice(2) : label);
 
 /**
  * Spans that tags mark: a word joins the one before if the first is B or I, the second I or E, the type the same.
@@ -45,13 +45,7 @@ const LETTERS = {
 	BILOU: ({ begins, ends }) => (begins && ends ? "U" : begins ? "B" : ends ? "L" : "I"),
 };
 
-/**
- * Tags that mark these spans, which are sorted and do not overlap.
- * @param {Extent[]} spans
- * @param {number} length
- * @param {string} scheme
- * @returns {string[]}
- */
+/** Tags that mark these spans, which are sorted and do not overlap. @param {Extent[]} spans */
 export function tagsOf(spans, length, scheme) {
 	const tags = Array(length).fill("O");
 	spans.forEach(({ first, last, label }, n) => {
@@ -65,10 +59,7 @@ export function tagsOf(spans, length, scheme) {
 	return tags;
 }
 
-/**
- * The labels a person chooses from: types of spans, or the labels as they are.
- * @param {Model} model
- */
+/** The labels a person chooses from: types of spans, or the labels as they are. @param {Model} model */
 export function choices({ scheme, labels }) {
 	return scheme ? [...new Set(labels.filter((label) => label !== "O").map((label) => parts(label)?.type ?? label))] : labels;
 }

@@ -11,7 +11,6 @@ if (given) {
 const token = sessionStorage.getItem(KEY);
 
 /**
- * @param {string} path
  * @param {RequestInit} how
  * @returns {Promise<Response>} one that is well
  */
@@ -26,32 +25,40 @@ async function request(path, how) {
 	throw new Error(error ?? `The server answered ${response.status} ${response.statusText}.`);
 }
 
+/** A function that starts a request over: the signal that stops it is sent when the next one starts. */
+export function latest() {
+	/** @type {AbortController | undefined} */
+	let pending;
+	return () => {
+		pending?.abort();
+		return (pending = new AbortController()).signal;
+	};
+}
+
 /** A path with its query; entries that are empty or false are left out, true is 1. */
-function queried(/** @type {string} */ path, /** @type {Record<string, unknown>} */ query) {
+function queried(path, /** @type {Record<string, unknown>} */ query) {
 	const entries = Object.entries(query).filter(([, value]) => value || value === 0);
 	const asked = new URLSearchParams(entries.map(([key, value]) => [key, value === true ? "1" : String(value)]));
 	return entries.length ? `${path}?${asked}` : path;
 }
 
-/** @param {string} path @param {Record<string, unknown>} [query] @param {AbortSignal} [signal] */
+/** @param {Record<string, unknown>} [query] @param {AbortSignal} [signal] */
 export async function get(path, query = {}, signal) {
 	return (await request(queried(path, query), { signal })).json();
 }
 
-/** @param {string} path @param {unknown} body @param {AbortSignal} [signal] */
+/** @param {unknown} body @param {AbortSignal} [signal] */
 export async function post(path, body, signal) {
 	const headers = { "Content-Type": "application/json" };
 	return (await request(path, { method: "POST", headers, body: JSON.stringify(body), signal })).json();
 }
 
-/** @param {string} path */
 export async function remove(path) {
 	return (await request(path, { method: "DELETE" })).json();
 }
 
 /**
  * Fetch a file and let the browser keep it, since a plain link cannot carry the token; its name.
- * @param {string} path
  * @param {Record<string, unknown>} query
  */
 export async function download(path, query) {

@@ -6,7 +6,7 @@ export const VIEWS = ["read", "compare", "corpus", "versions", "report"];
 const front = () => VIEWS.find((name) => `#${name}` === location.hash) ?? "read";
 
 export const models = signal(/** @type {Model[]} */ ([]));
-export const data = signal(/** @type {Data[]} */ ([]));
+const data = signal(/** @type {Data[]} */ ([]));
 export const chosen = signal("");
 export const view = signal(front());
 export const notice = signal({ text: "", wrong: false });
@@ -14,6 +14,9 @@ addEventListener("hashchange", () => (view.value = front()));
 
 /** The model in use. */
 export const model = computed(() => models.value.find(({ name }) => name === chosen.value) ?? models.value[0]);
+
+/** The data files that the model in use reads. */
+export const files = () => data.value.filter(({ name }) => model.value.data?.includes(name) ?? true);
 
 /** Ask what there is: at the start, and whenever a version was made. */
 export async function refresh() {
@@ -23,7 +26,7 @@ export async function refresh() {
 }
 
 /** Say something beside the page, and to screen readers. */
-export function say(/** @type {string} */ text, wrong = false) {
+export function say(text, wrong = false) {
 	const said = (notice.value = { text, wrong });
 	if (!wrong) setTimeout(() => notice.value === said && (notice.value = { text: "", wrong }), 6000);
 }
@@ -57,14 +60,14 @@ effect(() => {
 });
 
 /** A share as people read it; what is nearly certain is not called certain. */
-export function percent(/** @type {number | null | undefined} */ p) {
+export function percent(p) {
 	if (p == null) return "";
 	if (p > 0.995 && p < 1) return "> 99 %";
 	return p < 0.005 && p > 0 ? "< 1 %" : `${Math.round(p * 100)} %`;
 }
 
 /** A score with its sign, a true minus. */
-export const signed = (/** @type {number} */ value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
+export const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
 
 /** A number of things. */
-export const many = (/** @type {number} */ n, /** @type {string} */ thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;
+export const many = (n, thing) => `${n.toLocaleString("en")} ${thing}${n === 1 ? "" : "s"}`;

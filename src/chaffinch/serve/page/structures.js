@@ -2,13 +2,10 @@
 import { html, live } from "./live.js";
 
 const [LETTER, GAP, LEVEL, HIGH] = [8.4, 18, 46, 110];
-const widthOf = (/** @type {string} */ word) => [...word].length * LETTER + GAP;
-
-/** @typedef {{ label: string, children: Branch[], x: number, depth: number, height: number }} Branch */
+const widthOf = (word) => [...word].length * LETTER + GAP;
 
 /**
  * The tree that brackets spell: (S (NP the dog) (VP barks)).
- * @param {string} text
  * @returns {Branch | null}
  */
 export function parsed(text) {
@@ -30,9 +27,6 @@ export function parsed(text) {
 /**
  * Give every branch its place, words side by side, a parent over the middle of its children; the right edge.
  * @param {Branch} branch
- * @param {number} left
- * @param {number} depth
- * @returns {number}
  */
 function arrange(branch, left, depth) {
 	const { children, label } = branch;

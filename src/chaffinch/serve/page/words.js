@@ -4,11 +4,6 @@ import { html, live } from "./live.js";
 import { extents } from "./schemes.js";
 import { percent } from "./store.js";
 
-/**
- * @typedef {{ id: string, result: Result, scheme: string | null, tags: string[], name: string, active: boolean,
- *   at: number, anchor: number | null, differs?: boolean[], pick: (word: number) => void,
- *   press: (event: KeyboardEvent) => void }} Line
- */
 export const Words = live((/** @type {Line} */ line) => {
 	const { id, result, scheme, tags, active, at, anchor } = line;
 	const { text = "", tokens = [], token_certainty: sure } = result;
@@ -66,7 +61,6 @@ const scores = new WeakMap();
  * @param {Result} result
  * @param {Extent} span
  * @param {string[]} tags
- * @returns {number | null}
  */
 export function certaintyOf(result, { first, last, label }, tags) {
 	for (let i = first; i <= last; i++) if (result.tags?.[i] !== tags[i]) return null;
