@@ -18,7 +18,6 @@ FILES = {
     "fastText": struct.pack("<ii", 793712314, 12) + bytes(100),
     "LIBLINEAR": b"solver_type L2R_LR\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n0.5\n",
     "LIBSVM": b"svm_type c_svc\nkernel_type linear\n",
-    "Wapiti": b"#mdl#2#3\n#rdr#1/1/0\n",
     "a pickle": pickle.dumps({"coef_": [1.0, 2.0]}),
     "a compressed file": gzip.compress(pickle.dumps([1])),
     "NLTK": json.dumps({"weights": {"i suffix ing": {"VBG": 1.5}, "bias": {"NN": 0.1}}}).encode(),

@@ -4,7 +4,9 @@
 #include "checked_rows.hpp"
 #include "converters.hpp"
 #include "ordered_sums.hpp"
+#include "ordered_viterbi.hpp"
 #include "string_templates.hpp"
+#include "wapiti_expressions.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -85,6 +87,37 @@ auto rows(const features::StringTemplates& self, const Bounds& sentences, const 
                       given(std::move(made.pair_ids)));
 }
 
+// The texts as a command of Wapiti changes them: x (themselves), t ("true" or "false"), m (what matches); and their bounds.
+auto changed(char command, std::string_view expression, bool lower, const Bytes& texts, const Bounds& bounds) {
+    check_bounds(bounds, texts.size(), "changed_by_wapiti: bounds of the texts");
+    std::vector<std::uint8_t> made;
+    std::vector<std::int64_t> made_bounds{0};
+    {
+        Unlocked released;
+        for (std::size_t i = 0; i + 1 < bounds.size(); ++i) {
+            const std::int64_t a = bounds.data()[i], b = bounds.data()[i + 1];
+            std::string_view text(reinterpret_cast<const char*>(texts.data()) + a, static_cast<std::size_t>(b - a));
+            bool past = false; // a match whose length is counted past the end has the NUL there
+            if (command != 'x') {
+                const text::WapitiMatch found = text::wapiti_match(expression, text);
+                if (command == 't') {
+                    text = found.at < 0 ? "false" : "true";
+                } else if (found.at < 0) {
+                    text = {};
+                } else {
+                    text = text.substr(static_cast<std::size_t>(found.at));
+                    past = found.length > static_cast<std::int64_t>(text.size());
+                    text = text.substr(0, static_cast<std::size_t>(found.length));
+                }
+            }
+            for (const char c : text) made.push_back(static_cast<std::uint8_t>(lower && c >= 'A' && c <= 'Z' ? c + 32 : c));
+            if (past) made.push_back(0);
+            made_bounds.push_back(static_cast<std::int64_t>(made.size()));
+        }
+    }
+    return std::tuple(given(std::move(made)), given(std::move(made_bounds)));
+}
+
 template <class Weight> void bind_sums(nb::module_& m, const char* name) {
     using Sums = scorers::OrderedSums<Weight>;
     nb::class_<Sums>(m, name, "Sparse rows of weights that are summed in order, in their own precision.")
@@ -94,6 +127,9 @@ template <class Weight> void bind_sums(nb::module_& m, const char* name) {
                 check_bounds(bounds, columns.size(), "OrderedSums: bounds of the rows");
                 expect(columns.size() == weights.size(), "OrderedSums: one weight for each column");
                 expect(C >= 1 && scorers::all_below(span(columns), C), "OrderedSums: a column is out of range");
+                for (std::size_t f = 0; f + 1 < bounds.size(); ++f)
+                    for (std::int64_t i = bounds.data()[f] + 1; i < bounds.data()[f + 1]; ++i)
+                        expect(columns.data()[i - 1] < columns.data()[i], "OrderedSums: columns must rise within a row");
                 new (self) Sums(all_of(bounds), all_of(columns), all_of(weights), C);
             },
             nb::arg("bounds").noconvert(), nb::arg("columns").noconvert(), nb::arg("weights").noconvert(), nb::arg("C"))
@@ -108,7 +144,40 @@ template <class Weight> void bind_sums(nb::module_& m, const char* name) {
                 self.sum(span(ptr), span(ids), values ? span(*values) : std::span<const double>{}, threads, out.data());
             },
             nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert().none(),
-            nb::arg("out").noconvert(), nb::arg("threads") = 1, "out[t] = sum of value * w[f] over ids[ptr[t]:ptr[t+1]].");
+            nb::arg("out").noconvert(), nb::arg("threads") = 1, "out[t] = sum of value * w[f] over ids[ptr[t]:ptr[t+1]].")
+        .def(
+            "viterbi",
+            [](const Sums& self, const Sums* pairs, const In<double, 2>& pair, int addition, const Bounds& sentences,
+               const Bounds& ptr, const In<std::int32_t>& ids, const std::optional<In<double>>& values,
+               const std::optional<Bounds>& pair_ptr, const std::optional<In<std::int32_t>>& pair_ids, std::size_t threads) {
+                const auto Y = static_cast<std::size_t>(self.C());
+                expect(ptr.size() >= 1, "viterbi: ptr is empty");
+                const std::size_t T = ptr.size() - 1;
+                check_bounds(sentences, T, "viterbi: bounds of the sentences");
+                check_rows(ptr, ids, T, self.rows());
+                expect(pair.shape(0) == Y && pair.shape(1) == Y, "viterbi: pair has other labels");
+                expect(!values || values->size() == ids.size(), "viterbi: one value for each id");
+                expect(addition >= 0 && addition <= 2, "viterbi: an addition is 0, 1 or 2");
+                search::OrderedInput x{span(sentences), span(ptr), span(ids), {}, {}, {}};
+                if (values) x.values = span(*values);
+                
+                if (pairs) {
+                    expect(pair_ptr && pair_ids && pairs->C() == static_cast<std::int64_t>(Y * Y), "viterbi: pairs of other labels");
+                    check_rows(*pair_ptr, *pair_ids, T, pairs->rows());
+                    x.pair_ptr = span(*pair_ptr), x.pair_ids = span(*pair_ids);
+                }
+                std::vector<std::int32_t> labels(T);
+                {
+                    Unlocked released;
+                    search::ordered_viterbi(self, pairs, std::span(pair.data(), pair.size()), static_cast<search::Addition>(addition), x,
+                                            threads, labels.data());
+                }
+                return given(std::move(labels));
+            },
+            nb::arg("pairs").none(), nb::arg("pair").noconvert(), nb::arg("addition"), nb::arg("sentences").noconvert(),
+            nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(), nb::arg("values").noconvert().none(),
+            nb::arg("pair_ptr").noconvert().none(), nb::arg("pair_ids").noconvert().none(), nb::arg("threads") = 1,
+            "The best labels: int32 [tokens]. addition: 0 after, 1 each, 2 joined.");
 }
 
 } // namespace
@@ -120,6 +189,14 @@ void bind_foreign(nb::module_& m) {
              nb::arg("bounds").noconvert(), nb::arg("kinds").noconvert(), nb::arg("edges"))
         .def("rows", &rows, nb::arg("sentences").noconvert(), nb::arg("columns"),
              nb::arg("threads") = 0, "ptr, ids of the features of labels; ptr, ids of those of pairs of labels.");
+    m.def(
+        "changed_by_wapiti",
+        [](std::string_view command, nb::bytes expression, bool lower, Bytes texts, Bounds bounds) {
+            expect(command == "x" || command == "t" || command == "m", "changed_by_wapiti: a command is x, t or m");
+            return changed(command[0], {expression.c_str(), expression.size()}, lower, texts, bounds);
+        },
+        nb::arg("command"), nb::arg("expression"), nb::arg("lower"), nb::arg("texts").noconvert(),
+        nb::arg("bounds").noconvert(), "The texts as a command of Wapiti's patterns changes them, and their bounds.");
     bind_sums<float>(m, "OrderedSums32");
     bind_sums<double>(m, "OrderedSums64");
 }

@@ -1,10 +1,9 @@
 """Templates of CRF++: U or B, then text with %x[row,column]."""
 
 import re
-from collections.abc import Callable
 
 from chaffinch.errors import ConfigError
-from chaffinch.features.string_pieces import PAIR, UNARY, Change, Dialect, Piece, StringTemplate
+from chaffinch.features.string_pieces import PAIR, UNARY, Change, Dialect, Piece, StringTemplate, Texts
 
 FARTHEST = 8  # rows before and after the token that may be read
 _MACRO = re.compile(r"%(?:x\[(-?\d*),(\d*)\])?", re.ASCII)
@@ -42,9 +41,9 @@ def parse(text: str) -> StringTemplate:
     return StringTemplate(UNARY if text[0] == "U" else PAIR, tuple(pieces))
 
 
-def changed(change: Change, encoding: str) -> Callable[[bytes], bytes]:
+def changed(change: Change, encoding: str, texts: Texts) -> Texts:
     """CRF++ reads columns as they are."""
-    raise ConfigError(f"CRF++ has no command {change[0]!r} ({encoding})")
+    raise ConfigError(f"CRF++ has no command {change[0]!r} for {len(texts[1]) - 1} texts in {encoding}")
 
 
 DIALECT = Dialect(

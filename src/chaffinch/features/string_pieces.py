@@ -1,12 +1,18 @@
 """The pieces of a template that expands to a string, and what the dialects of templates differ in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 Place: TypeAlias = Literal["relative", "start", "end"]
 Change: TypeAlias = tuple[str, str, bool]
 """A command (x: the text, t: a test, m: a match), its regular expression, and whether the result is lower-cased."""
+
+Texts: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.int64]]
+"""Texts end to end, and their bounds."""
 
 UNARY, PAIR, BOTH = 1, 2, 3  # what a template's features are weighed with: a label, a pair of labels
 
@@ -67,11 +73,20 @@ class Dialect:
     before:  the strings of the positions before a sentence, nearest first; the last one stands for all farther ones
     after:   the same after it
     parse:   ConfigError names what is not a template or cannot be reproduced
-    changed: the function of a change, given the encoding of the texts
+    changed: texts as a change makes them, given their encoding
     """
 
     name: str
     before: tuple[bytes, ...]
     after: tuple[bytes, ...]
     parse: Callable[[str], StringTemplate]
-    changed: Callable[[Change, str], Callable[[bytes], bytes]]
+    changed: Callable[[Change, str, Texts], Texts]
+
+
+def texts_of(texts: Sequence[bytes]) -> Texts:
+    """Texts end to end, and their bounds.
+
+    >>> [a.tolist() for a in texts_of([b"a", b"bc"])]
+    [[97, 98, 99], [0, 1, 3]]
+    """
+    return np.frombuffer(b"".join(texts), np.uint8), np.cumsum([0, *map(len, texts)], dtype=np.int64)

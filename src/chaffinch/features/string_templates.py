@@ -7,7 +7,7 @@ A feature is the whole expanded string. Columns are encoded as the tool's files 
 """
 
 import codecs
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.features import crfpp_templates, wapiti_patterns
-from chaffinch.features.string_pieces import Dialect, StringTemplate
+from chaffinch.features.string_pieces import Change, Dialect, StringTemplate, Texts, texts_of
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.text.table import Column, TokenTable
 
@@ -53,8 +53,7 @@ class StringDictionary(Saved):
     @classmethod
     def of(cls, keys: Sequence[bytes]) -> "StringDictionary":
         """The keys in this order."""
-        bounds = np.cumsum([0, *map(len, keys)], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(keys), np.uint8), bounds)
+        return cls(*texts_of(keys))
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -111,13 +110,11 @@ class StringTemplateEncoder:
         """The features of every token of the table."""
         given = [self._column(table.columns[name], name) for name in self.columns]
         views = []
-        for column, transform in self._views:
-            strings, ids = given[column]
-            changed = [*self.dialect.before, *self.dialect.after, *strings]
-            if transform is not None:
-                changed = [transform(s) for s in changed]
-            bounds = np.cumsum([0, *map(len, changed)], dtype=np.int64)
-            views.append((np.frombuffer(b"".join(changed), np.uint8), bounds, ids))
+        for column, change in self._views:
+            texts, ids = given[column]
+            if change is not None:
+                texts = self.dialect.changed(change, self.encoding, texts)
+            views.append((*texts, ids))
         if not views:  # every template is constant
             lengths = np.zeros(2 * len(self.dialect.before) + 2, np.int64)
             views = [(np.zeros(0, np.uint8), lengths, np.zeros(table.n_tokens, np.int32))]
@@ -156,17 +153,12 @@ class StringTemplateEncoder:
             raise need.fault(f"its templates are damaged: {e}") from None
 
     @cached_property
-    def _views(self) -> list[tuple[int, Callable[[bytes], bytes] | None]]:
-        """The columns, each as it is or changed, that pieces read."""
+    def _views(self) -> dict[tuple[int, Change | None], int]:
+        """The columns, each as it is or changed, that pieces read, and their numbers."""
         keys = dict.fromkeys((p.column, p.change) for t in self.parsed for p in t.pieces if p.text is None)
-        self._view_of = {key: n for n, key in enumerate(keys)}
-        return [
-            (column, None if change is None else self.dialect.changed(change, self.encoding))
-            for column, change in keys
-        ]
+        return {key: n for n, key in enumerate(keys)}
 
     def _made(self) -> "_core.StringTemplates":
-        _ = self._views
         literals: dict[bytes, int] = {}
         pieces: list[tuple[int, int, int]] = []
         bounds = [0]
@@ -176,7 +168,7 @@ class StringTemplateEncoder:
                     at = literals.setdefault(p.text.encode(self.encoding), len(literals))
                     pieces.append((0, at, 0))
                 else:
-                    pieces.append((PLACES[p.place], self._view_of[p.column, p.change], p.offset))
+                    pieces.append((PLACES[p.place], self._views[p.column, p.change], p.offset))
             bounds.append(len(pieces))
         texts = StringDictionary.of(list(literals))
         return _core.StringTemplates(
@@ -190,10 +182,12 @@ class StringTemplateEncoder:
             len(self.dialect.before),
         )
 
-    def _column(self, column: Column, name: str) -> tuple[list[bytes], NDArray[np.int32]]:
+    def _column(self, column: Column, name: str) -> tuple[Texts, NDArray[np.int32]]:
+        """The strings beyond the edges of a sentence and those of the column, and which each token has."""
         if len(column.ids) and column.ids.min() < 0:
             raise DataError(f"column {name!r} lacks a value at token {int(column.ids.argmin()) + 1}")
-        return [t.encode(self.encoding, "backslashreplace") for t in column.types], column.ids
+        own = [t.encode(self.encoding, "backslashreplace") for t in column.types]
+        return texts_of([*self.dialect.before, *self.dialect.after, *own]), column.ids
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,29 @@ A capital command lower-cases its result. An offset after @ counts from the firs
 """
 
 import re
-from collections.abc import Callable
 
+from chaffinch import _core
 from chaffinch.errors import ConfigError
-from chaffinch.features.string_pieces import BOTH, PAIR, UNARY, Change, Dialect, Piece, Place, StringTemplate
+from chaffinch.features.string_pieces import (
+    BOTH,
+    PAIR,
+    UNARY,
+    Change,
+    Dialect,
+    Piece,
+    Place,
+    StringTemplate,
+    Texts,
+    texts_of,
+)
+
+__all__ = ["DIALECT", "KINDS", "changed", "parse", "texts_of"]
 
 KINDS = {"u": UNARY, "b": PAIR, "*": BOTH}
 FARTHEST = 1 << 20
 _COMMAND = re.compile(
     r"%(?:([xXtTmM])\[(@?)\s*([+-]?\d+),\s*(\d+)(?:,\"((?:[^\"\\]|\\.)*)\")?\])?", re.ASCII | re.DOTALL
 )
-MOST_STEPS = 1 << 20  # of a match; expressions that try more are refused
 MOST_REPEATS = 64  # stars and question marks of an expression
 
 
@@ -85,121 +97,18 @@ def _check(regexp: str) -> None:
             rest = rest[1:]
 
 
-def changed(change: Change, encoding: str) -> Callable[[bytes], bytes]:
-    """The function of a command: the text itself, "true" or "false", or what matches; lower-cased if asked.
+def changed(change: Change, encoding: str, texts: Texts) -> Texts:
+    """Texts as a command changes them: themselves, "true" or "false", or what matches; lower-cased (ASCII) if asked.
 
-    >>> changed(("m", r"\\u\\l*", False), "utf-8")(b"the Dog"), changed(("t", "^x", True), "utf-8")(b"abc")
-    (b'D', b'false')
+    >>> made, bounds = changed(("m", r"\\u\\l*", False), "utf-8", texts_of([b"the Dog", b"a"]))
+    >>> made.tobytes(), bounds.tolist()
+    (b'D', [0, 1, 1])
     """
     name, regexp, lower = change
-    expression = regexp.encode(encoding)
-
-    def apply(text: bytes) -> bytes:
-        if name == "x":
-            made = text
-        else:
-            found = match(expression, text)
-            if name == "t":
-                made = b"false" if found is None else b"true"
-            else:
-                made = b"" if found is None else (text + b"\0")[found[0] : found[0] + found[1]]
-        return made.lower() if lower else made  # ASCII alone, as in the C locale
-
-    return apply
-
-
-# -- the regular expressions of Wapiti, on bytes ---------------------------------------------------------------------
-
-_CLASSES: dict[int, Callable[[int], bool]] = {
-    ord("a"): lambda c: chr(c).isalpha() and c < 128,
-    ord("d"): lambda c: 48 <= c < 58,
-    ord("l"): lambda c: 97 <= c < 123,
-    ord("u"): lambda c: 65 <= c < 91,
-    ord("w"): lambda c: c < 128 and chr(c).isalnum(),
-    ord("s"): lambda c: c in b" \t\n\v\f\r",
-    ord("p"): lambda c: 33 <= c < 127 and not chr(c).isalnum(),
-}
-
-
-_CAPITALS = b"ADLPSUW"  # the classes of all other characters
-
-
-def match(regexp: bytes, text: bytes) -> tuple[int, int] | None:
-    r"""Where an expression first matches, and the length of the match; None: nowhere.
-
-    A star takes as few characters as it can. Wapiti counts a character twice if an optional one was tried and taken
-    back, so a length may be too large; features depend on it, so it is the same here.
-
-    >>> match(b"^a*$", b"aaa"), match(rb"\d\d?", b"in 1984"), match(b"x", b"abc"), match(b"ab?c?d", b"abd")
-    ((0, 3), (3, 2), None, (0, 3))
-    """
-    search = _Search(text)
-    if regexp[:1] == b"^":
-        return (0, search.length) if search.here(regexp[1:], 0) else None
-    for at in range(len(text) + 1):
-        search.length = 0
-        if search.here(regexp, at):
-            return at, search.length
-    return None
-
-
-class _Search:
-    """One search in one text; ``length`` is counted as Wapiti counts it."""
-
-    def __init__(self, text: bytes) -> None:
-        self.text = text
-        self.length = 0
-        self.steps = 0
-
-    def here(self, regexp: bytes, at: int) -> bool:
-        """Whether the expression matches at this place."""
-        while True:
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                raise ConfigError(f"the regular expression {regexp!r} takes too long on {self.text[:40]!r}")
-            if not regexp:
-                return True
-            if regexp == b"$":
-                return at == len(self.text)
-            one, rest = regexp[: 1 + (regexp[:1] == b"\\")], regexp[1 + (regexp[:1] == b"\\") :]
-            if rest[:1] == b"*":
-                return self._star(one, rest[1:], at)
-            if rest[:1] == b"?":
-                rest = rest[1:]
-                if self._one(one, at):
-                    self.length += 1
-                    if self.here(rest, at + 1):
-                        return True
-                    self.length -= 1
-                regexp = rest
-                continue
-            self.length += 1
-            if not self._one(one, at):
-                return False
-            regexp, at = rest, at + 1
-
-    def _star(self, one: bytes, rest: bytes, at: int) -> bool:
-        while True:
-            before = self.length
-            if self.here(rest, at):
-                return True
-            self.length = before + 1
-            if not self._one(one, at):
-                return False
-            at += 1
-
-    def _one(self, one: bytes, at: int) -> bool:
-        if at >= len(self.text):
-            return False
-        c = self.text[at]
-        if one == b".":
-            return True
-        if len(one) == 2:
-            low = one[1] | 32 if one[1] in _CAPITALS else one[1]
-            if low in _CLASSES:
-                return _CLASSES[low](c) == (one[1] == low)
-            return one[1] == c
-        return one[0] == c
+    try:
+        return _core.changed_by_wapiti(name, regexp.encode(encoding), lower, *texts)
+    except ValueError as e:
+        raise ConfigError(f"{regexp!r}: {e}") from None
 
 
 DIALECT = Dialect(

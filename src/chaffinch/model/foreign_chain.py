@@ -18,14 +18,17 @@ from numpy.typing import NDArray
 from chaffinch import _core
 from chaffinch.errors import ConfigError
 from chaffinch.features.string_templates import StringRows, StringTemplateEncoder
+from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_evidence import ChainScores, chain_terms, summing
 from chaffinch.model.encoders import Encoder, IdRows, TokenFeatures
-from chaffinch.model.evidence import HERE, Named, Offsets, Seen, Without
+from chaffinch.model.evidence import HERE, Offsets, Seen, Without
 from chaffinch.model.labels import LabelSet
 from chaffinch.model.potentials import CELLS, Block, sentence_blocks
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array
 from chaffinch.modelfile.schema import AS_STORED
 from chaffinch.structures import Chain, Parts
+
+ADDITIONS = {"after": 0, "each": 1, "joined": 2}
 
 Floats = NDArray[Any]  # float32 or float64
 
@@ -137,19 +140,21 @@ class ForeignWeights:
 class ForeignChain:
     """The potentials of a chain of another tool.
 
-    joined: the weights of a label are added to those of its pair before anything else is, as Wapiti does
+    addition: the order in which Viterbi adds the score of a label to those of its pair and of the labels before, a name
+              of ADDITIONS: ``after`` the best pair was found (CRFsuite), to ``each`` pair (CRF++), or ``joined`` with
+              the pair before all else (Wapiti)
     """
 
     weights: Any
-    joined: bool = False
+    addition: str
 
-    SECTION = "joined"
+    SECTION = "addition"
     native = None
 
     def blocks(self, rows: IdRows, ptr: NDArray[np.int64], threads: int) -> Iterator[Block]:
         """Sums of float64, block by block."""
         w: ForeignWeights = self.weights
-        by_pair = self._sums[1] is not None or self.joined
+        by_pair = self._sums[1] is not None
         for a, b, bounds in sentence_blocks(ptr, max(1, CELLS // w.Y ** (2 if by_pair else 1))):
             unary = np.zeros((b - a, w.Y))
             self._sums[0].sum(
@@ -159,11 +164,17 @@ class ForeignChain:
                 yield Parts(unary=unary, pair=w.pair), bounds
                 continue
             inside = _inside(bounds)
-            pair = self._pairs(rows, a, b, inside, threads)
-            if self.joined:
-                pair = unary[inside][:, None, :] + pair
-                unary[inside] = 0.0
-            yield Parts(unary=unary, pair=pair), bounds
+            yield Parts(unary=unary, pair=self._pairs(rows, a, b, inside, threads)), bounds
+
+    def decode(self, rows: Any, ptr: NDArray[np.int64], threads: int) -> NDArray[np.int32]:
+        """The labels that the tool gives, ties and rounding as its own."""
+        w: ForeignWeights = self.weights
+        unary, pairs = self._sums
+        by_pair = (None, None) if pairs is None else (rows.pair_ptr, rows.pair_ids)
+        found: NDArray[np.int32] = unary.viterbi(
+            pairs, w.pair, ADDITIONS[self.addition], ptr, rows.ptr, rows.ids, _values(rows), *by_pair, threads
+        )
+        return found
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features of labels and of pairs of labels, each with its name."""
@@ -222,7 +233,7 @@ class ForeignChain:
 
     def details(self) -> Mapping[str, Any]:
         """How potentials are summed."""
-        return {self.SECTION: self.joined}
+        return {self.SECTION: self.addition}
 
     @cached_property
     def _sums(self) -> tuple[Any, Any]:
@@ -241,6 +252,16 @@ class ForeignChain:
             self._sums[1].sum(bounds, rows.pair_ids, None, pair, threads)
         pair += w.pair.reshape(-1)
         return pair.reshape(-1, w.Y, w.Y)
+
+
+@dataclass(frozen=True)
+class ForeignChainModel(ChainModel):
+    """A chain model of another tool: decoded as the tool decodes."""
+
+    def decode_rows(self, ptr: NDArray[np.int64], rows: IdRows, threads: int) -> NDArray[np.int32]:
+        """The labels of all tokens; ptr: the bounds of sentences."""
+        source: Any = self.source
+        return self.labels.outer_of[source.decode(rows, ptr, threads)]
 
 
 class StringFeatures:
@@ -303,6 +324,3 @@ def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     inside = np.ones(int(bounds[-1]), bool)
     inside[bounds[:-1][np.diff(bounds) > 0]] = False
     return inside
-
-
-__all__ = ["ForeignChain", "ForeignWeights", "Named", "OrderedRows", "StringFeatures"]

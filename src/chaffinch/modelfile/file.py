@@ -295,7 +295,6 @@ STARTS: tuple[tuple[re.Pattern[bytes], str], ...] = tuple(
         (re.escape((793712314).to_bytes(4, "little")), "a model of fastText"),
         (rb"solver_type ", "a model of LIBLINEAR"),
         (rb"svm_type ", "a model of LIBSVM"),
-        (rb"#mdl#", "a model of Wapiti"),
         (rb"\x80[\x02-\x05]", "a pickle (pickle, joblib, scikit-learn)"),
         (rb"x[\x01\x5e\x9c\xda]|\x1f\x8b", "a compressed file (joblib, gzip)"),
         (rb"PK\x03\x04", "a zip archive (PyTorch, Keras, NumPy)"),

@@ -6,8 +6,13 @@ from typing import Any, NoReturn
 from chaffinch.errors import ConfigError
 from chaffinch.knobs import knob
 from chaffinch.model import LabelSet
-from chaffinch.model.chain import ChainModel
-from chaffinch.model.foreign_chain import ForeignChain, ForeignWeights, StringFeatures
+from chaffinch.model.foreign_chain import (
+    ADDITIONS,
+    ForeignChain,
+    ForeignChainModel,
+    ForeignWeights,
+    StringFeatures,
+)
 from chaffinch.modelfile import ModelFile, Requirements
 from chaffinch.recipes.recipe import Recipe
 
@@ -27,15 +32,20 @@ def refuse(task: Any, config: Any) -> NoReturn:
     )
 
 
-def load(file: ModelFile) -> ChainModel:
+def load(file: ModelFile) -> ForeignChainModel:
     """The model of a file."""
     if StringFeatures.SECTION not in file.header.details:
         raise file.fault("its header lacks the features of the model")
     encoder = StringFeatures.loaded(file)
     need = Requirements(file, Y=len(file.header.labels))
     weights = ForeignWeights.loaded(file, encoder.n_features)
-    joined = file.header.details.get(ForeignChain.SECTION, False) is True
-    return ChainModel(encoder, ForeignChain(weights, joined), LabelSet.loaded(need, inner=file.header.labels))
+    addition = file.header.details.get(ForeignChain.SECTION)
+    if addition not in ADDITIONS:
+        raise file.fault(
+            f"its header gives {ForeignChain.SECTION!r} as {addition!r}, expected one of {list(ADDITIONS)}"
+        )
+    labels = LabelSet.loaded(need, inner=file.header.labels)
+    return ForeignChainModel(encoder, ForeignChain(weights, addition), labels)
 
 
 RECIPE = Recipe("rescued", "a tagger of another tool", RescuedTagger, refuse, load)

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from chaffinch.model import LabelSet
-from chaffinch.model.chain import ChainModel
 from chaffinch.model.encoders import Encoder
-from chaffinch.model.foreign_chain import ForeignChain
+from chaffinch.model.foreign_chain import ForeignChain, ForeignChainModel
 from chaffinch.recipes.rescued import RescuedTagger
 from chaffinch.rescue.foreign import ForeignFile, Rescued
 
@@ -39,5 +38,5 @@ def tagger(
     columns: tuple[str, ...],
 ) -> Rescued:
     """A chain model with what a tagger needs besides."""
-    model = ChainModel(encoder, chain, labels_in_order(labels))
+    model = ForeignChainModel(encoder, chain, labels_in_order(labels))
     return Rescued(told, None, model, RescuedTagger(tool=tool), {"columns_": columns, "confidence_": None})

@@ -139,7 +139,12 @@ def _tagger(file: ForeignFile, kind: str, parsed: _Parsed) -> Rescued:
     weights = ForeignWeights(L, unary, pair, by_pair)
     told = f"a CRF++ model ({kind}): {L} labels, {len(parsed.templates)} templates, {K:,} strings"
     return tagger(
-        told, f"CRF++ ({kind})", parsed.labels, StringFeatures(encoder), ForeignChain(weights), columns
+        told,
+        f"CRF++ ({kind})",
+        parsed.labels,
+        StringFeatures(encoder),
+        ForeignChain(weights, "each"),
+        columns,
     )
 
 

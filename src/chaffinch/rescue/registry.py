@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError, ModelFileError
-from chaffinch.rescue import crfpp
+from chaffinch.rescue import crfpp, wapiti
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
 
 SNIFFED = 1 << 16  # bytes from which a format is recognised
@@ -12,6 +12,7 @@ SNIFFED = 1 << 16  # bytes from which a format is recognised
 FORMATS: tuple[ForeignFormat, ...] = (
     crfpp.TEXT,
     crfpp.BINARY,
+    wapiti.FORMAT,
 )
 
 OBJECTS: tuple[ForeignObject, ...] = ()

@@ -12,7 +12,7 @@ namespace chaffinch::scorers {
 
 template <class Weight> class OrderedSums {
   public:
-    // columns: below C; bounds: of each row in columns and weights
+    // columns: below C, rising within a row; bounds: of each row in columns and weights
     OrderedSums(std::vector<std::int64_t> bounds, std::vector<std::int32_t> columns, std::vector<Weight> weights,
                 std::int64_t C)
         : bounds_(std::move(bounds)), columns_(std::move(columns)), weights_(std::move(weights)), C_(C) {}
@@ -25,6 +25,11 @@ template <class Weight> class OrderedSums {
              std::span<const double> values,    // [nnz], or empty: all are 1
              std::size_t threads,               //
              double* out) const;                // [T][C] overwritten
+
+    // Row t alone; sums: a workspace.
+    void add(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::span<const double> values,
+             std::int64_t t, std::vector<Weight>& sums,
+             double* out) const; // [C] overwritten
 
   private:
     std::vector<std::int64_t> bounds_;  // [F+1]
