@@ -14,12 +14,13 @@ from chaffinch.defaults.documents import choose
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.documents import (
     counting,
-    documents_of,
+    documents_and_numbers,
     fingerprint_of,
     importance_of,
     is_text,
     labels_of,
     merged,
+    numbers_beside,
     numbers_of,
     objects_of,
     texts_of,
@@ -66,9 +67,9 @@ class Classifier(Persistent[Any]):
     seed:         seed of the order of documents
     threads:      0 for all cores; the result does not depend on it
 
-    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array); for a kernel of other objects, a list of
-    them, such as trees. Targets are labels; a list or set of
-    labels per document; or a dict of labels and their shares.
+    Documents are texts, or rows of numbers (a SciPy sparse matrix, an array), or a table with one column of texts and
+    columns of numbers; for a kernel of other objects, a list of them, such as trees. Targets are labels; a list or set
+    of labels per document; or a dict of labels and their shares.
 
     >>> texts = ["good tea", "fine tea", "lovely cake", "bad tea", "awful cake", "poor tea"]
     >>> classifier = Classifier().fit(texts, ["+", "+", "+", "-", "-", "-"])
@@ -142,7 +143,7 @@ class Classifier(Persistent[Any]):
         plain = (
             task.text
             and single
-            and beside is None
+            and task.beside is None
             and hasattr(X, "__len__")
             and recipe.train is train_classifier
         )
@@ -150,7 +151,8 @@ class Classifier(Persistent[Any]):
         if trained.counts is not None and single:
             self._increment = Increment.counted(config, task.labels.classes, trained.counts)
         self._keep(trained.model, config, trained.history, trained.confidence)
-        self._lessons = Lessons.of(X, y, sample_weight) if plain and self._increment is None else None
+        learnt = plain and self._increment is None
+        self._lessons = Lessons.of(documents_and_numbers(X)[0], y, sample_weight) if learnt else None
         self._rows = trained.memory if self._lessons is not None else None
         self._settled = (task.features, config) if self._lessons is not None else None
         return self
@@ -313,7 +315,7 @@ class Classifier(Persistent[Any]):
         'awful'
         """
         model = self._fitted()
-        X = self._documents(document if getattr(document, "ndim", 1) == 2 else [document])
+        X, beside = self._documents(document if getattr(document, "ndim", 1) == 2 else [document], beside)
         question = Question(against=None if against is None else str(against))
         asked = Question() if model.several else question
         decisions = tuple(
@@ -424,7 +426,7 @@ class Classifier(Persistent[Any]):
     def _task(self, X: Any, y: Any, sample_weight: Any, beside: Any, on_epoch: Listener) -> DocumentTask:
         kernel = self._chosen_kernel()
         whole = kernel is not None and not kernel.of_vectors
-        X = X if whole else documents_of(X)
+        X, beside = (X, beside) if whole else self._beside(X, beside)
         text = is_text(X) and not whole
         documents: Any = objects_of(X) if whole else texts_of(X) if text else numbers_of(X)
         labels = labels_of(y)
@@ -496,7 +498,7 @@ class Classifier(Persistent[Any]):
     def _dev(self, task: DocumentTask, X: Any, y: Any, beside: Any = None) -> Any:
         kernel = self._chosen_kernel()
         whole = kernel is not None and not kernel.of_vectors
-        X = X if whole else documents_of(X)
+        X, beside = (X, beside) if whole else self._beside(X, beside)
         documents: Any = objects_of(X) if whole else texts_of(X) if task.text else numbers_of(X)
         labels = labels_of(y)
         if len(labels.ptr) - 1 != len(documents):
@@ -510,6 +512,7 @@ class Classifier(Persistent[Any]):
     def _partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, beside: Any = None
     ) -> "Classifier":
+        X, beside = self._beside(X, beside)
         if self._lessons is not None and is_text(X) and beside is None:
             more = Lessons.of(texts_of(X), y, sample_weight)
             right = np.asarray(self.predict(more.texts)) == np.asarray(more.labels)
@@ -540,25 +543,35 @@ class Classifier(Persistent[Any]):
         return [model.classes[row].tolist() for row in given]
 
     def _scores(self, X: Any, beside: Any) -> NDArray[np.float32]:
-        model = self._fitted()
-        beside = None if model.encoder.reads == "numbers" else beside
-        return model.scores(self._documents(X), beside, self.threads)
+        documents, beside = self._documents(X, beside)
+        return self.model_.scores(documents, beside, self.threads)
 
-    def _documents(self, X: Any) -> Any:
-        """Documents as the encoder reads them."""
+    def _beside(self, X: Any, beside: Any) -> tuple[Any, Any]:
+        """Documents, and the numbers beside them: those of their own table, or those given beside."""
+        X, own = documents_and_numbers(X)
+        if own is not None and beside is not None:
+            raise DataError(
+                "X has columns of numbers, and numbers are given beside it: give them in one of the two"
+            )
+        return X, numbers_beside(beside) if own is None else own
+
+    def _documents(self, X: Any, beside: Any = None) -> tuple[Any, Any]:
+        """Documents as the encoder reads them, and the numbers beside them."""
         encoder = self._fitted().encoder
         if encoder.reads == "objects":
-            return objects_of(X)
-        X = documents_of(X)
+            return objects_of(X), beside
+        X, beside = self._beside(X, beside)
+        if isinstance(beside, Mapping) and encoder.reads == "texts" and not encoder.union.beside_names:
+            beside = np.column_stack(list(beside.values()))  # as it was trained: numbers without names
         if encoder.reads != "numbers" and isinstance(X, str):
             X = [X]
         if encoder.reads == "numbers":
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")
-            return numbers_of(X, encoder.columns)
+            return numbers_of(X, encoder.columns), None
         if not is_text(X) and len(X) > 0:
             raise DataError("this classifier was trained on texts: give a list of strings")
-        return texts_of(X)
+        return texts_of(X), beside
 
 
 def _in_words(document: Any) -> str:

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from chaffinch import modelfile
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.estimators.inputs import is_frame, is_missing, listed, refuse_missing, text_column
+from chaffinch.estimators.inputs import (
+    frame_columns,
+    holds_text,
+    is_frame,
+    is_missing,
+    listed,
+    numbers_column,
+    refuse_missing,
+)
 from chaffinch.features.rows import SparseRows
 from chaffinch.recipes.document_task import DocumentLabels
 
@@ -23,12 +31,41 @@ def is_text(X: Any) -> bool:
     return False
 
 
-def documents_of(X: Any) -> Any:
-    """Documents as a list of texts, or unchanged if they are numbers; columns, frames and generators become lists."""
-    if is_frame(X):
-        texts = text_column(X)
-        return X if texts is None else texts
-    return listed(X)
+def documents_and_numbers(X: Any) -> tuple[Any, Any]:
+    """Documents as a list of texts or unchanged if they are numbers, and the numbers beside the texts.
+
+    A frame, or an array of objects as a ``ColumnTransformer`` makes it, may have one column of texts and columns of
+    numbers. Columns of a frame keep their names. Columns and generators become lists.
+
+    >>> documents_and_numbers(np.array([["a", 1], ["b", 2]], dtype=object))
+    (['a', 'b'], array([[1.], [2.]]))
+    """
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype == object:
+        columns = {str(i): X[:, i].tolist() for i in range(X.shape[1])}
+    elif is_frame(X):
+        columns = frame_columns(X)
+    else:
+        return listed(X), None
+    texts = [name for name, column in columns.items() if holds_text(column)]
+    if not texts:
+        return X, None
+    if len(texts) > 1:
+        raise DataError(
+            f"X has the text columns {', '.join(texts)}: give one of them, or make features of each with Vectorizer in "
+            "a ColumnTransformer"
+        )
+    documents = listed(columns.pop(texts[0]))
+    if not columns:
+        return documents, None
+    numbers = {name: numbers_column(name, column) for name, column in columns.items()}
+    return documents, numbers if is_frame(X) else np.column_stack(list(numbers.values()))
+
+
+def numbers_beside(beside: Any) -> Any:
+    """Numbers beside texts: a frame as a dict of its columns, anything else unchanged."""
+    if not is_frame(beside):
+        return beside
+    return {name: numbers_column(name, column) for name, column in frame_columns(beside).items()}
 
 
 def texts_of(X: Any) -> list[str]:
@@ -155,7 +192,11 @@ def counting(documents: Any, labels: DocumentLabels, beside: Any, importance: ND
     if len(keep) == 0:
         raise DataError("expected a document with a weight above zero, got none")
     rows = [documents[n] for n in keep.tolist()] if isinstance(documents, list) else documents.taken(keep)
-    return rows, labels.taken(keep), None if beside is None else beside[keep], importance[keep]
+    if isinstance(beside, Mapping):
+        beside = {name: np.asarray(column)[keep] for name, column in beside.items()}
+    elif beside is not None:
+        beside = (beside.tocsr() if hasattr(beside, "tocsr") else np.asarray(beside))[keep]
+    return rows, labels.taken(keep), beside, importance[keep]
 
 
 def fingerprint_of(documents: Any, labels: DocumentLabels) -> str:

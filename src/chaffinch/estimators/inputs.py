@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chaffinch.errors import DataError
 from chaffinch.text.tokens import tokens
@@ -33,24 +34,37 @@ def is_frame(X: Any) -> bool:
     return (hasattr(X, "columns") and hasattr(X, "dtypes")) or hasattr(X, "column_names")
 
 
-def text_column(X: Any) -> list[Any] | None:
-    """The only column of a frame, if it holds text; None if the frame holds numbers.
-
-    A frame with a text and further columns is ambiguous and is refused.
-    """
+def frame_columns(X: Any) -> dict[str, Any]:
+    """The columns of a frame by name."""
     names = list(X.column_names if hasattr(X, "column_names") else X.columns)
-    columns = {name: listed(X[name]) for name in names}
-    texts = [name for name, cells in columns.items() if any(isinstance(cell, str) for cell in cells)]
-    if not texts:
-        return None
-    if len(names) > 1:
-        others = ", ".join(str(name) for name in names if name != texts[0])
-        raise DataError(
-            f"X is a frame with the text column {texts[0]!r} and {others}: give X[{texts[0]!r}], and columns of "
-            "numbers as beside="
-        )
-    found: list[Any] = columns[texts[0]]
-    return found
+    return {str(name): X[name] for name in names}
+
+
+def holds_text(column: Any) -> bool:
+    """Whether the first cell of a column that is not missing is a string.
+
+    >>> holds_text([None, "a"]), holds_text([1.0, 2.0]), holds_text([["a"]])
+    (True, False, False)
+    """
+    return isinstance(next((cell for cell in listed(column) if not is_missing(cell)), None), str)
+
+
+def is_text_column(X: Any) -> bool:
+    """Whether X is a column of texts of pandas, polars or Arrow, not a list, which may be one sentence of words."""
+    column = not isinstance(X, list | tuple | np.ndarray) and (
+        hasattr(X, "to_pylist") or hasattr(X, "to_list")
+    )
+    return column and not is_frame(X) and holds_text(X)
+
+
+def numbers_column(name: str, column: Any) -> NDArray[np.float64]:
+    """A column of numbers or truth values as floats, NaN for missing cells; DataError names the column."""
+    cells = listed(column)
+    try:
+        return np.array([np.nan if is_missing(cell) else cell for cell in cells], dtype=np.float64)
+    except (TypeError, ValueError):
+        wrong = next(cell for cell in cells if not is_missing(cell) and not isinstance(cell, int | float))
+        raise DataError(f"column {name!r} beside the text must hold numbers, found {wrong!r}") from None
 
 
 def words_of(text: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch.estimators.inputs import listed
 from chaffinch.recipes.recipe import Change
 from chaffinch.text.document import LABEL
 from chaffinch.text.table import TokenTable, concatenated
@@ -127,7 +128,7 @@ class Lessons:
     @classmethod
     def of(cls, X: Sequence[str], y: Any, sample_weight: Any) -> "Lessons":
         """The documents of one training."""
-        texts = list(X)
+        texts, y = list(X), listed(y)
         weight = np.ones(len(texts)) if sample_weight is None else np.asarray(sample_weight, np.float64)
         return cls(texts, np.asarray(y).tolist(), weight)
 

@@ -9,9 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch.errors import DataError, warn_about_data
-from chaffinch.estimators.inputs import is_missing, listed
+from chaffinch.estimators.inputs import frame_columns, is_frame, is_missing, listed
 from chaffinch.text.document import WORD
 from chaffinch.text.table import TokenTable
+
+WORD_NAMES = (WORD, "tokens", "words")  # of the words' column in a frame
 
 # A table, or sentences whose tokens are words, or tuples of a word and further columns; or lists by column.
 Sentences: TypeAlias = "TokenTable | Sequence[Sequence[Any]] | Mapping[str, Sequence[Sequence[str]]]"
@@ -29,6 +31,7 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
     [['DT', 'NN']]
     """
     wanted = columns if needed is None else needed
+    X = sentences_of(X) if is_frame(X) else X
     if isinstance(X, TokenTable):
         given = X
     elif isinstance(X, Mapping):
@@ -47,7 +50,21 @@ def table_of(X: Sentences, columns: Sequence[str], needed: Sequence[str] | None 
 
 
 def sentences_of(X: Any) -> Any:
-    """Sentences as a list of lists or tuples, from generators, Series and columns of Arrow, polars and arrays."""
+    """Sentences as a list of lists or tuples, from generators, Series and columns of Arrow, polars and arrays.
+
+    A frame with one column is that column; one with several gives lists by column, the words' as ``w``.
+    """
+    if is_frame(X):
+        columns = frame_columns(X)
+        if len(columns) == 1:
+            return sentences_of(next(iter(columns.values())))
+        words = next((name for name in WORD_NAMES if name in columns), None)
+        if words is None:
+            raise DataError(
+                f"expected a frame with a column of words called {' or '.join(WORD_NAMES)}, found {', '.join(columns)}"
+            )
+        others = {name: sentences_of(column) for name, column in columns.items() if name != words}
+        return {WORD: sentences_of(columns[words]), **others}
     rows = X if isinstance(X, list) else listed(X)
     if isinstance(rows, list) and rows and not isinstance(rows[0], list | tuple | str):
         return [listed(row) for row in rows]

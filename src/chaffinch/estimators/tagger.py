@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from chaffinch import modelfile
 from chaffinch.defaults.tags import Settled, choose
 from chaffinch.errors import ConfigError, DataError, ModelFileError, warn_about_data
-from chaffinch.estimators.inputs import words_of
+from chaffinch.estimators.documents import texts_of
+from chaffinch.estimators.inputs import is_text_column, words_of
 from chaffinch.estimators.learnt import Learnt, sentence_strings
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.estimators.sentences import (
@@ -342,7 +343,7 @@ class Tagger(Persistent[TaggingModel]):
         return np.array(self.answering().labels.outer)
 
     def predict(self, X: "Sentences | str", *, k: int | None = None) -> list[list[Any]]:
-        """The best labels of each sentence; one text is cut into words and is one sentence.
+        """The best labels of each sentence; one text, or each of a column of texts, is cut into words as one sentence.
 
         k: give each sentence its k best labellings instead, best first; ``predict_kbest`` has their scores
         """
@@ -525,7 +526,10 @@ class Tagger(Persistent[TaggingModel]):
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _table(self, X: "Sentences | str") -> TokenTable:
-        X = [words_of(X)] if isinstance(X, str) else X
+        if isinstance(X, str):
+            X = [words_of(X)]
+        elif is_text_column(X):
+            X = [words_of(text) for text in texts_of(X)]
         return table_of(X, self.columns_, self._fitted().columns)
 
 
