@@ -19,9 +19,46 @@ nb::list strings(const text::Interner& table) {
     return out;
 }
 
+// Columns of tokens as lines of text: cells with a separator between them, a blank line after each sentence.
+nb::bytes joined_columns(const In<std::int64_t>& ptr, const nb::list& types, const nb::list& ids,
+                         const std::string& separator) {
+    expect(nb::len(types) == nb::len(ids) && nb::len(types) >= 1, "a column needs types and ids");
+    expect(ptr.size() >= 1, "ptr must hold the bounds of sentences");
+    const auto N = static_cast<std::int64_t>(ptr.size()) - 1, T = ptr.data()[N];
+    struct Cells {
+        std::vector<std::string_view> types;
+        In<std::int32_t> ids;
+    };
+    std::vector<Cells> columns;
+    for (std::size_t c = 0; c < nb::len(types); ++c) {
+        Cells column{{}, nb::cast<In<std::int32_t>>(ids[c])};
+        for (nb::handle s : nb::cast<nb::list>(types[c])) column.types.push_back(utf8(s.ptr()));
+        expect(static_cast<std::int64_t>(column.ids.size()) == T, "a column must have an id per token");
+        for (std::int64_t t = 0; t < T; ++t)
+            expect(column.ids.data()[t] >= 0 && column.ids.data()[t] < static_cast<std::int64_t>(column.types.size()),
+                   "an id is out of range");
+        columns.push_back(std::move(column));
+    }
+    std::string out;
+    for (std::int64_t n = 0; n < N; ++n) {
+        expect(ptr.data()[n] >= 0 && ptr.data()[n] <= ptr.data()[n + 1], "bounds of sentences must not fall");
+        for (std::int64_t t = ptr.data()[n]; t < ptr.data()[n + 1]; ++t) {
+            for (std::size_t c = 0; c < columns.size(); ++c) {
+                if (c > 0) out += separator;
+                out += columns[c].types[static_cast<std::size_t>(columns[c].ids.data()[t])];
+            }
+            out += '\n';
+        }
+        out += '\n';
+    }
+    return nb::bytes(out.data(), out.size());
+}
+
 } // namespace
 
 void bind_text(nb::module_& m) {
+    m.def("joined_columns", &joined_columns, nb::arg("ptr").noconvert(), nb::arg("types"), nb::arg("ids"),
+          nb::arg("separator"), "Lines of text: the cells of each token, and a blank line after each sentence.");
     nb::class_<text::Interner>(m, "Interner", "Strings to dense int32 ids, in order of first sight.")
         .def(nb::init<>())
         .def("__len__", &text::Interner::size)

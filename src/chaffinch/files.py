@@ -1,26 +1,48 @@
-"""Files: opened plainly or through gzip, from a path or '-', and written whole or not at all."""
+"""Files: plain or packed (.gz, .zst), from a path or '-', read whole or block by block, written whole or not at all."""
 
 import errno
 import gzip
 import io
 import os
+import select
 import stat
 import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import IO, Any, BinaryIO, cast
 
 from chaffinch.errors import DataError
 
 STDIO = "-"
 _HEAD = 1 << 16  # bytes that a guess at a file's format may look at
+_PATIENCE = 0.02  # seconds to wait for more of a pipe that has given a line
 _DEVICE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 # What cannot be opened twice, once its head was looked at: the head, and the whole of it waiting for its reader.
 _waiting: dict[str, tuple[bytes, BinaryIO]] = {}
+
+
+# Blocks of files that stand for the whole while they are read: their bytes, and the number of their first line.
+_blocks: dict[str, tuple[bytes, int]] = {}
+
+# Files that are open for many writers, one after the other.
+_open: dict[str, BinaryIO] = {}
+
+PACKED = (".gz", ".zst")
+
+
+def without_packing(name: str) -> str:
+    """A file name in lower case without ``.gz`` or ``.zst``.
+
+    >>> without_packing("News.TSV.gz")
+    'news.tsv'
+    """
+    found = name.lower()
+    return next((found.removesuffix(end) for end in PACKED if found.endswith(end)), found)
 
 
 def display_name(path: str | Path) -> str:
@@ -41,32 +63,58 @@ def is_stream(path: str | Path) -> bool:
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[BinaryIO]:
-    """Open ``path`` (plain, .gz, or '-' for standard input) as bytes; what fails is one sentence."""
+    """Open ``path`` (plain, .gz, .zst, or '-' for standard input) as bytes; what fails is one sentence."""
+    if str(path) in _blocks:
+        yield io.BytesIO(_blocks[str(path)][0])
+        return
     if str(path) == STDIO:
         yield _waiting.pop(STDIO)[1] if STDIO in _waiting else _standard_input()
         return
     path = Path(path)
     with _waiting.pop(str(path))[1] if str(path) in _waiting else _opened(path) as raw:
         try:
-            if path.suffix != ".gz":
+            if path.suffix == ".zst":
+                yield cast(BinaryIO, io.BufferedReader(_Unpacked(raw, _zstd(path))))
+            elif path.suffix == ".gz":
+                with gzip.GzipFile(fileobj=raw) as unpacked:
+                    yield cast(BinaryIO, unpacked)
+            else:
                 yield raw
-                return
-            with gzip.GzipFile(fileobj=raw) as unpacked:
-                yield cast(BinaryIO, unpacked)
         except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-            raise DataError(f"{path}: is not a whole gzip file: {e}") from None
+            name = "zstd" if path.suffix == ".zst" else "gzip"
+            raise DataError(f"{path}: is not a whole {name} file: {e}") from None
         except OSError as e:
             raise DataError(f"{path}: cannot be read: {e.strerror or e}") from None
 
 
+@contextmanager
+def block_of(path: str | Path, content: bytes, first_line: int) -> Iterator[None]:
+    """While this is open, ``path`` holds these bytes alone; ``first_line``: the number of their first line."""
+    _blocks[str(path)] = content, first_line
+    try:
+        yield
+    finally:
+        del _blocks[str(path)]
+
+
+def first_line(path: str | Path) -> int:
+    """The number of the first line that :func:`reading` gives: 1, or that of a block."""
+    return _blocks[str(path)][1] if str(path) in _blocks else 1
+
+
 def head(path: str | Path) -> bytes:
-    """The first 64 KiB of a file, unpacked; a pipe or standard input can still be read from its start."""
+    """The first 64 KiB of a file, unpacked; a pipe or standard input can still be read from its start.
+
+    Of a pipe, what is there: its writer may wait for an answer before it writes more.
+    """
+    if str(path) in _blocks:
+        return _blocks[str(path)][0][:_HEAD]
     if not is_stream(path):
         with reading(path) as stream:
             return stream.read(_HEAD)
     if str(path) not in _waiting:
         stream = _standard_input() if str(path) == STDIO else _opened(Path(path))
-        start = stream.read(_HEAD)
+        start = _what_is_there(stream)
         _waiting[str(path)] = start, cast(BinaryIO, io.BufferedReader(_Rejoined(start, stream)))
     return _waiting[str(path)][0]
 
@@ -86,6 +134,33 @@ def refuse_unwritable(path: str | Path) -> None:
 
 
 @contextmanager
+def many_writers(path: str | Path) -> Iterator[BinaryIO]:
+    """A file to which each :func:`writing` appends while this is open."""
+    if str(path) in _open:
+        yield _open[str(path)]
+        return
+    with writing(path) as stream:
+        _open[str(path)] = stream
+        try:
+            yield stream
+        finally:
+            del _open[str(path)]
+
+
+@contextmanager
+def collecting(path: str | Path) -> Iterator[io.BytesIO]:
+    """What is written to ``path`` while this is open, in memory."""
+    before, sink = _open.get(str(path)), io.BytesIO()
+    _open[str(path)] = cast(BinaryIO, sink)
+    try:
+        yield sink
+    finally:
+        del _open[str(path)]
+        if before is not None:
+            _open[str(path)] = before
+
+
+@contextmanager
 def writing(path: str | Path) -> Iterator[BinaryIO]:
     """Open a new file as bytes; it appears under its name only once it is complete.
 
@@ -93,6 +168,9 @@ def writing(path: str | Path) -> Iterator[BinaryIO]:
     Ctrl-C the temporary file is removed and a file already there is untouched. What is no file (a pipe, a
     device such as /dev/null) is written to directly.
     """
+    if str(path) in _open:
+        yield _open[str(path)]
+        return
     try:
         if str(path) == STDIO:
             yield sys.stdout.buffer
@@ -138,6 +216,10 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
             if target.suffix == ".gz":
                 with gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0) as packed:
                     yield cast(BinaryIO, packed)
+            elif target.suffix == ".zst":
+                with _zstd(path).open(raw, "wb") as squeezed:
+                    yield cast(BinaryIO, squeezed)
+                    squeezed.flush()
             else:
                 yield raw
             raw.flush()
@@ -146,6 +228,43 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+class _Unpacked(io.RawIOBase):
+    """What a stream packed by zstd holds; EOFError if the stream is not whole."""
+
+    def __init__(self, raw: BinaryIO, module: Any) -> None:
+        self._raw, self._module = raw, module
+        self._frame, self._left = self._new(), b""
+        self._inside = False  # a frame was begun and not ended
+
+    def _new(self) -> Any:
+        own = self._module.ZstdDecompressor()
+        return own.decompressobj() if hasattr(own, "decompressobj") else own
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while not self._left:
+            packed = self._raw.read(_HEAD)
+            if not packed:
+                if self._inside:
+                    raise EOFError("it ends within a frame")
+                return 0
+            while packed:
+                if self._frame.eof:
+                    self._frame = self._new()
+                try:
+                    self._left += self._frame.decompress(packed)
+                except self._module.ZstdError as e:
+                    raise EOFError(str(e)) from None
+                self._inside = not self._frame.eof
+                packed = self._frame.unused_data if self._frame.eof else b""
+        taken = self._left[: len(buffer)]
+        self._left = self._left[len(taken) :]
+        buffer[: len(taken)] = taken
+        return len(taken)
 
 
 class _Rejoined(io.RawIOBase):
@@ -163,10 +282,43 @@ class _Rejoined(io.RawIOBase):
         super().close()
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        taken = self._start[: len(buffer)] or self._rest.read(len(buffer))
+        taken = self._start[: len(buffer)] or _available(self._rest, len(buffer))
         self._start = self._start[len(taken) :]
         buffer[: len(taken)] = taken
         return len(taken)
+
+
+def _available(stream: BinaryIO, most: int) -> bytes:
+    """What one read gives, without waiting for all that was asked for."""
+    read1 = getattr(stream, "read1", None)
+    found: bytes = stream.read(most) if read1 is None else read1(most)
+    return found
+
+
+def _what_is_there(stream: BinaryIO) -> bytes:
+    """At most 64 KiB that a pipe holds by now, at least a line of it."""
+    try:
+        handle = stream.fileno()
+        select.select([handle], [], [], 0)
+    except (OSError, ValueError, AttributeError):  # no pipe
+        return stream.read(_HEAD)
+    start = b""
+    while len(start) < _HEAD:
+        if b"\n" in start and not select.select([handle], [], [], _PATIENCE)[0]:
+            break
+        more = stream.read1(_HEAD - len(start))  # type: ignore[attr-defined]
+        if not more:
+            break
+        start += more
+    return start
+
+
+def _zstd(path: str | Path) -> Any:
+    """A module with ``open`` for zstd: Python's own from 3.14 on, else that of the package zstandard."""
+    for name in ("compression.zstd", "zstandard"):
+        with suppress(ImportError):
+            return import_module(name)
+    raise DataError(f"{path}: is packed by zstd: pip install 'chaffinch[zstd]', or unpack it")
 
 
 def _standard_input() -> BinaryIO:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.segment import Segment
 from rich.text import Text
@@ -71,6 +71,7 @@ def progress_bar() -> Iterator[Listener]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
         TextColumn("{task.fields[scores]}", markup=False),
     )
     with Bar(*columns, console=err, transient=True) as bar:

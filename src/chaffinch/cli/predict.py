@@ -1,20 +1,30 @@
 """chaffinch predict."""
 
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from glob import glob
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from chaffinch.cli.console import progress_bar
 from chaffinch.corpus import FORMATS
 from chaffinch.corpus.registry import holds_nothing, write_nothing
-from chaffinch.errors import ConfigError
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
-from chaffinch.files import STDIO, refuse_unwritable
-from chaffinch.kinds import kind_of_model
-from chaffinch.kinds.kind import PredictRequest, refuse_strange_flags
+from chaffinch.files import STDIO, display_name, is_stream, many_writers, refuse_unwritable, without_packing
+from chaffinch.kinds import Kind, kind_of_model
+from chaffinch.kinds.kind import Layout, PredictRequest, Restart, refuse_strange_flags
+from chaffinch.kinds.streaming import ON_ERROR, can_stream, predict_stream
+from chaffinch.progress import Listener
+
+ONE_VALUE = (".json", ".html", ".parquet")
 
 EXAMPLES = """
 chaffinch predict model.chaff new.conll -o tagged.conll
+chaffinch predict model.chaff 'in/*.txt.gz' -o out/ --on-error mark
 cat dev.in | chaffinch predict model.chaff --kbest 3
 chaffinch predict model.chaff dev.in --nth 3
 chaffinch predict model.chaff dev.in --marginals
@@ -36,13 +46,20 @@ echo "the soup was awful" | chaffinch predict stars.chaff
 def command(
     model: Annotated[Path, typer.Argument(help="A model file.")],
     data: Annotated[
-        Path,
+        list[Path] | None,
         typer.Argument(
-            help="Sentences in columns, texts with or without annotations; '-' for standard input."
+            help="Sentences in columns, texts with or without annotations: files, plain, .gz or .zst; a quoted pattern "
+            "such as 'in/*.txt'; '-' for standard input, the default."
         ),
-    ] = Path(STDIO),
+    ] = None,
     output: Annotated[
-        Path, typer.Option("--out", "--output", "-o", help="File to write the result to; by default stdout.")
+        Path,
+        typer.Option(
+            "--out",
+            "--output",
+            "-o",
+            help="File to write the result to; by default stdout. A folder that exists: a file per input, of its name.",
+        ),
     ] = Path(STDIO),
     from_format: Annotated[
         str | None,
@@ -111,6 +128,13 @@ def command(
             max=1.0,
         ),
     ] = None,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            help="At a row that cannot be read: stop, skip it, or mark it by the row as it came without an answer.",
+            metavar="stop|skip|mark",
+        ),
+    ] = "stop",
     rules: Annotated[
         Path | None,
         typer.Option(
@@ -122,6 +146,7 @@ def command(
     """Label the sentences or documents of a file: the output is the input with the prediction as the last column.
 
     The name of the output chooses its format: columns (tagged.conll), CoNLL-U (tagged.conllu), spans (found.jsonl).
+    Files of rows are answered block by block: memory stays constant, and a pipe gets each answer as its row comes.
     """
     if kbest is not None and nth is not None:
         raise ConfigError("--kbest and --nth exclude each other")
@@ -129,13 +154,15 @@ def command(
         raise ConfigError("--posterior gives one label per token; leave out --kbest and --nth")
     if probabilities and not json:
         raise ConfigError("--probabilities needs --json")
-    if not output.is_dir():  # a folder may be a corpus of brat
-        refuse_unwritable(output)
+    if on_error not in ON_ERROR:
+        raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
+    inputs = _inputs(data or [Path(STDIO)])
+    targets = _targets(inputs, output, to_format)
     loaded = load(model)
     kind = kind_of_model(loaded)
     asked = PredictRequest(
-        data=data,
-        output=output,
+        data=inputs[0],
+        output=targets[0],
         from_format=from_format,
         to_format=to_format,
         columns=columns,
@@ -154,7 +181,63 @@ def command(
         threads=threads,
     )
     refuse_strange_flags(kind, asked)
-    if holds_nothing(data):
-        write_nothing(output, to_format)
+    together = len(inputs) > 1 and targets[0] == targets[-1]
+    layout = Layout() if together else None
+    with many_writers(output) if together else nullcontext(), progress_bar() as listener:
+        for path, target in zip(inputs, targets, strict=True):
+            request = replace(asked, data=path, output=target, layout=layout)
+            _predict(kind, loaded, request, on_error, listener)
+
+
+def _predict(kind: Kind, model: Any, asked: PredictRequest, on_error: str, listener: Listener) -> None:
+    """One file: block by block if that gives the same answers, else whole."""
+    if holds_nothing(asked.data):
+        write_nothing(asked.output, asked.to_format)
         return
-    kind.predict(loaded, asked)
+    if can_stream(kind, model, asked):
+        try:
+            predict_stream(kind, model, asked, on_error, listener)
+            return
+        except Restart:
+            if is_stream(asked.data) or is_stream(asked.output) or asked.layout is not None:
+                raise DataError(
+                    f"{display_name(asked.data)}: some rows have other columns than the first; give one file as input "
+                    "and one as output"
+                ) from None
+    elif on_error != "stop":
+        raise ConfigError("--on-error applies to files of rows whose answers are rows; leave it out")
+    kind.predict(model, replace(asked, layout=None))
+
+
+def _inputs(given: Sequence[Path]) -> list[Path]:
+    """The files that were named or that match a pattern, in order."""
+    found: list[Path] = []
+    for path in given:
+        if any(sign in path.name for sign in "*?[") and not path.exists():
+            matches = sorted(Path(name) for name in glob(str(path)))
+            if not matches:
+                raise DataError(f"{path}: no file matches")
+            found += matches
+        else:
+            found.append(path)
+    return found
+
+
+def _targets(inputs: Sequence[Path], output: Path, to_format: str | None) -> list[Path]:
+    """Where the answers to each input go: a file of its name in a folder, or all to one output."""
+    if output.is_dir() and to_format != "brat" and not any(path.is_dir() for path in inputs):
+        targets = [output / path.name for path in inputs]
+        if len(set(targets)) < len(targets) or any(str(path) == STDIO for path in inputs):
+            raise ConfigError(f"{output}: is a folder, which needs input files of different names")
+    else:
+        targets = [output] * len(inputs)
+    for path, target in zip(inputs, targets, strict=True):
+        if not target.is_dir():  # a folder may be a corpus of brat
+            refuse_unwritable(target)
+        if len(inputs) > 1 and target.exists() and target.samefile(path):
+            raise ConfigError(f"{target}: is an input too; name another folder")
+    if len(inputs) > 1 and targets[0] == targets[-1] and without_packing(output.name).endswith(ONE_VALUE):
+        raise ConfigError(
+            f"{output}: holds one value, not rows of several files; name a folder, or a .jsonl file"
+        )
+    return targets

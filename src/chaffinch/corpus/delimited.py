@@ -18,7 +18,7 @@ from chaffinch.corpus.json_records import as_text
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, listed, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.files import display_name, reading, writing_text
+from chaffinch.files import display_name, first_line, reading, writing_text
 from chaffinch.knobs import knob
 from chaffinch.text.document import Document
 
@@ -141,11 +141,11 @@ def rows(
     name = display_name(path)
     tally = losses if losses is not None else Losses()
     csv.field_size_limit(LONGEST_FIELD)
-    lines, before = _ended_lines(path), 0
+    lines, before = _ended_lines(path), first_line(path) - 1
     if delimiter is None:
         first = next(lines)
         if told := _EXCEL.fullmatch(first.rstrip("\r\n")):
-            delimiter, before = told[1], 1
+            delimiter, before = told[1], before + 1
         else:
             delimiter, lines = _delimiter(first, text), chain([first], lines)
     reader = csv.reader(
@@ -156,14 +156,14 @@ def rows(
     )
     header: list[str] | None = None
     while True:
-        first_line = reader.line_num + 1 + before
+        at = reader.line_num + 1 + before
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error as e:
             what = "a quoted field is never closed" if "unexpected end" in str(e) else str(e)
-            fault = DataError(f"{name}:{first_line}: is not valid CSV: {what}")
+            fault = DataError(f"{name}:{at}: is not valid CSV: {what}")
             if header is None:
                 raise fault from None
             tally.refuse(fault)
@@ -175,12 +175,10 @@ def rows(
             _check_header(name, header)
         elif len(row) != len(header):
             tally.refuse(
-                DataError(
-                    f"{name}:{first_line}: expected {len(header)} columns as in the header, found {len(row)}"
-                )
+                DataError(f"{name}:{at}: expected {len(header)} columns as in the header, found {len(row)}")
             )
             continue
-        yield first_line, row
+        yield at, row
 
 
 def _delimiter(line: str, text: str | None) -> str:
@@ -287,14 +285,14 @@ def _read(
 def _ended_lines(path: str | Path) -> Iterator[str]:
     """The lines with their line ends: a quoted field may contain a line break."""
     with reading(path) as stream:
-        number = 0
+        before = number = first_line(path) - 1
         while line := stream.readline(LONGEST_LINE + 2):
             number += 1
             if number == 1:
                 line = line.removeprefix(BOM)
             text = decoded(path, number, line)
             yield text + ("\r\n" if line.endswith(b"\r\n") else "\n")
-        if number == 0:
+        if number == before:
             raise empty_file(path)
 
 

@@ -12,7 +12,7 @@ from chaffinch.corpus.lines import Lookahead, shown
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.splitter import RowRules, blocks, whole
 from chaffinch.errors import DataError
-from chaffinch.files import reading, writing
+from chaffinch.files import reading, without_packing, writing
 from chaffinch.knobs import configured, knob
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.table import TokenTable
@@ -88,7 +88,7 @@ def _opened(
 
 
 def _plain_name(path: str | Path) -> str:
-    return Path(path).name.removesuffix(".gz")
+    return without_packing(Path(path).name)
 
 
 def _unfit(line: str, word: str, tag: str | None) -> str | None:

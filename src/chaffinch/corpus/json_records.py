@@ -14,7 +14,7 @@ from typing import IO, Any, BinaryIO, NoReturn
 from chaffinch.corpus.lines import BOM, LONGEST_LINE, decoded, empty_file, lines, listed, whole_decoded
 from chaffinch.corpus.losses import Losses, accepted
 from chaffinch.errors import DataError
-from chaffinch.files import display_name, reading
+from chaffinch.files import display_name, reading, without_packing
 from chaffinch.text.document import ValueLabel
 
 # How much of an unexpected value a message shows.
@@ -152,7 +152,7 @@ def compact(value: Any) -> str:
 @contextmanager
 def writing_json(out: IO[str], path: str | Path) -> Iterator[Callable[[Any], None]]:
     """A function that writes one value more: on a line of its own, or into one array if the name ends in .json."""
-    array = Path(path).name.lower().removesuffix(".gz").endswith(".json")
+    array = without_packing(Path(path).name).endswith(".json")
     count = 0
 
     def put(value: Any) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from chaffinch.errors import DataError
-from chaffinch.files import display_name, reading
+from chaffinch.files import display_name, first_line, reading
 
 BOM = b"\xef\xbb\xbf"
 LONGEST_LINE = 1 << 23  # bytes
@@ -22,7 +22,7 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
     order mark at the start is dropped. NUL bytes, broken UTF-8, a carriage return inside a line, a line over 8 MiB
     and an empty file are refused.
     """
-    number = 0
+    before = number = first_line(path) - 1
     with reading(path) as stream:
         while line := stream.readline(LONGEST_LINE + 2):
             number += 1
@@ -32,7 +32,7 @@ def lines(path: str | Path) -> Iterator[tuple[int, str]]:
             if "\r" in text:
                 raise carriage_return(path, number, text)
             yield number, text
-    if number == 0:
+    if number == before:
         raise empty_file(path)
 
 
@@ -44,7 +44,7 @@ class Lookahead:
 
     def __init__(self, path: str | Path, stream: BinaryIO) -> None:
         self.path = path
-        self.number = 1
+        self.number = first_line(path)
         self._stream = stream
         self._seen = stream.read(CHUNK)
         if not self._seen:

@@ -31,7 +31,7 @@ from chaffinch.corpus.lines import empty_file
 from chaffinch.corpus.losses import Losses
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
-from chaffinch.files import STDIO, display_name, head, writing
+from chaffinch.files import STDIO, display_name, head, without_packing, writing
 from chaffinch.knobs import knobs
 from chaffinch.text.document import Document
 from chaffinch.text.table import TokenTable
@@ -136,7 +136,7 @@ def holds_nothing(path: str | Path) -> bool:
         return False
     start = head(path)
     blank = len(start) < 1 << 16 and not start.strip() and any(f.name in TABLES for f in with_extension(path))
-    return not start or (blank and not plain_text.may_be_text(Path(path).name.removesuffix(".gz")))
+    return not start or (blank and not plain_text.may_be_text(without_packing(Path(path).name)))
 
 
 def write_nothing(path: str | Path, format: str | None = None) -> None:
@@ -181,7 +181,7 @@ def detect(path: str | Path, format: str | None = None, *, texts: bool = False) 
             f"{display_name(path)}: expected a corpus, found a model; chaffinch predict {path} FILE -o OUT "
             "labels a corpus with it"
         )
-    name = Path(path).name.removesuffix(".gz")
+    name = without_packing(Path(path).name)
     for chosen in [*candidates, *FORMATS.values()]:
         if chosen.looks_like is not None and chosen.looks_like(name, start):
             return _told_apart(path, chosen, start, texts) if plain_text.may_be_text(name) else chosen
@@ -229,7 +229,7 @@ def _telling(
 
 def with_extension(path: str | Path) -> list[Format]:
     """The formats that a file name suggests, the longest extension first."""
-    name = Path(path).name.lower().removesuffix(".gz")
+    name = without_packing(Path(path).name)
     matches = [
         (len(e), f) for f in FORMATS.values() for e in f.extensions if name.endswith(e) and name != STDIO
     ]

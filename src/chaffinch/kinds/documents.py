@@ -270,6 +270,16 @@ class DocumentKind(Kind):
 
     # -- answering
 
+    def streams(self, model: Classifier) -> bool:
+        """Yes."""
+        return True
+
+    def answers_have_header(self, asked: PredictRequest) -> bool:
+        """If they are written as CSV or TSV."""
+        if asked.json:
+            return False
+        return _format_of_answers(asked.output, asked.from_format or "", asked.to_format) in DELIMITED
+
     def predict(self, model: Classifier, asked: PredictRequest) -> None:
         """Write the documents back with a prediction and a confidence each."""
         data = asked.data

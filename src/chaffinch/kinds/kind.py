@@ -80,12 +80,31 @@ class TrainRequest:
         return {name: getattr(self, name) for name in READER_FLAGS if getattr(self, name) is not None}
 
 
+class Restart(Exception):
+    """The rows of a file cannot be answered block by block after all."""
+
+
+@dataclass
+class Layout:
+    """What all blocks of a file have in common."""
+
+    columns: tuple[str, ...] = ()
+    header: bytes = b""
+
+    def check_columns(self, names: tuple[str, ...]) -> None:
+        """Raise if a block has other columns than the first."""
+        if self.columns and names != self.columns:
+            raise Restart
+        self.columns = names
+
+
 @dataclass(frozen=True, kw_only=True)
 class PredictRequest:
     """What ``chaffinch predict`` was asked for.
 
-    rows:  the only rows to answer, in this order; None: all
-    notes: what each of these rows gets as further fields, if the output has a place for them
+    rows:   the only rows to answer, in this order; None: all
+    notes:  what each of these rows gets as further fields, if the output has a place for them
+    layout: of a file that is answered block by block
     """
 
     data: Path
@@ -108,6 +127,7 @@ class PredictRequest:
     threads: int = 0
     rows: tuple[int, ...] | None = None
     notes: tuple[Mapping[str, Any], ...] = ()
+    layout: Layout | None = None
 
     def picked(self, items: list[Item]) -> list[Item]:
         """The rows that were asked for, in that order; without ``rows`` all."""
@@ -415,6 +435,14 @@ class Kind(ABC):
     def predict(self, model: Any, asked: PredictRequest) -> None:
         """Write the input back with the model's answers."""
 
+    def streams(self, model: Any) -> bool:
+        """Whether the answer to a row depends on that row alone."""
+        return False
+
+    def answers_have_header(self, asked: PredictRequest) -> bool:
+        """Whether the first line that ``predict`` writes names columns."""
+        return False
+
     @abstractmethod
     def inspect(self, model: Any, top: int, label: str | None) -> Contents:
         """The contents of a model."""
@@ -542,6 +570,7 @@ ALWAYS = frozenset(
         "from_format",
         "rows",
         "notes",
+        "layout",
     }
 ) | {"words", "number", "compare"}
 

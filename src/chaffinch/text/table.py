@@ -7,7 +7,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch._core import Interner
+from chaffinch._core import Interner, joined_columns
 from chaffinch.errors import DataError
 from chaffinch.text.document import WORD, Document
 
@@ -200,6 +200,15 @@ class TokenTable:
             groups=None if self.groups is None else self.groups[at],
             weight=None if self.weight is None else self.weight[at],
         )
+
+    def text(self, separator: str, *further: Column) -> bytes:
+        """A line per token with its cells, those of further columns last, and a blank line after each sentence.
+
+        >>> TokenTable.from_lists({"w": [["a", "b"], ["c"]]}).text(" ", Column(["X"], np.zeros(3, np.int32)))
+        b'a X\\nb X\\n\\nc X\\n\\n'
+        """
+        columns = [*self.columns.values(), *further]
+        return joined_columns(self.ptr, [c.types for c in columns], [c.ids for c in columns], separator)
 
     def lists(self, name: str) -> list[list[str]]:
         """One column as a list of strings per sentence."""

@@ -23,7 +23,7 @@ from chaffinch.estimators.sentences import input_names, unread_remarks
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
-from chaffinch.files import STDIO, display_name, is_stream, writing_text
+from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
 from chaffinch.kinds.corpora import Corpus, taken
 from chaffinch.kinds.kind import (
     Contents,
@@ -50,6 +50,7 @@ from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.protocols import LatticeModel
 from chaffinch.model.reranker_file import TAGS as TAG_FEATURES
+from chaffinch.model.two_pass import TwoPassModel
 from chaffinch.progress import Listener
 from chaffinch.recipes import DEFAULT_TAGGER
 from chaffinch.recipes.calibration import TagOptions
@@ -59,7 +60,7 @@ from chaffinch.rules import read_rules
 from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
 from chaffinch.text.schemes import BIO, OUTSIDE, scheme_of, spans
-from chaffinch.text.table import TokenTable
+from chaffinch.text.table import Column, TokenTable
 from chaffinch.trust.confidence import DETAILS, SPANS, TOKENS
 from chaffinch.trust.explanation import Explanation
 
@@ -246,6 +247,10 @@ class TagKind(Kind):
 
     # -- answering
 
+    def streams(self, model: Tagger) -> bool:
+        """Unless a second pass looks at whole documents."""
+        return not isinstance(model.model_, TwoPassModel)
+
     def predict(self, model: Tagger, asked: PredictRequest) -> None:
         """Write the sentences back with the prediction as the last column, or as spans if the output holds spans."""
         model.threads = asked.threads
@@ -253,6 +258,8 @@ class TagKind(Kind):
             model = model.with_rules([*model.rules_, *read_rules(asked.rules)])
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
         table, documents = _input(asked, model, whole=as_conllu)
+        if asked.layout is not None:
+            asked.layout.check_columns(tuple(table.columns))
         if asked.rows is not None:
             table, documents = taken(table, asked.rows), asked.picked(documents) if documents else []
         if asked.steps:
@@ -273,6 +280,11 @@ class TagKind(Kind):
                 "these probabilities are not calibrated: the model was trained with --folds 0, on too few sentences or "
                 "by an earlier version"
             )
+        if format is None and not as_conllu and _is_plain(asked):
+            labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
+            with writing(asked.output) as stream:
+                stream.write(table.text(_separator(table), labels))
+            return
         labellings = _labellings(model, table, asked)
         if asked.precision is not None:
             labellings = _certain(model, table, asked)
@@ -616,7 +628,7 @@ def _write_columns(
     likelihoods = _likelihoods(tagger, table, labellings) if asked.probabilities else []
     if asked.marginals and added:
         added.insert(0, _sureness(tagger, table, added[0]))
-    separator = " " if len(table.columns) == 1 else "\t"
+    separator = _separator(table)
     if asked.json:
         with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
             for n in range(table.n_sentences):
@@ -630,6 +642,17 @@ def _write_columns(
             cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
             stream.writelines(separator.join(row) + "\n" for row in cells)
             stream.write("\n")
+
+
+def _is_plain(asked: PredictRequest) -> bool:
+    """Whether the answers are the best labels alone, as a column."""
+    return not (asked.json or asked.marginals or asked.probabilities or asked.posterior) and not any(
+        (asked.kbest, asked.nth, asked.precision)
+    )
+
+
+def _separator(table: TokenTable) -> str:
+    return " " if len(table.columns) == 1 else "\t"
 
 
 def _identity(d: Document) -> dict[str, Any]:

@@ -1,0 +1,157 @@
+"""Prediction block by block: constant memory, answers as the input comes, rows in the order of the input."""
+
+import csv
+import io
+import json
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any, BinaryIO
+
+from chaffinch.corpus import detect
+from chaffinch.corpus.record_blocks import (
+    RecordBlock,
+    has_records,
+    record_blocks,
+    single_records,
+    without_header,
+)
+from chaffinch.corpus.registry import FORMATS, with_extension
+from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.files import STDIO, block_of, collecting, head, is_stream, many_writers, without_packing
+from chaffinch.kinds.kind import Kind, Layout, PredictRequest, Restart
+from chaffinch.progress import Listener, Progress, keep_going
+
+ON_ERROR = ("stop", "skip", "mark")
+WHOLE_FORMATS = ("parquet", "label-studio", "brat", "letters")  # one value, a folder or an archive
+BYTES = "MB"
+NO_ANSWER = "_"
+
+
+def can_stream(kind: Kind, model: Any, asked: PredictRequest) -> bool:
+    """Whether the answers of a row depend on that row alone, and input and output are sequences of rows."""
+    if not kind.streams(model) or asked.steps or asked.precision is not None or asked.rows is not None:
+        return False
+    if asked.nth is not None or asked.rules is not None or Path(asked.data).is_dir():
+        return False
+    name = without_packing(asked.output.name)
+    suggested = [FORMATS[asked.to_format]] if asked.to_format in FORMATS else with_extension(asked.output)
+    if name.endswith((".json", ".html")) or any(f.name in WHOLE_FORMATS for f in suggested):
+        return False
+    return has_records(
+        detect(asked.data, asked.from_format, texts=kind.plural == "documents").name, head(asked.data)
+    )
+
+
+def predict_stream(
+    kind: Kind, model: Any, asked: PredictRequest, on_error: str = "stop", listener: Listener = keep_going
+) -> None:
+    """Answer a file block by block; what is not wholly written to a file is not written at all.
+
+    on_error: stop at a row that cannot be read; skip it; or mark it, by the row as it came without an answer
+    """
+    if on_error not in ON_ERROR:
+        raise ConfigError(f"--on-error must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
+    format = detect(asked.data, asked.from_format, texts=kind.plural == "documents").name
+    request = replace(asked, from_format=format, layout=asked.layout or Layout())
+    run = _Run(kind, model, request, on_error, _size(asked.data), listener)
+    with many_writers(asked.output) as output:
+        for block in record_blocks(asked.data, format):
+            run.answer(block, output)
+    run.tell()
+
+
+@dataclass
+class _Run:
+    kind: Kind
+    model: Any
+    request: PredictRequest
+    on_error: str
+    size: int | None
+    listener: Listener
+    began: float = field(default_factory=perf_counter)
+    failed: list[str] = field(default_factory=list)
+    failures: int = 0
+
+    def answer(self, block: RecordBlock, output: BinaryIO) -> None:
+        """One block; if rows of it cannot be read, row by row."""
+        try:
+            self._write(self._answered(block), output)
+        except DataError as e:
+            if self.on_error == "stop":
+                raise
+            pieces = single_records(block, self.request.from_format or "")
+            if len(pieces) == 1:
+                self._fail(block, e, output)
+            else:
+                for piece in pieces:
+                    self.answer(piece, output)
+        rate = block.end / (1 << 20) / max(perf_counter() - self.began, 1e-9)
+        self.listener(Progress(BYTES, block.end >> 20, self.size, {"MB/s": rate}))
+
+    def tell(self) -> None:
+        """Say how many rows failed, and the first of them."""
+        if self.failures:
+            done = "left out" if self.on_error == "skip" else "written without an answer"
+            warn_about_data(
+                f"{self.failures:,} rows could not be read and were {done}; the first: {self.failed[0]}"
+            )
+
+    def _answered(self, block: RecordBlock) -> bytes:
+        """What the kind writes for a block."""
+        if not block.content.strip() and self.request.from_format != "text":
+            return b""
+        data, target = self.request.data, self.request.output
+        with block_of(data, block.content, block.first_line), collecting(target) as collected:
+            self.kind.predict(self.model, self.request)
+        return collected.getvalue()
+
+    def _write(self, answers: bytes, output: BinaryIO) -> None:
+        layout = self.request.layout
+        assert layout is not None
+        if answers and self.kind.answers_have_header(self.request):
+            header = answers[: answers.find(b"\n") + 1]
+            if not layout.header:
+                layout.header = header
+            elif answers.startswith(layout.header):
+                answers = answers[len(layout.header) :]
+            else:
+                raise Restart
+        output.write(answers)
+        output.flush()
+
+    def _fail(self, block: RecordBlock, error: DataError, output: BinaryIO) -> None:
+        self.failures += 1
+        self.failed = self.failed or [str(error)]
+        if self.on_error == "mark" and self.request.layout is not None:
+            record = without_header(block, self.request.from_format or "")
+            output.write(_marked(record, str(error), self.request, self.request.layout.header))
+            output.flush()
+
+
+def _marked(record: bytes, error: str, request: PredictRequest, header: bytes) -> bytes:
+    """A row that could not be read, in the form of the answers: its text as it came, and no answer."""
+    text = record.decode(errors="replace").replace("\0", "\ufffd").strip("\r\n")
+    rows = request.json or without_packing(request.output.name).endswith(".jsonl")
+    if rows or (request.from_format in ("jsonl", "jsonl-spans") and str(request.output) == STDIO):
+        return (json.dumps({"error": error, "row": text}, ensure_ascii=False) + "\n").encode()
+    if header:
+        names = next(csv.reader([header.decode()]))
+        cells = ["" for _ in names]
+        cells[names.index("text") if "text" in names else 0] = text
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerow(cells)
+        return out.getvalue().encode()
+    width = len((request.layout or Layout()).columns)
+    separator = "\t" if width > 1 else " "
+    lines = [line for line in text.split("\n") if line.strip()]
+    return "".join(f"{line}{separator}{NO_ANSWER}\n" for line in lines).encode() + b"\n"
+
+
+def _size(path: Path) -> int | None:
+    """Megabytes of a file; None if they are not known."""
+    return (
+        None
+        if is_stream(path) or without_packing(path.name) != path.name.lower()
+        else path.stat().st_size >> 20
+    )

@@ -1,0 +1,203 @@
+"""Prediction block by block: the same answers as of the whole file, as the input comes, with errors where they are."""
+
+import gzip
+import os
+import select
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chaffinch import Classifier, Tagger
+from chaffinch.corpus import record_blocks as blocks_module
+from chaffinch.corpus.record_blocks import record_blocks, single_records, without_header
+from commandline import run  # noqa: F401
+
+WORDS = [["Ann", "went", "home"], ["Bob", "saw", "Ann", "."], ["home"], ["the", "dog", "barks"]]
+TAGS = [["B-PER", "O", "O"], ["B-PER", "O", "B-PER", "O"], ["O"], ["O", "O", "O"]]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    Tagger("crf", folds=0, features=["w[0]", "w[-1]"]).fit(WORDS * 3, TAGS * 3).save(folder / "tags.chaff")
+    texts = ["good food", "very good", "bad soup", "awful, bad"] * 4
+    Classifier("ridge", choose=False).fit(texts, ["+", "+", "-", "-"] * 4).save(folder / "texts.chaff")
+    return folder
+
+
+CONLL = "".join("".join(f"{w}\n" for w in s) + "\n" for s in WORDS * 5)
+INPUTS = {
+    "tags": {
+        "in.conll": CONLL,
+        "in.txt": "".join(" ".join(s) + "\n" for s in WORDS * 5) + "\n",
+        "in.jsonl": "".join('{{"text": "{}"}}\n'.format(" ".join(s)) for s in WORDS * 5),
+        "in.conllu": "".join(
+            f"# sent_id = {n}\n" + "".join(f"{i}\t{w}" + "\t_" * 8 + "\n" for i, w in enumerate(s, 1)) + "\n"
+            for n, s in enumerate(WORDS * 5)
+        ),
+    },
+    "texts": {
+        "in.csv": "id,text\n" + "".join(f'{n},"good, ""bad""\nfood {n}"\n' for n in range(20)),
+        "in.tsv": "id\ttext\n" + "".join(f"{n}\tgood bad food\n" for n in range(20)),
+        "in.jsonl": "".join(f'{{"text": "bad food", "n": {n}}}\n' for n in range(20)),
+        "in.txt": "".join(f"good food {n}\n" for n in range(20)),
+    },
+}
+CASES = [(kind, name) for kind, inputs in INPUTS.items() for name in inputs]
+
+
+@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k} {n}" for k, n in CASES])
+@pytest.mark.parametrize("more", [[], ["--json"]], ids=["rows", "json"])
+def test_blocks_give_the_answers_of_the_whole(models, tmp_path, run, monkeypatch, kind, name, more):  # noqa: F811
+    source = tmp_path / name
+    source.write_text(INPUTS[kind][name])
+    out = tmp_path / (
+        "out" + (".jsonl" if more else ".csv" if name == "in.txt" and kind == "texts" else source.suffix)
+    )
+    answers = []
+    for size in (1 << 20, 40, 1):
+        monkeypatch.setattr(blocks_module, "SIZE", size)
+        outcome = run("predict", str(models / f"{kind}.chaff"), str(source), "-o", str(out), *more)
+        assert outcome.code == 0, outcome.err
+        answers.append(out.read_text())
+    assert answers[0] == answers[1] == answers[2]
+    assert answers[0].count("\n") >= 20
+
+
+@given(
+    st.lists(st.sampled_from(["a B", "c", "# x", "-DOCSTART-", "", ""]), max_size=12),
+    st.integers(1, 9),
+    st.booleans(),
+)
+def test_paragraphs_are_cut_between_sentences(tmp_path_factory, rows, size, ended):
+    path = tmp_path_factory.mktemp("rows") / "in.conll"
+    text = "\n".join(rows) + ("\n" if ended else "")
+    path.write_text(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "SIZE", size)
+        found = list(record_blocks(path, "columns"))
+    assert b"".join(b.content for b in found).decode() == text
+    at = 1
+    for block in found:
+        assert block.first_line == at
+        at += block.content.count(b"\n")
+    for block in found[:-1]:
+        assert block.content.endswith(b"\n\n")
+
+
+@given(st.lists(st.text('ab,"\n', max_size=5), min_size=1, max_size=6), st.integers(1, 9))
+def test_rows_keep_quoted_line_breaks_and_the_header(tmp_path_factory, cells, size):
+    path = tmp_path_factory.mktemp("rows") / "in.csv"
+    body = "".join('"{}"\n'.format(cell.replace('"', '""')) for cell in cells)
+    path.write_text("text\n" + body)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(blocks_module, "SIZE", size)
+        found = list(record_blocks(path, "csv"))
+    assert all(block.content.startswith(b"text\n") for block in found)
+    assert b"".join(without_header(b, "csv") for b in found).decode() == body
+    singles = [one for b in found for one in single_records(b, "csv")]
+    assert b"".join(without_header(b, "csv") for b in singles).decode() == body
+    assert len(singles) == len(cells)
+
+
+def test_a_slow_pipe_is_answered_row_by_row(models):
+    command = [sys.executable, "-m", "chaffinch", "predict", str(models / "tags.chaff"), "--from", "text"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        for line, first in (
+            (b"Ann went\n", b"Ann B-PER"),
+            (b"the dog\n", b"the O"),
+            (b"Ann\n", b"Ann B-PER"),
+        ):
+            process.stdin.write(line)
+            process.stdin.flush()
+            assert select.select([process.stdout], [], [], 60)[0], "no answer"
+            assert os.read(process.stdout.fileno(), 1000).startswith(first)
+        process.stdin.close()
+        assert process.wait(60) == 0
+
+
+def test_errors_name_the_line_of_the_file(models, tmp_path, run, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(blocks_module, "SIZE", 30)
+    (tmp_path / "in.txt").write_bytes(b"good food\n" * 10 + b"bad \xff food\n" + b"good\n" * 3)
+    outcome = run(
+        "predict", str(models / "texts.chaff"), str(tmp_path / "in.txt"), "-o", str(tmp_path / "o.csv")
+    )
+    assert outcome.code == 2
+    assert "in.txt:11: not UTF-8" in outcome.err
+    assert not (tmp_path / "o.csv").exists()
+
+
+def test_rows_that_cannot_be_read_are_skipped_or_marked(models, tmp_path, run):  # noqa: F811
+    (tmp_path / "in.txt").write_bytes(b"good food\nbad \xff food\nbad\n")
+    model, source = str(models / "texts.chaff"), str(tmp_path / "in.txt")
+    skipped = run("predict", model, source, "-o", str(tmp_path / "s.csv"), "--on-error", "skip")
+    assert "1 rows could not be read and were left out; the first:" in skipped.err
+    assert [line.split(",")[0] for line in (tmp_path / "s.csv").read_text().splitlines()] == [
+        "text",
+        "good food",
+        "bad",
+    ]
+    run("predict", model, source, "-o", str(tmp_path / "m.csv"), "--on-error", "mark")
+    rows = (tmp_path / "m.csv").read_text().splitlines()
+    assert len(rows) == 4
+    assert rows[2].startswith("bad \ufffd food,")
+    run("predict", model, source, "-o", str(tmp_path / "m.jsonl"), "--on-error", "mark")
+    assert '"error"' in (tmp_path / "m.jsonl").read_text().splitlines()[1]
+    outcome = run("predict", str(models / "tags.chaff"), source, "--from", "text", "--on-error", "mark")
+    assert outcome.out.split("\n\n")[1] == "bad \ufffd food _"
+    assert run("predict", model, source, "--on-error", "ignore").code == 2
+
+
+def test_several_files_go_to_one_output_or_to_a_folder(models, tmp_path, run):  # noqa: F811
+    for n in range(3):
+        (tmp_path / f"in{n}.csv").write_text(f"text\ngood {n}\nbad {n}\n")
+    model, pattern = str(models / "texts.chaff"), str(tmp_path / "in*.csv")
+    run("predict", model, pattern, "-o", str(tmp_path / "all.csv"))
+    rows = (tmp_path / "all.csv").read_text().splitlines()
+    assert [row.split(",")[0] for row in rows] == [
+        "text",
+        *(f"{w} {n}" for n in range(3) for w in ("good", "bad")),
+    ]
+    (tmp_path / "out").mkdir()
+    run("predict", model, pattern, "-o", str(tmp_path / "out"))
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["in0.csv", "in1.csv", "in2.csv"]
+    assert (tmp_path / "out" / "in1.csv").read_text().count("\n") == 3
+    assert run("predict", model, str(tmp_path / "no*.csv")).code == 2
+    assert run("predict", model, pattern, "-o", str(tmp_path)).code == 2  # would replace the inputs
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst"])
+def test_packed_files_are_read_and_written(models, tmp_path, run, end):  # noqa: F811
+    if end == ".zst":
+        zstd = pytest.importorskip("zstandard" if sys.version_info < (3, 14) else "compression.zstd")
+        pack = zstd.compress
+    else:
+        pack = gzip.compress
+    (tmp_path / "in.conll").write_text(CONLL)
+    (tmp_path / f"in.conll{end}").write_bytes(pack(CONLL.encode()))
+    model = str(models / "tags.chaff")
+    run("predict", model, str(tmp_path / "in.conll"), "-o", str(tmp_path / "plain.conll"))
+    assert (
+        run("predict", model, str(tmp_path / f"in.conll{end}"), "-o", str(tmp_path / f"out.conll{end}")).code
+        == 0
+    )
+    with (zstd.open if end == ".zst" else gzip.open)(tmp_path / f"out.conll{end}", "rb") as stream:
+        content = stream.read()
+    assert content == (tmp_path / "plain.conll").read_bytes()
+    (tmp_path / f"cut.conll{end}").write_bytes(pack(CONLL.encode())[:-6])
+    outcome = run("predict", model, str(tmp_path / f"cut.conll{end}"), "-o", str(tmp_path / "x.conll"))
+    assert outcome.code == 2
+    assert "is not a whole" in outcome.err
+
+
+def test_a_file_whose_columns_change_is_refused_with_its_line(models, tmp_path, run, monkeypatch):  # noqa: F811
+    monkeypatch.setattr(blocks_module, "SIZE", 20)
+    (tmp_path / "in.conll").write_text(CONLL + "Ann\tNNP\n\n")
+    outcome = run(
+        "predict", str(models / "tags.chaff"), str(tmp_path / "in.conll"), "-o", str(tmp_path / "o.conll")
+    )
+    assert outcome.code == 2
+    assert f"in.conll:{CONLL.count(chr(10)) + 1}: expected 1 column" in outcome.err
