@@ -165,6 +165,8 @@ def test_what_cannot_be_written_is_one_sentence(
     }
     if writer == "samples":  # which makes its folder
         places = {"inside a file": good / "out", "a file": good}
+    if writer == "predict":  # which writes a file per input into a folder
+        del places["a folder"]
     for out in places.values():
         outcome = run(*arguments(WRITERS[writer], GOOD=good, MODEL=model, OUT=out))
         assert outcome.code == 2
