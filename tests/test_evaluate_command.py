@@ -153,6 +153,16 @@ def test_documents_are_scored_from_labels_or_a_prediction_column(tmp_path):
     Checker().feed(page.read_text())
 
 
+def test_predictions_that_are_no_gold_label_are_said(tmp_path):
+    path = tmp_path / "out.csv"
+    path.write_text("label,group,text,prediction\n0,space,a rocket,space\n1,hockey,a puck,hockey\n")
+    with pytest.warns(
+        UserWarning, match="no prediction is a gold label: gold has 0, 1, the output hockey, space"
+    ):
+        evaluate_files(path)
+    assert evaluate_files(path, label="group").scores.accuracy == 1.0
+
+
 def test_trees_are_scored_by_brackets(tmp_path):
     gold, out = tmp_path / "gold.mrg", tmp_path / "out.mrg"
     gold.write_text("(S (NP (DT the) (NN finch)) (VP (VBZ sings)) (. .))\n")

@@ -79,6 +79,13 @@ def test_the_baseline_goes_without_lemmas_where_the_extra_is_missing(monkeypatch
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     assert start({})["lemmatize"] is True
 
+    def refused(name):
+        raise ModuleNotFoundError(name)
+
+    monkeypatch.setattr(importlib.util, "find_spec", refused)
+    with pytest.warns(UserWarning, match="does not lemmatise"):
+        assert start({})["lemmatize"] is False
+
 
 def test_the_help_of_train_shows_the_short_options(run):  # noqa: F811
     shown = run("train", "--help").out

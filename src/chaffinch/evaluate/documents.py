@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch._core import Interner
-from chaffinch.errors import DataError
+from chaffinch.errors import DataError, warn_about_data
 from chaffinch.evaluate.outputs import (
     PREDICTION,
     Classes,
@@ -153,6 +153,12 @@ class LabelOutputs(DocumentOutputs):
         """Accuracy and the F1 of each label."""
         y_hats = [[predicted_label(d) for d in output] for output in self.outputs]
         every = sorted({label for y_hat in y_hats for label in y_hat})
+        known = sorted({d.labels[0] for d in self.gold})
+        if every and known and not {*every} & {*known}:
+            warn_about_data(
+                f"no prediction is a gold label: gold has {_some(known)}, the output {_some(every)}; "
+                "--label names the gold column"
+            )
         pairs = [LabelPair.from_lists([d.labels[0] for d in self.gold], y_hat, every) for y_hat in y_hats]
         return pairs[0].scores(), [pair.tally() for pair in pairs]
 
@@ -196,3 +202,7 @@ class LabelOutputs(DocumentOutputs):
 
 MOST_PAIRS = 15
 LONGEST_EXAMPLE = 240
+
+
+def _some(labels: Sequence[str]) -> str:
+    return ", ".join(labels[:3]) + (", ..." if len(labels) > 3 else "")

@@ -75,7 +75,7 @@ def start(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The baseline's values; without the extra ``lemma`` words stay as they are, unless lemmas are asked for."""
     made = asdict(Baseline())
     given = {name.replace("-", "_") for name in settings}
-    if not given & {"lemmatize", "stemming"} and importlib.util.find_spec("simplemma") is None:
+    if not given & {"lemmatize", "stemming"} and not _lemmas_installed():
         made["lemmatize"] = False
         warn_about_data(
             "the baseline does not lemmatise: its lemmas need the extra lemma, pip install 'chaffinch[lemma]'"
@@ -129,6 +129,13 @@ def read_value(name: str, text: str, recipe: str, known: Mapping[str, Knob]) -> 
     except ValueError:
         wanted = {int: "a whole number", float: "a number"}[k.type]
         raise ConfigError(f"{name}: expected {wanted}, got {text!r}") from None
+
+
+def _lemmas_installed() -> bool:
+    try:
+        return importlib.util.find_spec("simplemma") is not None
+    except ImportError:  # an import hook that refuses it
+        return False
 
 
 def _read_bool(name: str, text: str) -> bool:
