@@ -14,7 +14,8 @@ COUNT = 600
 
 def trees(_seed: int) -> list[Any]:
     """Those nearest to 70 nodes, words counted."""
-    from chaffinch.corpus.brackets import nodes, read
+    from chaffinch.corpus.brackets import read
+    from chaffinch.text.binary_trees import nodes
 
     found = [d.tree for d in read(corpus(TREES)) if d.tree is not None]
     size = [sum(1 + (n.word is not None) for n in nodes(tree)) for tree in found]

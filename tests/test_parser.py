@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from chaffinch import ConfigError, DataError, ModelFileError, Parser, load, samples
-from chaffinch.corpus.brackets import bracketed, nodes, parse
+from chaffinch.corpus.brackets import bracketed, parse
 from chaffinch.evaluate.trees import brackets, score_trees
 from chaffinch.learners.adagrad import AdaGrad
 from chaffinch.learners.examples import TreeExamples
@@ -22,7 +22,7 @@ from chaffinch.recipes.parsers import Pcfg
 from chaffinch.recipes.span_parser import SpanParser
 from chaffinch.scorers import Layout, Linear
 from chaffinch.structures import Parts, SpanTree
-from chaffinch.text.binary_trees import binary
+from chaffinch.text.binary_trees import binary, nodes
 from commandline import Runner, run  # noqa: F401
 
 

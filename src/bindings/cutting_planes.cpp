@@ -1,14 +1,10 @@
 // Cutting planes on chains; everything is checked here, once.
 #include "areas.hpp"
 #include "chain_cutting_planes.hpp"
-#include "labelled.hpp"
-#include "observations.hpp"
+#include "chain_margin.hpp"
 #include "pair_converter.hpp"
 
-#include <cmath>
 #include <memory>
-#include <optional>
-#include <utility>
 #include <variant>
 
 namespace chaffinch::bindings {
@@ -26,51 +22,16 @@ template <template <class> class Planes> class CuttingPlanes {
                   std::int64_t pair, std::int64_t start, std::int64_t end, std::int64_t cells, In<double> C, bool slack,
                   std::int64_t idle, Maybe<std::uint8_t, 2> transitions, Maybe<std::uint8_t, 1> start_allowed,
                   Maybe<std::uint8_t, 1> end_allowed)
-        : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), rows_(std::move(rows)),
-          gold_(std::move(gold)), transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
-          end_allowed_(std::move(end_allowed)) {
-        const std::int64_t S = machine::padded(Y);
-        const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * S && at + n <= cells; };
-        const auto T = static_cast<std::int64_t>(gold_.size());
-        const auto labels = static_cast<std::size_t>(Y);
-        expect(F >= 0 && Y >= 1 && idle >= 1, "F must be >= 0, Y and idle >= 1");
-        expect(fits(pair, Y * S) && fits(start, S) && fits(end, S), "pair, start and end must lie after unary, within w");
-        expect(sentences_.size() > 0 && span(sentences_).front() == 0 && std::ranges::is_sorted(span(sentences_)) &&
-                   span(sentences_).back() == T,
-               "sentences must rise from 0 to the number of labels");
-        expect(C.size() + 1 == sentences_.size() &&
-                   std::ranges::all_of(span(C), [](double c) { return c >= 0 && std::isfinite(c); }),
-               "C must have one number per sentence, at least 0");
-        expect(scorers::all_below(span(gold_), Y), "a label is out of range");
-        expect(!transitions_ || (transitions_->shape(0) == labels && transitions_->shape(1) == labels),
-               "transitions must be [labels, labels]");
-        expect(!start_allowed_ || start_allowed_->size() == labels, "start_allowed must be [labels]");
-        expect(!end_allowed_ || end_allowed_->size() == labels, "end_allowed must be [labels]");
-        expect(rows_.has_value() != ptr_.has_value() && ptr_.has_value() == ids_.has_value(),
-               "features are either ptr and ids, or rows");
-        const learners::ChainCells layout{.Y = Y, .S = S, .pair = pair, .start = start, .end = end};
-        const learners::ChainMasks masks{
-            .transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)};
-        const auto made = [&]<class Observations>(Observations x) {
-            learners::ChainHinge<Observations> hinge(std::move(x), span(sentences_), span(gold_), layout, masks, slack);
+        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(rows), std::move(gold), F, Y, pair, start,
+                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed)) {
+        expect(idle >= 1, "idle must be >= 1");
+        data_.open(slack, [&]<class Observations>(learners::ChainHinge<Observations> hinge) {
             solver_ = std::make_unique<Solver>(std::in_place_type<Planes<Observations>>, std::move(hinge), cells, span(C), idle);
-        };
-        if (rows_) {
-            expect(rows_->shape(0) == gold_.size() && rows_->shape(1) == static_cast<std::size_t>(F),
-                   "rows must be [labels given, F]");
-            Unlocked released;
-            made(scorers::DenseObservations(rows_->data(), F));
-        } else {
-            check_examples({span(sentences_), span(*ptr_), span(*ids_)}, F);
-            Unlocked released;
-            made(scorers::SparseObservations(span(*ptr_), span(*ids_), F));
-        }
+        });
     }
 
     double run(In<std::int64_t> order, bool search) {
-        const auto N = static_cast<std::int64_t>(sentences_.size()) - 1;
-        expect(std::ranges::all_of(span(order), [N](std::int64_t n) { return n >= 0 && n < N; }),
-               "order holds a number that is no sentence's");
+        data_.check_order(span(order));
         Unlocked released;
         return std::visit([&](auto& s) { return search ? s.run(span(order)) : s.sweep(span(order)); }, *solver_);
     }
@@ -96,13 +57,7 @@ template <template <class> class Planes> class CuttingPlanes {
     }
 
   private:
-    In<std::int64_t> sentences_;
-    std::optional<In<std::int64_t>> ptr_;
-    std::optional<In<std::int32_t>> ids_;
-    std::optional<In<float, 2>> rows_;
-    In<std::int32_t> gold_;
-    Maybe<std::uint8_t, 2> transitions_;
-    Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
+    ChainMargin data_;
     std::unique_ptr<Solver> solver_;
 };
 

@@ -1,14 +1,11 @@
 // The structured margin on chains, and the rows that it is trained on; everything is checked here, once.
 #include "areas.hpp"
 #include "chain_frank_wolfe.hpp"
-#include "labelled.hpp"
-#include "observations.hpp"
+#include "chain_margin.hpp"
 #include "pair_converter.hpp"
 
 #include <cmath>
 #include <memory>
-#include <optional>
-#include <utility>
 #include <variant>
 
 namespace chaffinch::bindings {
@@ -24,16 +21,6 @@ scorers::MonomialMap monomials(std::int64_t D, int degree, double gamma, double 
     return {D, degree, gamma, offset};
 }
 
-void check_lists(std::span<const std::int64_t> ptr, std::span<const std::int32_t> ids, std::int64_t D) {
-    expect(!ptr.empty() && ptr.front() == 0 && std::ranges::is_sorted(ptr) &&
-               ptr.back() == static_cast<std::int64_t>(ids.size()),
-           "ptr must rise from 0 to len(ids)");
-    expect(scorers::all_below(ids, D), "a feature id is out of range");
-    for (std::size_t t = 0; t + 1 < ptr.size(); ++t)
-        for (std::int64_t k = ptr[t] + 1; k < ptr[t + 1]; ++k)
-            expect(ids[k - 1] < ids[k], "the features of a position must rise, each once");
-}
-
 class Trainer {
   public:
     using Solver = std::variant<learners::ChainFrankWolfe<scorers::SparseObservations>, learners::ChainFrankWolfe<scorers::DenseObservations>,
@@ -44,57 +31,21 @@ class Trainer {
             std::int64_t start, std::int64_t end, std::int64_t cells, In<double> C, bool average,
             const scorers::MonomialMap* map, Maybe<std::uint8_t, 2> transitions,
             Maybe<std::uint8_t, 1> start_allowed, Maybe<std::uint8_t, 1> end_allowed)
-        : sentences_(std::move(sentences)), ptr_(std::move(ptr)), ids_(std::move(ids)), rows_(std::move(rows)),
-          gold_(std::move(gold)), transitions_(std::move(transitions)), start_allowed_(std::move(start_allowed)),
-          end_allowed_(std::move(end_allowed)), size_(cells), gaps_(sentences_.size() ? sentences_.size() - 1 : 0) {
-        const std::int64_t S = machine::padded(Y);
-        const auto fits = [&](std::int64_t at, std::int64_t n) { return at >= F * S && at + n <= cells; };
-        const auto T = static_cast<std::int64_t>(gold_.size());
-        const auto labels = static_cast<std::size_t>(Y);
-        expect(F >= 0 && Y >= 1, "F must be >= 0 and Y >= 1");
-        expect(fits(pair, Y * S) && fits(start, S) && fits(end, S), "pair, start and end must lie after unary, within w");
-        expect(sentences_.size() > 0 && span(sentences_).front() == 0 && std::ranges::is_sorted(span(sentences_)) &&
-                   span(sentences_).back() == T,
-               "sentences must rise from 0 to the number of labels");
-        expect(C.size() + 1 == sentences_.size() &&
-                   std::ranges::all_of(span(C), [](double c) { return c >= 0 && std::isfinite(c); }),
-               "C must have one number per sentence, at least 0");
-        expect(scorers::all_below(span(gold_), Y), "a label is out of range");
-        expect(!transitions_ || (transitions_->shape(0) == labels && transitions_->shape(1) == labels),
-               "transitions must be [labels, labels]");
-        expect(!start_allowed_ || start_allowed_->size() == labels, "start_allowed must be [labels]");
-        expect(!end_allowed_ || end_allowed_->size() == labels, "end_allowed must be [labels]");
-        expect(rows_.has_value() != ptr_.has_value() && ptr_.has_value() == ids_.has_value(),
-               "features are either ptr and ids, or rows");
-        const learners::ChainCells layout{.Y = Y, .S = S, .pair = pair, .start = start, .end = end};
-        const learners::ChainMasks masks{
-            .transitions = pointer(transitions_), .start = pointer(start_allowed_), .end = pointer(end_allowed_)};
-        const auto made = [&]<class Observations>(Observations x) {
-            solver_ = std::make_unique<Solver>(std::in_place_type<learners::ChainFrankWolfe<Observations>>, std::move(x),
-                                               span(sentences_), span(gold_), layout, masks, cells, span(C), average);
+        : data_(std::move(sentences), std::move(ptr), std::move(ids), std::move(rows), std::move(gold), F, Y, pair, start,
+                end, cells, C, std::move(transitions), std::move(start_allowed), std::move(end_allowed)),
+          size_(cells), gaps_(data_.sentences()) {
+        const auto made = [&]<class Observations>(learners::ChainHinge<Observations> hinge) {
+            solver_ = std::make_unique<Solver>(std::in_place_type<learners::ChainFrankWolfe<Observations>>, std::move(hinge),
+                                               cells, span(C), average);
         };
-        if (rows_) {
-            expect(rows_->shape(0) == gold_.size() && rows_->shape(1) == static_cast<std::size_t>(F),
-                   "rows must be [labels given, F]");
-            Unlocked released;
-            made(scorers::DenseObservations(rows_->data(), F));
-        } else if (map) {
-            check_lists(span(*ptr_), span(*ids_), map->features());
-            expect(static_cast<std::int64_t>(ptr_->size()) == T + 1, "there must be one label per position");
-            expect(map->rows() == F, "F must be the number of monomials");
-            Unlocked released;
-            made(scorers::MonomialObservations(span(*ptr_), span(*ids_), *map));
-        } else {
-            check_examples({span(sentences_), span(*ptr_), span(*ids_)}, F);
-            Unlocked released;
-            made(scorers::SparseObservations(span(*ptr_), span(*ids_), F));
-        }
+        if (map)
+            data_.open(*map, made);
+        else
+            data_.open(false, made);
     }
 
     void run(In<std::int64_t> order) {
-        const auto N = static_cast<std::int64_t>(gaps_.size());
-        expect(std::ranges::all_of(span(order), [N](std::int64_t n) { return n >= 0 && n < N; }),
-               "order holds a number that is no sentence's");
+        data_.check_order(span(order));
         Unlocked released;
         std::visit([&](auto& s) { s.run(span(order), gaps_); }, *solver_);
     }
@@ -117,13 +68,7 @@ class Trainer {
     }
 
   private:
-    In<std::int64_t> sentences_;
-    std::optional<In<std::int64_t>> ptr_;
-    std::optional<In<std::int32_t>> ids_;
-    std::optional<In<float, 2>> rows_;
-    In<std::int32_t> gold_;
-    Maybe<std::uint8_t, 2> transitions_;
-    Maybe<std::uint8_t, 1> start_allowed_, end_allowed_;
+    ChainMargin data_;
     std::int64_t size_;
     std::vector<double> gaps_;
     std::unique_ptr<Solver> solver_;

@@ -16,6 +16,7 @@ from chaffinch.corpus.lines import BOM, lines, shown
 from chaffinch.errors import DataError
 from chaffinch.files import display_name, writing_text
 from chaffinch.knobs import knob
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
 
 TABLE_HEADER = "file\ttree"
@@ -130,15 +131,6 @@ def plain_label(label: str) -> str:
     ['NP', 'ADVP', '-LRB-', 'S']
     """
     return label if label.startswith("-") else _FUNCTION.split(label, maxsplit=1)[0]
-
-
-def nodes(tree: Tree) -> Iterator[Tree]:
-    """Every node, parents before children, left to right."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting.extend(reversed(node.children))
 
 
 class _Builder:

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus.brackets import nodes
 from chaffinch.corpus.registry import detect, read
 from chaffinch.errors import DataError
 from chaffinch.files import display_name
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Tree
 
 ESCAPES = {"-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}"}

@@ -4,10 +4,11 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
-from chaffinch.corpus.brackets import nodes, plain_label
+from chaffinch.corpus.brackets import plain_label
 from chaffinch.doctor.corpus_file import CorpusFile
 from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted, times
 from chaffinch.doctor.tag_schemes import spells_spans
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import OUTSIDE
 

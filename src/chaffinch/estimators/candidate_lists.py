@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus.brackets import nodes
 from chaffinch.estimators.parser import Parser, trees_of
 from chaffinch.estimators.reranker import cross_validated
 from chaffinch.estimators.tagger import Tagger
 from chaffinch.model.candidates import CandidateList, tree_losses
 from chaffinch.model.head_grammar import HeadGrammar
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import LABEL, WORD, Tree
 from chaffinch.text.schemes import Scheme, detect, spans
 from chaffinch.text.schemes.table import letter_and_type

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chaffinch import modelfile
-from chaffinch.corpus.brackets import bracketed, nodes, parse, stripped
+from chaffinch.corpus.brackets import bracketed, parse, stripped
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.persistent import Persistent
 from chaffinch.estimators.weights import SampleWeight, counting, sample_weights
@@ -14,6 +14,7 @@ from chaffinch.model.parsing import Parse, ParsingModel, Sentence, SpanChance
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.parsers import DEFAULT_PARSER, PARSERS
 from chaffinch.recipes.training import ParsingTask
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
 from chaffinch.trust.explain import explain
 from chaffinch.trust.explanation import Explanation

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chaffinch.corpus.brackets import EMPTY, nodes, plain_label, stripped
+from chaffinch.corpus.brackets import EMPTY, plain_label, stripped
 from chaffinch.errors import DataError
 from chaffinch.evaluate.outputs import Classes, DocumentOutputs, Rules
 from chaffinch.evaluate.rates import Floats, Rates, rates, ratio
 from chaffinch.evaluate.tally import Sums, Tally
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
 
 # Root labels that are not scored, punctuation tags whose words are deleted, and one equivalence of labels.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chaffinch.corpus import detect, read, read_table
-from chaffinch.corpus.brackets import bracketed, nodes, stripped
+from chaffinch.corpus.brackets import bracketed, stripped
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import DataError, warn_about_data
 from chaffinch.estimators import load
@@ -45,6 +45,7 @@ from chaffinch.model.span_parser import SpanParserModel
 from chaffinch.model.tree_consensus import TreeConsensus
 from chaffinch.progress import Listener
 from chaffinch.recipes.parsers import DEFAULT_PARSER
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Document, Tree
 from chaffinch.trust.explanation import Explanation
 

@@ -16,11 +16,8 @@ Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultinomialNaiveBayes(CountLearner):
-    """log p(y) + sum_f x_f log p(f|y),   p(f|y) = (alpha + n_fy) / sum over f' of the same.
-
-    n_fy is the sum of feature f over documents labelled y.
-    """
+class LabelCounts(CountLearner):
+    """What naive Bayes learners share: the counts of features in the documents of each label."""
 
     alpha: float = knob(0.1, "smoothing count added to every count", low=1e-9)
 
@@ -35,6 +32,18 @@ class MultinomialNaiveBayes(CountLearner):
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
         """The weights from counts [F, Y] and the documents' mass of each label [Y]."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultinomialNaiveBayes(LabelCounts):
+    """log p(y) + sum_f x_f log p(f|y),   p(f|y) = (alpha + n_fy) / sum over f' of the same.
+
+    n_fy is the sum of feature f over documents labelled y.
+    """
+
+    def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
+        """The weights from counts [F, Y] and the documents' mass of each label [Y]."""
         smooth = counts + self.alpha
         logs = np.log(smooth) - np.log(smooth.sum(axis=0))
         with np.errstate(divide="ignore"):
@@ -43,23 +52,13 @@ class MultinomialNaiveBayes(CountLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComplementNaiveBayes(CountLearner):
+class ComplementNaiveBayes(LabelCounts):
     """- sum_f x_f log p(f|not y), from the counts of all other labels.
 
     Rennie et al. 2003, "Tackling the poor assumptions of naive Bayes": better where labels differ in size.
     """
 
-    alpha: float = knob(0.1, "smoothing count added to every count", low=1e-9)
     normalised: bool = knob(False, "divide each label's weights by their sum")
-
-    def check(self, problem: Problem) -> None:
-        """One label for each document, or soft targets."""
-        if problem.examples.soft is None:
-            problem.examples.one_label_each("naive Bayes")
-
-    def counted(self, problem: Problem) -> ChoiceWeights:
-        """The weights from one pass of counting."""
-        return self.weights(label_counts(problem), label_masses(problem))
 
     def weights(self, counts: Matrix, masses: Matrix) -> ChoiceWeights:
         """The weights from counts [F, Y]; the labels' masses play no part."""

@@ -110,15 +110,10 @@ def frank_wolfe_passes(
 ) -> Iterator[Pass]:
     """Passes over the duals of a first-order chain whose examples are stored end to end."""
     data: Any = problem.examples
-    dense = isinstance(data, DenseExamples)
-    native = _core.ChainFrankWolfe(
-        data.sentences,
-        None if dense else data.ptr,
-        None if dense else data.ids,
-        data.rows if dense else None,
-        data.y,
-        **chain_places(problem.structure, problem.scorer.layout),
-        C=learner.C * problem.importance(),
+    native = _margin(
+        _core.ChainFrankWolfe,
+        learner,
+        problem,
         average=learner.average,
         monomials=data.map.native if isinstance(data, MonomialExamples) else None,
     )
@@ -168,6 +163,11 @@ def fits_cutting_planes(learner: NSlack | OneSlack, problem: Problem) -> bool:
 
 
 def _cutting_planes(kind: Any, learner: NSlack | OneSlack, problem: Problem) -> Any:
+    return _margin(kind, learner, problem, slack=learner.rescale == "slack", idle=learner.idle)
+
+
+def _margin(kind: Any, learner: FrankWolfe | NSlack | OneSlack, problem: Problem, **how: Any) -> Any:
+    """A margin learner of the core on features or on rows of numbers."""
     data: Any = problem.examples
     dense = isinstance(data, DenseExamples)
     return kind(
@@ -178,8 +178,7 @@ def _cutting_planes(kind: Any, learner: NSlack | OneSlack, problem: Problem) -> 
         data.y,
         **chain_places(problem.structure, problem.scorer.layout),
         C=learner.C * problem.importance(),
-        slack=learner.rescale == "slack",
-        idle=learner.idle,
+        **how,
     )
 
 

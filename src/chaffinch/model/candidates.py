@@ -8,12 +8,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus.brackets import nodes
 from chaffinch.errors import DataError
 from chaffinch.evaluate.trees import PUNCTUATION, brackets
 from chaffinch.features.tag_lists import KeyedRows, tag_list_features, tag_list_names
 from chaffinch.features.tree_lists import tree_list_features, tree_list_names
 from chaffinch.scorers import Rows
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Tree
 
 FeatureFunction = Callable[[Any, Any], "Mapping[str, float] | Iterable[str]"]

@@ -18,7 +18,8 @@ from chaffinch.model.tree_evidence import READINGS, tree_examples
 from chaffinch.model.tree_labels import TreeLabels
 from chaffinch.modelfile import ModelFile, Requirements, Saved, array, fact, nested, strings
 from chaffinch.structures import Derivation, Parts
-from chaffinch.structures.tree import as_bytes, blocked, placed, span_row
+from chaffinch.structures.parts import blocked
+from chaffinch.structures.tree import as_bytes, placed, span_row
 from chaffinch.text.binary_trees import is_part, labels
 from chaffinch.text.words import signature
 

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.corpus.brackets import nodes
 from chaffinch.errors import DataError
 from chaffinch.evaluate.trees import PUNCTUATION, brackets
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.head_grammar import HeadGrammar
 from chaffinch.scorers import Rows
+from chaffinch.text.binary_trees import nodes
 from chaffinch.text.document import Tree
 
 TEMPERATURES = (0.5, 1.0)  # factors of the scores: below 1, trees further down the list count more

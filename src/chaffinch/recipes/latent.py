@@ -7,7 +7,7 @@ from chaffinch.errors import DataError
 from chaffinch.knobs import knob
 from chaffinch.learners.examples import SentenceExamples
 from chaffinch.learners.latent import LatentPerceptron, LatentSvm, Refined
-from chaffinch.learners.problem import Learner, Problem
+from chaffinch.learners.problem import Problem
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.chain_weights import ChainWeights
 from chaffinch.model.encoders import TemplateEncoder
@@ -54,27 +54,12 @@ class LatentSvmTagger(HiddenLabels):
 
 def train_perceptron(task: TaggingTask, config: LatentPerceptronTagger) -> Trained:
     """The latent perceptron."""
-    learner = LatentPerceptron(
-        epochs=config.epochs,
-        average=config.average,
-        restarts=config.restarts,
-        noise=config.noise,
-        seed=task.seed,
-    )
-    return _train(task, config, learner)
+    return _train(task, config, LatentPerceptron, epochs=config.epochs, average=config.average)
 
 
 def train_svm(task: TaggingTask, config: LatentSvmTagger) -> Trained:
     """The latent structured SVM."""
-    learner = LatentSvm(
-        epochs=config.rounds,
-        sweeps=config.passes,
-        C=config.C,
-        restarts=config.restarts,
-        noise=config.noise,
-        seed=task.seed,
-    )
-    return _train(task, config, learner)
+    return _train(task, config, LatentSvm, epochs=config.rounds, sweeps=config.passes, C=config.C)
 
 
 def load(file: ModelFile) -> ChainModel:
@@ -82,7 +67,10 @@ def load(file: ModelFile) -> ChainModel:
     return ChainModel.loaded(file, TemplateEncoder.loaded(file))
 
 
-def _train(task: TaggingTask, config: Any, learner: Learner) -> Trained:
+def _train(
+    task: TaggingTask, config: HiddenLabels, kind: type[LatentPerceptron] | type[LatentSvm], **knobs: Any
+) -> Trained:
+    learner = kind(restarts=config.restarts, noise=config.noise, seed=task.seed, **knobs)
     given = inner_labels(task, "as given")
     if len(given.labels.outer) < 2:
         raise DataError(

@@ -1,7 +1,6 @@
 """Chain: a label for each position, scored by labels and by neighbouring labels."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures.parts import Parts, Shape, finite
+from chaffinch.structures.parts import Parts, Shape, blocked, finite
 
 Labels = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -106,7 +105,7 @@ class Chain:
         """The best labelling among those ``allowed`` [T, Y] and with the ``fixed`` labels, if given."""
         if _length(potentials) == 0:
             return np.zeros(0, np.int32)
-        with _blocked():
+        with blocked():
             labels: Labels = self._sentence(potentials, allowed, fixed).viterbi()[0]
         return labels
 
@@ -116,7 +115,7 @@ class Chain:
         """log Z and its gradient: the marginals of labels and the expected counts of pairs (triples)."""
         if _length(potentials) == 0:
             return 0.0, potentials * 0.0
-        with _blocked():
+        with blocked():
             log_z, *expected = self._sentence(potentials, allowed, fixed).marginals()
         blocks: dict[str, Any] = dict(zip(EXPECTED, expected, strict=True))
         unary = blocks["unary"].reshape(potentials["unary"].shape)
@@ -139,7 +138,7 @@ class Chain:
         T = _length(potentials)
         if T == 0:
             return [(0.0, np.zeros(0, np.int32))]
-        with _blocked():
+        with blocked():
             labels, scores, counts = self._sentence(potentials, allowed, fixed).kbest(
                 min(k, _count(self.Y, T))
             )
@@ -159,7 +158,7 @@ class Chain:
         T = _length(potentials)
         if T == 0:
             return np.zeros((n, 0), np.int32)
-        with _blocked():
+        with blocked():
             drawn: NDArray[np.int32] = self._sentence(potentials, allowed, fixed).sample(n, seed)
         return drawn.reshape(n, T)
 
@@ -169,7 +168,7 @@ class Chain:
         """[T, Y]: the score of the best labelling with y at t; -inf if none is allowed."""
         if _length(potentials) == 0:
             return np.zeros((0, self.Y))
-        with _blocked():
+        with blocked():
             best: NDArray[np.floating] = self._sentence(potentials, allowed, fixed).max_marginals()
         return best.reshape(-1, self.Y)
 
@@ -202,7 +201,7 @@ class Chain:
         Sentence n has rows ``bounds[n]:bounds[n + 1]``; the other blocks are shared (a ``pair`` by position is
         stacked too). ``threads`` = 0 uses every core; the answer does not depend on it.
         """
-        with _blocked():
+        with blocked():
             labels, scores = self._native(batch, bounds, allowed).viterbi(threads)
         return labels, scores
 
@@ -210,7 +209,7 @@ class Chain:
         self, batch: Parts, bounds: NDArray[np.int64], *, allowed: Mask | None = None, threads: int = 1
     ) -> tuple[NDArray[np.float64], Parts]:
         """log Z [N], and expected counts: ``unary`` by row, the shared blocks summed over the sentences."""
-        with _blocked():
+        with blocked():
             log_z, *expected = self._native(batch, bounds, allowed).marginals(threads)
         blocks: dict[str, Any] = dict(zip(EXPECTED, expected, strict=True))
         unary = blocks["unary"].reshape(batch["unary"].shape)
@@ -230,7 +229,7 @@ class Chain:
         """The k best labellings of each sentence, as from ``kbest``."""
         if k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        with _blocked():
+        with blocked():
             labels, scores, counts = self._native(batch, bounds, allowed).kbest(k, threads)
         lists = []
         for n, (a, b) in enumerate(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)):
@@ -319,19 +318,7 @@ class LocalChain(Chain):
 
     def logsum_given(self, potentials: Parts, y: Labels) -> tuple[float, Parts]:
         """The sum over t of log Z_t given the gold labels, and its gradient."""
-        y = self._labels(potentials.shape, y)
-        expected = Parts.zeros(potentials.shape)
-        total = 0.0
-        for t in range(len(y)):
-            into = potentials["start"] if t == 0 else potentials["pair"][y[t - 1]]
-            scores = potentials["unary"][t].astype(np.float64) + into
-            top = scores.max()
-            p = np.exp(scores - top)
-            total += float(top + np.log(p.sum()))
-            p /= p.sum()
-            expected["unary"][t] = p
-            (expected["start"] if t == 0 else expected["pair"][y[t - 1]])[...] += p
-        return total, expected
+        return local_sums(potentials, self._labels(potentials.shape, y))
 
     def parts(self, shape: Shape, y: Labels) -> Parts:
         """How often y uses each part; there is no ``end`` part."""
@@ -372,12 +359,17 @@ def _bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
     return None if mask is None else np.ascontiguousarray(mask).view(np.uint8)
 
 
-@contextmanager
-def _blocked() -> Iterator[None]:
-    """Raise DataError if the dynamic programme found no allowed labelling; its message names the position."""
-    try:
-        yield
-    except DataError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from None
+def local_sums(potentials: Parts, y: Labels) -> tuple[float, Parts]:
+    """The sum over t of log Z_t given the labels before, and its gradient."""
+    expected = Parts.zeros(potentials.shape)
+    total = 0.0
+    for t in range(len(y)):
+        into = potentials["start"] if t == 0 else potentials["pair"][y[t - 1]]
+        scores = potentials["unary"][t].astype(np.float64) + into
+        top = scores.max()
+        p = np.exp(scores - top)
+        total += float(top + np.log(p.sum()))
+        p /= p.sum()
+        expected["unary"][t] = p
+        (expected["start"] if t == 0 else expected["pair"][y[t - 1]])[...] += p
+    return total, expected

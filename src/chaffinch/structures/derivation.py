@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures.parts import Parts, Shape, finite
-from chaffinch.structures.tree import Mask, Nodes, as_bytes, blocked, placed, span_row
+from chaffinch.structures.parts import Parts, Shape, blocked, finite
+from chaffinch.structures.tree import Mask, Nodes, as_bytes, placed, span_row
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """Parts: the common type of potentials, gold indicators, predictions, marginals, costs and updates."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,3 +130,14 @@ def finite(name: str, block: NDArray[np.floating], single: bool) -> NDArray[np.f
             f"{name}{at}: expected a finite potential, or -inf to forbid; found {block[tuple(at)]}"
         )
     return np.ascontiguousarray(block, np.float32 if single else np.float64)
+
+
+@contextmanager
+def blocked() -> Iterator[None]:
+    """Raise DataError if the dynamic programme found no allowed answer; its message names the position."""
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(str(error)) from None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chaffinch.structures.chain import Chain, Labels, Mask
+from chaffinch.structures.chain import Chain, Labels, Mask, local_sums
 from chaffinch.structures.parts import Parts, Shape
 
 # A need as masks [Y]: the labels that have it, the labels that meet it, and the labels that cancel it.
@@ -256,7 +256,7 @@ class RuledLocalChain(RuledChain):
             blocks["start"] = np.where(chain.start, blocks["start"], -np.inf)
         if self.states is not None:
             blocks["unary"] = blocks["unary"] + unmet(self.states, y, self.Y)
-        log_z, expected = _local_sums(Parts(**blocks), y)
+        log_z, expected = local_sums(Parts(**blocks), y)
         return log_z, self._learnt(expected)
 
     def parts(self, shape: Shape, y: Labels) -> Parts:
@@ -276,21 +276,6 @@ def unmet(states: LabelStates, y: Labels, Y: int) -> NDArray[np.float32]:
         state = np.flatnonzero(at & (states.label == label))
         at = states.follows[state[0]] if len(state) else np.zeros(len(states.label), bool)
     return out
-
-
-def _local_sums(potentials: Parts, y: Labels) -> tuple[float, Parts]:
-    expected = Parts.zeros(potentials.shape)
-    total = 0.0
-    for t in range(len(y)):
-        into = potentials["start"] if t == 0 else potentials["pair"][y[t - 1]]
-        scores = potentials["unary"][t] + into
-        top = scores.max()
-        p = np.exp(scores - top)
-        total += float(top + np.log(p.sum()))
-        p /= p.sum()
-        expected["unary"][t] = p
-        (expected["start"] if t == 0 else expected["pair"][y[t - 1]])[...] += p
-    return total, expected
 
 
 def by_state(name: str, block: NDArray[Any], label: NDArray[np.int32]) -> NDArray[Any]:

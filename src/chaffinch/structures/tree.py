@@ -1,7 +1,5 @@
 """SpanTree: binary trees over a sentence, a label for each node, scored by spans and by pairs of parent and child."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +8,7 @@ from numpy.typing import NDArray
 
 from chaffinch import _core
 from chaffinch.errors import ConfigError, DataError
-from chaffinch.structures.parts import Parts, Shape, finite
+from chaffinch.structures.parts import Parts, Shape, blocked, finite
 
 Nodes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -192,14 +190,3 @@ def placed(T: int, Y: int, y: Nodes) -> tuple[Nodes, NDArray[np.int64], Mask]:
 def as_bytes(mask: Mask | None) -> NDArray[np.uint8] | None:
     """A mask in the form that the dynamic programmes take."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_).view(np.uint8)
-
-
-@contextmanager
-def blocked() -> Iterator[None]:
-    """Turn an error of a dynamic programme into DataError."""
-    try:
-        yield
-    except DataError:
-        raise
-    except ValueError as error:
-        raise DataError(str(error)) from None

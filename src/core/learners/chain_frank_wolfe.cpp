@@ -8,12 +8,6 @@
 
 namespace chaffinch::learners {
 
-namespace {
-
-constexpr std::int64_t longest_kept = 128; // inner products of longer sentences are computed again at each visit
-
-} // namespace
-
 // n is a whole number of lanes in all of these.
 CHAFFINCH_HOT double row_dot(const float* a, const float* b, std::int64_t n) {
     float sum[machine::lanes] = {};
@@ -33,29 +27,17 @@ CHAFFINCH_HOT void row_negate(const float* from, std::int64_t n, float* to) {
 }
 
 template <class Observations>
-ChainFrankWolfe<Observations>::ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences,
-                                               std::span<const std::int32_t> gold, const ChainCells& cells,
-                                               const ChainMasks& masks, std::int64_t size, std::span<const double> C,
-                                               bool average)
-    : observations_(std::move(observations)), sentences_(sentences), gold_(gold), cells_(cells), masks_(masks), C_(C.begin(), C.end()),
-      average_(average), w_(static_cast<std::size_t>(size)),
-      nodes_(gold.size() * static_cast<std::size_t>(cells.S)),
-      pairs_((sentences.size() - 1) * static_cast<std::size_t>(cells.Y * cells.S)), losses_(sentences.size() - 1),
-      gram_at_(sentences.size() - 1) {
-    if (average) {
-        mean_nodes_.resize(nodes_.size());
-        mean_pairs_.resize(pairs_.size());
-        mean_losses_.resize(losses_.size());
-        since_.resize(losses_.size());
-    }
-    for (std::size_t n = 0; n + 1 < sentences.size(); ++n) {
-        machine::check_stop();
-        const std::int64_t from = sentences[n], T = sentences[n + 1] - from;
-        gram_at_[n] = T <= longest_kept ? static_cast<std::int64_t>(grams_.size()) : -1;
-        if (T > longest_kept) continue;
-        grams_.resize(grams_.size() + static_cast<std::size_t>(T * T));
-        observations_.gram(from, T, grams_.data() + gram_at_[n]);
-    }
+ChainFrankWolfe<Observations>::ChainFrankWolfe(ChainHinge<Observations> hinge, std::int64_t size,
+                                               std::span<const double> C, bool average)
+    : hinge_(std::move(hinge)), cells_(hinge_.cells()), C_(C.begin(), C.end()), average_(average),
+      w_(static_cast<std::size_t>(size)),
+      nodes_(static_cast<std::size_t>(hinge_.from(hinge_.sentences()) * cells_.S)),
+      pairs_(C.size() * static_cast<std::size_t>(cells_.Y * cells_.S)), losses_(C.size()) {
+    if (!average) return;
+    mean_nodes_.resize(nodes_.size());
+    mean_pairs_.resize(pairs_.size());
+    mean_losses_.resize(losses_.size());
+    since_.resize(losses_.size());
 }
 
 template <class Observations>
@@ -69,20 +51,19 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
     const double C = C_[static_cast<std::size_t>(n)];
     step_ += 1;
     if (T == 0) return;
-    double cost = 0;
-    const double top = hinge(w_.data(), here.from, T, cost);
+    const auto [top, cost] = hinge_.search(w_.data(), n);
     gap = std::max(0.0, C * (top - (*here.loss - aligned(w_.data(), here))));
 
     Block change{here.from, T, machine::room(change_nodes_, T * S), machine::room(change_pairs_, Y * S), nullptr};
     row_negate(here.nodes, T * S, change.nodes);
     row_negate(here.pairs, Y * S, change.pairs);
-    const std::int32_t* y = gold_.data() + here.from;
+    const std::int32_t *y = hinge_.gold(n), *z = hinge_.labels();
     for (std::int64_t t = 0; t < T; ++t) {
         change.nodes[t * S + y[t]] += 1;
-        change.nodes[t * S + labels_[t]] -= 1;
+        change.nodes[t * S + z[t]] -= 1;
         if (t == 0) continue;
         change.pairs[y[t - 1] * S + y[t]] += 1;
-        change.pairs[labels_[t - 1] * S + labels_[t]] -= 1;
+        change.pairs[z[t - 1] * S + z[t]] -= 1;
     }
     const double length = C * C * squared_length(n, change);
     if (gap <= 0 || (length <= 0 && cost <= *here.loss)) return;
@@ -92,7 +73,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::visit(std::int
     row_add(change.pairs, static_cast<float>(step), Y * S, here.pairs);
     *here.loss += step * (cost - *here.loss);
     move(change, static_cast<float>(step * C), w_.data());
-    stale_ = true;
+    hinge_.changed();
 }
 
 template <class Observations> MarginObjective ChainFrankWolfe<Observations>::measured(std::span<double> gaps) {
@@ -104,20 +85,17 @@ template <class Observations> MarginObjective ChainFrankWolfe<Observations>::mea
         std::ranges::copy(w_, w.begin());
         for (std::size_t n = 0; n < losses_.size(); ++n) losses += C_[n] * losses_[n];
     }
-    stale_ = true;
-    for (std::size_t n = 0; n + 1 < sentences_.size(); ++n) {
+    hinge_.changed();
+    for (std::size_t n = 0; n < losses_.size(); ++n) {
         const Block here = block(static_cast<std::int64_t>(n), nodes_, pairs_, losses_);
         if (here.T == 0) continue;
         machine::check_stop();
-        double cost = 0;
-        const double top = hinge(w.data(), here.from, here.T, cost);
+        const double top = hinge_.search(w.data(), static_cast<std::int64_t>(n)).height;
         hinges += C_[n] * top;
         if (!average_) gaps[n] = std::max(0.0, C_[n] * (top - (*here.loss - aligned(w.data(), here))));
     }
-    stale_ = true;
-    double sq_norm = observations_.sq_norm(w.data(), cells_.S);
-    for (std::size_t k = static_cast<std::size_t>(cells_.pair); k < w.size(); ++k)
-        sq_norm += static_cast<double>(w[k]) * static_cast<double>(w[k]);
+    hinge_.changed();
+    const double sq_norm = hinge_.sq_norm(w.data(), static_cast<std::int64_t>(w.size()));
     return {sq_norm / 2 + hinges, losses - sq_norm / 2};
 }
 
@@ -132,64 +110,22 @@ template <class Observations> void ChainFrankWolfe<Observations>::weights(std::s
 template <class Observations>
 auto ChainFrankWolfe<Observations>::block(std::int64_t n, machine::AlignedVector<float>& nodes, machine::AlignedVector<float>& pairs,
                                           std::vector<double>& losses) -> Block {
-    const std::int64_t from = sentences_[n];
-    return {from, sentences_[n + 1] - from, nodes.data() + from * cells_.S, pairs.data() + n * cells_.Y * cells_.S,
+    const std::int64_t from = hinge_.from(n);
+    return {from, hinge_.length(n), nodes.data() + from * cells_.S, pairs.data() + n * cells_.Y * cells_.S,
             losses.data() + n};
 }
 
-// max over y of cost(y) + s(y) - s(y_n), with the y that has it in labels_. unary_ keeps the scores without cost.
-template <class Observations>
-double ChainFrankWolfe<Observations>::hinge(const float* w, std::int64_t from, std::int64_t T, double& cost) {
-    const std::int64_t S = cells_.S;
-    float* unary = machine::room(unary_, T * S);
-    float* augmented = machine::room(augmented_, T * S);
-    observations_.score(from, T, w, S, unary);
-    const std::int32_t* y = gold_.data() + from;
-    for (std::int64_t t = 0; t < T; ++t) {
-        for (std::int64_t a = 0; a < S; ++a) augmented[t * S + a] = unary[t * S + a] + 1.0f;
-        augmented[t * S + y[t]] = unary[t * S + y[t]];
-    }
-    const float *pair = w + cells_.pair, *start = w + cells_.start, *end = w + cells_.end;
-    if (stale_)
-        viterbi_.prepare({.Y = cells_.Y,
-                          .pair = pair,
-                          .pair_stride = S,
-                          .start = start,
-                          .end = end,
-                          .transitions = masks_.transitions,
-                          .start_allowed = masks_.start,
-                          .end_allowed = masks_.end});
-    stale_ = false;
-    if (static_cast<std::int64_t>(labels_.size()) < T) labels_.resize(static_cast<std::size_t>(T));
-    cost = 0;
-    const structures::Found found = viterbi_({.unary = augmented, .T = T, .stride = S}, labels_.data());
-    if (found.blocked >= 0) { // nothing is allowed: nothing is wrong
-        std::copy_n(y, T, labels_.data());
-        return 0;
-    }
-    const std::int32_t* z = labels_.data();
-    double over = static_cast<double>(start[z[0]]) - static_cast<double>(start[y[0]]) +
-                  static_cast<double>(end[z[T - 1]]) - static_cast<double>(end[y[T - 1]]);
-    for (std::int64_t t = 0; t < T; ++t) {
-        cost += z[t] != y[t];
-        over += static_cast<double>(unary[t * S + z[t]]) - static_cast<double>(unary[t * S + y[t]]);
-        if (t > 0)
-            over += static_cast<double>(pair[z[t - 1] * S + z[t]]) - static_cast<double>(pair[y[t - 1] * S + y[t]]);
-    }
-    return cost + over;
-}
-
-// s . d of a block, given the scores in unary_.
+// s . d of a block, given the scores of its sentence.
 template <class Observations> double ChainFrankWolfe<Observations>::aligned(const float* w, const Block& b) const {
     const std::int64_t S = cells_.S;
-    return row_dot(unary_.data(), b.nodes, b.T * S) + row_dot(w + cells_.pair, b.pairs, cells_.Y * S) +
+    return row_dot(hinge_.unary(), b.nodes, b.T * S) + row_dot(w + cells_.pair, b.pairs, cells_.Y * S) +
            row_dot(w + cells_.start, b.nodes, S) + row_dot(w + cells_.end, b.nodes + (b.T - 1) * S, S);
 }
 
 template <class Observations>
 void ChainFrankWolfe<Observations>::move(const Block& change, float step, float* w) {
     const std::int64_t S = cells_.S;
-    observations_.add(change.from, change.T, change.nodes, step, S, w);
+    hinge_.observations().add(change.from, change.T, change.nodes, step, S, w);
     row_add(change.pairs, step, cells_.Y * S, w + cells_.pair);
     row_add(change.nodes, step, S, w + cells_.start);
     row_add(change.nodes + (change.T - 1) * S, step, S, w + cells_.end);
@@ -199,7 +135,7 @@ void ChainFrankWolfe<Observations>::move(const Block& change, float step, float*
 template <class Observations>
 double ChainFrankWolfe<Observations>::squared_length(std::int64_t n, const Block& change) {
     const std::int64_t S = cells_.S, T = change.T;
-    const float* G = inner_products(n);
+    const float* G = hinge_.inner_products(n);
     double sum = row_dot(change.pairs, change.pairs, cells_.Y * S);
     for (std::int64_t t = 0; t < T; ++t) {
         const float* d = change.nodes + t * S;
@@ -212,14 +148,6 @@ double ChainFrankWolfe<Observations>::squared_length(std::int64_t n, const Block
         }
     }
     return sum;
-}
-
-template <class Observations> const float* ChainFrankWolfe<Observations>::inner_products(std::int64_t n) {
-    if (gram_at_[n] >= 0) return grams_.data() + gram_at_[n];
-    const std::int64_t from = sentences_[n], T = sentences_[n + 1] - from;
-    gram_.resize(static_cast<std::size_t>(T * T));
-    observations_.gram(from, T, gram_.data());
-    return gram_.data();
 }
 
 // Adds what stood so far to the sums that means are made of.
@@ -236,7 +164,7 @@ template <class Observations> void ChainFrankWolfe<Observations>::mean(std::span
     const double now = step_ + 1, total = steps_weight(0, now);
     std::ranges::fill(w, 0.0f);
     losses = 0;
-    for (std::size_t n = 0; n + 1 < sentences_.size() && total > 0; ++n) {
+    for (std::size_t n = 0; n < losses_.size() && total > 0; ++n) {
         const auto i = static_cast<std::int64_t>(n);
         const Block here = block(i, nodes_, pairs_, losses_), sum = block(i, mean_nodes_, mean_pairs_, mean_losses_);
         if (here.T == 0) continue;

@@ -15,10 +15,8 @@
 #pragma once
 
 #include "aligned.hpp"
-#include "chain.hpp"
+#include "chain_hinge.hpp"
 #include "margin_objective.hpp"
-#include "observations.hpp"
-#include "online_chain.hpp"
 
 #include <cstdint>
 #include <span>
@@ -28,10 +26,8 @@ namespace chaffinch::learners {
 
 template <class Observations> class ChainFrankWolfe {
   public:
-    ChainFrankWolfe(Observations observations, std::span<const std::int64_t> sentences, // [N+1] bounds into tokens
-                    std::span<const std::int32_t> gold,                                 // [tokens]
-                    const ChainCells& cells, const ChainMasks& masks, std::int64_t size, // of w
-                    std::span<const double> C, // [N] how much each sentence's hinge counts
+    ChainFrankWolfe(ChainHinge<Observations> hinge, std::int64_t size, // of w
+                    std::span<const double> C,                         // [N] how much each sentence's hinge counts
                     bool average);
 
     // Visits these sentences; writes the gap that each had. gaps [N]
@@ -44,26 +40,21 @@ template <class Observations> class ChainFrankWolfe {
 
   private:
     struct Block { // of sentence n
-        std::int64_t from, T;
+        std::int64_t from, T; // its tokens
         float *nodes, *pairs; // [T][S], [Y][S]
         double* loss;
     };
 
     Block block(std::int64_t n, machine::AlignedVector<float>& nodes, machine::AlignedVector<float>& pairs, std::vector<double>& losses);
     void visit(std::int64_t n, double& gap);
-    double hinge(const float* w, std::int64_t from, std::int64_t T, double& cost); // finds labels_
     double aligned(const float* w, const Block& b) const;
     void move(const Block& change, float step, float* w);
     double squared_length(std::int64_t n, const Block& change);
-    const float* inner_products(std::int64_t n);
     void leave(std::int64_t n, double weight);
     void mean(std::span<float> w, double& losses);
 
-    Observations observations_;
-    std::span<const std::int64_t> sentences_;
-    std::span<const std::int32_t> gold_;
+    ChainHinge<Observations> hinge_;
     ChainCells cells_;
-    ChainMasks masks_;
     std::vector<double> C_;
     bool average_;
     machine::AlignedVector<float> w_;
@@ -71,12 +62,7 @@ template <class Observations> class ChainFrankWolfe {
     std::vector<double> losses_, mean_losses_, since_;
     double step_ = 0;
 
-    std::vector<std::int64_t> gram_at_; // [N] where a sentence's inner products begin; -1: not kept
-    std::vector<float> grams_, gram_;
-    structures::ChainViterbi<float> viterbi_;
-    bool stale_ = true;
-    machine::AlignedVector<float> unary_, augmented_, change_nodes_, change_pairs_;
-    std::vector<std::int32_t> labels_;
+    machine::AlignedVector<float> change_nodes_, change_pairs_;
 };
 
 extern template class ChainFrankWolfe<scorers::SparseObservations>;
