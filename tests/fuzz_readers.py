@@ -49,6 +49,7 @@ def _sentences() -> list[Document]:
 # A file name and documents for each format.
 FILES: dict[str, tuple[str, Callable[[], list[Document]]]] = {
     "parquet": ("f.parquet", _texts),
+    "datasets": ("f.arrow", _sentences),
     "docbin": ("f.spacy", _spans),
     "letters": ("f.npz", _sample("letters")),
     "brackets-tsv": ("f.tsv", _sample("trees")),

@@ -102,7 +102,8 @@ class Fitting:
 
     def fitted(self, d: Document, number: int) -> Document | None:
         """Document ``number`` (from 1) as the target takes it, or None if nothing of it is left."""
-        if "columns" in self.target.carries:
+        texts = "labels" in self.target.carries and not (self.found.columns or self.found.counts["spans"])
+        if "columns" in self.target.carries and not texts:
             return self._as_columns(d, number)
         if not self.target.blank and not d.text.strip() and not d.labels:
             self.losses.add(

@@ -3,6 +3,9 @@
 Columns are found as in CSV and keep their types. Labels may be strings, numbers or lists of them; spans are a list of
 structs {start, end, label}, and everything else goes to the fields. A table of ``tokens`` and ``ner_tags`` (or the
 like), as Hugging Face's datasets write it, holds sentences; its class numbers have names in the table's metadata.
+
+The format ``datasets`` writes such tables: class numbers with their names in the metadata, ``tokens`` and lists of tags
+for sentences, ``text`` and ``label`` for texts. Both formats read Arrow files and streams as well.
 """
 
 import json
@@ -19,8 +22,10 @@ from chaffinch.corpus.lines import cut, listed
 from chaffinch.errors import DataError, missing_extra
 from chaffinch.files import STDIO, display_name, reading, writing
 from chaffinch.text.document import LABEL, Document
+from chaffinch.text.schemes import scheme_of
 
 BATCH = 1024  # rows at a time
+PARQUET, ARROW_FILE, ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"  # how files begin
 TOKEN_NAMES = ("tokens", "words")  # lists of words
 TAG_NAMES = ("ner_tags", "tags", "labels", "pos_tags", "upos", "chunk_tags")  # lists of tags, to learn
 
@@ -33,13 +38,13 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
         raise DataError("Parquet is read from its end and cannot come from standard input; name a file")
     with reading(path) as stream:
         try:
-            table = parquet.ParquetFile(stream)
-            header = table.schema_arrow.names
-            names = class_names(table.schema_arrow.metadata or {})
-            at_tags = None if text is not None else _tag_column(name, table.schema_arrow, label)
+            schema, batches = _batches(stream, parquet)
+            header = schema.names
+            names = class_names(schema.metadata or {})
+            at_tags = None if text is not None else _tag_column(name, schema, label, names)
             at_text, at_label = (0, None) if at_tags else text_and_label(name, header, text, label)
             number = 0
-            for batch in table.iter_batches(batch_size=BATCH):
+            for batch in batches:
                 for row in batch.to_pylist():
                     number += 1
                     where = f"{name}: row {number}"
@@ -51,6 +56,29 @@ def read(path: str | Path, *, text: str | None = None, label: str | None = None)
                         yield _document(where, row, header[at_text], header, at_label)
         except _arrow_errors() as e:
             raise DataError(f"{name}: is not a readable Parquet file: {cut(str(e))}") from None
+
+
+def _batches(stream: Any, parquet: Any) -> tuple[Any, Iterable[Any]]:
+    """The schema of a table and its batches of rows: Parquet, an Arrow file or an Arrow stream."""
+    import pyarrow
+
+    magic = stream.read(6)
+    stream.seek(0)
+    if magic.startswith(PARQUET):
+        table = parquet.ParquetFile(stream)
+        return table.schema_arrow, table.iter_batches(batch_size=BATCH)
+    if magic == ARROW_FILE:
+        file = pyarrow.ipc.open_file(stream)
+        return file.schema, _checked(file.get_batch(i) for i in range(file.num_record_batches))
+    found = pyarrow.ipc.open_stream(stream)
+    return found.schema, _checked(found)
+
+
+def _checked(batches: Iterable[Any]) -> Iterator[Any]:
+    """Batches of an Arrow file, whose offsets pyarrow trusts unless it is told to check them."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
 
 
 def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[str] | None = None) -> None:
@@ -92,6 +120,77 @@ def write(documents: Iterable[Document], path: str | Path, *, fields: Sequence[s
             table.write_batch(arrow.RecordBatch.from_pylist(batch, schema=schema))
 
 
+def write_classes(documents: Iterable[Document], path: str | Path) -> None:
+    """A table as Hugging Face's ``datasets`` has them: Parquet, or an Arrow stream if the name ends in ``.arrow``.
+
+    Sentences have ``tokens``, ``ner_tags`` (``tags`` if they mark no spans) and their further columns; other documents
+    ``text`` and ``label``, or ``labels`` if one has several. Tags and labels are numbers of classes.
+    """
+    arrow, parquet = _arrow()
+    given = list(documents)
+    rows: dict[str, list[Any]] = {}
+    features: dict[str, Any] = {}
+    kinds: dict[str, Any] = {}
+
+    def add(name: str, cells: list[Any], feature: dict[str, Any], kind: Any) -> None:
+        if name in rows:
+            raise DataError(f"two columns would be called {name!r}; rename the field or the column")
+        rows[name], features[name], kinds[name] = cells, feature, kind
+
+    def value(dtype: str) -> dict[str, Any]:
+        return {"dtype": dtype, "_type": "Value"}
+
+    def classes(names: list[str]) -> dict[str, Any]:
+        return {"names": names, "_type": "ClassLabel"}
+
+    def sequence(feature: dict[str, Any]) -> dict[str, Any]:
+        return {"feature": feature, "_type": "Sequence"}  # every version of datasets reads it
+
+    if any(d.id is not None for d in given):
+        add("id", [None if d.id is None else str(d.id) for d in given], value("string"), arrow.string())
+    numbers = arrow.list_(arrow.int64())
+    tagged = any(d.columns for d in given)
+    if tagged:
+        add("tokens", [d.words() for d in given], sequence(value("string")), arrow.list_(arrow.string()))
+        known = {label for d in given for label in d.columns.get(LABEL, ())}
+        label_name = "ner_tags" if known and scheme_of(sorted(known)) is not None else "tags"
+        for column in dict.fromkeys(name for d in given for name in d.columns):
+            names = sorted({cell for d in given for cell in d.columns.get(column, ())})
+            place = {name: i for i, name in enumerate(names)}
+            tags = [[place[cell] for cell in d.columns.get(column, [])] for d in given]
+            for n, d in enumerate(given, 1):
+                if column not in d.columns and d.tokens:
+                    raise DataError(f"document {n} has no column {column!r}, which others have")
+            add(label_name if column == LABEL else column, tags, sequence(classes(names)), numbers)
+    else:
+        add("text", [d.text for d in given], value("string"), arrow.string())
+    if any(d.labels for d in given):
+        names = sorted({label for d in given for label in d.labels})
+        place = {name: i for i, name in enumerate(names)}
+        if any(len(d.labels) > 1 for d in given):
+            add("labels", [[place[x] for x in d.labels] for d in given], sequence(classes(names)), numbers)
+        else:
+            one = [place[d.labels[0]] if d.labels else -1 for d in given]
+            add("label", one, classes(names), arrow.int64())
+    for name in dict.fromkeys(name for d in given for name in d.fields):
+        cells: list[Any] = [d.fields.get(name) for d in given]
+        kind = _kind(cells)
+        if kind == "string":
+            cells = [None if cell is None else as_text(cell) for cell in cells]
+        add(name, cells, value({"bool_": "bool"}.get(kind, kind)), getattr(arrow, kind)())
+    metadata = {b"huggingface": json.dumps({"info": {"features": features}}).encode()}
+    schema = arrow.schema(list(kinds.items()), metadata=metadata)
+    table = arrow.table(
+        {name: arrow.array(cells, kinds[name]) for name, cells in rows.items()}, schema=schema
+    )
+    with writing(path) as out:
+        if str(path).endswith(".arrow"):
+            with arrow.ipc.new_stream(out, schema) as stream:
+                stream.write_table(table, max_chunksize=BATCH)
+        else:
+            parquet.write_table(table, out)
+
+
 def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
     """The names of classes that Hugging Face's datasets write into a table, by column.
 
@@ -104,7 +203,9 @@ def class_names(metadata: Mapping[bytes, bytes]) -> dict[str, list[str]]:
         return {}
     found = {}
     for column, feature in features:
-        inner = feature.get("feature", feature) if isinstance(feature, dict) else None
+        # A list of one feature stands for a list of it.
+        inner = feature[0] if isinstance(feature, list) and feature else feature
+        inner = inner.get("feature", inner) if isinstance(inner, dict) else None
         names = inner.get("names") if isinstance(inner, dict) else None
         if isinstance(names, list) and all(isinstance(name, str) for name in names):
             found[column] = names
@@ -126,7 +227,9 @@ def _named(where: str, key: str, value: Any, names: list[str]) -> Any:
     return names[value]
 
 
-def _tag_column(name: str, schema: Any, label: str | None) -> tuple[str, str | None, list[str]] | None:
+def _tag_column(
+    name: str, schema: Any, label: str | None, classes: Mapping[str, Any]
+) -> tuple[str, str | None, list[str]] | None:
     """The columns of tokens, of the tags to learn, and of further tags, if the table is one of tokens."""
     lists = [field.name for field in schema if _is_list(field.type)]
     words = next((key for key in TOKEN_NAMES if key in lists), None)
@@ -141,7 +244,8 @@ def _tag_column(name: str, schema: Any, label: str | None) -> tuple[str, str | N
     tags = tags or next((key for key in others if key.endswith("_tags")), None)
     if tags is None and any(key in schema.names for key in TEXT_NAMES):
         return None
-    return words, tags, [key for key in others if key != tags and key.endswith("_tags")]
+    further = [key for key in others if key.endswith("_tags") or (key in classes and key != "labels")]
+    return words, tags, [key for key in further if key != tags]
 
 
 def _is_list(kind: Any) -> bool:
@@ -233,6 +337,15 @@ FORMAT = Format(
     read=read,
     write=write,
     carries=frozenset({"text", "spans", "scores", "labels", "id", "fields"}),
-    looks_like=lambda _name, head: head.startswith(b"PAR1"),
+    looks_like=lambda _name, head: head.startswith(PARQUET),
+    options=JsonOptions,
+)
+DATASETS = Format(
+    name="datasets",
+    extensions=(".arrow",),
+    read=read,
+    write=write_classes,
+    carries=frozenset({"text", "tokens", "columns", "labels", "id", "fields"}),
+    looks_like=lambda _name, head: head.startswith((ARROW_FILE, ARROW_STREAM)),
     options=JsonOptions,
 )

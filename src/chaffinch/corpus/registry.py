@@ -41,6 +41,7 @@ FORMATS: dict[str, Format] = {
     f.name: f
     for f in (
         parquet.FORMAT,
+        parquet.DATASETS,
         docbin.FORMAT,
         letter_words.FORMAT,
         brackets.TABLE,

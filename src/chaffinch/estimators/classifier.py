@@ -444,6 +444,7 @@ class Classifier(Persistent[Any]):
         if not text and not whole and len(documents) <= MERGED_UP_TO:
             documents, labels, importance = merged(documents, labels, importance)
         self.fingerprint_ = fingerprint_of(documents, labels)
+        self.trained_on_ = {"documents": len(labels.ptr) - 1}
         return DocumentTask(
             X=documents,
             text=text,

@@ -110,6 +110,7 @@ class FilePickle:
 WORD_FILES = ("gazetteers", "clusters")
 
 LABEL_VALUES = "label_values"
+TRAINED_ON = "trained_on"
 CONVERGED = 0.01  # share of the objective within which a gap is closed, if no setting says otherwise
 
 Model = TypeVar("Model", bound=Any)
@@ -130,6 +131,11 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     # Labels that the training file held as numbers or truth values, by their text: files with types get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
     _converged: bool | None = None  # of a model that was loaded
+    # The size of the training data by what it consists of: {"sentences": 100, "tokens": 2000}; empty in older files.
+    trained_on_: Mapping[str, int] = MappingProxyType({})
+    _file_scores: tuple[str, Mapping[str, float]] | None = (
+        None  # of a file, with the fingerprint of its training data
+    )
 
     @property
     def converged_(self) -> bool | None:
@@ -158,10 +164,45 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
                 **({"choice": self.choice_} if self.choice_ else {}),
                 **({} if self.converged_ is None else {"converged": self.converged_}),
                 **({LABEL_VALUES: dict(self.label_values_)} if self.label_values_ else {}),
+                **({TRAINED_ON: dict(self.trained_on_)} if self.trained_on_ else {}),
             },
             droppable=packed.droppable,
         )
         modelfile.write(path, header, packed.arrays, packed.strings)
+
+    def known_scores(self) -> dict[str, float]:
+        """The scores that its file holds; none if it was trained since."""
+        if self._file_scores is None or self._file_scores[0] != self.fingerprint_:
+            return {}
+        return dict(self._file_scores[1])
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write a folder as Hugging Face has them: the model file, ``config.json`` and a model card, ``README.md``."""
+        from chaffinch.estimators.pretrained import save_folder
+
+        self._fitted()
+        save_folder(self, folder)
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path, **hub: Any) -> Self:
+        """The estimator of a folder that :meth:`save_pretrained` wrote, or of a repository on the Hugging Face hub.
+
+        hub: for a repository, arguments of ``huggingface_hub.hf_hub_download``: revision, token, cache_dir ...
+        """
+        from chaffinch.estimators.pretrained import load_folder
+
+        found: Self = load_folder(cls, source, **hub)
+        return found
+
+    def push_to_hub(self, repository: str, **hub: Any) -> str:
+        """Upload the folder of :meth:`save_pretrained` to the Hugging Face hub; the address of the repository.
+
+        hub: private, token, revision, message, endpoint
+        """
+        from chaffinch.estimators.pretrained import push
+
+        self._fitted()
+        return push(self, repository, **hub)
 
     @classmethod
     def loaded(cls, file: modelfile.ModelFile) -> Self:
@@ -177,6 +218,10 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         made.choice_ = choice if isinstance(choice, dict) else None
         converged = file.header.details.get("converged")
         made._converged = converged if isinstance(converged, bool) else None
+        made._file_scores = (made.fingerprint_, dict(file.header.scores))
+        sizes = file.header.details.get(TRAINED_ON)
+        if isinstance(sizes, dict):
+            made.trained_on_ = {str(k): v for k, v in sizes.items() if type(v) is int}
         values = file.header.details.get(LABEL_VALUES)
         if isinstance(values, dict):
             made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}

@@ -240,6 +240,7 @@ class Tagger(Persistent[TaggingModel]):
         self.model_, self.history_ = model, trained.history
         self._memory, self._learnt = trained.memory, learnt
         self.fingerprint_ = modelfile.fingerprint(learnt.texts, learnt.golds, [self.fingerprint_])
+        self.trained_on_ = {}  # a model that was loaded does not know how much it had learnt before
         return self
 
     def _learn(
@@ -298,6 +299,7 @@ class Tagger(Persistent[TaggingModel]):
         self.config_ = config
         self.history_ = trained.history
         self.fingerprint_ = _fingerprint(train)
+        self.trained_on_ = {"sentences": train.n_sentences, "tokens": train.n_tokens}
         certain = task.soft is None and task.unknown is None and getattr(config, "start", None) is None
         self._memory, self._learnt = trained.memory, None
         self._trained_on = (train, task.weight) if certain else None
