@@ -59,7 +59,24 @@ void bind_linear_chain(nb::module_& m) {
                 return given(std::move(labels));
             },
             nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
-            nb::arg("threads") = 0, "The best labels: int32 [tokens].");
+            nb::arg("threads") = 0, "The best labels: int32 [tokens].")
+        .def(
+            "marginals_at",
+            [](const scorers::LinearChain& self, In<std::int64_t> sentences, In<std::int64_t> ptr, In<std::int32_t> ids,
+               float temperature, std::size_t threads) {
+                expect(temperature > 0, "LinearChain: the temperature must be positive");
+                const scorers::SentenceRows x = checked(self, sentences, ptr, ids);
+                std::vector<float> out((ptr.size() - 1) * static_cast<std::size_t>(self.labels()));
+                std::vector<double> log_z(x.size());
+                {
+                    Unlocked unlocked;
+                    self.marginals_at(x, temperature, threads, out, log_z);
+                }
+                return std::tuple(given(std::move(out)), given(std::move(log_z)));
+            },
+            nb::arg("sentences").noconvert(), nb::arg("ptr").noconvert(), nb::arg("ids").noconvert(),
+            nb::arg("temperature"), nb::arg("threads") = 0,
+            "The same as marginals with every score divided by a temperature; log Z of -inf: no labelling is possible.");
     bind_readings(bound);
 }
 

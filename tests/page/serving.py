@@ -56,26 +56,10 @@ def classifier(path: Path, recipe: str = "loglinear") -> Path:
     return path
 
 
-class Process:
-    """``chaffinch serve`` in a process of its own, on a free port."""
+class Client:
+    """Asks a server."""
 
-    def __init__(self, *arguments: Any, env: dict[str, str] | None = None) -> None:
-        command = [sys.executable, "-m", "chaffinch", "serve", "--port", "0", *map(str, arguments)]
-        self.process = subprocess.Popen(
-            command,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            text=True,
-            env={**os.environ, **(env or {})},
-        )
-        assert self.process.stderr is not None
-        said = ""
-        for line in self.process.stderr:
-            said += line
-            if found := re.search(r"serving at\s+http://(\S+?):(\d+)/(?:#token=(\S+))?", said):
-                self.host, self.port, self.token = found[1], int(found[2]), found[3]
-                return
-        raise AssertionError(said)
+    host, port, token = "127.0.0.1", 0, None
 
     @property
     def url(self) -> str:
@@ -98,19 +82,28 @@ class Process:
         except ValueError:
             return status, content
 
-    def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+    def _listen(self, lines: Any) -> str:
+        """Read until the server says where it is."""
+        said = ""
+        for line in lines:
+            said += line
+            if found := re.search(r"http://(\S+?):(\d+)/(?:#token=(\S+))?", said):
+                self.host, self.port, self.token = found[1], int(found[2]), found[3]
+                return said
+        raise AssertionError(said)
+
+
+class Process(Client):
+    """``chaffinch serve`` as a user starts it, on a free port."""
+
+    def __init__(self, *arguments: Any) -> None:
+        command = [sys.executable, "-m", "chaffinch", "serve", "--port", "0", *map(str, arguments)]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        self._listen(self.process.stderr)
 
     def stop(self) -> str:
         self.process.send_signal(signal.SIGINT)
-        try:
-            _, said = self.process.communicate(timeout=20)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
+        _, said = self.process.communicate(timeout=60)
         return said
 
     def __enter__(self) -> "Process":
@@ -119,4 +112,39 @@ class Process:
     def __exit__(self, *_: object) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+
+class Forked(Client):
+    """The same server in a copy of this process, which starts at once; it can be killed like any other."""
+
+    def __init__(self, *models: Path, **options: Any) -> None:
+        from chaffinch.serve.run import Options, run
+
+        given = Options(models=list(models), **{"data": [], "train": [], "port": 0, **options})
+        reading, writing = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            try:
+                os.close(reading)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+                run(given, lambda address: os.write(writing, f"{address}\n".encode()))
+            finally:
+                os._exit(0)
+        os.close(writing)
+        with os.fdopen(reading) as lines:
+            self._listen(lines)
+
+    def kill(self) -> None:
+        if self.pid:
+            os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+            self.pid = 0
+
+    def __enter__(self) -> "Forked":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chaffinch import load
-from page.serving import Process, classifier, name_sentences, tagger, write_columns
+from page.serving import Client, Forked, classifier, name_sentences, tagger, write_columns
 
 SENTENCE = "Ann lives in Rome"
 
@@ -23,13 +23,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def server(folder: Path) -> Iterator[Process]:
+def server(folder: Path) -> Iterator[Client]:
     models = folder / "names.chaff", folder / "stars.chaff"
-    with Process(*models, "--data", folder / "pool.conll", "--journal", folder / "a.jsonl") as made:
+    with Forked(*models, data=[folder / "pool.conll"], journal=folder / "a.jsonl") as made:
         yield made
 
 
-def test_answers_of_the_server_are_those_of_the_library(server: Process, folder: Path) -> None:
+def test_answers_of_the_server_are_those_of_the_library(server: Client, folder: Path) -> None:
     status, found = server.ask("/predict", {"text": SENTENCE})
     assert status == 200
     model = load(folder / "names.chaff")
@@ -41,7 +41,7 @@ def test_answers_of_the_server_are_those_of_the_library(server: Process, folder:
     assert result["certainty"] == min(result["token_certainty"])
 
 
-def test_every_answer_carries_the_version(server: Process) -> None:
+def test_every_answer_carries_the_version(server: Client) -> None:
     bodies = {"/predict": {"text": "a"}, "/explain": {"text": "a"}, "/learn": {}, "/next": {"n": 1}}
     for path, body in bodies.items():
         assert server.ask(path, body)[1]["version"].startswith("crf-"), path
@@ -49,7 +49,7 @@ def test_every_answer_carries_the_version(server: Process) -> None:
         assert server.ask(path)[1]["version"].startswith("crf-"), path
 
 
-def test_texts_sentences_and_streams_give_the_same_answers(server: Process) -> None:
+def test_texts_sentences_and_streams_give_the_same_answers(server: Client) -> None:
     texts = [" ".join(words) for words in name_sentences(30)[0]]
     alone = [server.ask("/predict", {"text": text})[1]["results"][0]["tags"] for text in texts]
     batch = server.ask("/predict", {"texts": texts})[1]["results"]
@@ -60,7 +60,7 @@ def test_texts_sentences_and_streams_give_the_same_answers(server: Process) -> N
     assert alone == [r["tags"] for r in batch] == [r["tags"] for r in tokens] == [r["tags"] for r in told]
 
 
-def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Process) -> None:
+def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Client) -> None:
     for body in ({"text": SENTENCE, "position": 3}, {"text": "lovely vile tea", "model": "stars"}):
         found = server.ask("/explain", body)[1]
         total = sum(group["value"] for group in found["groups"]) + found["others"]

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import LinearChain
 from chaffinch.errors import ConfigError
 from chaffinch.model.chain_evidence import chain_examples
 from chaffinch.model.chain_weights import ChainWeights
@@ -126,10 +127,16 @@ class ChainModel:
         if self.needs:
             return self.searched.marginals(table, threads)
         Y = self.weights.Y
-        if (native := self.source.native) is not None and self.temperature == 1.0:
+        native = self.source.native
+        if native is not None and self.temperature == 1.0:
             rows = self.encoder.rows(table, threads)
             p, _ = native.marginals(table.ptr, rows.ptr, rows.ids, threads)
             return self.labels.collapsed(p.reshape(-1, Y))
+        if isinstance(native, LinearChain):
+            rows = self.encoder.rows(table, threads)
+            p, log_z = native.marginals_at(table.ptr, rows.ptr, rows.ids, self.temperature, threads)
+            if np.isfinite(log_z).all():
+                return self.labels.collapsed(p.reshape(-1, Y))
         chain = self._chain()
         found = [
             chain.marginals_batch(tempered(parts, self.temperature), bounds, threads=threads)[1][

@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 from chaffinch.errors import ChaffinchError, ConfigError, DataError
 from chaffinch.knobs import knob
 from chaffinch.model import TaggingModel
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_conditionals import is_markov, span_probabilities
 from chaffinch.model.distribution import distributions
 from chaffinch.model.protocols import LatticeModel, Tempered
 from chaffinch.progress import keep_going
 from chaffinch.recipes.recipe import Recipe, TaggingTask
 from chaffinch.text.document import LABEL
-from chaffinch.text.schemes import scheme_of, spans
+from chaffinch.text.schemes import BIO, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.trust.calibration import golden_minimum
 from chaffinch.trust.confidence import SPANS, TOKENS, Confidence
@@ -141,6 +143,12 @@ def decision_probabilities(
     labels = model.labels.outer
     decided = model.decode(table, threads)
     bounds = list(pairwise(table.ptr.tolist()))
+    if scheme == BIO and isinstance(model, ChainModel) and is_markov(model):
+        tags = [labels[i] for i in decided.tolist()]
+        marked = [spans(tags[a:b], scheme) for a, b in bounds]
+        sure = span_probabilities(model, table, marked, threads)
+        pairs = (zip(own, p, strict=True) for own, p in zip(marked, sure, strict=True))
+        return [[(s.start, s.end, s.label, p) for s, p in pair] for pair in pairs]
     if scheme is not None and isinstance(model, LatticeModel):
         found = []
         for d, (a, b) in zip(distributions(model, table, threads), bounds, strict=True):

@@ -17,7 +17,7 @@ from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
 from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
-from chaffinch.text.tokens import tokens
+from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS
 
 DIGITS = 6  # of probabilities in answers
@@ -86,7 +86,7 @@ class TagAnswering(Answering):
         within_limits(rows, asked, len(labels))
         scheme = scheme_of(labels)
         table = model._table(_given(model, rows))
-        ids = model.model_.decode(table, model.threads)
+        ids = model.answering().decode(table, model.threads)
         tags = list(map(labels.__getitem__, ids.tolist()))
         p = None if asked.probabilities is False else _marginals(model, table)
         sure = None if p is None else _certainties(model, p, ids)
@@ -128,7 +128,7 @@ class TagAnswering(Answering):
         table = model._table(_given(model, [row]))
         p, labels = _marginals(model, table), model.model_.labels.outer
         if position is None:
-            ids = model.model_.decode(table, model.threads)
+            ids = model.answering().decode(table, model.threads)
             position = 0 if p is None else int(p[np.arange(words), ids].argmin())
         if instead is not None and instead not in labels:
             raise DataError(f"instead: there is no label {instead!r}; there are {', '.join(labels[:20])}")
@@ -240,9 +240,9 @@ def _of_text(model: Tagger, text: str) -> Row:
             f"this model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: send tokens, "
             f"each a list of {', '.join(model.columns_)}"
         )
-    cut = tokens(text)
-    words = [token.text for token in cut]
-    return Row(text, _key(model, words, None), words, None, [(token.start, token.end) for token in cut])
+    offsets = token_bounds(text)
+    words = [text[a:b] for a, b in offsets]
+    return Row(text, _key(model, words, None), words, None, offsets)
 
 
 def _of_tokens(model: Tagger, sentence: Sequence[Token]) -> Row:
@@ -304,7 +304,7 @@ def _further(model: Tagger, row: Row) -> dict[str, list[str]]:
 def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
     """p [tokens, labels]; None if the model has none, or none for these sentences."""
     try:
-        return model.model_.marginals(table, model.threads)
+        return model.answering().marginals(table, model.threads)
     except (ConfigError, DataError):
         return None
 
@@ -320,7 +320,7 @@ def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) 
 
 def _span_scores(model: Tagger, table: TokenTable) -> list[dict[tuple[int, int], float]] | None:
     """The probability of each span by its bounds."""
-    if not isinstance(model.model_, Tempered):
+    if not isinstance(model.answering(), Tempered):
         return None
     try:
         found = model.predict_spans(table)
@@ -341,7 +341,7 @@ def _scores(
 
 def _kbest(model: Tagger, table: TokenTable, k: int) -> list[list[Answer]]:
     """The k best labellings with their probabilities; null if the model has no distribution over labellings."""
-    if isinstance(model.model_, LatticeModel):
+    if isinstance(model.answering(), LatticeModel):
         return [
             [{"tags": tags, "p": round(p, DIGITS)} for p, tags in d.kbest(k)]
             if d.T

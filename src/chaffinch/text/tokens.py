@@ -24,6 +24,15 @@ def tokens(text: str) -> list[Token]:
     return [Token(m[0], m.start(), m.end()) for m in _pattern().finditer(text)]
 
 
+def token_bounds(text: str) -> list[tuple[int, int]]:
+    """The bounds of the tokens of a text, if nothing else is needed.
+
+    >>> token_bounds("5.2 g")
+    [(0, 3), (4, 5)]
+    """
+    return [m.span() for m in _pattern().finditer(text)]
+
+
 def tokenised(document: Document) -> Document:
     """The document, given tokens if it has none."""
     if not document.tokens:

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace chaffinch::scorers {
 
@@ -119,6 +120,46 @@ void LinearChain::marginals(const SentenceRows& x, std::size_t threads, std::spa
                               broken(sentence, z.blocked, labels.data());
                               std::fill_n(rows, sentence.T * Y_, 0.0f);
                               for (std::int64_t t = 0; t < sentence.T; ++t) rows[t * Y_ + labels[t]] = 1.0f;
+                              log_z[n] = -std::numeric_limits<double>::infinity();
+                          }
+                      });
+}
+
+void LinearChain::marginals_at(const SentenceRows& x, float temperature, std::size_t threads, std::span<float> out,
+                               std::span<double> log_z) const {
+    const auto divided = [temperature](auto values) {
+        for (float& value : values) value /= temperature;
+        return values;
+    };
+    const auto pair = divided(pair_);
+    const auto start = divided(start_), end = divided(end_), triple = divided(triple_), first = divided(first_),
+               last = divided(last_);
+    structures::ChainPotentials<float> p = potentials();
+    p.pair = pair.data();
+    p.start = start.data();
+    p.end = end.data();
+    if (second_) {
+        p.triple = triple.data();
+        p.first = first.data();
+        p.last = last.data();
+    }
+    const auto make = [&] {
+        std::pair<structures::ChainMarginals<float>, machine::AlignedVector<float>> workspace;
+        workspace.first.prepare(p);
+        return workspace;
+    };
+    std::ranges::fill(log_z, 0.0);
+    for_each_sentence(x, unary_, S_, threads, make,
+                      [&](auto& workspace, std::size_t n, const structures::ChainSentence<float>& sentence) {
+                          float* rows = out.data() + x.sentences[n] * Y_;
+                          float* unary = machine::room(workspace.second, sentence.T * S_);
+                          for (std::int64_t i = 0; i < sentence.T * S_; ++i) unary[i] = sentence.unary[i] / temperature;
+                          structures::ChainSentence<float> scaled = sentence;
+                          scaled.unary = unary;
+                          const structures::Found z = workspace.first(scaled, {.unary = rows, .unary_stride = Y_});
+                          log_z[n] = z.value;
+                          if (z.blocked >= 0) {
+                              std::fill_n(rows, sentence.T * Y_, 0.0f);
                               log_z[n] = -std::numeric_limits<double>::infinity();
                           }
                       });

@@ -47,6 +47,11 @@ class LinearChain {
                    std::span<float> out,            // [tokens][Y]
                    std::span<double> log_z) const;  // [N]
 
+    // The same with every score divided by a temperature; a sentence without a labelling has log_z = -inf and zeros.
+    void marginals_at(const SentenceRows& x, float temperature, std::size_t threads,
+                      std::span<float> out,            // [tokens][Y]
+                      std::span<double> log_z) const;  // [N]
+
   private:
     structures::ChainPotentials<float> potentials() const;
     void broken(const structures::ChainSentence<float>& x, std::int64_t blocked, std::int32_t* labels) const;

@@ -48,6 +48,8 @@ from chaffinch.kinds.weights import weighted_table, weights_of
 from chaffinch.knobs import knobs
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
+from chaffinch.model.chain import ChainModel
+from chaffinch.model.chain_conditionals import entropies, is_markov
 from chaffinch.model.protocols import LatticeModel
 from chaffinch.model.reranker_file import TAGS as TAG_FEATURES
 from chaffinch.model.two_pass import TwoPassModel
@@ -345,7 +347,10 @@ class TagKind(Kind):
 
         Of models without a distribution over labellings, the sum of the entropies of the tokens' labels.
         """
-        if isinstance(model.answering(), LatticeModel):
+        chain = model.answering()
+        if isinstance(chain, ChainModel) and is_markov(chain):
+            nats = entropies(chain, corpus, model.threads)
+        elif isinstance(chain, LatticeModel):
             nats = np.array([d.entropy for d in model.distributions(corpus)])
         else:
             p = [np.clip(m.astype(np.float64), 1e-12, 1.0) for m in model.predict_marginals(corpus)]

@@ -1,0 +1,78 @@
+"""Conditionals of a chain: probabilities of spans and entropies, for many sentences at once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chaffinch import Tagger
+from chaffinch.model.chain_conditionals import conditionals, entropies, is_markov, span_probabilities
+from chaffinch.text.schemes import BIO, spans
+from chaffinch.text.table import TokenTable
+
+WORDS = "a b c d e".split()
+TAGS = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+
+
+def tagged(n: int, seed: int, longest: int = 7) -> tuple[list[list[str]], list[list[str]]]:
+    chance = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        length = int(chance.integers(1, longest + 1))
+        own = []
+        for t in range(length):
+            tag = TAGS[int(chance.integers(5))]
+            own.append(tag if tag[0] != "I" or (t and own[-1][1:] == tag[1:]) else "O")
+        X.append([WORDS[int(chance.integers(5))] for _ in range(length)])
+        y.append(own)
+    return X, y
+
+
+@pytest.fixture(scope="module", params=[0.0, 1.7], ids=["as trained", "at a temperature"])
+def tagger(request: pytest.FixtureRequest) -> Tagger:
+    made = Tagger("crf", features=["w[0]", "w[-1]"], folds=0, threads=1).fit(*tagged(60, 1))
+    if request.param:
+        made.model_ = made.model_.with_temperature(request.param)
+    return made
+
+
+@pytest.fixture(scope="module")
+def table() -> TokenTable:
+    X, _ = tagged(25, 2)
+    return TokenTable.from_lists({"w": [*X, ["a"], [], ["b", "c"]]})
+
+
+def test_span_probabilities_equal_those_of_each_distribution(tagger: Tagger, table: TokenTable) -> None:
+    found = [spans(tags, BIO) for tags in tagger.predict(table)]
+    every = [
+        [*own, *(type(own[0])("X", 0, end) for end in range(1, len(words) + 1))] if own else []
+        for own, words in zip(found, table.lists("w"), strict=True)
+    ]
+    given = span_probabilities(tagger.model_, table, every, 1)
+    assert sum(map(len, given)) > 30
+    for d, own, p in zip(tagger.distributions(table), every, given, strict=True):
+        assert p == pytest.approx([d.span_probability(s.start, s.end, s.label) for s in own], abs=1e-8)
+
+
+def test_entropies_and_marginals_equal_those_of_each_distribution(tagger: Tagger, table: TokenTable) -> None:
+    given = entropies(tagger.model_, table, 1)
+    own = [d.entropy if d.T else 0.0 for d in tagger.distributions(table)]
+    assert given.tolist() == pytest.approx(own, abs=1e-6)
+    (block,) = conditionals(tagger.model_, table, 1)
+    p = tagger.model_.lattice_labels.collapsed(block.marginals().astype(np.float32))
+    assert np.abs(p - tagger.model_.marginals(table, 1)).max() < 1e-5
+
+
+def test_marginals_at_a_temperature_equal_those_of_divided_weights(table: TokenTable) -> None:
+    model = Tagger("crf", features=["w[0]"], folds=0, threads=1).fit(*tagged(60, 3)).model_
+    w = model.weights
+    divided = {name: getattr(w, name) / np.float32(2.5) for name in ("unary", "start", "end", "pair")}
+    other = replace(model, source=model.source.with_weights(replace(w, **divided)))
+    found = model.with_temperature(2.5).marginals(table, 1)
+    assert np.abs(found - other.marginals(table, 1)).max() < 1e-5
+    assert np.abs(found - model.marginals(table, 1)).max() > 0.01
+
+
+def test_second_order_has_no_conditionals_of_one_label() -> None:
+    assert not is_markov(Tagger("hmm", folds=0).fit(*tagged(30, 4)).model_)
+    assert is_markov(Tagger("crf", features=["w[0]"], folds=0).fit(*tagged(30, 4)).model_)
