@@ -5,7 +5,7 @@
 MODEL is served in a process of its own, on a free port of the loopback address; TEXTS has a text on each line. Clients
 are sockets of one asyncio loop that send a request, read the answer and send the next. Printed are answered sentences
 by the clock and by CPU second of the server, the delays (p50, p99), errors, and the library's own speed in batches of
-the same size. ``--swaps`` changes the version that many times meanwhile, ``--learn`` corrects and learns that many times.
+the same size. ``--swaps`` changes the version that often meanwhile, ``--learn`` corrects and learns that often.
 """
 
 import argparse
