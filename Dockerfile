@@ -1,7 +1,7 @@
 # Serves a model. With a token of your own, or one that is made and printed:
 #
 #     docker build -t chaffinch .
-#     docker run -p 8000:8000 -e CHAFFINCH_TOKEN=SECRET -v ./m.chaff:/models/m.chaff:ro -v notes:/corrections chaffinch \
+#     docker run -p 8000:8000 -e CHAFFINCH_TOKEN=A-LONG-SECRET -v ./m.chaff:/models/m.chaff:ro -v notes:/corrections chaffinch \
 #       /models/m.chaff
 #
 # The wheel is built from the source distribution. The image that runs has no compiler, no source and no root; corrections

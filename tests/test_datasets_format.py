@@ -88,6 +88,21 @@ def test_commands_train_on_class_numbers_and_convert_back(tmp_path: Path, run: R
     for data, recipe in (("ner.parquet", "hmm"), ("c.arrow", "nb")):
         done = run("train", tmp_path / data, "-o", tmp_path / "m.chaff", "--recipe", recipe)
         assert done.code == 0, done.err
+    done = run("train", tmp_path / "ner.parquet", "-o", tmp_path / "m.chaff", "--recipe", "hmm")
+    assert done.code == 0, done.err
+    done = run(
+        "predict",
+        tmp_path / "m.chaff",
+        tmp_path / "ner.parquet",
+        "-o",
+        tmp_path / "o.parquet",
+        "--to",
+        "datasets",
+    )
+    assert done.code == 0, done.err
+    assert [d.columns["y"] for d in corpus.read(tmp_path / "o.parquet")] == [
+        d.columns["y"] for d in SENTENCES
+    ] * 5
     done = run("convert", tmp_path / "ner.parquet", tmp_path / "again.parquet", "--to", "datasets")
     assert done.code == 0, done.err
     assert [d.columns for d in corpus.read(tmp_path / "again.parquet")] == [d.columns for d in SENTENCES] * 5

@@ -101,6 +101,12 @@ def test_the_commands_read_and_write_it(tmp_path: Path, run: Runner) -> None:  #
         done = run("predict", model, tmp_path / f"{data}.spacy", "-o", tmp_path / out)
         assert done.code == 0, done.err
     assert [d.spans for d in docbin.read(tmp_path / "found.spacy")] == [d.spans for d in spans]
+    tagged = [Document.from_words(["dogs", "bark"], y=["NNS", "VBP"])] * 5
+    docbin.write(tagged, tmp_path / "pos.spacy")
+    assert run("train", tmp_path / "pos.spacy", "-o", tmp_path / "pos.chaff", "--recipe", "hmm").code == 0
+    done = run("predict", tmp_path / "pos.chaff", tmp_path / "pos.spacy", "-o", tmp_path / "found.spacy")
+    assert done.code == 0, done.err
+    assert [d.columns for d in docbin.read(tmp_path / "found.spacy")] == [d.columns for d in tagged]
     assert run("convert", tmp_path / "ner.spacy", tmp_path / "ner.conll").code == 0
     assert (tmp_path / "ner.conll").read_text().startswith("Ann\tB-PER\nleft\tO\nRome\tB-LOC\n\n")
     assert run("convert", tmp_path / "ner.conll", tmp_path / "back.spacy").code == 0

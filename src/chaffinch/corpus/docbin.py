@@ -88,7 +88,7 @@ def write(documents: Iterable[Document], path: str | Path) -> None:
         given = [replace(d, spans=spans_of(d, scheme)) if LABEL in d.columns else d for d in given]
         spans = True
     named = "upos" if every and every <= UNIVERSAL else "xpos"
-    if every and scheme is None and not any(named in d.columns for d in given):
+    if every and scheme is None:
         given = [_renamed(d, named) for d in given]
     given, misfits = tagged(given, BIO, overlapping="drop", column=ENTITIES)
     columns = [name for name in COLUMNS if any(name in d.columns for d in given)]
@@ -439,9 +439,11 @@ def _sentences(d: Document, begins: list[int], group: str) -> Iterable[Document]
 
 
 def _renamed(d: Document, name: str) -> Document:
+    """The document with its tags as the column of this name, instead of one that it may have."""
     if LABEL not in d.columns:
         return d
-    return replace(d, columns={name if key == LABEL else key: cells for key, cells in d.columns.items()})
+    others = {key: cells for key, cells in d.columns.items() if key not in (LABEL, name)}
+    return replace(d, columns={**others, name: d.columns[LABEL]})
 
 
 def _cell(value: str) -> str:

@@ -21,7 +21,7 @@ SURENESS = "Probability"  # the attribute in the last column of CoNLL-U
 
 
 def format_of_spans(output: Path, format: str | None = None) -> Format | None:
-    """The named format, or that of the output's name, if it holds spans; None for columns.
+    """The named format, or that of the output's name, if it holds texts with spans or tags; None for files of columns.
 
     Other names are refused: the output could not be read again.
     """
@@ -30,7 +30,7 @@ def format_of_spans(output: Path, format: str | None = None) -> Format | None:
         return None
     layers = frozenset({"spans", "scores"})  # of the .json formats, the one that holds scores
     chosen = written_as(output, layers) if format is None else suggested[0]
-    if "spans" not in chosen.carries:
+    if "spans" not in chosen.carries and not _holds_tags(chosen):
         told = "by its name of the format" if format is None else "asked for in the format"
         raise ConfigError(
             f"{output}: {told} {chosen.name}, which holds no tags; name a file of columns "
@@ -50,9 +50,16 @@ def write_spans(
 ) -> None:
     """The documents with the predicted spans instead of their own.
 
+    Tags that mark no spans are written if the format holds tags.
+
     scored: with the probability of each
     """
     scheme = scheme_of(tagger.classes_.tolist())
+    if _holds_tags(format) and (scheme is None or "spans" not in format.carries):
+        tagged = zip(documents, readings, strict=True)
+        made = (replace(d, spans=[], columns=d.columns | {LABEL: labels}) for d, labels in tagged)
+        write(made, output, format=format.name)
+        return
     if scheme is None:
         raise ConfigError(
             f"{output}: is a file of spans, and the labels of this model mark none; "
@@ -74,6 +81,11 @@ def write_spans(
     )
     marked = {"predicted": True} if "predicted" in inspect.signature(format.write).parameters else {}
     write(made, output, format=format.name, **marked)
+
+
+def _holds_tags(format: Format) -> bool:
+    """Whether a format of texts holds tags of tokens as well."""
+    return {"text", "columns"} <= format.carries
 
 
 def is_conllu(path: Path, format: str | None = None) -> bool:
