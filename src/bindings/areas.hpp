@@ -17,6 +17,7 @@ void bind_matching_margin(nanobind::module_& m);
 void bind_online(nanobind::module_& m);
 void bind_margins(nanobind::module_& m);
 void bind_ngrams(nanobind::module_& m);
+void bind_fasttext(nanobind::module_& m);
 void bind_features(nanobind::module_& m);
 void bind_foreign(nanobind::module_& m);
 void bind_incremental(nanobind::module_& m);

@@ -20,6 +20,7 @@ NB_MODULE(_core, m) {
     bind_cutting_planes(m);
     bind_margins(m);
     bind_ngrams(m);
+    bind_fasttext(m);
     bind_features(m);
     bind_foreign(m);
     bind_incremental(m);

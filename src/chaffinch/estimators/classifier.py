@@ -251,12 +251,16 @@ class Classifier(Persistent[Any]):
 
         k: give the k most probable labels of each document instead, best first: [N, k], or all if there are fewer
         """
-        scores = self._scores(X, beside)
-        if k is None:
-            return self._decided(scores)
-        if k < 1:
+        model = self._fitted()
+        if k is not None and k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
-        return self.model_.classes[np.argsort(-scores, axis=1, kind="stable")[:, :k]]
+        if k is None and self._ranks:
+            return self._decided(None, self._documents(X))
+        if k is None:
+            return self._decided(self._scores(X, beside), X)
+        if hasattr(model, "ranked"):
+            return model.classes[model.ranked(self._documents(X), k, self.threads)]
+        return model.classes[np.argsort(-self._scores(X, beside), axis=1, kind="stable")[:, :k]]
 
     @property
     def coef_(self) -> NDArray[np.float32]:
@@ -275,8 +279,9 @@ class Classifier(Persistent[Any]):
     def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
         """The probabilities [N, labels] and the predictions as a list, from one pass over the documents."""
         model = self._fitted()
+        X = self._documents(X) if self._ranks else X
         scores = self._scores(X, beside)
-        return model.probabilities(scores), list(self._decided(scores))
+        return model.probabilities(scores), list(self._decided(scores, X))
 
     def predict_proba(self, X: Any, beside: Any = None) -> NDArray[np.float64]:
         """p(label|document) [N, labels]: rows sum to one, unless documents may have several labels."""
@@ -534,8 +539,17 @@ class Classifier(Persistent[Any]):
         self._increment = increment
         return self
 
-    def _decided(self, scores: NDArray[np.float32]) -> Any:
+    @property
+    def _ranks(self) -> bool:
+        """Whether the model itself says which label is best, as its tool breaks ties."""
+        return hasattr(self.model_, "ranked") and not self.model_.several
+
+    def _decided(self, scores: NDArray[np.float32] | None, X: Any) -> Any:
+        """The answers; if the model ranks, X is a list of texts and scores are not needed."""
         model = self.model_
+        if self._ranks:
+            return model.classes[model.ranked(X, 1, self.threads)[:, 0]]
+        assert scores is not None
         if not model.several:
             return model.classes[scores.argmax(axis=1)]
         given = model.given(scores)

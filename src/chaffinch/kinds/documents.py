@@ -285,11 +285,11 @@ class DocumentKind(Kind):
         data = asked.data
         model.threads = asked.threads
         if asked.threshold is not None:
-            if not model.model_.several:
+            if not (model.model_.several or getattr(model.model_, "independent", False)):
                 raise ConfigError(
                     "--threshold needs a model that predicts several labels; this one predicts one per document"
                 )
-            model.model_ = replace(model.model_, threshold=asked.threshold)
+            model.model_ = replace(model.model_, threshold=asked.threshold, several=True)
         format = detect(
             data, asked.from_format, texts=True
         )  # before reading, since a pipe can be read only once

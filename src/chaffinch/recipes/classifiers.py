@@ -13,16 +13,21 @@ from chaffinch.learners.kernel_perceptron import KernelPerceptron
 from chaffinch.learners.kernel_svm import KernelSvm
 from chaffinch.learners.naive_bayes import ComplementNaiveBayes, MultinomialNaiveBayes
 from chaffinch.model.classifier import ClassifierModel
+from chaffinch.model.fasttext import FastTextModel
 from chaffinch.model.kernel_classifier import KernelModel
 from chaffinch.modelfile import ModelFile, Packed
 from chaffinch.recipes.document_task import train_classifier
+from chaffinch.recipes.imported import Imported, refuse_training
 from chaffinch.recipes.kernel_machines import train_kernel_machine
 from chaffinch.recipes.recipe import Recipe, Recipes
 
 
 def load(file: ModelFile) -> Any:
-    """The model of a file: weights, or a kernel machine."""
-    return (KernelModel if "kernel" in file.header.details else ClassifierModel).loaded(file)
+    """The model of a file: weights, a kernel machine, or word vectors of fastText."""
+    details = file.header.details
+    if "fasttext" in details:
+        return FastTextModel.loaded(file)
+    return (KernelModel if "kernel" in details else ClassifierModel).loaded(file)
 
 
 def unpacked(
@@ -60,6 +65,16 @@ CLASSIFIERS = Recipes(
         "kernel-eg", "multiclass margin with a kernel, by exponentiated gradient", KernelExponentiatedGradient
     ),
     _kernel_recipe("knn", "nearest neighbours by a kernel", NearestNeighbours),
+    hidden=(
+        Recipe(
+            "imported",
+            "a model of another tool",
+            Imported,
+            refuse_training,
+            load,
+            unshrinkable="another tool trained it",
+        ),
+    ),
 )
 
 DEFAULT_CLASSIFIER = "ridge"
