@@ -27,6 +27,7 @@ from chaffinch.estimators.documents import (
 )
 from chaffinch.estimators.learnt import Lessons
 from chaffinch.estimators.persistent import Persistent
+from chaffinch.features.rows import indexed_rows
 from chaffinch.kernels import Kernel
 from chaffinch.knobs import check
 from chaffinch.learners.kernel_choice import KernelChoice
@@ -37,6 +38,7 @@ from chaffinch.model.protocols import Packed
 from chaffinch.progress import Listener, keep_going
 from chaffinch.recipes.classifiers import CLASSIFIERS, DEFAULT_CLASSIFIER, takes_several_labels, unpacked
 from chaffinch.recipes.document_task import DocumentTask, train_classifier, without_own_folds
+from chaffinch.recipes.imported import Imported
 from chaffinch.recipes.partial_fit import COUNTED, Increment
 from chaffinch.recipes.text_features import TextFeatures
 from chaffinch.trust.confidence import Confidence
@@ -581,12 +583,19 @@ class Classifier(Persistent[Any]):
         if encoder.reads != "numbers" and isinstance(X, str):
             X = [X]
         if encoder.reads == "numbers":
+            if isinstance(self.config_, Imported) and (is_text(X) or _of_mappings(X)):
+                return indexed_rows(X, encoder.columns)
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")
             return numbers_of(X, encoder.columns), None
         if not is_text(X) and len(X) > 0:
             raise DataError("this classifier was trained on texts: give a list of strings")
         return texts_of(X), beside
+
+
+def _of_mappings(X: Any) -> bool:
+    """Whether documents are dicts of values by index, as LIBLINEAR takes them."""
+    return isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, Mapping) for row in X)
 
 
 def _in_words(document: Any) -> str:

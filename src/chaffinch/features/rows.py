@@ -1,6 +1,6 @@
 """Rows of features: of documents, of tokens, and how other matrices become rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -138,6 +138,35 @@ class SparseRows:
         if isinstance(matrix, SparseRows):
             return matrix
         return _from_sparse(matrix) if hasattr(matrix, "tocsr") else _from_dense(matrix)
+
+
+def indexed_rows(rows: Sequence[Any], columns: int) -> SparseRows:
+    """Rows of ``index:value``, indices from 1: strings as in SVM-light files, or dicts; what is beyond ``columns`` is dropped.
+
+    >>> indexed_rows(["2:0.5 3:1", {1: 2.0}, ""], 2).dense().tolist()
+    [[0.0, 0.5], [2.0, 0.0], [0.0, 0.0]]
+    """
+    ptr, ids, values = [0], [], []
+    for n, row in enumerate(rows, 1):
+        cells: dict[int, float] = {}
+        for index, value in _cells(row, n):
+            if index < 1 or index in cells:
+                raise DataError(f"row {n}: expected indices from 1, each once, found {index}")
+            cells[index] = value
+        kept = sorted((index - 1, value) for index, value in cells.items() if index <= columns and value)
+        ids += [index for index, _ in kept]
+        values += [value for _, value in kept]
+        ptr.append(len(ids))
+    return SparseRows(np.array(ptr, np.int64), np.array(ids, np.int32), _finite(np.array(values)), columns)
+
+
+def _cells(row: Any, n: int) -> list[tuple[int, float]]:
+    """The indices and values of one row."""
+    cells = row.items() if isinstance(row, Mapping) else (cell.split(":") for cell in row.split())
+    try:
+        return [(int(index), float(value)) for index, value in cells]
+    except (TypeError, ValueError):
+        raise DataError(f"row {n}: expected index:value pairs such as '3:0.5 7:1', found {row!r:.80}") from None
 
 
 def joined(blocks: Sequence[SparseRows]) -> SparseRows:

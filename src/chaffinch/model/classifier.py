@@ -19,12 +19,38 @@ from chaffinch.model.quantised import full_scales, quantised, restored, short_sc
 from chaffinch.modelfile import ModelFile, Packed, Requirements, Saved, array, fact
 from chaffinch.modelfile.schema import AS_STORED
 
-LINKS = ("softmax", "sigmoid")
+LINKS = ("softmax", "sigmoid", "rest", "clipped")
 KINDS: dict[str, Callable[[str], Any]] = {
     "str": str,
     "int": int,
     "float": float,
     "bool": lambda text: text == "True",
+}
+
+
+Link = Callable[[Calibration, NDArray[np.float32]], NDArray[np.float64]]
+
+
+def _shared(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows divided by their sums; a row of zeros becomes equal shares."""
+    total = p.sum(axis=1, keepdims=True)
+    return np.where(total > 0, p / np.where(total > 0, total, 1.0), 1.0 / p.shape[1])
+
+
+def _clipped(_calibration: Calibration, s: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Zadrozny and Elkan 2002 for the modified Huber loss; of two labels the second's score decides both."""
+    s = s.astype(np.float64)
+    if s.shape[1] == 2:
+        p = (np.clip(s[:, 1] - s[:, 0], -1.0, 1.0) + 1.0) / 2.0
+        return np.stack([1.0 - p, p], axis=1)
+    return _shared((np.clip(s, -1.0, 1.0) + 1.0) / 2.0)
+
+
+LINKED: dict[str, Link] = {
+    "softmax": Calibration.softmax,
+    "sigmoid": Calibration.sigmoid,
+    "rest": lambda calibration, s: _shared(calibration.sigmoid(s)),
+    "clipped": _clipped,
 }
 
 
@@ -37,6 +63,8 @@ def positive(number: float) -> bool:
 class ClassifierModel:
     """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each if labels are independent.
 
+    link:        of models of other tools also ``rest``: sigmoids divided by their sum, and ``clipped``: scores clipped to
+                 [-1, 1], moved to [0, 1] and divided by their sum
     calibration: how scores become probabilities
     prior:       the answer for texts without a known feature; None in older files: the intercepts decide
     w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero
@@ -70,7 +98,7 @@ class ClassifierModel:
 
     def probabilities(self, scores: NDArray[np.float32]) -> NDArray[np.float64]:
         """p [N, Y]; rows sum to one under the softmax."""
-        p = self.calibration.sigmoid(scores) if self.link == "sigmoid" else self.calibration.softmax(scores)
+        p = LINKED[self.link](self.calibration, scores)
         if self.prior is not None:
             p[self.prior.marked(scores)] = self.prior.shares
         return p
