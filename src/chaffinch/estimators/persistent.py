@@ -111,6 +111,7 @@ WORD_FILES = ("gazetteers", "clusters")
 
 LABEL_VALUES = "label_values"
 TRAINED_ON = "trained_on"
+NOTES = "notes"
 CONVERGED = 0.01  # share of the objective within which a gap is closed, if no setting says otherwise
 
 Model = TypeVar("Model", bound=Any)
@@ -130,6 +131,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
     compressed_: bool = False  # whether its file is
     # Labels that the training file held as numbers or truth values, by their text: files with types get these.
     label_values_: Mapping[str, Any] = MappingProxyType({})
+    notes_: Mapping[str, Any] = MappingProxyType({})  # what an interface of another tool keeps in the header
     _converged: bool | None = None  # of a model that was loaded
     # The size of the training data by what it consists of: {"sentences": 100, "tokens": 2000}; empty in older files.
     trained_on_: Mapping[str, int] = MappingProxyType({})
@@ -165,6 +167,7 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
                 **({} if self.converged_ is None else {"converged": self.converged_}),
                 **({LABEL_VALUES: dict(self.label_values_)} if self.label_values_ else {}),
                 **({TRAINED_ON: dict(self.trained_on_)} if self.trained_on_ else {}),
+                **({NOTES: dict(self.notes_)} if self.notes_ else {}),
             },
             droppable=packed.droppable,
         )
@@ -225,6 +228,8 @@ class Persistent(FilePickle, SklearnParams, Generic[Model]):
         values = file.header.details.get(LABEL_VALUES)
         if isinstance(values, dict):
             made.label_values_ = {k: v for k, v in values.items() if isinstance(v, bool | int | float)}
+        notes = file.header.details.get(NOTES)
+        made.notes_ = notes if isinstance(notes, dict) else {}
         return made
 
     @classmethod
