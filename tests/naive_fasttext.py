@@ -68,10 +68,25 @@ class NaiveFastText:
     def file(self) -> bytes:
         """The bytes of its file."""
         out = struct.pack("<2i", 793712314, self.version)
-        settings = (self.dim, 5, 5, 1, 5, self.word_ngrams, self.loss, 3, self.buckets, self.shortest, self.longest, 100)
+        settings = (
+            self.dim,
+            5,
+            5,
+            1,
+            5,
+            self.word_ngrams,
+            self.loss,
+            3,
+            self.buckets,
+            self.shortest,
+            self.longest,
+            100,
+        )
         out += struct.pack("<12id", *settings, 1e-4)
         pruned = -1 if self.kept is None else len(self.kept)
-        out += struct.pack("<3i2q", len(self.words) + len(self.labels), len(self.words), len(self.labels), 99, pruned)
+        out += struct.pack(
+            "<3i2q", len(self.words) + len(self.labels), len(self.words), len(self.labels), 99, pruned
+        )
         for word in self.words:
             out += word.encode() + b"\0" + struct.pack("<qb", 3, 0)
         for label, count in zip(self.labels, self.counts, strict=True):
@@ -190,7 +205,16 @@ MODELS: dict[str, NaiveFastText] = {
         WORDS, LABELS, [9, 5, 5, 1], quantised=True, normed=True, part=3, word_ngrams=2, buckets=30, seed=7
     ),
     "pruned": NaiveFastText(
-        WORDS, LABELS, [9, 5, 5, 1], quantised=True, shortest=2, longest=3, word_ngrams=2, buckets=50, kept=KEPT, seed=8
+        WORDS,
+        LABELS,
+        [9, 5, 5, 1],
+        quantised=True,
+        shortest=2,
+        longest=3,
+        word_ngrams=2,
+        buckets=50,
+        kept=KEPT,
+        seed=8,
     ),
     "pruned of all": NaiveFastText(
         WORDS, LABELS, [9, 5, 5, 1], quantised=True, shortest=2, longest=3, buckets=50, kept={}, seed=9

@@ -32,9 +32,7 @@ MUTATIONS = (block_moved, bytes_appended, bytes_replaced, cut_short)
 
 def classifier(naive: NaiveFastText) -> Classifier:
     found = read(ForeignFile("a.bin", naive.file()))
-    made = Classifier(found.config)
-    made.model_, made.config_, made.history_, made.fingerprint_ = found.model, found.config, [], ""
-    return made
+    return Classifier.around(found.model, found.config)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -172,7 +170,7 @@ def test_a_file_that_is_wrong_is_refused_by_name(content: bytes, message: str) -
 @pytest.mark.parametrize("name", MODELS)
 def test_damaged_files_are_refused_or_give_a_model(name: str) -> None:
     sound, rng = MODELS[name].file(), random.Random(name)
-    outcomes: dict[str, int] = {"read": 0, "refused": 0}
+    said: list[str] = []
     tracemalloc.start()
     for n in range(300):
         content = MUTATIONS[n % len(MUTATIONS)](sound, rng)
@@ -182,12 +180,10 @@ def test_damaged_files_are_refused_or_give_a_model(name: str) -> None:
         try:
             model: Any = read(ForeignFile("a.bin", content)).model
         except ModelFileError as e:
-            assert str(e).startswith("a.bin: ")
-            assert "\n" not in str(e)
-            outcomes["refused"] += 1
+            said.append(str(e))
             continue
         assert model.ranked(TEXTS, 2, 1).shape[0] == len(TEXTS)
-        outcomes["read"] += 1
     assert tracemalloc.get_traced_memory()[1] < 50 * len(sound) + 2**20
     tracemalloc.stop()
-    assert outcomes["refused"] > 100
+    assert len(said) > 100
+    assert all(one.startswith("a.bin: ") and "\n" not in one for one in said)

@@ -28,9 +28,7 @@ MUTATIONS = (bits_flipped, block_moved, bytes_appended, bytes_replaced, cut_shor
 
 def classifier(content: bytes) -> Classifier:
     found = read(ForeignFile("a.model", content))
-    made = Classifier(found.config)
-    made.model_, made.config_, made.history_, made.fingerprint_ = found.model, found.config, [], ""
-    return made
+    return Classifier.around(found.model, found.config)
 
 
 def test_scores_are_sums_of_weights_and_the_bias() -> None:
@@ -78,18 +76,18 @@ def test_a_file_that_is_wrong_is_refused_by_name(old: bytes, new: bytes, message
 
 
 def test_damaged_files_are_refused_or_give_a_model() -> None:
-    rng, refused = random.Random(1), 0
+    rng = random.Random(1)
+    said: list[str] = []
     tracemalloc.start()
     for n in range(1500):
         content = MUTATIONS[n % len(MUTATIONS)](rng.choice((TWO, THREE)), rng)
         try:
             model = classifier(content)
         except ModelFileError as e:
-            assert str(e).startswith("a.model: ")
-            assert "\n" not in str(e)
-            refused += 1
+            said.append(str(e))
             continue
         assert len(model.predict([{1: 1.0}])) == 1
     assert tracemalloc.get_traced_memory()[1] < 2**20
     tracemalloc.stop()
-    assert refused > 500
+    assert len(said) > 500
+    assert all(one.startswith("a.model: ") and "\n" not in one for one in said)

@@ -1,5 +1,6 @@
 """Models of LIBLINEAR: the answers of the package itself."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +21,13 @@ def rows_of(name: str, n: int) -> tuple[list[dict[int, float]], list[str]]:
     documents = samples.load(name, "train", n=n)
     found = TextVectorizer(idf=True, norm="l2").fit_transform([d.text for d in documents])
     bounds, ids, values = found.ptr.tolist(), found.ids.tolist(), found.weights().astype(float).tolist()
-    rows = [
-        dict(zip((i + 1 for i in ids[a:b]), values[a:b], strict=True))
-        for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    rows = [dict(zip((i + 1 for i in ids[a:b]), values[a:b], strict=True)) for a, b in pairwise(bounds)]
     return rows, [d.labels[0] for d in documents]
 
 
 def rescued(path: Path) -> Classifier:
     found = read(ForeignFile(str(path), path.read_bytes()))
-    made = Classifier(found.config)
-    made.model_, made.config_, made.history_, made.fingerprint_ = found.model, found.config, [], ""
-    return made
+    return Classifier.around(found.model, found.config)
 
 
 @pytest.fixture(scope="module", params=["reviews", "topics"])
@@ -77,6 +73,8 @@ def test_rows_may_be_text_as_in_its_data_files(data: Any, tmp_path: Path) -> Non
 @pytest.mark.parametrize("solver", [11, 12, 13, 21])
 def test_other_tasks_are_refused_by_name(solver: int, tmp_path: Path) -> None:
     path = tmp_path / "a.model"
-    liblinearutil.save_model(str(path), liblinearutil.train([1, 2, 3], [{1: 1}, {2: 1}, {1: 2}], f"-s {solver} -q"))
+    liblinearutil.save_model(
+        str(path), liblinearutil.train([1, 2, 3], [{1: 1}, {2: 1}, {1: 2}], f"-s {solver} -q")
+    )
     with pytest.raises(chaffinch.errors.ModelFileError, match="only classifiers are read"):
         rescued(path)

@@ -2,6 +2,7 @@
 
 import copy
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,6 +23,7 @@ from chaffinch.features.selection import (
     sums_by_label,
     undropped,
 )
+from chaffinch.features.signed_hash import signed_columns, signed_rows
 from chaffinch.features.weighting import (
     NORMS,
     inverse_document_frequency,
@@ -45,6 +47,12 @@ from chaffinch.text.words import (
 
 # Maximum number of n-grams named for a hashed feature.
 SHOWN = 3
+
+# Token rules under which words can be removed before n-grams are formed.
+WORD_PATTERNS = {
+    name: re.compile(pattern)
+    for name, pattern in (("words", r"\w+"), ("long-words", r"\w\w+"), ("spaces", r"\S+"))
+}
 
 UNITS = {"word": Cut.words, "char": Cut.chars, "char_wb": Cut.chars_in_words}
 
@@ -98,6 +106,8 @@ class TextVectorizer:
     seed: int = knob(0, "seed of random choices", low=0)
     threads: int = knob(0, "threads to use; 0 for all cores", low=0)
     stop_list: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()  # words that are removed before n-grams are formed, as scikit-learn does
+    signed_hash: bool = False  # hash by MurmurHash3 with signs, as scikit-learn does
     _fitted: "_Fitted | None" = field(default=None, init=False, repr=False, compare=False)
 
     def fit(self, texts: Iterable[str], labels: Sequence[Any] | None = None) -> "TextVectorizer":
@@ -145,6 +155,34 @@ class TextVectorizer:
             rows = _rows(found, len(fitted.index))
         return self._weighted(rows, fitted.scale)
 
+    @classmethod
+    def of_vocabulary(
+        cls, vocabulary: Mapping[str, int], columns: int, idf: Any = None, **settings: Any
+    ) -> "TextVectorizer":
+        """A fitted vectoriser with these n-grams: words joined by a space, or characters, each with its column.
+
+        columns: the number of columns   idf: a factor for each, or None
+
+        >>> made = TextVectorizer.of_vocabulary({"no tea": 0, "tea": 1}, 2, ngram_high=2)
+        >>> made.transform(["no tea, no cake"]).dense().tolist()
+        [[1.0, 1.0]]
+        """
+        made = cls(idf=idf is not None, **settings)
+        made._check(None)
+        grams = {tuple(name.split(" ") if made.unit == "word" else name): i for name, i in vocabulary.items()}
+        index = NGramIndex(*_trie(grams), columns)
+        scale = None if idf is None else np.asarray(idf, np.float32).astype(np.float64)
+        made._fitted = _Fitted(index, scale, columns)
+        return made
+
+    @classmethod
+    def of_signed_hash(cls, **settings: Any) -> "TextVectorizer":
+        """A vectoriser that hashes with signs; it has nothing to fit."""
+        made = cls(signed_hash=True, **settings)
+        made._check(None)
+        made._fitted = _Fitted(None, None, 1 << made.hash_bits)
+        return made
+
     @property
     def feature_count(self) -> int:
         """The number of columns."""
@@ -189,10 +227,14 @@ class TextVectorizer:
         symbols, N = self._symbols(texts)
         stops = self._stops(symbols)
         index, *_ = count_ngrams(symbols, *self._range, 1, N, stops, self._pads, True, self.threads)
+        names = list(index.names(self._joint))
+        buckets = (
+            signed_columns(names, 1 << self.hash_bits)[0]
+            if self.signed_hash
+            else index.buckets(1 << self.hash_bits)
+        )
         found: dict[int, list[str]] = {}
-        for name, bucket in zip(
-            index.names(self._joint), index.buckets(1 << self.hash_bits).tolist(), strict=True
-        ):
+        for name, bucket in zip(names, buckets.tolist(), strict=True):
             found.setdefault(bucket, []).append(name)
         return found
 
@@ -209,6 +251,8 @@ class TextVectorizer:
             settings=settings,
             columns=fitted.columns,
             stop_list=list(self.stop_list),
+            removed=list(self.removed) or None,
+            signed_hash=self.signed_hash,
             symbols=None if index is None else index.symbols(),
             parents=parents,
             lasts=lasts,
@@ -227,6 +271,8 @@ class TextVectorizer:
         except (TypeError, ValueError) as error:
             raise file.fault(f"the state of n-gram features is damaged: {error}") from None
         made.stop_list = tuple(found.stop_list)
+        made.removed = tuple(found.removed or ())
+        made.signed_hash = found.signed_hash
         if made.hash_bits and found.columns != 1 << made.hash_bits:
             raise file.fault("the state of n-gram features is damaged: columns and hash_bits disagree")
         if (found.scale is not None) != (made.idf or made.ratios):
@@ -238,6 +284,12 @@ class TextVectorizer:
         check(self)
         if self.ngram_high < self.ngram_low:
             raise ConfigError(f"ngram_high must be >= ngram_low, got {self.ngram_low} to {self.ngram_high}")
+        if self.removed and (
+            self.unit != "word" or self.tokens not in WORD_PATTERNS or self.stemming != "none"
+        ):
+            raise ConfigError("words can be removed before n-grams of plain words only")
+        if self.signed_hash and not self.hash_bits:
+            raise ConfigError("signed_hash needs hash_bits")
         if self.unit != "word" and (self.stopwords != "none" or self.stop_list or self.stemming != "none"):
             raise ConfigError(f"stop words and stems need unit='word', got unit={self.unit!r}")
         if labels is None:
@@ -287,6 +339,10 @@ class TextVectorizer:
             documents = [cleaned(text, self.cleaning) for text in documents]
         cut = lowered(documents) if self.lower else documents
         rule = word_rule(self.tokens)
+        if self.removed:
+            find, gone = WORD_PATTERNS[self.tokens], frozenset(self.removed)
+            cut = [text.lower() for text in documents] if self.lower else documents
+            cut = [" ".join(word for word in find.findall(text) if word not in gone) for text in cut]
         if rule.pattern is not None:
             cut = [" ".join(rule.pattern.findall(text)) for text in cut]
         kinds = rule.kinds(cut)
@@ -307,6 +363,11 @@ class TextVectorizer:
     def _hashed(self, symbols: Symbols) -> SparseRows:
         columns = 1 << self.hash_bits
         stops = self._stops(symbols)
+        if self.signed_hash:
+            index, found, *_ = count_ngrams(
+                symbols, *self._range, 1, 2**62, stops, self._pads, False, self.threads
+            )
+            return signed_rows(_rows(found, len(index)), list(index.names(self._joint)), columns)
         return _rows(hashed_ngrams(symbols, *self._range, stops, self._pads, columns, self.threads), columns)
 
     def _counted(
@@ -390,11 +451,30 @@ class _Sections(Saved):
     settings: dict[str, Any] = fact(dict)
     columns: int = fact(int, check=lambda n: n >= 0, expected="a count", size="columns")
     stop_list: list[str] = strings("stop_list", made=list)
+    removed: list[str] | None = strings("removed", made=list, optional=True)
+    signed_hash: bool = fact(bool, default=False)
     symbols: list[str] | None = strings("symbols", made=list, optional=True)
     parents: NDArray[np.int32] | None = array("int32", "grams", optional=True)
     lasts: NDArray[np.int32] | None = array("int32", "grams", optional=True)
     features: NDArray[np.int32] | None = array("int32", "features", optional=True)
     scale: NDArray[np.float64] | None = array("float64", "columns", optional=True, finite=True)
+
+
+def _trie(grams: Mapping[tuple[str, ...], int]) -> tuple[list[str], Any, Any, Any]:
+    """Symbols, then for each longer n-gram the node of what precedes its last symbol, and that symbol; and columns."""
+    symbols = {symbol: i for i, symbol in enumerate(dict.fromkeys(s for gram in grams for s in gram))}
+    nodes: dict[tuple[str, ...], int] = {(symbol,): i for symbol, i in symbols.items()}
+    parents, lasts = [], []
+    for gram in sorted(grams, key=len):
+        for n in range(2, len(gram) + 1):
+            if gram[:n] not in nodes:
+                nodes[gram[:n]] = len(nodes)
+                parents.append(nodes[gram[: n - 1]])
+                lasts.append(symbols[gram[n - 1]])
+    features = np.full(len(nodes), -1, np.int32)
+    for gram, column in grams.items():
+        features[nodes[gram]] = column
+    return list(symbols), np.array(parents, np.int32), np.array(lasts, np.int32), features
 
 
 def _rows(arrays: tuple[Any, ...], columns: int) -> SparseRows:

@@ -141,7 +141,9 @@ class SparseRows:
 
 
 def indexed_rows(rows: Sequence[Any], columns: int) -> SparseRows:
-    """Rows of ``index:value``, indices from 1: strings as in SVM-light files, or dicts; what is beyond ``columns`` is dropped.
+    """Rows of ``index:value``, indices from 1: strings as in SVM-light files, or dicts.
+
+    What is beyond ``columns`` is dropped.
 
     >>> indexed_rows(["2:0.5 3:1", {1: 2.0}, ""], 2).dense().tolist()
     [[0.0, 0.5], [2.0, 0.0], [0.0, 0.0]]
@@ -166,7 +168,9 @@ def _cells(row: Any, n: int) -> list[tuple[int, float]]:
     try:
         return [(int(index), float(value)) for index, value in cells]
     except (TypeError, ValueError):
-        raise DataError(f"row {n}: expected index:value pairs such as '3:0.5 7:1', found {row!r:.80}") from None
+        raise DataError(
+            f"row {n}: expected index:value pairs such as '3:0.5 7:1', found {row!r:.80}"
+        ) from None
 
 
 def joined(blocks: Sequence[SparseRows]) -> SparseRows:

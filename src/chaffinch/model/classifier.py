@@ -39,11 +39,11 @@ def _shared(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _clipped(_calibration: Calibration, s: NDArray[np.float32]) -> NDArray[np.float64]:
     """Zadrozny and Elkan 2002 for the modified Huber loss; of two labels the second's score decides both."""
-    s = s.astype(np.float64)
+    wide = s.astype(np.float64)
     if s.shape[1] == 2:
-        p = (np.clip(s[:, 1] - s[:, 0], -1.0, 1.0) + 1.0) / 2.0
+        p = (np.clip(wide[:, 1] - wide[:, 0], -1.0, 1.0) + 1.0) / 2.0
         return np.stack([1.0 - p, p], axis=1)
-    return _shared((np.clip(s, -1.0, 1.0) + 1.0) / 2.0)
+    return _shared(np.asarray((np.clip(wide, -1.0, 1.0) + 1.0) / 2.0, np.float64))
 
 
 LINKED: dict[str, Link] = {
@@ -63,8 +63,8 @@ def positive(number: float) -> bool:
 class ClassifierModel:
     """s_y = w_y.x + b_y;  p = softmax(s / temperature), or a sigmoid of each if labels are independent.
 
-    link:        of models of other tools also ``rest``: sigmoids divided by their sum, and ``clipped``: scores clipped to
-                 [-1, 1], moved to [0, 1] and divided by their sum
+    link:        of models of other tools also ``rest``: sigmoids divided by their sum, and ``clipped``: scores clipped
+                 to [-1, 1], moved to [0, 1] and divided by their sum
     calibration: how scores become probabilities
     prior:       the answer for texts without a known feature; None in older files: the intercepts decide
     w:           float32 [F+1, S], the last row the intercepts, columns beyond the labels zero

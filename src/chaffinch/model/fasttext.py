@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,8 @@ class Vectors(Saved):
         """Rows and dimensions."""
         if self.dense is not None:
             return self.dense.shape[0], self.dense.shape[1]
-        assert self.codes is not None and self.centroids is not None
+        assert self.codes is not None
+        assert self.centroids is not None
         return len(self.codes), len(self.centroids) // 256
 
 
@@ -90,7 +92,7 @@ class FastTextSections(Saved):
     def tokens(self) -> list[bytes]:
         """The words, then the labels."""
         text, bounds = self.text.tobytes(), self.ptr.tolist()
-        return [text[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+        return [text[a:b] for a, b in pairwise(bounds)]
 
     def native(self) -> FastText:
         """The model in the core; ValueError if the sections do not fit together."""
@@ -322,9 +324,7 @@ class FastTextModel:
         """The rows of the output matrix on the way to each label of the tree, and their signs."""
         ptr, rows, signs = self.core.paths()
         bounds = ptr.tolist()
-        return [
-            (rows[a:b], signs[a:b].astype(np.float64)) for a, b in zip(bounds, bounds[1:], strict=False)
-        ]
+        return [(rows[a:b], signs[a:b].astype(np.float64)) for a, b in pairwise(bounds)]
 
     @cached_property
     def _label_vectors(self) -> NDArray[np.float64]:
@@ -337,7 +337,9 @@ class FastTextModel:
         """The score of each label [Y] from the mean vector."""
         if self.sections.output != "tree":
             return np.asarray(self._label_vectors @ h)
-        return np.array([_log_sigmoid(signs * (self._outputs[rows] @ h)).sum() for rows, signs in self._paths])
+        return np.array(
+            [_log_sigmoid(signs * (self._outputs[rows] @ h)).sum() for rows, signs in self._paths]
+        )
 
     def _tree_slopes(self, h: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Vectors E_y and constants c_y with  score_y = E_y.h + c_y  at this h.

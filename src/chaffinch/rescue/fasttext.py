@@ -9,7 +9,6 @@ Everything is little-endian. The prefix of labels is not stored: it is ``__label
 """
 
 import struct
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,9 @@ def read(file: ForeignFile) -> Rescued:
     reader.f64("the sampling threshold")
     dim, _, _, _, _, word_ngrams, loss, kind, bucket, shortest, longest, _ = settings
     if kind != SUPERVISED:
-        raise file.refusal("holds word vectors, not a classifier; only supervised models of fastText are read")
+        raise file.refusal(
+            "holds word vectors, not a classifier; only supervised models of fastText are read"
+        )
     if loss not in LOSSES:
         raise file.refusal(f"has the unknown loss {loss}")
     if dim < 1 or bucket < 0 or word_ngrams < 0:
@@ -154,7 +155,7 @@ def _centroids(reader: ByteReader, dim: int, parts: int) -> tuple[NDArray[np.flo
     return reader.array(np.float32, dim * CENTROIDS, "centroids"), part
 
 
-def _holds(start: bytes, _path: Path) -> bool:
+def _holds(start: bytes) -> bool:
     return start.startswith(MAGIC)
 
 

@@ -11,8 +11,6 @@
 Documents are rows of ``index:value`` from 1, as in LIBLINEAR's own data. Weights are rounded to 32 bits.
 """
 
-from pathlib import Path
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -142,7 +140,7 @@ def _is_real(word: bytes) -> bool:
         return False
 
 
-def _holds(start: bytes, _path: Path) -> bool:
+def _holds(start: bytes) -> bool:
     return start.startswith(b"solver_type ")
 
 

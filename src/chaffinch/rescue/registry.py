@@ -4,7 +4,11 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError, ModelFileError
+<<<<<<< HEAD
 from chaffinch.rescue import crfpp, wapiti
+=======
+from chaffinch.rescue import crfpp, fasttext, liblinear, scikit
+>>>>>>> 58328d0 (Read text pipelines of scikit-learn, and describe moving from fastText)
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
 
 SNIFFED = 1 << 16  # bytes from which a format is recognised
@@ -12,10 +16,15 @@ SNIFFED = 1 << 16  # bytes from which a format is recognised
 FORMATS: tuple[ForeignFormat, ...] = (
     crfpp.TEXT,
     crfpp.BINARY,
+<<<<<<< HEAD
     wapiti.FORMAT,
+=======
+    fasttext.FASTTEXT,
+    liblinear.LIBLINEAR,
+>>>>>>> 58328d0 (Read text pipelines of scikit-learn, and describe moving from fastText)
 )
 
-OBJECTS: tuple[ForeignObject, ...] = ()
+OBJECTS: tuple[ForeignObject, ...] = (scikit.PIPELINE,)
 
 # Errors of a file whose parts do not fit together in a way that its reader did not foresee.
 FAULTS = (ValueError, TypeError, LookupError, ArithmeticError, RecursionError, MemoryError, OverflowError)

@@ -61,9 +61,7 @@ class FastText:
         self, text: list[str], k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict"
     ) -> Answers: ...
 
-    def predict(
-        self, text: Any, k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict"
-    ) -> Any:
+    def predict(self, text: Any, k: int = 1, threshold: float = 0.0, on_unicode_error: str = "strict") -> Any:
         """The k best labels whose probability reaches the threshold, and their probabilities; k = -1: all labels.
 
         One text gives a tuple and an array; a list of texts gives a list of lists and a list of arrays.
@@ -74,7 +72,9 @@ class FastText:
         ((labels, p),) = self._best([_one_line(text, "predict")], k, threshold)
         return tuple(labels), p.astype(np.float64)
 
-    def _best(self, texts: list[str], k: int, threshold: float) -> list[tuple[list[str], NDArray[np.float32]]]:
+    def _best(
+        self, texts: list[str], k: int, threshold: float
+    ) -> list[tuple[list[str], NDArray[np.float32]]]:
         """The labels with their prefix, and the probabilities."""
         names = self._names
         k = len(names) if k == -1 else k
@@ -240,7 +240,9 @@ class FastText:
         _dense(model.sections.input.dense)
         return _dense(model.sections.labels.dense)
 
-    def get_subwords(self, word: str, on_unicode_error: str = "strict") -> tuple[list[str], NDArray[np.int64]]:
+    def get_subwords(
+        self, word: str, on_unicode_error: str = "strict"
+    ) -> tuple[list[str], NDArray[np.int64]]:
         """The word, if it is known, and its character n-grams, with their rows in the input matrix."""
         found = self._foreign("subwords").core.named_subwords(word)
         return [name.decode("utf-8", "replace") for _, _, name in found], np.array(

@@ -55,7 +55,10 @@ LOSSES = ("ns", "hs", "softmax", "ova")
 MEANINGLESS = ("lr", "dim", "ws", "epoch", "neg", "bucket", "lrUpdateRate", "t", "pretrainedVectors")
 FEATURE_SETTINGS = ("minCount", "wordNgrams", "minn", "maxn")
 WEIGHTING: dict[str, Any] = {"tokens": "marks", "binary": True, "idf": True, "norm": "l2"}
-TUNED = {False: ("ridge", "logistic"), True: ("ridge", "svm")}  # recipes, by whether texts have several labels
+TUNED = {
+    False: ("ridge", "logistic"),
+    True: ("ridge", "svm"),
+}  # recipes, by whether texts have several labels
 
 _said: set[str] = set()
 
@@ -99,7 +102,7 @@ def train_supervised(*args: Any, **kwargs: Any) -> FastText:
     )
 
 
-def train_unsupervised(*args: Any, **kwargs: Any) -> NoReturn:
+def train_unsupervised(*_args: Any, **_kwargs: Any) -> NoReturn:
     """Word vectors without labels are not trained here."""
     raise ConfigError(
         "chaffinch.compat.fasttext trains classifiers (train_supervised); train word vectors with fasttext itself"
@@ -128,7 +131,7 @@ def _say_once(names: list[str]) -> None:
     if fresh:
         _said.update(fresh)
         warnings.warn(
-            f"{', '.join(fresh)}: accepted, without a meaning for this learner, which has no vectors and no learning rate",
+            f"{', '.join(fresh)}: accepted, but without a meaning here: this learner has no vectors and no rate",
             stacklevel=3,
         )
 

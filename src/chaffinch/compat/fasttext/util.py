@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 
 def test(
-    predictions: Sequence[Sequence[str]], labels: Sequence[Sequence[str]], k: int = 1
+    predictions: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[str]],
+    k: int = 1,  # noqa: PT028
 ) -> tuple[float, float]:
     """Precision and recall of the first k predictions of each example.
 
