@@ -49,7 +49,7 @@ def corpus(
     pairs = _pairs(request.param)
     path = tmp_path_factory.mktemp("fasttext") / "train.txt"
     path.write_text("".join(f"__label__{label} {text}\n" for label, text in pairs))
-    return path, [text for _, text in pairs[:400]] + ASKED
+    return path, [text for _, text in pairs[:120]] + ASKED
 
 
 def _pairs(name: str) -> list[tuple[str, str]]:
@@ -65,7 +65,7 @@ def _pairs(name: str) -> list[tuple[str, str]]:
     folder = data_folder()
     if folder is None:
         pytest.skip("the corpus is not here")
-    documents = list(corpus_files.read(folder / file, label=label))[: 3000 if name != "news" else 800]
+    documents = list(corpus_files.read(folder / file, label=label))[: 1500 if name != "news" else 500]
     return [(d.labels[0].replace(" ", "_"), " ".join(d.text.split())) for d in documents if d.text.strip()]
 
 
