@@ -4,11 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError, ModelFileError
-<<<<<<< HEAD
-from chaffinch.rescue import crfpp, wapiti
-=======
-from chaffinch.rescue import crfpp, fasttext, liblinear, scikit
->>>>>>> 58328d0 (Read text pipelines of scikit-learn, and describe moving from fastText)
+from chaffinch.rescue import crfpp, fasttext, liblinear, scikit, wapiti
 from chaffinch.rescue.foreign import ForeignFile, ForeignFormat, ForeignObject, Rescued
 
 SNIFFED = 1 << 16  # bytes from which a format is recognised
@@ -16,12 +12,9 @@ SNIFFED = 1 << 16  # bytes from which a format is recognised
 FORMATS: tuple[ForeignFormat, ...] = (
     crfpp.TEXT,
     crfpp.BINARY,
-<<<<<<< HEAD
     wapiti.FORMAT,
-=======
     fasttext.FASTTEXT,
     liblinear.LIBLINEAR,
->>>>>>> 58328d0 (Read text pipelines of scikit-learn, and describe moving from fastText)
 )
 
 OBJECTS: tuple[ForeignObject, ...] = (scikit.PIPELINE,)
