@@ -15,8 +15,6 @@ from commandline import Runner, run  # noqa: F401
 
 FILES = {
     "CRFsuite": b"lCRF" + struct.pack("<I", 48) + b"FOMC" + bytes(40),
-    "fastText": struct.pack("<ii", 793712314, 12) + bytes(100),
-    "LIBLINEAR": b"solver_type L2R_LR\nnr_class 2\nlabel 1 2\nnr_feature 1\nbias -1\nw\n0.5\n",
     "LIBSVM": b"svm_type c_svc\nkernel_type linear\n",
     "a pickle": pickle.dumps({"coef_": [1.0, 2.0]}),
     "a compressed file": gzip.compress(pickle.dumps([1])),

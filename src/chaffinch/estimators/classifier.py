@@ -257,11 +257,11 @@ class Classifier(Persistent[Any]):
         if k is not None and k < 1:
             raise ConfigError(f"k must be >= 1, got {k}")
         if k is None and self._ranks:
-            return self._decided(None, self._documents(X))
+            return self._decided(None, self._documents(X, beside)[0])
         if k is None:
             return self._decided(self._scores(X, beside), X)
         if hasattr(model, "ranked"):
-            return model.classes[model.ranked(self._documents(X), k, self.threads)]
+            return model.classes[model.ranked(self._documents(X, beside)[0], k, self.threads)]
         return model.classes[np.argsort(-self._scores(X, beside), axis=1, kind="stable")[:, :k]]
 
     @property
@@ -281,7 +281,7 @@ class Classifier(Persistent[Any]):
     def answers(self, X: Any, beside: Any = None) -> tuple[NDArray[np.float64], list[Any]]:
         """The probabilities [N, labels] and the predictions as a list, from one pass over the documents."""
         model = self._fitted()
-        X = self._documents(X) if self._ranks else X
+        X, beside = self._documents(X, beside) if self._ranks else (X, beside)
         scores = self._scores(X, beside)
         return model.probabilities(scores), list(self._decided(scores, X))
 
@@ -578,13 +578,14 @@ class Classifier(Persistent[Any]):
         if encoder.reads == "objects":
             return objects_of(X), beside
         X, beside = self._beside(X, beside)
-        if isinstance(beside, Mapping) and encoder.reads == "texts" and not encoder.union.beside_names:
+        named = encoder.union is not None and encoder.union.beside_names
+        if isinstance(beside, Mapping) and encoder.reads == "texts" and not named:
             beside = np.column_stack(list(beside.values()))  # as it was trained: numbers without names
         if encoder.reads != "numbers" and isinstance(X, str):
             X = [X]
         if encoder.reads == "numbers":
             if isinstance(self.config_, Imported) and (is_text(X) or _of_mappings(X)):
-                return indexed_rows(X, encoder.columns)
+                return indexed_rows(X, encoder.columns), None
             if is_text(X):
                 raise DataError("this classifier was trained on numbers, got texts")
             return numbers_of(X, encoder.columns), None
