@@ -84,7 +84,7 @@ def check(pipeline: Any, texts: list[str], labels: list[Any], tmp_path: Path) ->
 @pytest.mark.parametrize("name", VECTORISERS)
 def test_every_vectoriser_gives_the_same_answers(name: str, tmp_path: Path) -> None:
     texts, labels = data("strings")
-    check(make_pipeline(*VECTORISERS[name], LinearSVC()), texts, labels, tmp_path)
+    check(make_pipeline(*VECTORISERS[name], RidgeClassifier()), texts, labels, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["strings", "two", "numbers"])
