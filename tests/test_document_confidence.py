@@ -230,7 +230,7 @@ def test_a_classifier_tells_from_which_probability_on_it_has_a_precision(tmp_pat
     assert right[p.max(axis=1) >= least].mean() > 0.82
     again = _reloaded(classifier, tmp_path)
     assert again.threshold_for(precision=0.85) == least
-    assert again.confidence_.details() == classifier.confidence_.details()
+    assert again.confidence_.packed().details == classifier.confidence_.packed().details
     with pytest.raises(ConfigError, match="cannot be certified"):
         classifier.threshold_for(precision=0.9999)
     with pytest.raises(ConfigError, match="not calibrated"):

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chaffinch import kinds, load, samples
-from chaffinch.corpus import write
+from chaffinch import kinds, load
 from chaffinch.kinds import KINDS, LISTS, kind_of_corpus, kind_of_file, kind_of_model
 from chaffinch.kinds.corpora import fingerprint, joined, size, taken
 from chaffinch.kinds.links import LinkKind
@@ -15,39 +14,12 @@ from chaffinch.kinds.lists import choice_tally
 from chaffinch.model.candidates import CandidateList
 from commandline import Runner, run  # noqa: F401
 
-SAMPLES = {"sentences": "posts", "documents": "reviews", "trees": "trees", "sentence pairs": "pairs"}
-ENDINGS = {"sentences": "conll", "documents": "csv", "trees": "mrg", "sentence pairs": "tsv"}
-QUICK = {
-    "sentences": "hmm",
-    "documents": "nb",
-    "trees": "pcfg",
-    "sentence pairs": "aligner-perceptron",
-    "lists of candidates": "perceptron",
-}
-
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A small file of every kind, by its plural."""
     folder = tmp_path_factory.mktemp("kinds")
-    made = {}
-    for plural, name in SAMPLES.items():
-        made[plural] = folder / f"{name}.{ENDINGS[plural]}"
-        write(samples.load(name, n=60), made[plural])
-    made["lists of candidates"] = folder / "lists.jsonl"
-    made["lists of candidates"].write_text("".join(_list(n) for n in range(40)))
-    assert made.keys() == {kind.plural for kind in KINDS}
-    return made
-
-
-def _list(n: int) -> str:
-    """The second candidate is right where the input is odd, and a feature says so."""
-    right = n % 2
-    candidates = [
-        {"answer": f"{n}{k}", "score": -k, "loss": abs(k - right), "features": {"odd": float(n % 2 == k)}}
-        for k in range(3)
-    ]
-    return json.dumps({"input": str(n), "candidates": candidates}) + "\n"
+    return {kind.plural: kind.write_example(folder) for kind in KINDS}
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
@@ -55,7 +27,7 @@ def test_a_file_a_corpus_and_a_model_are_known_for_their_kind(kind, files, tmp_p
     path, model = files[kind.plural], tmp_path / "model.chaff"
     assert kind_of_file(path) is kind
     assert kind_of_corpus(kind.read(path, {})) is kind
-    trained = run("train", path, "-o", model, "--recipe", QUICK[kind.plural], "--dev", path, "--json")
+    trained = run("train", path, "-o", model, "--recipe", kind.quickest, "--dev", path, "--json")
     assert trained.code == 0, trained.err
     record = json.loads(trained.out)
     assert record["train"] == record["dev"]
@@ -65,9 +37,9 @@ def test_a_file_a_corpus_and_a_model_are_known_for_their_kind(kind, files, tmp_p
         shown = run(*verb)
         assert shown.code == 0, shown.err
         assert json.loads(shown.out)
-    ending = ENDINGS.get(kind.plural, "jsonl")
-    assert run("predict", model, path, "-o", tmp_path / f"out.{ending}").code == 0
-    assert (tmp_path / f"out.{ending}").stat().st_size > 0
+    out = tmp_path / f"out{path.suffix}"
+    assert run("predict", model, path, "-o", out).code == 0
+    assert out.stat().st_size > 0
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
@@ -81,8 +53,8 @@ def test_a_corpus_is_cut_joined_and_named_by_its_content(kind, files):
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.plural)
 def test_recipes_of_every_kind_are_compared_and_the_best_is_kept(kind, files, tmp_path: Path, run: Runner):  # noqa: F811
     names = [
-        QUICK[kind.plural],
-        next(r.name for r in kind.recipes if r.name not in (QUICK[kind.plural], "crf")),
+        kind.quickest,
+        next(r.name for r in kind.recipes if r.name not in (kind.quickest, "crf")),
     ]
     path, page = tmp_path / "best.chaff", tmp_path / "page.html"
     made = run(
@@ -138,7 +110,7 @@ def test_two_rerankers_are_compared_and_their_choices_evaluated(files, tmp_path:
     lists = files["lists of candidates"]
     old, new = tmp_path / "old.chaff", tmp_path / "new.chaff"
     few = tmp_path / "few.jsonl"
-    few.write_text("".join(_list(n) for n in range(0, 40, 2)))
+    few.write_text("".join(lists.read_text().splitlines(keepends=True)[::2]))
     assert run("train", few, "-o", old).code == 0  # the first is always right here
     assert run("train", lists, "-o", new).code == 0
     found = run("compare", old, new, lists, "--json")

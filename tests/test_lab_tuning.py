@@ -114,7 +114,7 @@ def test_every_drawn_setting_is_one_that_its_recipe_accepts():
             for _ in range(12):
                 settings = drawn(spaces, chance)
                 features = settings.pop("features", None)
-                kind.settled(recipe.name, settings)
+                kind.full_settings(recipe.name, settings)
                 if kind is DOCUMENTS:  # features come together when they are fitted
                     texts = Texts(
                         ["good tea", "fine cake", "bad tea", "poor cake"] * 4, ["+", "+", "-", "-"] * 4

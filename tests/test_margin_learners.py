@@ -150,7 +150,7 @@ def test_a_measured_pass_knows_what_each_example_adds_to_the_gap():
     problem = chain_problem()
     margin = Margin(problem, C)
     planes = [margin.zero(n) for n in range(len(margin))]
-    objective, gaps = margin.measured(margin.scorer(planes), planes)
+    objective, gaps = margin.objective(margin.scorer(planes), planes)
     assert objective.gap == pytest.approx(gaps.sum())
 
 
@@ -264,7 +264,7 @@ def test_every_dual_learner_climbs_with_a_kernel(learner):
     records = []
     FrankWolfe(C=1.0, epochs=60, tolerance=1e-2).fit(problem, lambda r: records.append(r.scores) or True)
     planes = [Margin(problem, 1.0).zero(n) for n in range(8)]
-    hinges = Margin(problem, 1.0).measured(reached, planes)[0].primal
+    hinges = Margin(problem, 1.0).objective(reached, planes)[0].primal
     K = problem.scorer.observations.gram.astype(np.float64)
     norm = np.sum((K @ reached.a) * reached.a) + sum(
         np.sum(b.astype(np.float64) ** 2) for b in reached.shared.values()

@@ -137,7 +137,7 @@ def _print(difference: ModelDifference, top: int) -> None:
     if difference.evaluation is not None:
         _print_scores(difference.evaluation)
     out.print()
-    out.print(f"{difference.rows:,} rows: {difference.told()}", style="bold")
+    out.print(f"{difference.rows:,} rows: {difference.summary()}", style="bold")
     for kind in OUTCOMES:
         groups = difference.grouped(kind, EACH, top)
         if groups:

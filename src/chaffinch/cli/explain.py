@@ -10,8 +10,9 @@ from chaffinch.errors import DataError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, display_name, writing_text
 from chaffinch.kinds import kind_of_model
-from chaffinch.kinds.kind import ExplainRequest, refuse_strange_flags
+from chaffinch.kinds.kind import refuse_strange_flags
 from chaffinch.kinds.lists import KBEST
+from chaffinch.kinds.requests import ExplainRequest
 from chaffinch.trust.explanation import Explanation
 
 EXAMPLES = """

@@ -15,7 +15,7 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, display_name, refuse_unwritable
 from chaffinch.kinds import kind_of_model
-from chaffinch.kinds.kind import PredictRequest
+from chaffinch.kinds.requests import PredictRequest
 from chaffinch.knobs import LARGEST
 
 EXAMPLES = """

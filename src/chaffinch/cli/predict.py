@@ -16,7 +16,8 @@ from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import load
 from chaffinch.files import STDIO, display_name, is_stream, many_writers, refuse_unwritable, without_packing
 from chaffinch.kinds import Kind, kind_of_model
-from chaffinch.kinds.kind import Layout, PredictRequest, Restart, refuse_strange_flags
+from chaffinch.kinds.kind import refuse_strange_flags
+from chaffinch.kinds.requests import Layout, PredictRequest, Restart
 from chaffinch.kinds.streaming import ON_ERROR, can_stream, predict_stream
 from chaffinch.progress import Listener
 

@@ -16,8 +16,8 @@ from chaffinch.estimators.reranker import oracle
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kernels import Kernel, PartialTreeKernel, SubsetTreeKernel, SubtreeKernel
 from chaffinch.kinds import LISTS, Kind
-from chaffinch.kinds.kind import PredictRequest
 from chaffinch.kinds.lists import KBEST, base_model, choice_tally
+from chaffinch.kinds.requests import PredictRequest
 from chaffinch.knobs import LARGEST, Panel
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.reranker_file import CONSENSUS, KERNEL, NAMED, TAGS, TREES

@@ -20,9 +20,10 @@ from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, refuse_unwritable
 from chaffinch.kinds import KINDS, Kind, kind_of_file
 from chaffinch.kinds.corpora import joined
-from chaffinch.kinds.kind import PredictRequest, TrainRequest, refuse_strange_flags
+from chaffinch.kinds.kind import refuse_strange_flags
+from chaffinch.kinds.requests import PredictRequest, TrainRequest
 from chaffinch.knobs import LARGEST, Panel, knobs
-from chaffinch.lab.baseline import LETTERS, Baseline, turned
+from chaffinch.lab.baseline import LETTERS, Baseline, as_knobs
 from chaffinch.lab.learning_page import watching
 from chaffinch.progress import Listener
 from chaffinch.rules import read_rules
@@ -198,7 +199,7 @@ def _train(kind: Kind, asked: TrainRequest) -> None:
         raise ConfigError(f"--stop-on-dev needs held-out {kind.plural}: name their file with --dev")
     _refuse_without_self_training(asked)
     reading = {k.name for _, config in kind.columns for k in knobs(config)} & asked.settings.keys()
-    told = asked.told | {name: asked.settings[name] for name in reading}
+    told = asked.of_reader | {name: asked.settings[name] for name in reading}
     settings = {name: value for name, value in asked.settings.items() if name not in reading}
     beside = kind.beside(asked, told)
     corpora = {"train": joined([kind.read(path, told) for path in asked.data])}
@@ -307,4 +308,4 @@ def _by_knob(kind: Kind, recipe: str | None, settings: dict[str, Any]) -> dict[s
     short = {k: v for k, v in settings.items() if k not in known and k in SHORT}
     if not short:
         return settings
-    return {k: v for k, v in settings.items() if k not in short} | turned(short, name, known)
+    return {k: v for k, v in settings.items() if k not in short} | as_knobs(short, name, known)

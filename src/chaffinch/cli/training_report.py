@@ -16,7 +16,7 @@ from chaffinch.errors import ConfigError, warn_about_data
 from chaffinch.files import writing_text
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import tenth_held_out
-from chaffinch.kinds.kind import TrainRequest
+from chaffinch.kinds.requests import TrainRequest
 from chaffinch.knobs import knobs
 from chaffinch.lab.learning_page import learning_page
 from chaffinch.lab.recipe_comparison import RecipeComparison, compare_recipes

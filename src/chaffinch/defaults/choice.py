@@ -39,14 +39,14 @@ class DefaultChoice:
             **named,
             "settings": dict(self.settings),
             "tried": dict(self.tried),
-            "told": self.told(),
+            "told": self.summary(),
         }
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The choice in one line.
 
         >>> chosen = DefaultChoice("sentences", "ridge", {"C": 0.3}, 0.431, 0.009, 5, 8544, 8544, {"words": 0.38})
-        >>> chosen.told()
+        >>> chosen.summary()
         'chose sentences, ridge, C 0.3: 43.1 % ± 0.9 in 5 folds of the training data; words 38.0'
         """
         settings = "".join(f", {name} {value:g}" for name, value in self.settings.items())

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from chaffinch.doctor.corpus_file import CorpusFile, annotation, content, is_annotated, normalised
 from chaffinch.doctor.finding import ERROR, HINT, WARNING, Finding, quoted
-from chaffinch.kinds.tags.kind import with_tags
+from chaffinch.kinds.tags.reading import with_tags
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.schemes import spans
 

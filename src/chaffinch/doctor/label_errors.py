@@ -69,7 +69,7 @@ def label_errors(
 def judged_corpus(files: Sequence[CorpusFile]) -> tuple[Corpus | None, list[Place]]:
     """All rows whose labels can be judged, with their places; None if there are none, or too few."""
     for kind in KINDS:
-        found = kind.judged([file.documents for file in files])
+        found = kind.labelled_rows([file.documents for file in files])
         if found is None:
             continue
         corpus, places = found

@@ -14,29 +14,33 @@ from chaffinch.corpus import Format, detect, read, write
 from chaffinch.corpus.annotations import CONFIDENCE, PREDICTION
 from chaffinch.corpus.annotators import FIRST
 from chaffinch.corpus.json_records import writing_json
-from chaffinch.corpus.registry import every_document, named, with_extension, write_nothing
+from chaffinch.corpus.registry import every_document, write_nothing
 from chaffinch.defaults.documents import SINGLE
-from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators.classifier import Classifier
 from chaffinch.estimators.documents import labels_of
 from chaffinch.evaluate import LabelPair, LabelSets, Tally
 from chaffinch.evaluate.documents import LabelOutputs
 from chaffinch.evaluate.label_sets import LabelSetOutputs
-from chaffinch.evaluate.mistakes import Pieces
-from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
 from chaffinch.features.ngrams import TextVectorizer
 from chaffinch.files import display_name, is_stream, writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
-from chaffinch.kinds.kind import (
+from chaffinch.kinds.document_answers import (
+    DELIMITED,
+    SEPARATOR,
+    TOOLS,
+    LabelTestSet,
+    certain_labels,
+    format_of_answers,
+    number_columns,
+    numbers_beside,
+    write_for_tools,
+)
+from chaffinch.kinds.kind import Contents, Kind
+from chaffinch.kinds.requests import (
     COLUMN_FLAGS,
-    Confusion,
-    Contents,
     ExplainRequest,
-    Kind,
     PredictRequest,
-    TestSet,
-    missed_and_invented,
-    place,
     reader_options,
     rows_of,
 )
@@ -60,11 +64,6 @@ HAS, LACKS = "has", "lacks"
 
 _FURTHER = {k.name for config in (TextVectorizer, DocumentOptions) for k in knobs(config)}
 LOOKED_AT = 100  # documents in which the detection looks for a span
-SEPARATOR = "|"  # joins several predicted labels in a cell
-# The formats that can hold any field of a row; those of them that are lines of text, that are separated cells.
-WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
-ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
-TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +114,8 @@ class DocumentKind(Kind):
     plural = "documents"
     estimator = Classifier
     default = DEFAULT_CLASSIFIER
+    quickest = "nb"
+    example = "reviews.csv"
     corpus = Texts
     unit = "texts"
     scores = ("micro_f1", "accuracy", "macro_f1")
@@ -278,7 +279,7 @@ class DocumentKind(Kind):
         """If they are written as CSV or TSV."""
         if asked.json:
             return False
-        return _format_of_answers(asked.output, asked.from_format or "", asked.to_format) in DELIMITED
+        return format_of_answers(asked.output, asked.from_format or "", asked.to_format) in DELIMITED
 
     def predict(self, model: Classifier, asked: PredictRequest) -> None:
         """Write the documents back with a prediction and a confidence each."""
@@ -293,9 +294,7 @@ class DocumentKind(Kind):
         format = detect(
             data, asked.from_format, texts=True
         )  # before reading, since a pipe can be read only once
-        written = (
-            format.name if asked.json else _format_of_answers(asked.output, format.name, asked.to_format)
-        )
+        written = format.name if asked.json else format_of_answers(asked.output, format.name, asked.to_format)
         told = {} if asked.text is None else {"text": asked.text}
         documents = list(every_document(data, format, **_options(data, format, told)))
         if not documents:
@@ -307,10 +306,10 @@ class DocumentKind(Kind):
         documents = asked.picked(documents)
         for document, note in zip(documents, asked.notes, strict=bool(asked.notes)):
             document.fields |= note
-        p, labels = model.answers([d.text for d in documents], _numbers(model, documents))
+        p, labels = model.answers([d.text for d in documents], numbers_beside(model, documents))
         given = [one if isinstance(one, list) else [str(one)] for one in labels]
         if asked.precision is not None:
-            given = _certain(model, p, given, asked.precision)
+            given = certain_labels(model, p, given, asked.precision)
         values = {str(y): y for y in model.classes_.tolist() if not isinstance(y, str)} | {
             **model.label_values_
         }
@@ -325,7 +324,7 @@ class DocumentKind(Kind):
             return
         sure = [round(float(row.max()), 4) for row in p]
         if written in TOOLS:
-            _write_for_tools(documents, given, sure, asked.output, written)
+            write_for_tools(documents, given, sure, asked.output, written)
             return
         for document, found, confidence in zip(documents, given, sure, strict=True):
             shown = f"{confidence:.4f}" if written in DELIMITED else confidence
@@ -353,7 +352,7 @@ class DocumentKind(Kind):
             told = {} if asked.text is None else {"text": asked.text}
             documents = list(read(asked.data, **_options(asked.data, detect(asked.data), told)))
         return [
-            model.explain(d.text, against=asked.against, beside=_numbers(model, [d]))
+            model.explain(d.text, against=asked.against, beside=numbers_beside(model, [d]))
             for d in asked.chosen(documents)
         ]
 
@@ -361,7 +360,7 @@ class DocumentKind(Kind):
         """Find what hashed features stand for in the documents of a file."""
         model.model_.encoder.learn_hashed_names([d.text for d in read(path)])
 
-    def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> "LabelTestSet":
+    def test_set(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> LabelTestSet:
         """Texts to classify."""
         return LabelTestSet(path, models, told)
 
@@ -377,7 +376,7 @@ class DocumentKind(Kind):
         format = detect(asked.data, asked.from_format, texts=True)
         told = {} if asked.text is None else {"text": asked.text}
         documents = list(every_document(asked.data, format, **_options(asked.data, format, told)))
-        return Texts([d.text for d in documents], [None] * len(documents), _numbers(model, documents))
+        return Texts([d.text for d in documents], [None] * len(documents), numbers_beside(model, documents))
 
     def texts(self, corpus: Texts) -> list[str]:
         """The texts."""
@@ -422,7 +421,9 @@ class DocumentKind(Kind):
 
     # -- judging labels
 
-    def judged(self, files: Sequence[Sequence[Document]]) -> tuple[Corpus, list[tuple[int, int]]] | None:
+    def labelled_rows(
+        self, files: Sequence[Sequence[Document]]
+    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
         """Texts with labels; if any has several, also those with none."""
         rows = [((f, n), d) for f, file in enumerate(files) for n, d in enumerate(file) if d.text.strip()]
         several = any(len(d.labels) > 1 for _, d in rows)
@@ -461,69 +462,6 @@ class DocumentKind(Kind):
 DOCUMENTS = DocumentKind()
 
 
-class LabelTestSet(TestSet):
-    """Texts and their labels, one each or several."""
-
-    unit = "documents"
-
-    def __init__(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> None:
-        self.path = path
-        self.documents = rows_of(path, told)
-        several = [bool(m.model_.several) for m in models]
-        if len(set(several)) > 1:
-            raise ConfigError("cannot compare a model that predicts one label with one that predicts several")
-        self.several = several[0] if several else any(len(d.labels) > 1 for d in self.documents)
-        self.labelled = any(d.labels for d in self.documents)
-        if self.labelled and not self.several:
-            for n, d in enumerate(self.documents):
-                if len(d.labels) != 1:
-                    raise DataError(f"{place(path, n, d)}: expected one label, found {len(d.labels)}")
-        self.gold = [d.labels for d in self.documents] if self.labelled else []
-        self.units = len(self.documents)
-
-    def ask(self, model: Classifier) -> list[list[str]]:
-        """The labels of each text."""
-        given = model.predict([d.text for d in self.documents], _numbers(model, self.documents))
-        return [[str(label) for label in one] if isinstance(one, list) else [str(one)] for one in given]
-
-    def answers_of(self, found: DocumentOutputs) -> list[list[str]]:
-        """The labels of an output, in its column of predictions or as its labels."""
-        if self.several:
-            return [predicted_labels(d) for d in found.outputs[0]]
-        return [[predicted_label(d)] for d in found.outputs[0]]
-
-    def outputs(self, names: tuple[str, ...], answers: Sequence[list[list[str]]]) -> DocumentOutputs:
-        """Each output as documents."""
-        plain = [replace(d, fields={}) for d in self.documents]
-        made = tuple(
-            [replace(d, labels=labels) for d, labels in zip(plain, answer, strict=True)] for answer in answers
-        )
-        task = LabelSetOutputs if self.several else LabelOutputs
-        return task(names, self.documents, made)
-
-    def pieces(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Pieces]]:
-        """The labels in order."""
-        return [[[(label, 0, 1) for label in sorted(answers[n])] for n in rows] for answers in outputs]
-
-    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
-        """Confusions of labels; with several labels, missed and spurious ones."""
-        if self.several:
-            return missed_and_invented(right, given)
-        return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
-
-    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
-        """The label."""
-        return piece[0]
-
-    def plain(self, answer: list[str]) -> Any:
-        """A label, or the list of them."""
-        return answer if self.several else answer[0]
-
-    def unknown_labels(self, known: Any) -> list[str]:
-        """Labels of the data that no model predicts."""
-        return sorted({label for labels in self.gold for label in labels} - set(known))
-
-
 def _label_values(labels: Sequence[Any]) -> dict[str, Any]:
     """The labels that are numbers or truth values in their file, by their text; none that is text somewhere as well."""
     found = [name for y in labels for name in ([y] if isinstance(y, str) else y)]
@@ -540,95 +478,6 @@ def targets(documents: Sequence[Document], where: str) -> list[Any]:
         return [d.shares or {d.labels[0]: 1.0} for d in documents]
     several = any(len(d.labels) != 1 for d in documents)
     return [d.labels if several else d.labels[0] for d in documents]
-
-
-# Cells that stand for a missing number.
-MISSING = ("", None, "NA", "NaN", "null")
-
-
-def number_columns(documents: Sequence[Document], names: str | None) -> dict[str, list[float]] | None:
-    """Columns of numbers by name; each must exist and hold numbers."""
-    if not names:
-        return None
-    found: dict[str, list[float]] = {}
-    for name in [piece.strip() for piece in names.split(",")]:
-        cells = []
-        for n, d in enumerate(documents):
-            if name not in d.fields:
-                raise DataError(
-                    f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
-                )
-            try:
-                cells.append(float("nan" if d.fields[name] in MISSING else d.fields[name]))
-            except (TypeError, ValueError):
-                raise DataError(
-                    f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
-                ) from None
-        found[name] = cells
-    return found
-
-
-def _numbers(model: Classifier, documents: Sequence[Document]) -> dict[str, list[float]] | None:
-    """The columns of numbers that a model reads beside the text."""
-    union = model.model_.encoder.union
-    return number_columns(documents, ",".join(union.beside_names) if union else None)
-
-
-def _certain(
-    model: Classifier, p: NDArray[np.float64], given: list[list[Any]], precision: float
-) -> list[list[Any]]:
-    """The labels without those below the threshold of a precision."""
-    least = model.threshold_for(precision=precision)
-    place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
-    kept = [
-        [name for name in names if row[place[str(name)]] >= least]
-        for names, row in zip(given, p, strict=True)
-    ]
-    assert model.confidence_ is not None
-    unit = model.confidence_.unit
-    before, after = (sum(map(len, side)) for side in (given, kept))
-    warn_about_data(
-        f"{before - after:,} of {before:,} {unit} held back: their probability is below {least:.4f}, the least at "
-        f"which held-out {unit} were shown to have a precision of {precision:g}"
-    )
-    return kept
-
-
-def _write_for_tools(
-    documents: list[Document], given: list[list[Any]], sure: list[float], output: Path, format: str
-) -> None:
-    """The documents with the predicted labels instead of their own; with scores if the format holds them."""
-    made = []
-    for d, names, confidence in zip(documents, given, sure, strict=True):
-        has_place = "scores" in named(format).carries
-        fields = d.fields if has_place else d.fields | {CONFIDENCE: confidence}
-        score = confidence if has_place else None
-        labels = [str(name) for name in names]
-        made.append(
-            replace(d, labels=labels, shares={}, spans=[], annotations=[], fields=fields, score=score)
-        )
-    options: dict[str, Any] = {} if format == "doccano" else {"predicted": True}
-    write(made, output, format=format, **options)
-
-
-def _format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
-    """The format of predictions: the named one, that of the output's name, that of the input, else CSV.
-
-    A format that cannot carry the predictions is refused.
-    """
-    suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
-    if not suggested:
-        return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
-    able = (*WITH_FIELDS, *TOOLS)
-    first = [] if of_input in TOOLS and wanted is None and "jsonl" in suggested else [of_input]
-    fit = [name for name in (*first, *able) if name in able and name in suggested]
-    if not fit:
-        told = "by its name" if wanted is None else "asked for, and so"
-        raise ConfigError(
-            f"{output}: {told} of the format {suggested[-1]}, which cannot hold predictions; "
-            "name a .csv, .tsv, .jsonl, .json or .parquet file"
-        )
-    return fit[0]
 
 
 def _options(path: Path, format: Format, told: Mapping[str, str]) -> dict[str, str]:

@@ -19,18 +19,13 @@ from chaffinch.evaluate.alignments import LinkOutputs
 from chaffinch.evaluate.mistakes import Pieces
 from chaffinch.files import writing_text
 from chaffinch.kinds.corpora import Corpus, ExampleLists
-from chaffinch.kinds.kind import (
-    Confusion,
-    Contents,
+from chaffinch.kinds.kind import Confusion, Contents, Kind, TestSet, missed_and_invented, refuse_other_format
+from chaffinch.kinds.requests import (
     ExplainRequest,
-    Kind,
     PredictRequest,
-    TestSet,
     TrainRequest,
-    missed_and_invented,
     place,
     reader_options,
-    refuse_other_format,
     rows_of,
 )
 from chaffinch.kinds.weights import weights_of
@@ -73,6 +68,8 @@ class LinkKind(Kind):
     plural = "sentence pairs"
     estimator = Aligner
     default = DEFAULT_ALIGNER
+    quickest = "aligner-perceptron"
+    example = "pairs.tsv"
     corpus = Bitext
     unit = "pairs"
     scores = ("link.f1", "aer", "link.precision", "link.recall")

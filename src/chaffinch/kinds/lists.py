@@ -21,7 +21,8 @@ from chaffinch.evaluate.rates import Floats
 from chaffinch.evaluate.tally import Sums
 from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds.corpora import ExampleLists
-from chaffinch.kinds.kind import Confusion, Contents, ExplainRequest, Kind, PredictRequest, TestSet
+from chaffinch.kinds.kind import Confusion, Contents, Kind, TestSet
+from chaffinch.kinds.requests import ExplainRequest, PredictRequest
 from chaffinch.kinds.tags import TAGS
 from chaffinch.kinds.trees import TREES
 from chaffinch.kinds.weights import weights_of
@@ -115,6 +116,8 @@ class ListKind(Kind):
     plural = "lists of candidates"
     estimator = Reranker
     default = DEFAULT_RERANKER
+    quickest = "perceptron"
+    example = "lists.jsonl"
     corpus = Lists
     unit = "lists"
     scores = ("best_chosen", "loss", "loss.base", "loss.oracle")
@@ -123,6 +126,23 @@ class ListKind(Kind):
     outputs = (ListOutputs,)
 
     # -- files
+
+    def write_example(self, folder: Path) -> Path:
+        """Lists of three candidates; the second one is right if the input is odd, and a feature says so."""
+        path = folder / self.example
+        with writing_text(path) as stream:
+            for n in range(40):
+                candidates = [
+                    {
+                        "answer": f"{n}{k}",
+                        "score": -k,
+                        "loss": abs(k - n % 2),
+                        "features": {"odd": float(n % 2 == k)},
+                    }
+                    for k in range(3)
+                ]
+                stream.write(json_text.dumps({"input": str(n), "candidates": candidates}) + "\n")
+        return path
 
     def holds(self, path: Path, format: str | None = None) -> bool:
         """A file of JSON lines whose objects have a list of candidates."""

@@ -19,7 +19,8 @@ from chaffinch.corpus.record_blocks import (
 from chaffinch.corpus.registry import FORMATS, with_extension
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.files import STDIO, block_of, collecting, head, is_stream, many_writers, without_packing
-from chaffinch.kinds.kind import Kind, Layout, PredictRequest, Restart
+from chaffinch.kinds.kind import Kind
+from chaffinch.kinds.requests import Layout, PredictRequest, Restart
 from chaffinch.progress import Listener, Progress, keep_going
 
 ON_ERROR = ("stop", "skip", "mark")

@@ -25,15 +25,13 @@ from chaffinch.kinds.corpora import Corpus, ExampleLists
 from chaffinch.kinds.kind import (
     Confusion,
     Contents,
-    ExplainRequest,
     Kind,
-    PredictRequest,
     Scores,
     TestSet,
     missed_and_invented,
     refuse_other_format,
-    rows_of,
 )
+from chaffinch.kinds.requests import ExplainRequest, PredictRequest, rows_of
 from chaffinch.kinds.weights import weights_of
 from chaffinch.model.candidates import CandidateList
 from chaffinch.model.head_grammar import HeadGrammar
@@ -71,6 +69,8 @@ class TreeKind(Kind):
     plural = "trees"
     estimator = Parser
     default = DEFAULT_PARSER
+    quickest = "pcfg"
+    example = "trees.mrg"
     corpus = Treebank
     unit = "words"
     scores = (MAIN, "exact_match", "tag_accuracy")

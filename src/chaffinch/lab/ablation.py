@@ -12,7 +12,7 @@ from chaffinch import __version__
 from chaffinch.errors import ConfigError
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import fingerprint
-from chaffinch.lab.baseline import read_value, turned
+from chaffinch.lab.baseline import as_knobs, read_value
 from chaffinch.lab.experiment import Experiment, Splits, main_score, run
 from chaffinch.progress import Listener, Progress, going_on, keep_going
 
@@ -170,8 +170,8 @@ def varied(base: Experiment, point: Mapping[str, str], kind: Kind) -> Experiment
         made = replace(made, settings={})
     known = kind.settings_of(made.recipe)
     values = {k: read_value(k, text, made.recipe, known) for k, text in point.items() if k not in OWN}
-    made = made.with_settings(turned(values, made.recipe, known))
-    made.settled(kind)
+    made = made.with_settings(as_knobs(values, made.recipe, known))
+    made.full_settings(kind)
     return made
 
 
@@ -230,7 +230,7 @@ def _key(experiment: Experiment, kind: Kind, data: dict[str, str], split: str, s
     told = {
         "version": __version__,
         "recipe": experiment.recipe,
-        "settings": experiment.settled(kind),
+        "settings": experiment.full_settings(kind),
         "features": experiment.features,
         "seed": experiment.seed,
         "stop_on_dev": experiment.stop_on_dev,

@@ -88,12 +88,12 @@ def short_names() -> dict[str, Knob]:
     return {k.name: k for k in knobs(Baseline)}
 
 
-def turned(settings: Mapping[str, Any], recipe: str, known: Collection[str]) -> dict[str, Any]:
+def as_knobs(settings: Mapping[str, Any], recipe: str, known: Collection[str]) -> dict[str, Any]:
     """Settings by short name or by knob, as knobs of the recipe, which are ``known``.
 
-    >>> turned({"epochs": 5}, "crf", ["c1", "passes"])
+    >>> as_knobs({"epochs": 5}, "crf", ["c1", "passes"])
     {'passes': 5}
-    >>> turned({"epochs": 5}, "hmm", ["order", "emission_amount"])
+    >>> as_knobs({"epochs": 5}, "hmm", ["order", "emission_amount"])
     Traceback (most recent call last):
     chaffinch.errors.ConfigError: recipe hmm has no knob for 'epochs'; it has emission_amount, ...
     """

@@ -10,7 +10,7 @@ from chaffinch import samples
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.kinds import corpus_of, kind_of_file
 from chaffinch.kinds.corpora import Corpus, joined
-from chaffinch.kinds.kind import reader_options
+from chaffinch.kinds.requests import reader_options
 
 SPLITS = ("train", "dev", "test")
 

@@ -56,9 +56,9 @@ class Experiment:
         readers["train"] = lambda: joined([data.split("train"), data.split("dev")])
         return Splits(Dataset(data.name, readers), 0.0)
 
-    def settled(self, kind: Kind) -> dict[str, Any]:
+    def full_settings(self, kind: Kind) -> dict[str, Any]:
         """The checked settings with all defaults of the recipe."""
-        return kind.settled(self.recipe, self.settings)
+        return kind.full_settings(self.recipe, self.settings)
 
 
 class SplitsByName(Protocol):
@@ -115,7 +115,7 @@ class Outcome:
     @property
     def settings(self) -> dict[str, Any]:
         """Every knob of the recipe, defaults included."""
-        return self.experiment.settled(self.kind)
+        return self.experiment.full_settings(self.kind)
 
     def interval(self, split: str, key: str) -> Interval:
         """The bootstrap interval of a score, by resampling the split's sentences or texts."""
@@ -242,13 +242,13 @@ def bench(
     experiment = Experiment(
         source=source,
         recipe=name,
-        settings=baseline.turned({**start, **(settings or {})}, name, kind.settings_of(name)),
+        settings=baseline.as_knobs({**start, **(settings or {})}, name, kind.settings_of(name)),
         features=features or (baseline.FEATURES if basic else None),
         seed=seed,
         hold_out=hold_out,
         stop_on_dev=stop_on_dev,
     )
-    experiment.settled(kind)
+    experiment.full_settings(kind)
     return Bench(experiment, experiment.splits(data), kind)
 
 

@@ -18,7 +18,8 @@ from chaffinch.evaluate.mistakes import NONE, Pieces, mistake_name
 from chaffinch.evaluate.outputs import Outputs, read_outputs
 from chaffinch.files import display_name, head, writing_text
 from chaffinch.kinds import KINDS, Kind, kind_of_model
-from chaffinch.kinds.kind import COLUMN_FLAGS, Confusion, TestSet, place
+from chaffinch.kinds.kind import Confusion, TestSet
+from chaffinch.kinds.requests import COLUMN_FLAGS, place
 
 # How a row's answer changed; without gold only the last applies.
 FIXED, BROKEN, BOTH_WRONG, CHANGED = "fixed", "broken", "both wrong", "changed"
@@ -123,7 +124,7 @@ class ModelDifference:
                 found.append((name, len(changes), shown))
         return found
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """The number of changed rows by kind, in words."""
         counts = [f"{len(self.of_kind(kind)):,} {kind}" for kind in OUTCOMES if self.of_kind(kind)]
         partly = [c.better for c in self.of_kind(BOTH_WRONG)]

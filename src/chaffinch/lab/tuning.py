@@ -17,7 +17,7 @@ from chaffinch.evaluate.evaluation import ERRORS
 from chaffinch.kinds import Kind
 from chaffinch.kinds.corpora import Corpus, shuffled, size, taken
 from chaffinch.knobs import Knob
-from chaffinch.lab.baseline import read_value, turned
+from chaffinch.lab.baseline import as_knobs, read_value
 from chaffinch.lab.experiment import Experiment, Outcome, Splits, main_score, run
 from chaffinch.lab.presets import Preset
 from chaffinch.progress import Listener, Progress, going_on, keep_going
@@ -120,13 +120,15 @@ def written_space(param: str, text: str, recipe: str, known: Mapping[str, Knob])
     """
     if ".." in text:
         low, _, high = text.partition("..")
-        ends = [turned({param: read_value(param, end, recipe, known)}, recipe, known) for end in (low, high)]
+        ends = [
+            as_knobs({param: read_value(param, end, recipe, known)}, recipe, known) for end in (low, high)
+        ]
         name = next(iter(ends[0]))
         a, b = ends[0][name], ends[1][name]
         if isinstance(a, str | bool) or not 0 < a < b:
             raise ConfigError(f"{param}: a range goes from a number above 0 to a larger one, got {text!r}")
         return name, Between(float(a), float(b), isinstance(a, int))
-    values = [turned({param: read_value(param, v, recipe, known)}, recipe, known) for v in text.split(",")]
+    values = [as_knobs({param: read_value(param, v, recipe, known)}, recipe, known) for v in text.split(",")]
     name = next(iter(values[0]))
     return name, Among(tuple(v[name] for v in values))
 

@@ -80,9 +80,9 @@ class AdaGrad(Learner):
                     scorer = problem.scorer.with_weights(w)
                 total += scorer.w
                 steps += 1
-            yield self.told(problem, number, wrong, made)
+            yield self.record(problem, number, wrong, made)
 
-    def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
+    def record(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
         """The record of an epoch. wrong: the number of wrong answers."""
         return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 

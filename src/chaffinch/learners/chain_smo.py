@@ -57,8 +57,8 @@ class ChainSmo(MarginLearner):
                 for _ in range(self.turns):
                     if not self._move(problem, margin, scorer, n, mus[n], planes):
                         break
-            objective, _ = margin.measured(margin.scorer(planes), planes)
-            yield self.told(number, objective, lambda: margin.scorer(planes))
+            objective, _ = margin.objective(margin.scorer(planes), planes)
+            yield self.record(number, objective, lambda: margin.scorer(planes))
 
     def _move(
         self,

@@ -44,9 +44,9 @@ class NSlack(MarginLearner):
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
-        return self.moved(WorkingSets(self, problem), problem)
+        return self.dual_passes(WorkingSets(self, problem), problem)
 
-    def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
+    def dual_passes(self, state: Any, problem: Problem) -> Iterator[Pass]:
         """The passes over the working sets of ``state``, in Python or in the core."""
         N = len(problem.examples)
         for number in range(1, self.epochs + 1):
@@ -55,7 +55,7 @@ class NSlack(MarginLearner):
             for _ in range(SWEEPS):
                 state.run(order, False)
             due = self.measure and (number % self.measure == 0 or number == self.epochs)
-            yield self.told(number, state.measured() if due else None, state.scorer)
+            yield self.record(number, state.objective() if due else None, state.scorer)
 
 
 class WorkingSets:
@@ -81,9 +81,9 @@ class WorkingSets:
             if search:
                 working.age(self.learner.idle)
 
-    def measured(self) -> Objective:
+    def objective(self) -> Objective:
         """Primal and dual."""
-        return self.margin.measured(self._w, [s.mixed for s in self.sets])[0]
+        return self.margin.objective(self._w, [s.mixed for s in self.sets])[0]
 
     def scorer(self) -> Any:
         """The weights."""
@@ -174,7 +174,7 @@ class OneSlack(MarginLearner):
             if here < primal:
                 primal, best, made = here, tried, scorer
             objective = Objective(primal, dual)
-            yield self.told(number, objective, lambda made=made: made)
+            yield self.record(number, objective, lambda made=made: made)
             rested = np.where(a > 0, 0, rested + 1)
             kept = np.flatnonzero((rested <= self.idle) | (np.arange(len(a)) == 0))
             planes = [*(planes[k] for k in kept), found]

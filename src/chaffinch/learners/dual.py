@@ -70,7 +70,7 @@ class DualLearner(Learner):
             for n in np.asarray(_core.permutation(len(data), problem.seed + number - 1)).tolist():
                 x, _ = examples[n]
                 scores = scorer.potentials(x)["choice"].astype(np.float64)
-                then, miss = self.solved(data, n, scores, alpha[n], squares[n], float(C[n]))
+                then, miss = self.solve(data, n, scores, alpha[n], squares[n], float(C[n]))
                 missed = max(missed, miss)
                 scorer.update(x, Parts(choice=self.as_weights(data, n, then - alpha[n])))
                 alpha[n] = then
@@ -83,7 +83,7 @@ class DualLearner(Learner):
             if missed <= self.tolerance:
                 return
 
-    def solved(
+    def solve(
         self,
         data: DocumentExamples,
         n: int,
@@ -125,7 +125,7 @@ class _OneVsRest:
         """The loss, one of LOSSES."""
         raise NotImplementedError
 
-    def solved(
+    def solve(
         self,
         data: DocumentExamples,
         n: int,
@@ -232,7 +232,7 @@ class DualCrammerSinger(DualMargin):
         problem.examples.two_labels("the Crammer-Singer margin")
         problem.examples.one_label_each("the Crammer-Singer margin")
 
-    def solved(
+    def solve(
         self,
         data: DocumentExamples,
         n: int,

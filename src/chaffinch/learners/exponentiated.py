@@ -52,8 +52,8 @@ class ExponentiatedGradient(MarginLearner):
         for number in range(1, self.epochs + 1):
             for n in example_order(N, self.seed, number).tolist():
                 self._step(problem, scorer, n, theta, planes, rates, margin.C[n])
-            objective, _ = margin.measured(margin.scorer(planes), planes)
-            yield self.told(number, objective, lambda: margin.scorer(planes))
+            objective, _ = margin.objective(margin.scorer(planes), planes)
+            yield self.record(number, objective, lambda: margin.scorer(planes))
 
     def _step(
         self,

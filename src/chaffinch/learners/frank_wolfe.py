@@ -55,15 +55,15 @@ class FrankWolfe(MarginLearner):
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """Pass by pass."""
-        return self.moved(Blocks(self, problem), problem)
+        return self.dual_passes(Blocks(self, problem), problem)
 
-    def moved(self, state: Any, problem: Problem) -> Iterator[Pass]:
+    def dual_passes(self, state: Any, problem: Problem) -> Iterator[Pass]:
         """The passes over the duals of ``state``, in Python or in the core."""
         N = len(problem.examples)
         for number in range(1, self.epochs + 1):
             state.run(drawn(self, state.gaps, N, number))
             due = self.measure and (number % self.measure == 0 or number == self.epochs)
-            yield self.told(number, state.measured() if due else None, state.scorer)
+            yield self.record(number, state.objective() if due else None, state.scorer)
 
 
 def drawn(learner: FrankWolfe, gaps: NDArray[np.float64], N: int, number: int) -> NDArray[np.int64]:
@@ -100,10 +100,10 @@ class Blocks:
         """The weights: the last ones, or their mean."""
         return self.margin.scorer(self._answer())
 
-    def measured(self) -> Any:
+    def objective(self) -> Any:
         """Primal and dual of the weights that ``scorer`` gives."""
         planes = self._answer()
-        objective, gaps = self.margin.measured(self.margin.scorer(planes), planes)
+        objective, gaps = self.margin.objective(self.margin.scorer(planes), planes)
         if not self.learner.average:
             self.gaps = np.maximum(gaps, 0.0)  # an answer that the masks forbid has no hinge
         return objective

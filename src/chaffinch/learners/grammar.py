@@ -51,7 +51,7 @@ class GrammarCounts(CountLearner):
     )
     sure: int = knob(30, "minimum frequency from which a word may only have labels seen with it", low=1)
 
-    def counted(self, problem: Problem) -> CountedGrammar:
+    def count(self, problem: Problem) -> CountedGrammar:
         """Count binary trees, which are the problem's examples."""
         trees: Iterable[Tree] = problem.examples
         rules: Counter[Rule] = Counter()

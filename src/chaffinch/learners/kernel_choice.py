@@ -171,7 +171,7 @@ class NearestNeighbours(KernelChoice, CountLearner):
         """Refuse data with a single label."""
         problem.examples.two_labels("a vote of neighbours")
 
-    def counted(self, problem: Problem) -> KernelMachine:
+    def count(self, problem: Problem) -> KernelMachine:
         """Keep all objects."""
         data: GramExamples = problem.examples
         assert problem.weight is not None

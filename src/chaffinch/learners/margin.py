@@ -91,7 +91,7 @@ class MarginLearner(Learner):
             if "gap" in one.scores and one.scores["gap"] <= self.tolerance * abs(one.scores["primal"]):
                 return
 
-    def told(self, number: int, objective: "Objective | None", scorer: Any) -> Pass:
+    def record(self, number: int, objective: "Objective | None", scorer: Any) -> Pass:
         """The record of a pass; without scores if the objective was not evaluated."""
         return Pass(number, {} if objective is None else objective.scores(), scorer, self.epochs)
 
@@ -154,7 +154,7 @@ class Margin:
             made.update(x, plane.delta, C)
         return made
 
-    def measured(self, scorer: Any, planes: list[Plane]) -> tuple[Objective, NDArray[np.float64]]:
+    def objective(self, scorer: Any, planes: list[Plane]) -> tuple[Objective, NDArray[np.float64]]:
         """Primal and dual at w(planes), the weights of the scorer, and each example's part of the gap [N]."""
         hinges, below, losses, sq_norm = 0.0, np.zeros(len(planes)), 0.0, 0.0
         for n, ((x, _), plane) in enumerate(zip(self.problem.examples, planes, strict=True)):

@@ -26,7 +26,7 @@ class LabelCounts(CountLearner):
         if problem.examples.soft is None:
             problem.examples.one_label_each("naive Bayes")
 
-    def counted(self, problem: Problem) -> ChoiceWeights:
+    def count(self, problem: Problem) -> ChoiceWeights:
         """The weights from one pass of counting."""
         return self.weights(label_counts(problem), label_masses(problem))
 

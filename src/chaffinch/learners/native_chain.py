@@ -64,7 +64,7 @@ def online_passes(
 
     for number in range(1, learner.epochs + 1):
         _, _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
-        yield learner.told(problem, number, wrong, scorer)
+        yield learner.record(problem, number, wrong, scorer)
 
 
 def chain_places(chain: Any, layout: Layout) -> dict[str, Any]:
@@ -117,7 +117,7 @@ def frank_wolfe_passes(
         average=learner.average,
         monomials=data.map.native if isinstance(data, MonomialExamples) else None,
     )
-    return learner.moved(NativeBlocks(native, problem), problem)
+    return learner.dual_passes(NativeBlocks(native, problem), problem)
 
 
 class NativeBlocks:
@@ -136,7 +136,7 @@ class NativeBlocks:
         """A pass over these examples."""
         self._native.run(order, *how)
 
-    def measured(self) -> Objective:
+    def objective(self) -> Objective:
         """Primal and dual."""
         return Objective(*self._native.measured())
 
@@ -184,7 +184,9 @@ def _margin(kind: Any, learner: FrankWolfe | NSlack | OneSlack, problem: Problem
 
 def n_slack_passes(learner: NSlack, problem: Problem, _threads: int, _state: State | None) -> Iterator[Pass]:
     """A working set for each sentence of a first-order chain."""
-    return learner.moved(NativeBlocks(_cutting_planes(_core.ChainNSlack, learner, problem), problem), problem)
+    return learner.dual_passes(
+        NativeBlocks(_cutting_planes(_core.ChainNSlack, learner, problem), problem), problem
+    )
 
 
 def one_slack_passes(
@@ -194,7 +196,7 @@ def one_slack_passes(
     native = _cutting_planes(_core.ChainOneSlack, learner, problem)
     state = NativeBlocks(native, problem)
     for number in range(1, learner.epochs + 1):
-        yield learner.told(number, Objective(*native.cut(INNER, SHARE)), state.scorer)
+        yield learner.record(number, Objective(*native.cut(INNER, SHARE)), state.scorer)
 
 
 # -- likelihood ---------------------------------------------------------------------------------------------------
@@ -303,7 +305,7 @@ class _Run:
             self.w[:] = state["w"]
             self.done = int(state["done"][0])
 
-    def told(self, number: int, objective: float, gap: float | None = None, state: Any = None) -> Pass:
+    def record(self, number: int, objective: float, gap: float | None = None, state: Any = None) -> Pass:
         """The record of a pass; ``state`` makes what the learner needs besides w to resume."""
         self.done = number
         scores = {"objective": objective} | ({} if gap is None else {"gap": gap})
@@ -337,7 +339,7 @@ def _sgd(learner: Sgd, run: _Run, seed: int, threads: int, state: State | None) 
     for number in range(run.done + 1, learner.epochs + 1):
         loss = native.run(run.w, threads)
         objective = loss + learner.c2 * float(np.vdot(run.w, run.w))
-        yield run.told(number, objective, state=lambda: {"state": native.state()})
+        yield run.record(number, objective, state=lambda: {"state": native.state()})
 
 
 def lbfgs_passes(learner: Lbfgs, problem: Problem, threads: int, state: State | None) -> Iterator[Pass]:
@@ -361,7 +363,7 @@ def _lbfgs(learner: Lbfgs, run: _Run, seed: int, threads: int, state: State | No
         moved = native.run(run.w)
         fall = (before - native.value) / max(abs(native.value), 1e-300)
         before = native.value
-        yield run.told(number, before, fall)
+        yield run.record(number, before, fall)
         small = small + 1 if fall < learner.tolerance else 0
         if not moved or small == 2:
             return
@@ -392,13 +394,13 @@ def _owl_qn(learner: Lbfgs, run: _Run, threads: int, state: State | None) -> Ite
     for i, _ in enumerate(path):
         for objective, _ in steps(last - number - 1, ROUGH, 1):
             number += 1
-            yield replace(run.told(number, objective), model=None, state=dict)
+            yield replace(run.record(number, objective), model=None, state=dict)
         native.widen(c1 * (*path, 1.0)[i + 1])
     while number < last:
         begun = native.value
         for objective, fall in steps(last - number, learner.tolerance, 2):
             number += 1
-            yield run.told(number, objective, fall)
+            yield run.record(number, objective, fall)
         lowered = begun - native.value < learner.tolerance * abs(native.value)
         if native.widen(c1) == 0 or lowered:
             return
@@ -429,7 +431,7 @@ def sdca_passes(learner: Sdca, problem: Problem, threads: int, state: State | No
         met = native.run(run.w)
         gap = met.gap
         try:
-            yield run.told(number, met.loss + met.penalty, gap, memory)
+            yield run.record(number, met.loss + met.penalty, gap, memory)
         except GeneratorExit:
             keep()
             raise

@@ -46,4 +46,4 @@ def matching_passes(
         C=learner.C * problem.importance(),
         average=learner.average,
     )
-    return learner.moved(NativeBlocks(native, problem), problem)
+    return learner.dual_passes(NativeBlocks(native, problem), problem)

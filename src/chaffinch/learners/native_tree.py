@@ -57,4 +57,4 @@ def _passes(learner: Any, problem: Problem, **rule: Any) -> Iterator[Pass]:
 
     for number in range(1, learner.epochs + 1):
         _, wrong = trainer.epoch(example_order(len(data), learner.seed, number))
-        yield learner.told(problem, number, wrong, scorer)
+        yield learner.record(problem, number, wrong, scorer)

@@ -81,9 +81,9 @@ class OnlineLearner(Learner):
                     summed = steps
                     move(scorer, x, mistakes, weight[n])
                 steps += 1
-            yield self.told(problem, number, wrong, averaged)
+            yield self.record(problem, number, wrong, averaged)
 
-    def told(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
+    def record(self, problem: Problem, number: int, wrong: int, scorer: Any) -> Pass:
         """The record of an epoch. wrong: the number of wrong answers."""
         return Pass(number, {"wrong": wrong / max(1, len(problem.examples))}, scorer, self.epochs)
 

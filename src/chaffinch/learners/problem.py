@@ -115,13 +115,13 @@ class Learner:
 class CountLearner(Learner):
     """A learner that counts: a single pass is enough."""
 
-    def counted(self, problem: Problem) -> Any:
+    def count(self, problem: Problem) -> Any:
         """The model that is learnt by counting."""
         raise NotImplementedError
 
     def generic(self, problem: Problem) -> Iterator[Pass]:
         """The one pass."""
-        made = self.counted(problem)
+        made = self.count(problem)
         yield Pass(1, {}, lambda: made, 1)
 
 

@@ -69,4 +69,4 @@ class Subgradient(MarginLearner):
                 sums[n], late[n] = sums[n] + plane.delta, late[n] + t * plane.delta
                 losses[:, n] += plane.loss, t * plane.loss
             due = self.measure and (number % self.measure == 0 or number == self.epochs)
-            yield self.told(number, margin.measured(scorer(), planes())[0] if due else None, scorer)
+            yield self.record(number, margin.objective(scorer(), planes())[0] if due else None, scorer)

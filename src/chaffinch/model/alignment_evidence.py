@@ -120,13 +120,13 @@ class MatchingExample(Explainable[MatchingPotentials, Any]):
         found = [np.where(indicator[name].reshape(-1) != 0, 0, -1) for name in self.parts.rows]
         return np.concatenate(found).astype(np.int64)
 
-    def said(self, y: Any, decision: Decision) -> str:
+    def wording(self, y: Any, decision: Decision) -> str:
         """Whether the answer has the link."""
         return LINKED if decision.key in self.plain(y) else UNLINKED
 
     def described(self, rival: Any, decision: Decision) -> str:
         """If the rival lacks the link in question, also its links that the answer lacks."""
-        said = self.said(rival, decision)
+        said = self.wording(rival, decision)
         own = sorted(self.plain(rival) - self.plain(self.answer))
         instead = f" but {', '.join(map(self._link_name, own))}" if own and said == UNLINKED else ""
         return said + instead

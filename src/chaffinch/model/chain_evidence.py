@@ -221,7 +221,7 @@ class ChainExample(Explainable[ChainPotentials, Labels]):
         """The token itself."""
         return np.array([decision.place], np.int64)
 
-    def said(self, y: Labels, decision: Decision) -> str:
+    def wording(self, y: Labels, decision: Decision) -> str:
         """The outer label."""
         assert decision.place is not None
         return self.labels.outer[self.labels.outer_of[y[decision.place]]]

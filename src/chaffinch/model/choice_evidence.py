@@ -101,7 +101,7 @@ class ListExample(Explainable[Scores, int]):
         """The parts."""
         return () if self.parts is None else self.parts(y)
 
-    def said(self, y: int, decision: Decision) -> str:
+    def wording(self, y: int, decision: Decision) -> str:
         """The answer in words."""
         return self.answers[y]
 

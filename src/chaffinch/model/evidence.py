@@ -203,7 +203,7 @@ class Explainable(ABC, Generic[P, Y]):
         """The column that each group of features has in an answer [groups]; -1: the answer does not have it."""
 
     @abstractmethod
-    def said(self, y: Y, decision: Decision) -> str:
+    def wording(self, y: Y, decision: Decision) -> str:
         """What an answer says about a decision."""
 
     def terms(self, y: Y, near: Sequence[int] | None) -> Iterable[Term]:
@@ -229,7 +229,7 @@ class Explainable(ABC, Generic[P, Y]):
 
     def described(self, rival: Y, decision: Decision) -> str:
         """What the rival says about a decision, in words."""
-        return self.said(rival, decision)
+        return self.wording(rival, decision)
 
     def probability(self, said: str, decision: Decision) -> float | None:
         """The probability that the model gives to this answer to the decision."""

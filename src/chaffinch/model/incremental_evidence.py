@@ -199,7 +199,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
 
     def forbid(self, potentials: BeamPotentials, decision: Decision, against: str | None) -> BeamPotentials:
         """At one token."""
-        given = self.said(self.answer, decision)
+        given = self.wording(self.answer, decision)
         return replace(
             potentials,
             token=decision.place,
@@ -238,7 +238,7 @@ class BeamExample(Explainable[BeamPotentials, Path]):
         """The token itself."""
         return np.array([decision.place], np.int64)
 
-    def said(self, y: Path, decision: Decision) -> str:
+    def wording(self, y: Path, decision: Decision) -> str:
         """The outer label."""
         assert decision.place is not None
         return self.model.labels.outer[self.model.labels.outer_of[y.labels[decision.place]]]

@@ -122,7 +122,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
     ) -> SegmentPotentials:
         """Forbid segments that give a token a forbidden tag."""
         assert decision.place is not None
-        t, given = decision.place, self.said(self.answer, decision)
+        t, given = decision.place, self.wording(self.answer, decision)
 
         def wanted(tag: str) -> bool:
             return tag != given if against is None else tag == against
@@ -180,7 +180,7 @@ class SegmentExample(Explainable[SegmentPotentials, Segmentation]):
         found.append(Term(f"{before} → end", float(self.end[y[-1].label]), len(self.words) - 1))
         return found
 
-    def said(self, y: Segmentation, decision: Decision) -> str:
+    def wording(self, y: Segmentation, decision: Decision) -> str:
         """The tag."""
         assert decision.place is not None
         return self.tags(y)[decision.place]

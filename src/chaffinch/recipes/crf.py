@@ -102,7 +102,7 @@ def learn_on(memory: CrfMemory, change: Change, threads: int) -> Trained:
         if weight is None:
             weight = np.ones(change.fresh.n_sentences, np.float32)
         memory = memory.with_sentences(change.fresh, weight, threads)
-    memory, w, gap = memory.solved()
+    memory, w, gap = memory.solve()
     config = memory.config
     lean, kept = smaller(memory.encoder, memory.weights(w), config.min_weight, config.bits)
     model = ChainModel(lean, Additive(kept), memory.labels)

@@ -307,7 +307,7 @@ class CrfMemory:
         """A copy with new sentence weights: float32 [N]."""
         return replace(self, weight=weight)
 
-    def solved(self) -> "tuple[CrfMemory, NDArray[np.float32], float]":
+    def solve(self) -> "tuple[CrfMemory, NDArray[np.float32], float]":
         """The memory at the optimum, its weights as flat array, and the gap left as a share of the objective."""
         w = np.zeros(self.shape.size, np.float32) if self.base is None else self.base.copy()
         if self.n_sentences == 0:

@@ -49,7 +49,7 @@ def calibrated(
         which[np.arange(len(p)), np.asarray(scores).argmax(axis=1)] = True
         unit, right = DOCUMENTS, gold[which]
     raw = probabilities(Calibration(), scores)
-    made = Confidence.judged(
+    made = Confidence.of_decisions(
         unit, folds, p[which], right, raw[which], crossed[which], LogitMap.line(1.0, 0.0)
     )
     return whole, made

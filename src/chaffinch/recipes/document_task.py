@@ -216,7 +216,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
     problem, learner = task.problem(rows), suited(learner, task.text, len(task.X))
     memory = (encoder, rows) if task.keep and len(rows.ids) <= MOST_KEPT_VALUES else None
     del rows
-    found = measured(task, encoder, problem, learner)
+    found = fold_scores(task, encoder, problem, learner)
     training = train_passes(
         without_own_folds(learner, found),
         problem,
@@ -237,7 +237,7 @@ def train_classifier(task: DocumentTask, learner: Any) -> Trained:
 MOST_KEPT_VALUES = 20_000_000  # stored values of rows: more are not kept after training
 
 
-def measured(
+def fold_scores(
     task: DocumentTask, encoder: DocumentEncoder, problem: Problem, learner: Any
 ) -> FoldScores | None:
     """Out-of-fold scores by this learner; None if they are not wanted, or held-out documents serve."""

@@ -75,7 +75,7 @@ class Hmm(TransitionRules, CountLearner):
         -50.0, "log-probability used instead of minus infinity; none: minus infinity", high=0.0
     )
 
-    def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
+    def count(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
         """Emissions and transitions."""
         tokens: CountedTokens = problem.examples
         Y, how = len(tokens.labels.inner), (self.transition_smoothing, self.transition_amount)
@@ -96,7 +96,7 @@ class Emission(CountLearner):
     emission_amount: float = knob(0.1, "its k or discount", low=0.0)
     unseen: float = knob(0.5, "half: the count k of an unseen word", low=0.0)
 
-    def counted(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
+    def count(self, problem: Problem) -> tuple[NDArray[np.float64], Transitions]:
         """The emissions of an HMM without its transitions."""
         tokens: CountedTokens = problem.examples
         Y = len(tokens.labels.inner)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from chaffinch.corpus import detect
 from chaffinch.errors import ChaffinchError
-from chaffinch.kinds.kind import Kind, PredictRequest
+from chaffinch.kinds.kind import Kind
+from chaffinch.kinds.requests import PredictRequest
 from chaffinch.serve.answers import Answering, Row
 from chaffinch.serve.versions import Version
 

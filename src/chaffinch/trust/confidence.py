@@ -60,10 +60,10 @@ class Confidence:
         half = np.arange(len(p)) % 2 == 0
         for part in (half, ~half):
             crossed[part] = fitted_map(p[~part], right[~part])(p[part])
-        return cls.judged(unit, folds, p, right, raw, crossed, fitted_map(p, right))
+        return cls.of_decisions(unit, folds, p, right, raw, crossed, fitted_map(p, right))
 
     @classmethod
-    def judged(
+    def of_decisions(
         cls,
         unit: str,
         folds: int,

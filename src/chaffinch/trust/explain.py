@@ -135,7 +135,7 @@ def explain(x: Explainable[Any, Any], question: Question) -> list[Evidence]:
     answer, found = None, []
     for decision in x.decisions(question):
         answer = answer or _Answer(x)
-        said = x.said(answer.y, decision)
+        said = x.wording(answer.y, decision)
         if decision.settled:
             found.append(_settled(answer.score, said, decision))
         elif said != question.against:
@@ -211,7 +211,7 @@ def _compared(
         rival_score=score,
         shared=shared,
         probability=x.probability(said, decision),
-        rival_probability=x.probability(x.said(rival, decision), decision),
+        rival_probability=x.probability(x.wording(rival, decision), decision),
         place=decision.place,
         step=decision.step,
         without=_removal(x, answer, theirs, differ, decision, answer.score - score) if x.removable else None,
@@ -350,12 +350,12 @@ def _removal(
 ) -> Removal | None:
     """Remove the answer's features one after the other, the largest contribution first, until the answer changes."""
     leads, groups, rows = _telling(x.features, answer.columns, theirs, differ)
-    said = x.said(answer.y, decision)
+    said = x.wording(answer.y, decision)
 
     def without(n: int) -> str:
         gone = {int(g): rows[:n][groups[:n] == g] for g in np.unique(groups[:n])}
         y = x.best(x.potentials(gone))
-        return said if y is None else x.said(y, decision)
+        return said if y is None else x.wording(y, decision)
 
     if isinstance(x, ListExample) and x.rescored is None:
         found = _first_turn(x, groups, rows)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice, pairwise
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -10,30 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chaffinch import modelfile
-from chaffinch.corpus import conllu, detect, read, read_table
+from chaffinch.corpus import detect, read, read_table
 from chaffinch.corpus.annotators import FIRST, SOFT, soft_tags
 from chaffinch.corpus.conllu import learned
-from chaffinch.corpus.json_records import writing_json
-from chaffinch.corpus.registry import TABLES, every_document
 from chaffinch.corpus.sentences import as_sentences
 from chaffinch.errors import ConfigError, DataError, warn_about_data
 from chaffinch.estimators import Tagger, load
 from chaffinch.estimators.candidate_lists import cross_validated_tag_lists, tag_lists
-from chaffinch.estimators.sentences import input_names, unread_remarks
+from chaffinch.estimators.sentences import unread_remarks
 from chaffinch.evaluate import TagPair, TagScorer, Tally
 from chaffinch.evaluate.spans import SpanOutputs
 from chaffinch.evaluate.tag_outputs import TagOutputs, tag_gain
 from chaffinch.files import STDIO, display_name, is_stream, writing, writing_text
 from chaffinch.kinds.corpora import Corpus, taken
-from chaffinch.kinds.kind import (
-    Contents,
-    Doubt,
-    ExplainRequest,
-    Kind,
-    PredictRequest,
-    TrainRequest,
-    reader_options,
-)
+from chaffinch.kinds.kind import Contents, Doubt, Kind
+from chaffinch.kinds.requests import ExplainRequest, PredictRequest, TrainRequest
 from chaffinch.kinds.tags.contents import tagger_contents
 from chaffinch.kinds.tags.output import (
     conllu_documents,
@@ -43,8 +34,22 @@ from chaffinch.kinds.tags.output import (
     write_conllu,
     write_spans,
 )
-from chaffinch.kinds.tags.test_set import PLAIN_COLUMNS, TagTestSet
-from chaffinch.kinds.weights import weighted_table, weights_of
+from chaffinch.kinds.tags.prediction import (
+    certain_labellings,
+    is_plain,
+    labellings_of,
+    separator_of,
+    sureness,
+    write_columns,
+)
+from chaffinch.kinds.tags.reading import (
+    given_options,
+    input_table,
+    typed_words,
+    weighted_sentences,
+    with_tags,
+)
+from chaffinch.kinds.tags.test_set import TagTestSet
 from chaffinch.knobs import knobs
 from chaffinch.model import TaggingModel
 from chaffinch.model.candidates import CandidateList
@@ -59,17 +64,14 @@ from chaffinch.recipes.calibration import TagOptions
 from chaffinch.recipes.crf_config import Crf
 from chaffinch.recipes.rules import ForbiddenGold
 from chaffinch.rules import read_rules
-from chaffinch.text.alignment import tagged
 from chaffinch.text.document import LABEL, WORD, Document
-from chaffinch.text.schemes import BIO, OUTSIDE, scheme_of, spans
 from chaffinch.text.table import Column, TokenTable
-from chaffinch.trust.confidence import DETAILS, SPANS, TOKENS
+from chaffinch.trust.confidence import DETAILS
 from chaffinch.trust.explanation import Explanation
 
 # A plain likelihood, whose probabilities are well calibrated, by the fastest optimiser.
 QUICK = Crf(optimiser="fast", margin=0.0, inside="as given")
 _FURTHER = {k.name for k in knobs(TagOptions)}
-NO_LABEL = "_"  # fills the columns of labellings that a sentence does not have
 LOOKED_AT = 100  # documents in which the detection looks for a span
 
 
@@ -79,6 +81,8 @@ class TagKind(Kind):
     plural = "sentences"
     estimator = Tagger
     default = DEFAULT_TAGGER
+    quickest = "hmm"
+    example = "posts.conll"
     corpus = TokenTable
     unit = "tokens"
     scores = ("span.micro.f1", "token_accuracy", "sentence_accuracy")
@@ -121,9 +125,11 @@ class TagKind(Kind):
         """Sentences with labels."""
         annotators = told.get("annotators", FIRST)
         if "weight" in told:
-            table = _weighted(path, told, annotators)
+            table = weighted_sentences(path, told, annotators)
         else:
-            table = read_table(path, told.get("from_format"), annotators=annotators, **_options(path, told))
+            table = read_table(
+                path, told.get("from_format"), annotators=annotators, **given_options(path, told)
+            )
         if LABEL not in table.columns:
             raise DataError(f"{path}: expected columns of words and labels, found one column")
         return table
@@ -134,7 +140,7 @@ class TagKind(Kind):
             return {}
         shares: list[list[dict[str, float]]] = []
         for path in asked.data:
-            found = read(path, told.get("from_format"), annotators=SOFT, **_options(path, told))
+            found = read(path, told.get("from_format"), annotators=SOFT, **given_options(path, told))
             shares += [soft_tags(d) for d in as_sentences(found, path)]
         return {"shares": shares}
 
@@ -145,7 +151,9 @@ class TagKind(Kind):
         before = 0
         for path in paths:
             format = detect(path, told.get("from_format"))
-            sentences = list(as_sentences(read(path, told.get("from_format"), **_options(path, told)), path))
+            sentences = list(
+                as_sentences(read(path, told.get("from_format"), **given_options(path, told)), path)
+            )
             if error.sentence < before + len(sentences):
                 line = sentences[error.sentence - before].line
                 if line is None:
@@ -259,7 +267,7 @@ class TagKind(Kind):
         if asked.rules is not None:
             model = model.with_rules([*model.rules_, *read_rules(asked.rules)])
         as_conllu = is_conllu(asked.output, asked.to_format) and not (asked.json or asked.steps)
-        table, documents = _input(asked, model, whole=as_conllu)
+        table, documents = input_table(asked, model, whole=as_conllu)
         if asked.layout is not None:
             asked.layout.check_columns(tuple(table.columns))
         if asked.rows is not None:
@@ -282,14 +290,14 @@ class TagKind(Kind):
                 "these probabilities are not calibrated: the model was trained with --folds 0, on too few sentences or "
                 "by an earlier version"
             )
-        if format is None and not as_conllu and _is_plain(asked):
+        if format is None and not as_conllu and is_plain(asked):
             labels = Column(list(model.classes_), model.answering().decode(table, model.threads))
             with writing(asked.output) as stream:
-                stream.write(table.text(_separator(table), labels))
+                stream.write(table.text(separator_of(table), labels))
             return
-        labellings = _labellings(model, table, asked)
+        labellings = labellings_of(model, table, asked)
         if asked.precision is not None:
-            labellings = _certain(model, table, asked)
+            labellings = certain_labellings(model, table, asked)
         if format is not None:
             given = documents or [Document.from_words(words) for words in table.lists(WORD)]
             for document, note in zip(given, asked.notes, strict=bool(asked.notes)):
@@ -299,11 +307,11 @@ class TagKind(Kind):
             return
         if as_conllu:
             best = [columns[0] for columns in labellings]
-            sure = _sureness(model, table, best) if asked.marginals else None
+            sure = sureness(model, table, best) if asked.marginals else None
             given = documents or conllu_documents(table)
             write_conllu(given, learned(model.columns_), best, sure, asked.output)
             return
-        _write_columns(model, table, documents, labellings, asked)
+        write_columns(model, table, documents, labellings, asked)
 
     def inspect(self, model: Tagger, top: int, label: str | None) -> Contents:
         """The strongest features of each label, and the transitions of a chain."""
@@ -313,14 +321,14 @@ class TagKind(Kind):
         """Explanations of the labels of tokens."""
         model.threads = asked.threads
         if asked.data is not None:
-            table, _ = _input(PredictRequest(data=asked.data, output=Path(STDIO)), model, whole=False)
+            table, _ = input_table(PredictRequest(data=asked.data, output=Path(STDIO)), model, whole=False)
         elif model.model_.columns != (WORD,):
             raise DataError(
                 f"the model reads the columns {', '.join(model.model_.columns)}, and a text has words alone: "
                 "give a file of columns, or '-'"
             )
         else:
-            table = _typed(asked)
+            table = typed_words(asked)
         which = asked.chosen(range(table.n_sentences))
         return model.explanations(table, token=asked.token, against=asked.against, which=which)
 
@@ -336,7 +344,7 @@ class TagKind(Kind):
 
     def pool(self, model: Tagger, asked: PredictRequest) -> TokenTable:
         """The sentences of a file."""
-        return _input(asked, model, whole=False)[0]
+        return input_table(asked, model, whole=False)[0]
 
     def texts(self, corpus: TokenTable) -> list[str]:
         """The words of each sentence."""
@@ -394,7 +402,9 @@ class TagKind(Kind):
 
     # -- judging labels
 
-    def judged(self, files: Sequence[Sequence[Document]]) -> tuple[Corpus, list[tuple[int, int]]] | None:
+    def labelled_rows(
+        self, files: Sequence[Sequence[Document]]
+    ) -> tuple[Corpus, list[tuple[int, int]]] | None:
         """Sentences with tags; in a file of spans, all texts with tokens."""
         rows = []
         for f, file in enumerate(files):
@@ -448,7 +458,7 @@ class TagKind(Kind):
     def candidates(self, model: Tagger, asked: Any, k: int, *, gold: bool = False) -> list[CandidateList]:
         """The k best labellings of each sentence."""
         if isinstance(asked, ExplainRequest):
-            table = _typed(asked) if asked.data is None else read_table(asked.data)
+            table = typed_words(asked) if asked.data is None else read_table(asked.data)
         else:
             table = self.read(asked, {}) if gold else read_table(asked)
         return tag_lists(model, table, k, gold=table.lists(LABEL) if gold else None)
@@ -483,210 +493,3 @@ class TagKind(Kind):
 
 
 TAGS = TagKind()
-
-
-def with_tags(d: Document, spans: bool) -> Document | None:
-    """The document with a column of tags, made from its spans if it has none; None if it has no tokens, no tags.
-
-    spans: whether the file has spans, so that a document without spans counts as annotated with none
-
-    Spans that do not fit the tokens are left out: another check reports them.
-    """
-    if not d.tokens or LABEL in d.columns:
-        return d if d.tokens else None
-    if not spans:
-        return None
-    [made], _ = tagged([d], BIO, misaligned="drop", overlapping="drop")
-    return made
-
-
-def _typed(asked: ExplainRequest) -> TokenTable:
-    """The typed words."""
-    return TokenTable.from_documents(as_sentences([Document(text=asked.words or "")], asked.source))
-
-
-def _weighted(path: Path, told: Mapping[str, str], annotators: str) -> TokenTable:
-    """Sentences with the weight of each, from a field of its row, a comment, a column or a file of numbers."""
-    format, options, name = detect(path, told.get("from_format")), _options(path, told), told["weight"]
-    if format.name not in TABLES:
-        found = as_sentences(read(path, format.name, annotators=annotators, **options), path)
-        weight = weights_of(path, found, name)
-        return replace(TokenTable.from_documents(found), weight=np.array(weight, np.float32))
-    table = read_table(path, format.name, **options)
-    if "fields" not in format.carries or name in table.columns or is_stream(path):
-        return weighted_table(path, table, name)
-    weight = weights_of(path, list(read(path, format.name, **options)), name)
-    return replace(table, weight=np.array(weight, np.float32))
-
-
-def _options(path: Path, told: Mapping[str, str]) -> dict[str, str]:
-    """The options of the reader; names of columns apply to files of columns."""
-    if "columns" in told and "columns" not in reader_options(path, told.get("from_format")):
-        raise ConfigError(
-            f"{display_name(path)}: --columns applies only to files of columns, such as train.conll"
-        )
-    return {name: told[name] for name in ("label", "columns") if name in told}
-
-
-def _input(asked: PredictRequest, tagger: Tagger, *, whole: bool) -> tuple[TokenTable, list[Document]]:
-    """The sentences to tag, and their documents if they came as texts.
-
-    whole: with everything that CoNLL-U keeps beside its columns, as documents
-
-    A column file has the columns of the training data, or the first of them; what follows is kept.
-    """
-    path, known = asked.data, tagger.columns_
-    format = detect(path, asked.from_format)
-    chosen = format.name
-    documents: list[Document] = []
-    if asked.columns is not None:
-        if chosen not in PLAIN_COLUMNS:
-            raise ConfigError(
-                f"{display_name(path)}: --columns applies only to files of columns, and this is {chosen}"
-            )
-        table = read_table(path, format="columns", columns=asked.columns, label="")
-    elif chosen in PLAIN_COLUMNS:
-        read_as = read_table(path, format="columns", label="")
-        names = input_names(known, len(read_as.columns))
-        table = TokenTable(
-            read_as.ptr, dict(zip(names, read_as.columns.values(), strict=True)), read_as.groups
-        )
-    elif chosen == conllu.FORMAT.name and not whole:
-        table = read_table(path, chosen, label=learned(known))
-    elif chosen == conllu.FORMAT.name:
-        documents = list(read(path, chosen, label=""))
-        table = TokenTable.from_documents(documents)
-    else:
-        documents = list(every_document(path, format))
-        if not documents:
-            return TokenTable.from_lists({name: [] for name in known}), []
-        documents = as_sentences(documents, path)
-        table = TokenTable.from_documents(documents)
-    if any(name not in table.columns for name in tagger.model_.columns):
-        raise DataError(
-            f"{display_name(path)}: expected the columns of the training data ({', '.join(known)}), "
-            f"of which the model reads {', '.join(tagger.model_.columns)}; found {len(table.columns)}"
-        )
-    return table, documents
-
-
-def _labellings(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[list[list[str]]]:
-    """Per sentence, the columns to append."""
-    kbest = asked.kbest
-    if asked.posterior:
-        return [[labels] for labels in tagger.predict_posterior(table)]
-    if kbest is None and asked.nth is None:
-        return [[labels] for labels in tagger.predict(table)]
-    wanted = kbest or asked.nth or 1
-    found = tagger.predict_kbest(table, wanted)
-    missing = [[NO_LABEL] * (b - a) for a, b in pairwise(table.ptr.tolist())]
-    rows, few = [], 0
-    for labellings, blank in zip(found, missing, strict=True):
-        labels = [labels for _, labels in labellings]
-        if kbest is not None:
-            rows.append(labels + [blank] * (wanted - len(labels)))
-        else:
-            few += len(labels) < wanted
-            rows.append(labels[-1:] or [blank])
-    if few:
-        warn_about_data(
-            f"{few:,} of {len(rows):,} sentences have fewer than {wanted} labellings: the last of theirs is written"
-        )
-    return rows
-
-
-def _certain(tagger: Tagger, table: TokenTable, asked: PredictRequest) -> list[list[list[str]]]:
-    """The best labels without decisions below the threshold: spans become O, tokens the blank label."""
-    if asked.kbest is not None or asked.nth is not None or asked.posterior:
-        raise ConfigError(
-            "--precision applies to the best labels only; leave out --kbest, --nth and --posterior"
-        )
-    least = tagger.threshold(precision=asked.precision or 0.0)
-    unit = tagger.confidence_.unit if tagger.confidence_ is not None else TOKENS
-    rows, given, held_back = [], 0, 0
-    for labels, found in zip(tagger.predict(table), tagger.predict_spans(table), strict=True):
-        kept = list(labels)
-        for span in found:
-            given += 1
-            if span.probability < least:
-                held_back += 1
-                blank = OUTSIDE if unit == SPANS else NO_LABEL
-                kept[span.start : span.end] = [blank] * (span.end - span.start)
-        rows.append([kept])
-    warn_about_data(
-        f"{held_back:,} of {given:,} {unit} held back: their probability is below {least:.4f}, the least at which "
-        f"out-of-fold {unit} were shown to have a precision of {asked.precision:g}"
-    )
-    return rows
-
-
-def _write_columns(
-    tagger: Tagger,
-    table: TokenTable,
-    documents: list[Document],
-    labellings: list[list[list[str]]],
-    asked: PredictRequest,
-) -> None:
-    """The input's columns and those of the labellings, or an object per sentence with its text."""
-    shown = [table.lists(name) for name in table.columns]
-    added = [list(column) for column in zip(*labellings, strict=True)]
-    likelihoods = _likelihoods(tagger, table, labellings) if asked.probabilities else []
-    if asked.marginals and added:
-        added.insert(0, _sureness(tagger, table, added[0]))
-    separator = _separator(table)
-    if asked.json:
-        with writing_text(asked.output) as stream, writing_json(stream, asked.output) as put:
-            for n in range(table.n_sentences):
-                row: dict[str, Any] = _identity(documents[n]) if documents else {}
-                row |= {name: column[n] for name, column in zip(table.columns, shown, strict=True)}
-                row["predictions"] = [column[n] for column in added]
-                put(row | (likelihoods[n] if likelihoods else {}))
-        return
-    with writing_text(asked.output) as stream:
-        for n in range(table.n_sentences):
-            cells = zip(*(column[n] for column in [*shown, *added]), strict=True)
-            stream.writelines(separator.join(row) + "\n" for row in cells)
-            stream.write("\n")
-
-
-def _is_plain(asked: PredictRequest) -> bool:
-    """Whether the answers are the best labels alone, as a column."""
-    return not (asked.json or asked.marginals or asked.probabilities or asked.posterior) and not any(
-        (asked.kbest, asked.nth, asked.precision)
-    )
-
-
-def _separator(table: TokenTable) -> str:
-    return " " if len(table.columns) == 1 else "\t"
-
-
-def _identity(d: Document) -> dict[str, Any]:
-    """What a prediction keeps of its document."""
-    return ({} if d.id is None else {"id": d.id}) | {"text": d.text}
-
-
-def _sureness(tagger: Tagger, table: TokenTable, labelling: list[list[str]]) -> list[list[str]]:
-    """The probability of each label of a labelling, as text."""
-    column = {label: i for i, label in enumerate(tagger.classes_.tolist())}
-    return [
-        [f"{p[t, column[y]]:.4f}" if y != NO_LABEL else y for t, y in enumerate(labels)]
-        for p, labels in zip(tagger.predict_marginals(table), labelling, strict=True)
-    ]
-
-
-def _likelihoods(
-    tagger: Tagger, table: TokenTable, labellings: list[list[list[str]]]
-) -> list[dict[str, Any]]:
-    """For each sentence the probability of its labellings and of the spans of the first, and the entropy."""
-    scheme = scheme_of(tagger.classes_.tolist())
-    found = []
-    for d, shown in zip(tagger.distributions(table), labellings, strict=True):
-        known = [labels for labels in shown if NO_LABEL not in labels]
-        thought: dict[str, Any] = {"probabilities": [d.probability(labels) for labels in known]}
-        if scheme is not None and known:
-            thought["spans"] = [
-                {**span._asdict(), "probability": d.span_probability(span.start, span.end, span.label)}
-                for span in spans(known[0], scheme)
-            ]
-        found.append({**thought, "entropy": d.entropy})
-    return found

@@ -15,7 +15,8 @@ from chaffinch.estimators.sentences import input_names
 from chaffinch.evaluate import TagScorer
 from chaffinch.evaluate.mistakes import Pieces, paired
 from chaffinch.evaluate.tag_outputs import TagOutputs
-from chaffinch.kinds.kind import Confusion, TestSet, rows_of
+from chaffinch.kinds.kind import Confusion, TestSet
+from chaffinch.kinds.requests import rows_of
 from chaffinch.text.document import LABEL, Document
 from chaffinch.text.table import TokenTable
 

@@ -1,0 +1,184 @@
+"""Answers of classifiers: a test set of texts, columns of numbers beside them, and the files that hold predictions."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from chaffinch.corpus import write
+from chaffinch.corpus.annotations import CONFIDENCE
+from chaffinch.corpus.registry import named, with_extension
+from chaffinch.errors import ConfigError, DataError, warn_about_data
+from chaffinch.estimators.classifier import Classifier
+from chaffinch.evaluate.documents import LabelOutputs
+from chaffinch.evaluate.label_sets import LabelSetOutputs
+from chaffinch.evaluate.mistakes import Pieces
+from chaffinch.evaluate.outputs import DocumentOutputs, predicted_label, predicted_labels
+from chaffinch.kinds.kind import Confusion, TestSet, missed_and_invented
+from chaffinch.kinds.requests import (
+    place,
+    rows_of,
+)
+from chaffinch.text.document import Document
+
+SEPARATOR = "|"  # joins several predicted labels in a cell
+# The formats that can hold any field of a row; those of them that are lines of text, that are separated cells.
+WITH_FIELDS = ("csv", "tsv", "jsonl", "parquet")
+ON_SCREEN, DELIMITED = WITH_FIELDS[:3], WITH_FIELDS[:2]
+TOOLS = ("label-studio", "doccano", "prodigy")  # whose tasks may hold predictions
+
+
+class LabelTestSet(TestSet):
+    """Texts and their labels, one each or several."""
+
+    unit = "documents"
+
+    def __init__(self, path: Path, models: Sequence[Classifier], told: Mapping[str, str]) -> None:
+        self.path = path
+        self.documents = rows_of(path, told)
+        several = [bool(m.model_.several) for m in models]
+        if len(set(several)) > 1:
+            raise ConfigError("cannot compare a model that predicts one label with one that predicts several")
+        self.several = several[0] if several else any(len(d.labels) > 1 for d in self.documents)
+        self.labelled = any(d.labels for d in self.documents)
+        if self.labelled and not self.several:
+            for n, d in enumerate(self.documents):
+                if len(d.labels) != 1:
+                    raise DataError(f"{place(path, n, d)}: expected one label, found {len(d.labels)}")
+        self.gold = [d.labels for d in self.documents] if self.labelled else []
+        self.units = len(self.documents)
+
+    def ask(self, model: Classifier) -> list[list[str]]:
+        """The labels of each text."""
+        given = model.predict([d.text for d in self.documents], numbers_beside(model, self.documents))
+        return [[str(label) for label in one] if isinstance(one, list) else [str(one)] for one in given]
+
+    def answers_of(self, found: DocumentOutputs) -> list[list[str]]:
+        """The labels of an output, in its column of predictions or as its labels."""
+        if self.several:
+            return [predicted_labels(d) for d in found.outputs[0]]
+        return [[predicted_label(d)] for d in found.outputs[0]]
+
+    def outputs(self, names: tuple[str, ...], answers: Sequence[list[list[str]]]) -> DocumentOutputs:
+        """Each output as documents."""
+        plain = [replace(d, fields={}) for d in self.documents]
+        made = tuple(
+            [replace(d, labels=labels) for d, labels in zip(plain, answer, strict=True)] for answer in answers
+        )
+        task = LabelSetOutputs if self.several else LabelOutputs
+        return task(names, self.documents, made)
+
+    def pieces(self, outputs: Sequence[Sequence[list[str]]], rows: Sequence[int]) -> list[list[Pieces]]:
+        """The labels in order."""
+        return [[[(label, 0, 1) for label in sorted(answers[n])] for n in rows] for answers in outputs]
+
+    def mistakes(self, row: int, right: Pieces, given: Pieces) -> Counter[Confusion]:
+        """Confusions of labels; with several labels, missed and spurious ones."""
+        if self.several:
+            return missed_and_invented(right, given)
+        return Counter((a[0], b[0]) for a, b in zip(right, given, strict=True) if a != b)
+
+    def piece(self, row: int, piece: tuple[str, int, int]) -> str:
+        """The label."""
+        return piece[0]
+
+    def plain(self, answer: list[str]) -> Any:
+        """A label, or the list of them."""
+        return answer if self.several else answer[0]
+
+    def unknown_labels(self, known: Any) -> list[str]:
+        """Labels of the data that no model predicts."""
+        return sorted({label for labels in self.gold for label in labels} - set(known))
+
+
+# Cells that stand for a missing number.
+MISSING = ("", None, "NA", "NaN", "null")
+
+
+def number_columns(documents: Sequence[Document], names: str | None) -> dict[str, list[float]] | None:
+    """Columns of numbers by name; each must exist and hold numbers."""
+    if not names:
+        return None
+    found: dict[str, list[float]] = {}
+    for name in [piece.strip() for piece in names.split(",")]:
+        cells = []
+        for n, d in enumerate(documents):
+            if name not in d.fields:
+                raise DataError(
+                    f"document {n + 1} has no column {name!r}; it has {', '.join(d.fields) or 'none'}"
+                )
+            try:
+                cells.append(float("nan" if d.fields[name] in MISSING else d.fields[name]))
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"document {n + 1}: expected a number in column {name!r}, found {d.fields[name]!r}"
+                ) from None
+        found[name] = cells
+    return found
+
+
+def numbers_beside(model: Classifier, documents: Sequence[Document]) -> dict[str, list[float]] | None:
+    """The columns of numbers that a model reads beside the text."""
+    union = model.model_.encoder.union
+    return number_columns(documents, ",".join(union.beside_names) if union else None)
+
+
+def certain_labels(
+    model: Classifier, p: NDArray[np.float64], given: list[list[Any]], precision: float
+) -> list[list[Any]]:
+    """The labels without those below the threshold of a precision."""
+    least = model.threshold_for(precision=precision)
+    place = {str(label): i for i, label in enumerate(model.classes_.tolist())}
+    kept = [
+        [name for name in names if row[place[str(name)]] >= least]
+        for names, row in zip(given, p, strict=True)
+    ]
+    assert model.confidence_ is not None
+    unit = model.confidence_.unit
+    before, after = (sum(map(len, side)) for side in (given, kept))
+    warn_about_data(
+        f"{before - after:,} of {before:,} {unit} held back: their probability is below {least:.4f}, the least at "
+        f"which held-out {unit} were shown to have a precision of {precision:g}"
+    )
+    return kept
+
+
+def write_for_tools(
+    documents: list[Document], given: list[list[Any]], sure: list[float], output: Path, format: str
+) -> None:
+    """The documents with the predicted labels instead of their own; with scores if the format holds them."""
+    made = []
+    for d, names, confidence in zip(documents, given, sure, strict=True):
+        has_place = "scores" in named(format).carries
+        fields = d.fields if has_place else d.fields | {CONFIDENCE: confidence}
+        score = confidence if has_place else None
+        labels = [str(name) for name in names]
+        made.append(
+            replace(d, labels=labels, shares={}, spans=[], annotations=[], fields=fields, score=score)
+        )
+    options: dict[str, Any] = {} if format == "doccano" else {"predicted": True}
+    write(made, output, format=format, **options)
+
+
+def format_of_answers(output: Path, of_input: str, wanted: str | None) -> str:
+    """The format of predictions: the named one, that of the output's name, that of the input, else CSV.
+
+    A format that cannot carry the predictions is refused.
+    """
+    suggested = [named(wanted).name] if wanted is not None else [f.name for f in with_extension(output)]
+    if not suggested:
+        return of_input if of_input in ON_SCREEN else ON_SCREEN[0]
+    able = (*WITH_FIELDS, *TOOLS)
+    first = [] if of_input in TOOLS and wanted is None and "jsonl" in suggested else [of_input]
+    fit = [name for name in (*first, *able) if name in able and name in suggested]
+    if not fit:
+        told = "by its name" if wanted is None else "asked for, and so"
+        raise ConfigError(
+            f"{output}: {told} of the format {suggested[-1]}, which cannot hold predictions; "
+            "name a .csv, .tsv, .jsonl, .json or .parquet file"
+        )
+    return fit[0]
