@@ -73,7 +73,7 @@ class Toy:
         self.active = 0
         self.corrections: list[dict[str, Any]] = []
         self.requests: list[tuple[str, str, Any]] = []
-        self.lines = LINES * 18
+        self.lines = [line.replace(" .", f" {n} ." if n else " .") for n in range(18) for line in LINES]
 
     # -- answers
 

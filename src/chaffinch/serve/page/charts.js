@@ -57,7 +57,7 @@ export const Reliability = live((/** @type {{ bins: NonNullable<Measured["calibr
 export const Confusion = live((/** @type {NonNullable<Measured["confusion"]>} */ { labels, counts }) => {
 	const cell = (count, i, j) => {
 		const share = count / counts[i].reduce((sum, other) => sum + other, 0);
-		return html`<td class=${`${i === j ? "same" : "other"} depth${Math.ceil(4 * share || 0)}`}>${count || ""}</td>`;
+		return html`<td class=${count && (i === j ? "same" : share > 0.25 ? "often" : "other")}>${count || ""}</td>`;
 	};
 	return html`<p class="quiet">Gold labels down, answers across.</p>
 		<div class="scroller" tabindex="0" role="group" aria-label="Confusion table"><table class="confusion" aria-label="Confusion">

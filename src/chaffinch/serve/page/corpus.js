@@ -1,6 +1,6 @@
 // A corpus under review: page through it, sort it, filter it, correct it, learn, export.
 import { Choice, names } from "./choice.js";
-import { Evidence, explain } from "./evidence.js";
+import { Columns, explain } from "./evidence.js";
 import { Journal, learn, learning, outcome, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { received } from "./offsets.js";
@@ -42,7 +42,7 @@ export async function open(row = review.cursor.value.row) {
 /** @param {Partial<typeof wanted.value>} change */
 async function want(change) {
 	wanted.value = { ...wanted.value, from: 0, ...change };
-	void explain(null);
+	explain(null);
 	if (await open(0)) say(`${many(total.value, "row")}${wanted.value.sort === "doubt" ? ", the most doubtful first" : ""}.`);
 }
 
@@ -70,9 +70,9 @@ function close() {
 /** Keys of the whole view. */
 function press(/** @type {KeyboardEvent} */ event) {
 	const typing = /** @type {Element} */ (event.target).matches("input, select, textarea");
-	if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) void teach();
-	else if (event.key === "PageDown" && !typing) void turn(1);
-	else if (event.key === "PageUp" && !typing) void turn(-1);
+	if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) teach();
+	else if (event.key === "PageDown" && !typing) turn(1);
+	else if (event.key === "PageUp" && !typing) turn(-1);
 	else if (event.key === "/" && !typing) document.getElementById("search")?.focus();
 	else return;
 	event.preventDefault();
@@ -84,23 +84,19 @@ export const Corpus = live(() => {
 			<p class="lead">No corpus is open for this model. Start the server with one: <code>chaffinch serve MODEL --data FILE</code></p></section>`;
 	const rows = review.rows.value;
 	const { from } = wanted.value;
-	return html`<div class="columns" onKeyDown=${press}>
-		<section class="main" aria-labelledby="corpus">
-			<h1 id="corpus" class="unseen">Corpus</h1>
-			<${Filters} used=${model.value} />
-			${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
-			<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
-				${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
-			</div>
-			${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">
-				<button class="quiet" disabled=${from === 0} onClick=${() => turn(-1)}>Earlier</button>
-				<span class="number">${from + 1}–${from + rows.length} of ${total.value.toLocaleString("en")}</span>
-				<button class="quiet" disabled=${from + rows.length >= total.value} onClick=${() => turn(1)}>Later</button>
-			</nav>`}
-			<${Palette} review=${review} learn=${model.value.learns ? teach : undefined} learning=${learning.value} />
-		</section>
-		<${Evidence} close=${() => (explain(null), review.focus())} />
-	</div>`;
+	return html`<${Columns} title="Corpus" press=${press} focus=${() => review.focus()}>
+		<${Filters} used=${model.value} />
+		${outcome.value && html`<${Outcome} then=${open} open=${find} close=${close} />`}
+		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+			${rows.length ? html`<${Rows} review=${review} />` : html`<p class="hint">${busy.value ? "Reading the rows …" : "There is no such row."}</p>`}
+		</div>
+		${rows.length > 0 && html`<nav class="pager" aria-label="Pages of rows">
+			<button class="quiet" disabled=${from === 0} onClick=${() => turn(-1)}>Earlier</button>
+			<span class="number">${from + 1}–${from + rows.length} of ${total.value.toLocaleString("en")}</span>
+			<button class="quiet" disabled=${from + rows.length >= total.value} onClick=${() => turn(1)}>Later</button>
+		</nav>`}
+		<${Palette} review=${review} learn=${model.value.learns ? teach : undefined} learning=${learning.value} />
+	<//>`;
 });
 
 const Filters = live((/** @type {{ used: Model }} */ { used }) => {
@@ -121,7 +117,6 @@ const Filters = live((/** @type {{ used: Model }} */ { used }) => {
 		<div class="switch" role="group" aria-label="Only these rows">
 			${Object.entries(FILTERS).map(([filter, name]) => html`<button aria-pressed=${String(now[filter])} onClick=${() => want({ [filter]: !now[filter] })}>${name}</button>`)}
 		</div>
-		<span class="spring"></span>
 		${used.learns && html`<${Journal} />`}
 		<select aria-label="Export" onChange=${save}>
 			<option value="">export …</option>${FORMATS.map((format) => html`<option>${format}</option>`)}

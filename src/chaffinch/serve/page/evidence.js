@@ -37,9 +37,15 @@ export async function explain(asked) {
 	}
 }
 
-export const Evidence = live(({ close }) => {
+/** What a view does beside what it explains. */
+export const Columns = live(({ title, focus, press, single, children }) => html`<div class=${`columns${single ? " single" : ""}`} onKeyDown=${press}>
+	<section aria-label=${title}><h1 class="unseen">${title}</h1>${children}</section>
+	${!single && html`<${Evidence} close=${() => (explain(null), focus?.())} />`}
+</div>`);
+
+const Evidence = live(({ close }) => {
 	const asked = subject.value;
-	if (!asked) return html`<aside class="evidence empty" aria-label="Evidence"><p>Choose a word to see why it got its label.</p></aside>`;
+	if (!asked) return html`<aside class="evidence empty" aria-label="Evidence"><p>Choose a word, or press ?, to see why it got its label.</p></aside>`;
 	const given = answer.value;
 	return html`<aside class="evidence" aria-label="Evidence">
 		<header>
@@ -103,7 +109,7 @@ const Waterfall = live((/** @type {{ given: Explanation }} */ { given }) => {
 				})}
 				${folded.length > 0 && row(html`<button class="fold" onClick=${() => (everything.value = true)}>${folded.length} more</button>`, bars[shown.length])}
 				${!folded.length && Math.abs(rest) >= 0.005 && row("not listed", bars[shown.length], "rest")}
-				${row(`lead over ${given.instead}`, { from: 0, to: given.margin }, "total")}
+				${row("lead", { from: 0, to: given.margin }, "total")}
 			</tbody>
 		</table>
 	</section>`;
@@ -162,7 +168,7 @@ const Readings = live((/** @type {{ words: string[], readings: Reading[] }} */ {
 	const best = readings[0].tags;
 	const told = (/** @type {Reading} */ { tags, label }) => {
 		if (!tags || !best) return label;
-		const apart = tags.flatMap((tag, i) => (tag === best[i] ? [] : html`<span class="apart"><bdi>${words[i]}</bdi> <span class="mini">${tag}</span></span> `));
+		const apart = tags.flatMap((tag, i) => (tag === best[i] ? [] : html`<span><bdi>${words[i]}</bdi> <span class="mini">${tag}</span></span> `));
 		return apart.length ? apart : "the answer";
 	};
 	return html`<section class="part">

@@ -31,9 +31,11 @@ export async function learn(then) {
 	const done = await attempt(() => post("learn", { model: name }));
 	learning.value = false;
 	if (!done) return;
-	outcome.value = { ...done, before, model: name };
+	const taught = corrections.value.map(({ text }) => text);
+	const changed = done.changed.filter(({ text }) => !taught.includes(text));
+	outcome.value = { ...done, changed, before, model: name };
 	await renew(then);
-	say(`${told(done)} ${counted(done.changed)}`);
+	say(`${told(done)} ${counted(changed)}`);
 	setTimeout(() => document.getElementById("outcome")?.focus());
 }
 

@@ -56,9 +56,9 @@ effect(() => {
 	colourAll(choices(used));
 	document.title = `${titled(view.value)} · ${used.name} · Chaffinch`;
 	queueMicrotask(() => {
-		void explain(null);
-		void readJournal();
-		void opening?.();
+		explain(null);
+		readJournal();
+		opening?.();
 	});
 });
 

@@ -20,10 +20,10 @@ export function long(model, results) {
 	return results.reduce((sum, { tokens }) => sum + (tokens?.length ?? 0), 0) > ELEMENTS;
 }
 
-/** @type {Map<string, Map<string, Range[]>>} the ranges of every drawing by the name of their highlight */
+/** @type {Map<string, Map<string, StaticRange[]>>} the ranges of every drawing by the name of their highlight */
 const drawings = new Map();
 
-/** @param {Map<string, Range[]>} [ranges] none: the drawing is gone */
+/** @param {Map<string, StaticRange[]>} [ranges] none: the drawing is gone */
 function show(id, ranges) {
 	drawings.delete(id);
 	if (ranges) drawings.set(id, ranges);
@@ -38,10 +38,7 @@ function show(id, ranges) {
 
 /** @param {ChildNode} node */
 function rangeOf(node, start, end) {
-	const range = new Range();
-	range.setStart(node, start);
-	range.setEnd(node, end);
-	return range;
+	return new StaticRange({ startContainer: node, startOffset: start, endContainer: node, endOffset: end });
 }
 
 /**
@@ -51,7 +48,7 @@ function rangeOf(node, start, end) {
  * @param {string | null} scheme
  */
 function rangesOf(lines, results, scheme) {
-	/** @type {Map<string, Range[]>} */
+	/** @type {Map<string, StaticRange[]>} */
 	const painted = new Map();
 	results.forEach((result, n) => {
 		const { tokens = [], tags = [] } = result;

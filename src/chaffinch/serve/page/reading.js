@@ -1,6 +1,6 @@
 // Text that a person pastes or types, read by one model, or by two side by side.
 import { Choice, names } from "./choice.js";
-import { Evidence, explain } from "./evidence.js";
+import { Columns, explain } from "./evidence.js";
 import { learn, learning, outcome, Outcome, readJournal } from "./learning.js";
 import { html, live, signal } from "./live.js";
 import { received } from "./offsets.js";
@@ -49,7 +49,7 @@ async function asked(/** @type {(stop: AbortSignal) => Promise<Row[][]>} */ act)
 	const given = await attempt(() => act(stop));
 	if (stop.aborted) return undefined;
 	busy.value = false;
-	void explain(null);
+	explain(null);
 	return given;
 }
 
@@ -57,10 +57,7 @@ async function asked(/** @type {(stop: AbortSignal) => Promise<Row[][]>} */ act)
 export async function read() {
 	const used = model.value;
 	const given = await asked(async (stop) => [await answers(used, stop)]);
-	if (!given) return;
-	performance.mark("draw-starts");
-	review.show(used, given[0]);
-	requestAnimationFrame(() => setTimeout(() => performance.measure("draw", "draw-starts")));
+	if (given) review.show(used, given[0]);
 }
 
 const HINTS = { documents: "Paste or type a text.", links: "Paste or type pairs, one on a line: the house ||| la maison" };
@@ -92,22 +89,18 @@ export const Reading = live(() => {
 		outcome.value = null;
 		review.focus();
 	};
-	return html`<div class=${`columns${explained ? "" : " single"}`}>
-		<section class="main" aria-labelledby="reading">
-			<h1 id="reading" class="unseen">Read a text</h1>
-			<${Field} kind=${kind} change=${read} />
-			${outcome.value && html`<${Outcome} then=${read} open=${() => (location.hash = "#corpus")} close=${close} />`}
-			<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
-				${
-					rows.length
-						? html`<${Answers} review=${review} />`
-						: html`<p class="hint">The answer of <strong>${name}</strong> appears here${explained ? "; the paler its colour, the less certain it is" : ""}.</p>`
-				}
-			</div>
-			${learns && !long(model.value, rows) && html`<${Palette} review=${review} learn=${() => learn(read)} learning=${learning.value} />`}
-		</section>
-		${explained && html`<${Evidence} close=${() => (explain(null), review.focus())} />`}
-	</div>`;
+	return html`<${Columns} title="Read a text" single=${!explained} focus=${() => review.focus()}>
+		<${Field} kind=${kind} change=${read} />
+		${outcome.value && html`<${Outcome} then=${read} open=${() => (location.hash = "#corpus")} close=${close} />`}
+		<div class=${`reading${busy.value ? " busy" : ""}`} aria-busy=${String(busy.value)}>
+			${
+				rows.length
+					? html`<${Answers} review=${review} />`
+					: html`<p class="hint">The answer of <strong>${name}</strong> appears here${explained ? "; the paler its colour, the less certain it is" : ""}.</p>`
+			}
+		</div>
+		${learns && !long(model.value, rows) && html`<${Palette} review=${review} learn=${() => learn(read)} learning=${learning.value} />`}
+	<//>`;
 });
 
 // --- two models
@@ -155,22 +148,18 @@ export const Comparing = live(() => {
 	const rows = sideReviews.map((side) => side.rows.value);
 	const differs = apart(rows);
 	const { kind } = models.value.find(({ name }) => name === both[0].name) ?? {};
-	return html`<div class="columns">
-		<section class="main" aria-labelledby="comparing">
-			<h1 id="comparing" class="unseen">Compare two models</h1>
-			<${Field} kind=${kind} change=${compare} />
-			<p class="summary" role="status">${summary(rows, differs)}</p>
-			<div class="sides">${both.map((side, n) => html`<${OneSide} side=${side} n=${n} differs=${differs ?? undefined} />`)}</div>
-		</section>
-		<${Evidence} close=${() => explain(null)} />
-	</div>`;
+	return html`<${Columns} title="Compare two models">
+		<${Field} kind=${kind} change=${compare} />
+		<p class="summary" role="status">${summary(rows, differs)}</p>
+		<div class="sides">${both.map((side, n) => html`<${OneSide} side=${side} n=${n} differs=${differs ?? undefined} />`)}</div>
+	<//>`;
 });
 
 const OneSide = live((/** @type {Sided} */ { side, n, differs }) => {
 	const { versions = [] } = models.value.find(({ name }) => name === side.name) ?? {};
 	const choose = (next) => {
 		sides.value = bothSides().map((other, i) => (i === n ? next : other));
-		void compare();
+		compare();
 	};
 	return html`<section class="side" aria-label=${n ? "Second model" : "First model"}>
 		<header>

@@ -24,7 +24,7 @@ export async function open() {
 export const Report = live(() => {
 	const choose = (name) => {
 		file.value = name;
-		void open();
+		open();
 	};
 	return html`<section class="page">
 		<h1>Report of ${model.value.name}</h1>
@@ -40,7 +40,7 @@ const Found = live((/** @type {Measured} */ { version, accuracy, f1, calibration
 	const [objective, dev] = [points("objective"), points("dev")];
 	const score = (name, value, unit = "") => value != null && html`<div><dt>${name}</dt><dd class="number">${typeof value === "number" ? (100 * value).toFixed(1) : value}${unit}</dd></div>`;
 	return html`<dl class="scores">
-			${score("F1", f1)}${score("accuracy", accuracy, " %")}${score("calibration error", ece, " points")}${score("version", version)}
+			${score("F1", f1)}${score(model.value.kind === "documents" ? "accuracy" : "rows all right", accuracy, " %")}${score("calibration error", ece, " points")}${score("version", version)}
 		</dl>
 		<div class="charts">
 			${objective.length > 1 && html`<${Curve} title="Objective by pass" points=${objective} />`}

@@ -7,8 +7,13 @@ import { choices, extents, tagsOf } from "./schemes.js";
 import { post, remove } from "./server.js";
 import { attempt, say } from "./store.js";
 
-/** Keys of labels, in their order; every other command is no letter or has a modifier. */
-export const KEYS = "123456789abcdefghijklmnopqrstuvwxyz";
+/** Keys of labels: one that is a letter or digit is its own key, others follow. Other commands have no such keys. */
+export function keysOf(labels) {
+	const own = labels.map((label) => label.toLowerCase()).filter((name) => /^[0-9a-z]$/u.test(name));
+	const free = [..."123456789abcdefghijklmnopqrstuvwxyz"].filter((key) => !own.includes(key));
+	return labels.map((label) => (own.includes(label.toLowerCase()) ? label.toLowerCase() : free.shift()));
+}
+
 const FEW = 12;
 export const explains = ({ kind }) => kind === "tags" || kind === "documents";
 const between = (low, value, high) => Math.max(low, Math.min(value, high));
@@ -108,7 +113,7 @@ export class Review {
 		const { row, model, version } = this;
 		if (!this.explained) return;
 		const position = model.kind === "tags" ? this.cursor.value.word : undefined;
-		void explain({ model, version, result: row, input: this.input(row), position });
+		explain({ model, version, result: row, input: this.input(row), position });
 	}
 
 	// --- changes
@@ -259,9 +264,12 @@ export class Review {
 		const to = (word) => (this.cursor.value = { ...at, word: between(0, word, last), anchor: null });
 		if (step && shift && tags) return this.resize(control ? "first" : "last", step);
 		if (step && !control && !event.altKey) return to(at.word + step);
-		if (control && key.toLowerCase() === "z") return void this.turn(shift ? "redo" : "undo");
-		if (control && key.toLowerCase() === "y") return void this.turn("redo");
+		if (control && key.toLowerCase() === "z") return this.turn(shift ? "redo" : "undo");
+		if (control && key.toLowerCase() === "y") return this.turn("redo");
 		if (control || event.altKey) return false;
+		const labels = choices(model);
+		const index = keysOf(labels).indexOf(letterOf(event));
+		if (index >= 0 && this.editable) return this.label(labels[index]);
 		const draft = this.drafts.value.has(this.key(row));
 		switch (key) {
 			case "ArrowUp":
@@ -273,7 +281,7 @@ export class Review {
 			case "End":
 				return to(last);
 			case "Enter":
-				return void (this.reading && !draft ? this.why() : this.save());
+				return (this.reading && !draft ? this.why() : this.save());
 			case " ":
 				return tags ? this.why() : this.label(this.options(row)[at.word]);
 			case "?":
@@ -283,13 +291,11 @@ export class Review {
 			case "0":
 				return this.clear();
 			case "Escape":
-				return void (subject.value ? explain(null) : draft && this.change("the change is dropped", undefined));
+				return (subject.value ? explain(null) : draft && this.change("the change is dropped", undefined));
 			case ".":
 				return document.getElementById("find-label")?.focus() ?? undefined;
 		}
-		const labels = choices(model);
-		const index = KEYS.indexOf(letterOf(event));
-		return index >= 0 && index < labels.length && this.editable ? this.label(labels[index]) : false;
+		return false;
 	}
 }
 

@@ -2,7 +2,7 @@
 import { hueOf, shadeOf } from "./colours.js";
 import { html, live, signal } from "./live.js";
 import { wordsOf } from "./offsets.js";
-import { KEYS } from "./review.js";
+import { keysOf } from "./review.js";
 import { choices } from "./schemes.js";
 import { percent } from "./store.js";
 import { Links, Tree } from "./structures.js";
@@ -34,10 +34,10 @@ const One = live((/** @type {Shown} */ shown) => {
 	].flatMap((state) => (state ? [state] : []));
 	return html`<li class=${`row${active ? " active" : ""}`}>
 		<div class="gutter number" aria-hidden="true"><span>${number}</span><span title="certainty of the whole answer">${percent(row.certainty)}</span></div>
-		<div class="body">
+		<div>
 			${
 				LINES[kind]?.({ ...shown, name }) ??
-				html`<div id=${`${review.name}-${index}`} class="drawn" tabindex=${active ? 0 : -1} role="group" aria-label=${name} onKeyDown=${(event) => review.press(event)}>
+				html`<div id=${`${review.name}-${index}`} tabindex=${active ? 0 : -1} role="group" aria-label=${name} onKeyDown=${(event) => review.press(event)}>
 					${kind === "trees" ? html`<${Tree} tree=${row.tree} name=${row.text} />` : html`<${Links} ...${row} name=${name} />`}
 				</div>`
 			}
@@ -90,7 +90,8 @@ const sought = signal("");
 export const Palette = live((/** @type {Reviewed} */ { review, learn, learning }) => {
 	if (!review.rows.value.length || !review.editable) return null;
 	const { kind, scheme } = review.model;
-	const labels = choices(review.model).map((label, i) => ({ label, key: KEYS[i] }));
+	const all = choices(review.model);
+	const labels = keysOf(all).map((key, i) => ({ label: all[i], key }));
 	const found = labels.filter(({ label }) => label.toLowerCase().includes(sought.value.toLowerCase()));
 	const act = (deed) => () => {
 		deed();
@@ -112,7 +113,7 @@ export const Palette = live((/** @type {Reviewed} */ { review, learn, learning }
 				onInput=${(event) => (sought.value = event.target.value)} onKeyDown=${find} />`}
 		</div>
 		<div class="deeds" role="group" aria-label="Save and learn">
-			${command("↵", "save, next", () => void review.save(), "strong")}
+			${command("↵", "save, next", () => review.save(), "strong")}
 			${learn && command("Ctrl ↵", learning ? "learning …" : "learn", learn, "strong", learning)}
 		</div>
 		<div class="commands" role="group" aria-label="Commands">
@@ -121,8 +122,8 @@ export const Palette = live((/** @type {Reviewed} */ { review, learn, learning }
 			${scheme && command("Ctrl ⇧ ←", "start earlier", () => review.resize("first", -1))}
 			${scheme && command("Ctrl ⇧ →", "start later", () => review.resize("first", 1))}
 			${command("⌫", "no label", () => review.clear())}
-			${command("Ctrl Z", "undo", () => void review.turn("undo"))}
-			${command("Ctrl Y", "redo", () => void review.turn("redo"))}
+			${command("Ctrl Z", "undo", () => review.turn("undo"))}
+			${command("Ctrl Y", "redo", () => review.turn("redo"))}
 			${command("?", "why", () => review.why())}
 		</div>
 	</div>`;
