@@ -26,7 +26,9 @@ a pinch of sea salt"""
 def written(path: Path, split: str, rows: int) -> None:
     """Some lines of the sample with their labels, one token on a line."""
     documents = samples.load("ingredients", split)[:rows]
-    lines = ("".join(f"{w}\t{y}\n" for w, y in zip(d.words(), d.columns["y"], strict=True)) for d in documents)
+    lines = (
+        "".join(f"{w}\t{y}\n" for w, y in zip(d.words(), d.columns["y"], strict=True)) for d in documents
+    )
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
@@ -39,7 +41,9 @@ def served(folder: Path) -> Iterator[str]:
     train = "train few.conll -o recipes.chaff --recipe crf --no-choose --folds 3"
     subprocess.run([*command, *train.split()], cwd=folder, check=True, capture_output=True)
     line = "serve recipes.chaff --data recipes.conll --train few.conll --port 0"
-    with subprocess.Popen([*command, *line.split()], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*command, *line.split()], cwd=folder, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stderr is not None
         said = ""
         for part in process.stderr:
@@ -82,7 +86,11 @@ def photographed(page: Page, address: str) -> None:
 
 def main() -> None:
     """Both pictures anew."""
-    with tempfile.TemporaryDirectory() as folder, served(Path(folder)) as address, sync_playwright() as playwright:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        served(Path(folder)) as address,
+        sync_playwright() as playwright,
+    ):
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": 1200, "height": 760}, reduced_motion="reduce")
         photographed(context.new_page(), address)

@@ -35,7 +35,6 @@ export const Curve = live((/** @type {{ title: string, points: [number, number][
 		${[...new Set([Math.min(...values), Math.max(...values)])].map((value) => tick(write(value), LEFT - 4, y(value) + 4, "end"))}
 		${[first[0], last[0]].map((pass) => tick(pass, x(pass), BOTTOM + 18))}
 		<polyline class="curve" points=${points.map(([pass, value]) => `${x(pass).toFixed(1)},${y(value).toFixed(1)}`).join(" ")} />
-		${points.length < 40 && points.map(([pass, value]) => html`<circle class="dot" cx=${x(pass)} cy=${y(value)} r="2.6" />`)}
 	<//>`;
 });
 

@@ -1,5 +1,7 @@
 // What a keystroke does to the spans of a sentence, and how deeds are undone. Spans are sorted and do not overlap.
 
+export const between = (low, value, high) => Math.max(low, Math.min(value, high));
+
 /** The index of the span over a word, or -1. @param {Extent[]} spans */
 export const over = (spans, word) => spans.findIndex((span) => span.first <= word && word <= span.last);
 

@@ -7,7 +7,6 @@ export const learning = signal(false);
 /** What the last learning did, and the version before it. */
 export const outcome = signal(/** @type {(Learnt & { before: string, model: string }) | null} */ (null));
 export const corrections = signal(/** @type {Correction[]} */ ([]));
-const [ROWS, ENTRIES] = [200, 500];
 
 /** Ask for the journal of the model in use. */
 export async function readJournal() {
@@ -81,12 +80,11 @@ export const Outcome = live(({ then, open, close }) => {
 		<p>${told(done)} ${counted(changed)}</p>
 		${noise && html`<p class="quiet">${noise}</p>`}
 		${changed.length > 0 && html`<ul class="changes">
-			${changed.slice(0, ROWS).map((row) => html`<li><button class="change" onClick=${() => open(row)}>
+			${changed.map((row) => html`<li><button class="change" onClick=${() => open(row)}>
 				<span class=${`state ${row.verdict}`}>${row.verdict}</span><span class="number">${Number(row.row) + 1}</span>
 				<span class="told"><bdi class="excerpt">${row.text}</bdi> ${differences(row)}</span>
 			</button></li>`)}
 		</ul>`}
-		${changed.length > ROWS && html`<p class="quiet">The first ${ROWS} of ${changed.length} rows are listed.</p>`}
 	</section>`;
 });
 
@@ -134,7 +132,7 @@ export const Versions = live(() => {
 				? html`<${Journal} /><div class="scroller" tabindex="0" role="group" aria-label="Corrections"><table class="numbers wide" aria-label="Corrections">
 						<thead><tr>${["no.", "text", "answer", "state", "undo"].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
 						<tbody>
-							${[...corrections.value].reverse().slice(0, ENTRIES).map(({ seq, text, tags, labels, label, state }) => html`<tr>
+							${[...corrections.value].reverse().slice(0, 500).map(({ seq, text, tags, labels, label, state }) => html`<tr>
 								<td>${seq}</td><td class="prose"><bdi>${text}</bdi></td><td class="prose">${tags?.join(" ") ?? written(labels ?? label)}</td>
 								<td><span class=${`state ${state}`}>${state}</span></td>
 								<td>${state !== "undone" && html`<button class="quiet" aria-label=${`Take back correction ${seq}`} onClick=${() => forget(seq)}>Take back</button>`}</td>

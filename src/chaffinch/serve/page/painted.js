@@ -1,5 +1,6 @@
 // Long texts: one text node for each line, spans painted by the CSS Custom Highlight API without an element for each.
 import { hueOf, shadeOf } from "./colours.js";
+import { between } from "./editing.js";
 import { explain } from "./evidence.js";
 import { html, live } from "./live.js";
 import { inputOf } from "./offsets.js";
@@ -36,9 +37,10 @@ function show(id, ranges) {
 		}
 }
 
-/** @param {ChildNode} node */
-function rangeOf(node, start, end) {
-	return new StaticRange({ startContainer: node, startOffset: start, endContainer: node, endOffset: end });
+/** @param {HTMLElement} line */
+function rangeOf(line, startOffset, endOffset) {
+	const node = /** @type {ChildNode} */ (line.firstChild);
+	return new StaticRange({ startContainer: node, startOffset, endContainer: node, endOffset });
 }
 
 /**
@@ -56,8 +58,7 @@ function rangesOf(lines, results, scheme) {
 			if (span.label === "O") continue;
 			const name = `hue${hueOf(span.label)}-shade${shadeOf(certaintyOf(result, span, tags))}`;
 			if (!painted.has(name)) painted.set(name, []);
-			const node = /** @type {ChildNode} */ (lines[n].firstChild);
-			painted.get(name)?.push(rangeOf(node, tokens[span.first][0], tokens[span.last][1]));
+			painted.get(name)?.push(rangeOf(lines[n], tokens[span.first][0], tokens[span.last][1]));
 		}
 	});
 	return painted;
@@ -80,7 +81,7 @@ export const Painted = live((/** @type {Drawn} */ { id, model, version, results 
 		const result = results[line];
 		const token = result.tokens?.[word];
 		if (!token) return;
-		const mark = new Highlight(rangeOf(/** @type {ChildNode} */ (lines[line].firstChild), ...token));
+		const mark = new Highlight(rangeOf(lines[line], ...token));
 		mark.priority = 1;
 		CSS.highlights.set("word", mark);
 		lines[line].scrollIntoView({ block: "nearest" });
@@ -90,10 +91,10 @@ export const Painted = live((/** @type {Drawn} */ { id, model, version, results 
 	const press = (event) => {
 		const last = (results[line].tokens?.length ?? 0) - 1;
 		const turned = getComputedStyle(lines[line]).direction === "rtl" ? -1 : 1;
-		const step = { ArrowLeft: -turned, ArrowRight: turned }[(event.key)];
-		if (step) go(line, Math.max(0, Math.min(last, word + step)));
-		else if (event.key === "ArrowDown") go(Math.min(line + 1, results.length - 1), 0);
-		else if (event.key === "ArrowUp") go(Math.max(line - 1, 0), 0);
+		const step = { ArrowLeft: -turned, ArrowRight: turned }[event.key];
+		if (step) go(line, between(0, word + step, last));
+		else if (event.key === "ArrowDown") go(between(0, line + 1, results.length - 1), 0);
+		else if (event.key === "ArrowUp") go(between(0, line - 1, results.length - 1), 0);
 		else if (event.key === "Enter") go(line, Math.max(word, 0), true);
 		else return;
 		event.preventDefault();

@@ -1,5 +1,5 @@
 // Rows under review: where the cursor is, what a person changed, what is saved, and how to undo it.
-import { cleared, History, labelled, over, resized } from "./editing.js";
+import { between, cleared, History, labelled, over, resized } from "./editing.js";
 import { explain, subject } from "./evidence.js";
 import { afterDrawing, batch, signal } from "./live.js";
 import { inputOf, wordsOf } from "./offsets.js";
@@ -16,7 +16,6 @@ export function keysOf(labels) {
 
 const FEW = 12;
 export const explains = ({ kind }) => kind === "tags" || kind === "documents";
-const between = (low, value, high) => Math.max(low, Math.min(value, high));
 
 export class Review {
 	/** Its elements are called by its name; reading: Enter on a word asks why. */
@@ -103,10 +102,13 @@ export class Review {
 	/** Give the keyboard to the row of the cursor. */
 	focus() {
 		afterDrawing(() => {
-			const line = document.getElementById(`${this.name}-${this.cursor.value.row}`);
-			line?.focus({ preventScroll: true });
-			line?.scrollIntoView({ block: "nearest" });
+			this.line?.focus({ preventScroll: true });
+			this.line?.scrollIntoView({ block: "nearest" });
 		});
+	}
+
+	get line() {
+		return document.getElementById(`${this.name}-${this.cursor.value.row}`);
 	}
 
 	why() {
@@ -259,7 +261,7 @@ export class Review {
 		const tags = model.kind === "tags";
 		const last = (tags ? (row.tokens?.length ?? 0) : this.options(row).length) - 1;
 		// Left and right are as seen: they turn round in text that runs from right to left.
-		const turned = getComputedStyle(/** @type {Element} */ (event.currentTarget)).direction === "rtl" ? -1 : 1;
+		const turned = getComputedStyle(/** @type {Element} */ (this.line)).direction === "rtl" ? -1 : 1;
 		const step = { ArrowLeft: -turned, ArrowRight: turned }[key];
 		const to = (word) => (this.cursor.value = { ...at, word: between(0, word, last), anchor: null });
 		if (step && shift && tags) return this.resize(control ? "first" : "last", step);
