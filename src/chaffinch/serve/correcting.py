@@ -36,7 +36,8 @@ async def correct(server: "Server", call: Call) -> Answer:
 
 async def record(server: "Server", served: ServedModel, correction: Correction) -> Correction:
     """A correction with its sequence number, on the disk."""
-    before = served.answering.answers(served.active.model, [correction.row], Asked(probabilities=False))[0]
+    asked = Asked(probabilities=False)
+    (before,) = await server.batches.ask(served.answering, served.active, [correction.row], asked)
     own = next((before[name] for name in correction.answer if name in before), None)
     drawn = (correction.data, correction.number) in server.audit
     correction = replace(correction, before=own, audit=drawn)

@@ -106,7 +106,8 @@ class Endpoint:
         handler = self.handlers.get(method)
         if handler is None:
             raise RequestError(405, f"{self.route} takes {', '.join(self.handlers)}, not {method}")
-        query = dict(parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True))
+        asked = scope["query_string"]
+        query = dict(parse_qsl(asked.decode("latin-1"), keep_blank_values=True)) if asked else {}
         call = Call(method, scope.get("path_params", {}), query, headers)
         if method == "POST":
             if headers["content-type"].startswith(LINES):

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
+from chaffinch.model.chain import ChainModel
 from chaffinch.model.protocols import LatticeModel, Tempered
 from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, within_limits
 from chaffinch.serve.explanations import explained
@@ -21,6 +22,7 @@ from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS
 
 DIGITS = 6  # of probabilities in answers
+FEW = 40  # tokens up to which plain numbers are quicker than arrays
 NO_CELL = "_"  # fills a column that was not given and that no feature reads
 EXPLAINED_BEST = 5  # labellings shown beside an explanation
 
@@ -86,9 +88,8 @@ class TagAnswering(Answering):
         within_limits(rows, asked, len(labels))
         scheme = scheme_of(labels)
         table = model._table(_given(model, rows))
-        ids = model.answering().decode(table, model.threads)
+        ids, p = _decided(model, table, asked.probabilities is not False)
         tags = list(map(labels.__getitem__, ids.tolist()))
-        p = None if asked.probabilities is False else _marginals(model, table)
         sure = None if p is None else _certainties(model, p, ids)
         scored = None if p is None or scheme is None else _span_scores(model, table)
         bounds = table.ptr.tolist()
@@ -301,6 +302,20 @@ def _further(model: Tagger, row: Row) -> dict[str, list[str]]:
 # -- probabilities --------------------------------------------------------------------------------------------------
 
 
+def _decided(
+    model: Tagger, table: TokenTable, wanted: bool
+) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
+    """The labels of all tokens and, if they are wanted and the model has them, their probabilities."""
+    chain = model.answering()
+    if wanted and isinstance(chain, ChainModel):
+        try:
+            return chain.decode_with_marginals(table, model.threads)
+        except DataError:
+            pass
+    ids = chain.decode(table, model.threads)
+    return ids, _marginals(model, table) if wanted else None
+
+
 def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
     """p [tokens, labels]; None if the model has none, or none for these sentences."""
     try:
@@ -311,11 +326,13 @@ def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
 
 def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) -> list[float]:
     """The probability of each token's tag, calibrated if the model was calibrated by token."""
-    own = p[np.arange(len(ids)), ids].astype(np.float64)
+    own = p[np.arange(len(ids)), ids]
     known = model.confidence_
-    if known is not None and known.unit == TOKENS and len(own):
-        own = known.to_honest(own)
-    return own.round(DIGITS).tolist()
+    if known is None or known.unit != TOKENS:
+        return [round(x, DIGITS) for x in own.tolist()]
+    if len(own) > FEW:
+        return known.to_honest(own.astype(np.float64)).round(DIGITS).tolist()
+    return [round(x, DIGITS) for x in known.to_honest.few(own.tolist())]
 
 
 def _span_scores(model: Tagger, table: TokenTable) -> list[dict[tuple[int, int], float]] | None:

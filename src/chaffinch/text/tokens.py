@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 
 from chaffinch.text.document import Document, Token
@@ -25,11 +25,36 @@ def tokens(text: str) -> list[Token]:
 
 
 def token_bounds(text: str) -> list[tuple[int, int]]:
-    """The bounds of the tokens of a text, if nothing else is needed.
+    """The bounds of the tokens of a text, if nothing else is needed: many times as fast if words recur.
 
-    >>> token_bounds("5.2 g")
-    [(0, 3), (4, 5)]
+    No token crosses white space, so strings between white space are cut one by one, and what they gave is kept.
+
+    >>> token_bounds("5.2 g, 5.2")
+    [(0, 3), (4, 5), (5, 6), (7, 10)]
     """
+    found: list[tuple[int, int]] = []
+    at = 0
+    for piece in text.split():
+        at = text.index(piece, at)
+        size = len(piece)
+        if (piece.isascii() and piece.isalpha()) or size == 1:
+            found.append((at, at + size))
+        else:
+            cut = _piece_bounds(piece) if size <= _KEPT_PIECE else _cut(piece)
+            found += [(at + a, at + b) for a, b in cut]
+        at += size
+    return found
+
+
+_KEPT_PIECE = 40  # characters
+
+
+@lru_cache(maxsize=1 << 16)
+def _piece_bounds(piece: str) -> list[tuple[int, int]]:
+    return _cut(piece)
+
+
+def _cut(text: str) -> list[tuple[int, int]]:
     return [m.span() for m in _pattern().finditer(text)]
 
 
