@@ -70,3 +70,18 @@ def test_groups_of_an_explanation_and_the_others_add_up_to_the_margin(server: Cl
             assert len(group["terms"]) == 12 or sum(t["value"] for t in group["terms"]) == pytest.approx(
                 group["value"]
             )
+
+
+def test_rules_of_a_request_are_obeyed_or_named(server: Client) -> None:
+    body = {"text": SENTENCE, "rules": {"must": [{"start": 1, "end": 2, "label": "LOC"}]}}
+    found = server.ask("/predict", body)[1]["results"][0]
+    assert found["tags"] == ["B-PER", "B-LOC", "O", "B-LOC"]
+    assert server.ask("/predict", {"text": SENTENCE})[1]["results"][0]["tags"][1] == "O"
+    both = {
+        "must": [{"start": 1, "end": 2, "label": "LOC"}],
+        "forbid": [{"start": 1, "end": 2, "label": "LOC"}],
+    }
+    status, answer = server.ask("/predict", {"text": SENTENCE, "rules": both})
+    assert (status, "must" in answer["error"]) == (422, True)
+    assert server.ask("/predict", {"text": SENTENCE, "rules": {"nonsense": []}})[0] == 400
+    assert server.ask("/rules")[1]["rules"] == {}

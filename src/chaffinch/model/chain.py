@@ -157,24 +157,6 @@ class ChainModel:
         ]
         return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
 
-    def decode_with_marginals(
-        self, table: TokenTable, threads: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        """What ``decode`` and ``marginals`` give; features are looked up once if the chain is in the core."""
-        native = self.source.native
-        if self.needs or not isinstance(native, LinearChain):
-            return self.decode(table, threads), self.marginals(table, threads)
-        rows = self.encoder.rows(table, threads)
-        given = table.ptr, rows.ptr, rows.ids
-        ids = self.labels.outer_of[native.tag(*given, threads)]
-        if self.temperature == 1.0:
-            p, _ = native.marginals(*given, threads)
-        else:
-            p, log_z = native.marginals_at(*given, self.temperature, threads)
-            if not np.isfinite(log_z).all():
-                return ids, self.marginals(table, threads)
-        return ids, self.labels.collapsed(p.reshape(-1, self.weights.Y))
-
     def with_temperature(self, temperature: float) -> "ChainModel":
         """The same model at this temperature; below 1 its probabilities are sharper."""
         return replace(self, temperature=temperature)

@@ -11,14 +11,15 @@ a block go backwards together, a position at a time; the scale of each ub_t canc
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from chaffinch._core import LinearChain
 from chaffinch.model.chain import ChainModel
 from chaffinch.model.labels import LabelSet
-from chaffinch.model.potentials import Additive
+from chaffinch.model.potentials import CELLS, Additive, sentence_blocks, sums_of_rows
 from chaffinch.text.table import TokenTable
 
 Floats = NDArray[np.float64]
@@ -97,7 +98,7 @@ class Conditionals:
                 found[at] = (share @ self.E) * self.ub[at]
         return found
 
-    def spans(self, p: Floats, begin: Ids, end: Ids, tags: Sequence[tuple[str, str]]) -> Floats:
+    def spans(self, p: NDArray[np.floating], begin: Ids, end: Ids, tags: Sequence[tuple[str, str]]) -> Floats:
         """The probability that tokens begin .. end-1 have the tags (first, further) and no ``further`` follows.
 
         p: marginals [tokens, Y] of inner labels   begin, end: tokens of the block, within one sentence each
@@ -159,16 +160,43 @@ class Conditionals:
         return np.array([[*own, *([-1] * (K - len(own)))] for own in lists], np.int64).reshape(len(lists), K)
 
 
-def conditionals(model: ChainModel, table: TokenTable, threads: int) -> Iterator[Conditionals]:
-    """The conditionals of a table's sentences, block by block."""
-    for parts, bounds in model.potentials(table, threads):
-        shared = {
-            name: parts[name].astype(np.float64) / model.temperature for name in ("pair", "start", "end")
-        }
-        unary = parts["unary"].astype(np.float64) / model.temperature
-        yield Conditionals.of(
-            unary, shared["pair"], shared["start"], shared["end"], bounds, model.lattice_labels
-        )
+@dataclass(frozen=True, eq=False)
+class Decided:
+    """The best labels of sentences and the probabilities of all, with features looked up once.
+
+    ids: int32 [tokens], outer labels   p: float32 [tokens, inner labels]   rows: the features
+    """
+
+    ids: NDArray[np.int32]
+    p: NDArray[np.float32]
+    rows: Any
+
+    @classmethod
+    def of(cls, model: ChainModel, table: TokenTable, threads: int) -> "Decided | None":
+        """None if the chain is not one of the core, or if a sentence has no labelling."""
+        native = model.source.native
+        if model.needs or not isinstance(native, LinearChain):
+            return None
+        rows = model.encoder.rows(table, threads)
+        given = table.ptr, rows.ptr, rows.ids
+        p, log_z = native.marginals_at(*given, model.temperature, threads)
+        if not np.isfinite(log_z).all():
+            return None
+        ids = model.labels.outer_of[native.tag(*given, threads)]
+        return cls(ids, p.reshape(-1, model.weights.Y), rows)
+
+
+def conditionals(
+    model: ChainModel, table: TokenTable, threads: int, rows: Any = None
+) -> Iterator[Conditionals]:
+    """The conditionals of a table's sentences, block by block; rows: their features, if they are known."""
+    chain = model.searched
+    rows = chain.encoder.rows(table, threads) if rows is None else rows
+    w, scale = chain.weights, 1.0 / model.temperature
+    pair, start, end = (block.astype(np.float64) * scale for block in (w.pair, w.start, w.end))
+    for a, b, bounds in sentence_blocks(table.ptr, max(1, CELLS // w.Y)):
+        unary = sums_of_rows(rows, a, b, w.dense).astype(np.float64) * scale
+        yield Conditionals.of(unary, pair, start, end, bounds, chain.labels)
 
 
 def entropies(model: ChainModel, table: TokenTable, threads: int) -> Floats:
@@ -178,18 +206,26 @@ def entropies(model: ChainModel, table: TokenTable, threads: int) -> Floats:
 
 
 def span_probabilities(
-    model: ChainModel, table: TokenTable, spans: Sequence[Sequence[tuple[str, int, int]]], threads: int
+    model: ChainModel,
+    table: TokenTable,
+    spans: Sequence[Sequence[tuple[str, int, int]]],
+    threads: int,
+    known: Decided | None = None,
 ) -> list[list[float]]:
     """The probability of spans (label, start, end) of each sentence, marked by B- and I-."""
     made: list[list[float]] = []
-    n = 0
-    for c in conditionals(model, table, threads):
+    n = at = 0
+    for c in conditionals(model, table, threads, None if known is None else known.rows):
         own = spans[n : n + len(c.ptr) - 1]
-        starts = [int(a) for a, _ in pairwise(c.ptr.tolist())]
-        begin = np.array([a + s for a, found in zip(starts, own, strict=True) for _, s, _ in found], np.int64)
-        end = np.array([a + e for a, found in zip(starts, own, strict=True) for _, _, e in found], np.int64)
+        pairs = list(zip(c.ptr.tolist(), own, strict=False))
         tags = [(f"B-{label}", f"I-{label}") for found in own for label, _, _ in found]
-        p = iter(c.spans(c.marginals(), begin, end, tags).tolist() if tags else ())
-        made += [[next(p) for _ in found] for found in own]
-        n += len(own)
+        if tags:
+            begin = np.array([a + s for a, found in pairs for _, s, _ in found], np.int64)
+            end = np.array([a + e for a, found in pairs for _, _, e in found], np.int64)
+            p = c.marginals() if known is None else known.p[at : at + len(c.b)]
+            chances = iter(c.spans(p, begin, end, tags).tolist())
+            made += [[next(chances) for _ in found] for found in own]
+        else:
+            made += [[] for _ in own]
+        n, at = n + len(own), at + len(c.b)
     return made

@@ -130,7 +130,7 @@ class Additive:
             if w.bigrams:
                 after = a + np.flatnonzero(_inside(bounds))
                 shared["pair"] = self._pairs(_observations(rows)[after])
-            yield Parts(unary=_sums(rows, a, b, w.dense), **shared), bounds
+            yield Parts(unary=sums_of_rows(rows, a, b, w.dense), **shared), bounds
 
     def sentence(self, found: TokenFeatures, labels: LabelSet) -> ChainScores:
         """Features, pairs and triples of labels, and pairs with what is observed beside them."""
@@ -385,7 +385,7 @@ class LocallyNormalised:
         """log p(y_1|x) as unary of the first token, log p(y_t|y_{t-1}, x) as pairs."""
         w = self.weights
         for a, b, bounds in sentence_blocks(ptr, _tokens(w, by_pair=True)):
-            scores, inside = _sums(rows, a, b, w.dense), _inside(bounds)
+            scores, inside = sums_of_rows(rows, a, b, w.dense), _inside(bounds)
             unary = np.zeros_like(scores)
             unary[~inside] = _log_softmax(scores[~inside] + w.start)
             pair = _log_softmax(scores[inside][:, None, :] + w.pair)
@@ -461,7 +461,7 @@ def _inside(bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _sums(rows: IdRows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
+def sums_of_rows(rows: IdRows, a: int, b: int, w: NDArray[np.float32]) -> NDArray[np.float32]:
     """The sums of the weights of tokens a to b: float32 [b - a, Y]."""
     out = np.zeros((b - a, w.shape[1]), np.float32)
     score_rows(rows.ptr[a : b + 1] - rows.ptr[a], rows.ids[rows.ptr[a] : rows.ptr[b]], w, out)

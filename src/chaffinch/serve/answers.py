@@ -3,8 +3,9 @@
 The rest of the server knows no kind by name; ``ANSWERING`` of ``served.py`` is the table.
 """
 
+import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -97,6 +98,14 @@ class Answering(ABC):
         """The same under its name: {"tags": ...}, {"label": ...}."""
         return {"tree" if self.name == "trees" else "links": self.plain(answer)}
 
+    def rules(self, model: Any) -> Answer:
+        """The rules that its answers obey, by name."""
+        return {}
+
+    def ruled(self, model: Any, rules: Mapping[str, Any]) -> Any:
+        """The model with further rules."""
+        raise ConfigError(f"rules are for tags, not for {self.name}")
+
     # -- corrections
 
     def correction(self, model: Any, row: Row, body: CorrectionBody) -> Answer:
@@ -148,3 +157,13 @@ def only_text(body: Input) -> str:
     if body.text is None:
         raise DataError("expected a text in the request")
     return body.text
+
+
+def twin(model: Any) -> Any:
+    """The same estimator as another object: models and memories are values, which learning replaces."""
+    made = object.__new__(type(model))
+    vars(made).update(vars(model))
+    increment = vars(made).get("_increment")
+    if increment is not None:
+        made._increment = copy.copy(increment) if increment._run is None else None
+    return made

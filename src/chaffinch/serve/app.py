@@ -186,6 +186,8 @@ class Server:
         self.start(watch(self))
         self.start(self._retrain_when_idle())
         yield
+        for learning in self.learning.values():
+            learning.stopping = True
         for task in list(self._tasks):
             task.cancel()
         for pool in (self.threads, self.trainer, self.background, self._writer):
@@ -244,6 +246,7 @@ class Server:
             Route("/openapi.json", {"GET": openapi}),
             Route("/models", {"GET": asking.models}),
             Route("/predict", {"POST": asking.predict}, {"POST": PredictBody}, streams=True),
+            Route("/rules", {"GET": asking.rules}, query={"model": "string"}),
             Route("/explain", {"POST": asking.explain}, {"POST": ExplainBody}),
             Route("/compare", {"POST": asking.compare}, {"POST": CompareBody}),
             Route("/rows", {"GET": browsing.rows}, query=query_rows),

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from chaffinch.errors import ChaffinchError, DataError
+from chaffinch.search.label_rules import Infeasible
 from chaffinch.serve.answers import Answer, Row
 from chaffinch.serve.endpoint import Call, Raw
 from chaffinch.serve.messages import Asked, CompareBody, ExplainBody, Input, PredictBody, RequestError
@@ -39,7 +40,11 @@ async def predict(server: "Server", call: Call) -> Any:
     if body.tasks is not None:
         return await server.label_studio.predict(body)
     served, version, rows = _input(server, body)
-    found = await answered(server, served, version, rows, Asked.of(body), own=body.version is not None)
+    asked = Asked.of(body)
+    if body.rules:
+        found = await server.batches.apart(_ruled, served, version, rows, asked, body.rules)
+    else:
+        found = await answered(server, served, version, rows, asked, own=body.version is not None)
     return {"model": served.name, "version": version.name, "results": found}
 
 
@@ -53,6 +58,23 @@ async def answered(
     rest = [row for row, pin in zip(rows, found, strict=True) if pin is None]
     others = iter(await server.batches.ask(served.answering, version, rest, asked) if rest else ())
     return [next(others) if pin is None else pin for pin in found]
+
+
+def _ruled(
+    served: ServedModel, version: Version, rows: list[Row], asked: Asked, rules: dict[str, list[Any]]
+) -> list[Answer]:
+    """The model's own answers under rules of the request."""
+    try:
+        return served.answering.answers(served.answering.ruled(version.model, rules), rows, asked)
+    except Infeasible as e:
+        raise RequestError(422, str(e)) from None
+
+
+async def rules(server: "Server", call: Call) -> Answer:
+    """The rules that a model's answers obey."""
+    served = server.model(call.query.get("model"))
+    active = served.active
+    return {"model": served.name, "version": active.name, "rules": served.answering.rules(active.model)}
 
 
 async def explain(server: "Server", call: Call) -> Answer:

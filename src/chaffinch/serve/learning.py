@@ -9,7 +9,6 @@
 A correction that was learnt and then taken back is not unlearnt: the model learns anew from the last full training.
 """
 
-import copy
 import threading
 import time
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ from typing import Any
 
 from chaffinch.errors import ChaffinchError, ConfigError
 from chaffinch.kinds.corpora import joined, taken
-from chaffinch.progress import keep_going
+from chaffinch.serve.answers import twin
 from chaffinch.serve.corrections import Correction
 from chaffinch.serve.messages import Asked
 from chaffinch.serve.pools import NEAR_TIE, Pool
@@ -53,7 +52,7 @@ class Learning:
         self.base = Learner(served.loaded)  # the last full training
         self._warm: tuple[str, Learner] | None = None  # a version's name, and its learner
         self._lock = threading.RLock()
-        self._failed = False
+        self._failed = self.stopping = False
         self.retrained: frozenset[int] = frozenset()  # what the last full training was given
         self.cannot = served.answering.can_learn(served.loaded)
         if self.cannot is not None and served.train and served.answering.corrected:
@@ -190,7 +189,9 @@ class Learning:
         served = self.served
         live = served.corrections.live()
         fresh = served.answering.untrained(served.loaded)
-        served.kind.fit(fresh, self._corpus(live), None, keep_going)
+        served.kind.fit(fresh, self._corpus(live), None, lambda _: not self.stopping)
+        if self.stopping:
+            return {"version": served.active.name, "kept": False, "note": "full training was stopped"}
         fresh.threads = 1
         with self._lock:
             seen = frozenset(c.seq for c in live)
@@ -274,16 +275,6 @@ class Learning:
             pairs = zip(answers, live, strict=True)
             totals[side] = sum(all(a.get(k) == v for k, v in c.answer.items()) for a, c in pairs)
         return totals[0], totals[1], len(live), "corrections"
-
-
-def twin(model: Any) -> Any:
-    """The same estimator as another object: models and memories are values, which learning replaces."""
-    made = object.__new__(type(model))
-    vars(made).update(vars(model))
-    increment = vars(made).get("_increment")
-    if increment is not None:
-        made._increment = copy.copy(increment) if increment._run is None else None
-    return made
 
 
 def light(model: Any) -> Any:

@@ -37,6 +37,7 @@ class PredictBody(Input):
 
     kbest: int | None = None
     probabilities: bool | None = None
+    rules: dict[str, list[Any]] | None = None
     tasks: list[dict[str, Any]] | None = None
     label_config: str | None = None
     project: str | int | None = None

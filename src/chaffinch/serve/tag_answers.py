@@ -1,6 +1,6 @@
 """Taggers behind the server: tags, spans over the characters, certainties; corrections are tags."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -10,19 +10,22 @@ from numpy.typing import NDArray
 from chaffinch.errors import ConfigError, DataError
 from chaffinch.estimators import Tagger
 from chaffinch.model.chain import ChainModel
-from chaffinch.model.protocols import LatticeModel, Tempered
-from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, within_limits
+from chaffinch.model.chain_conditionals import Decided, is_markov, span_probabilities
+from chaffinch.model.protocols import LatticeModel
+from chaffinch.search.label_rules import rules_as_data, rules_of
+from chaffinch.serve.answers import MOST_EXPLAINED, Answer, Answering, Row, twin, within_limits
 from chaffinch.serve.explanations import explained
 from chaffinch.serve.messages import Asked, CorrectionBody, Input, Token, one_input
 from chaffinch.text.document import LABEL, WORD, Document, Span
 from chaffinch.text.document import Token as Piece
-from chaffinch.text.schemes import OUTSIDE, TokenSpan, scheme_of, spans
+from chaffinch.text.schemes import BIO, OUTSIDE, Scheme, TokenSpan, scheme_of, spans
 from chaffinch.text.table import TokenTable
 from chaffinch.text.tokens import token_bounds
 from chaffinch.trust.confidence import TOKENS
 
 DIGITS = 6  # of probabilities in answers
 FEW = 40  # tokens up to which plain numbers are quicker than arrays
+MOST_RULES = 12  # of one request
 NO_CELL = "_"  # fills a column that was not given and that no feature reads
 EXPLAINED_BEST = 5  # labellings shown beside an explanation
 
@@ -88,16 +91,27 @@ class TagAnswering(Answering):
         within_limits(rows, asked, len(labels))
         scheme = scheme_of(labels)
         table = model._table(_given(model, rows))
-        ids, p = _decided(model, table, asked.probabilities is not False)
+        chain = model.answering()
+        wanted, known = asked.probabilities is not False, None
+        if wanted and isinstance(chain, ChainModel):
+            known = Decided.of(chain, table, model.threads)
+        ids = chain.decode(table, model.threads) if known is None else known.ids
         tags = list(map(labels.__getitem__, ids.tolist()))
+        if known is not None:
+            p: NDArray[np.float32] | None = chain.labels.collapsed(known.p)
+        else:
+            p = _marginals(model, table) if wanted else None
         sure = None if p is None else _certainties(model, p, ids)
-        scored = None if p is None or scheme is None else _span_scores(model, table)
         bounds = table.ptr.tolist()
+        own_tags = [tags[a:b] for a, b in pairwise(bounds)]
+        marked = [spans(own, scheme) if scheme is not None else _runs(own) for own in own_tags]
+        scored = None
+        if p is not None and scheme is not None:
+            scored = _span_scores(model, table, marked, scheme, known)
         made = []
         for n, (row, (a, b)) in enumerate(zip(rows, pairwise(bounds), strict=True)):
-            own = tags[a:b]
+            own, found = own_tags[n], marked[n]
             certain = None if sure is None else sure[a:b]
-            found = spans(own, scheme) if scheme is not None else _runs(own)
             scores = _scores(found, certain, None if scored is None else scored[n])
             made.append(
                 {
@@ -153,6 +167,22 @@ class TagAnswering(Answering):
     def gold(self, answer: list[str]) -> Answer:
         """The tags."""
         return {"tags": list(answer)}
+
+    def rules(self, model: Tagger) -> Answer:
+        """The rules of the decoder."""
+        return rules_as_data(model.rules_)
+
+    def ruled(self, model: Tagger, rules: Mapping[str, Any]) -> Tagger:
+        """Further rules for this request; must and forbid are about its first sentence, if they name none."""
+        if sum(map(len, rules.values())) > MOST_RULES:
+            raise ConfigError(f"expected at most {MOST_RULES} rules in a request")
+        given = {
+            name: [{"sentence": 1, **one} if isinstance(one, dict) else one for one in ones]
+            for name, ones in rules.items()
+        }
+        made: Tagger = twin(model)
+        made.rules = made.rules_ = (*model.rules_, *rules_of(given))
+        return made
 
     # -- corrections
 
@@ -302,20 +332,6 @@ def _further(model: Tagger, row: Row) -> dict[str, list[str]]:
 # -- probabilities --------------------------------------------------------------------------------------------------
 
 
-def _decided(
-    model: Tagger, table: TokenTable, wanted: bool
-) -> tuple[NDArray[np.int32], NDArray[np.float32] | None]:
-    """The labels of all tokens and, if they are wanted and the model has them, their probabilities."""
-    chain = model.answering()
-    if wanted and isinstance(chain, ChainModel):
-        try:
-            return chain.decode_with_marginals(table, model.threads)
-        except DataError:
-            pass
-    ids = chain.decode(table, model.threads)
-    return ids, _marginals(model, table) if wanted else None
-
-
 def _marginals(model: Tagger, table: TokenTable) -> NDArray[np.float32] | None:
     """p [tokens, labels]; None if the model has none, or none for these sentences."""
     try:
@@ -335,22 +351,35 @@ def _certainties(model: Tagger, p: NDArray[np.float32], ids: NDArray[np.int32]) 
     return [round(x, DIGITS) for x in known.to_honest.few(own.tolist())]
 
 
-def _span_scores(model: Tagger, table: TokenTable) -> list[dict[tuple[int, int], float]] | None:
-    """The probability of each span by its bounds."""
-    if not isinstance(model.answering(), Tempered):
-        return None
+def _span_scores(
+    model: Tagger, table: TokenTable, marked: list[list[TokenSpan]], scheme: Scheme, known: Decided | None
+) -> list[list[float | None]] | None:
+    """The probability of each span, calibrated if the model was."""
+    chain = model.answering()
+    if scheme == BIO and isinstance(chain, ChainModel) and is_markov(chain):
+        raw = span_probabilities(chain, table, marked, model.threads, known)
+        flat = [p for of_one in raw for p in of_one]
+        found = iter(flat if model.confidence_ is None else model.confidence_.to_honest.few(flat))
+        return [[round(next(found), DIGITS) for _ in of_one] for of_one in raw]
     try:
-        found = model.predict_spans(table)
+        by_bounds = [
+            {(s.start, s.end): s.probability for s in of_one} for of_one in model.predict_spans(table)
+        ]
     except (ConfigError, DataError):
         return None
-    return [{(s.start, s.end): round(s.probability, DIGITS) for s in of_one} for of_one in found]
+    pairs = zip(marked, by_bounds, strict=True)
+    return [[_rounded(of_one.get((s.start, s.end))) for s in own] for own, of_one in pairs]
+
+
+def _rounded(p: float | None) -> float | None:
+    return None if p is None else round(p, DIGITS)
 
 
 def _scores(
-    found: Sequence[TokenSpan], certain: list[float] | None, scored: dict[tuple[int, int], float] | None
+    found: Sequence[TokenSpan], certain: list[float] | None, scored: list[float | None] | None
 ) -> list[float | None]:
     if scored is not None:
-        return [scored.get((s.start, s.end)) for s in found]
+        return scored
     if certain is None:
         return [None] * len(found)
     return [min(certain[s.start : s.end]) for s in found]
