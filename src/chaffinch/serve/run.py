@@ -74,6 +74,8 @@ def run(options: Options, told: Callable[[str], object]) -> None:
         timeout_keep_alive=KEEP_ALIVE,
         timeout_graceful_shutdown=5,
         server_header=False,
+        date_header=False,
+        proxy_headers=False,
     )
     told(address(options.host, bound.getsockname()[1], server.guard.token))
     uvicorn.Server(config).run(sockets=[bound])

@@ -7,6 +7,7 @@ import ipaddress
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from chaffinch.serve.messages import RequestError
 
@@ -31,6 +32,7 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
     """Whether an address is reached from this machine alone.
 
