@@ -163,7 +163,7 @@ def test_trees_to_rows_are_refused_with_the_formats_that_could(tmp_path: Path, r
     assert outcome.code == 2
     assert outcome.err == (
         f"chaffinch: {tmp_path / 'a.mrg'} has trees and columns of tokens, of which csv can carry nothing; "
-        "formats that can: brackets, brackets-tsv, columns, conllu\n"
+        "formats that can: brackets, brackets-tsv, columns, conllu, datasets\n"
     )
     assert not (tmp_path / "b.csv").exists()
 
