@@ -121,6 +121,18 @@ CHAFFINCH_HOT void add_to(const float* from, std::int64_t D, float* x) {
     for (std::int64_t d = 0; d < D; ++d) x[d] += from[d];
 }
 
+// x += scale * the centroids of a row's codes, in parts of two numbers, which is how fastText divides vectors by default
+CHAFFINCH_HOT void add_pairs(const std::uint8_t* codes, const float* centroids, std::int64_t D, float scale, float* x) {
+    constexpr std::int64_t block = 2 * static_cast<std::int64_t>(centroids_per_part);
+    std::int64_t p = 0;
+    for (; 2 * p + 1 < D; ++p) {
+        const float* c = centroids + p * block + 2 * codes[p];
+        x[2 * p] += scale * c[0];
+        x[2 * p + 1] += scale * c[1];
+    }
+    if (2 * p < D) x[2 * p] += scale * centroids[p * block + codes[p]];
+}
+
 // out[y] = sum over d of h[d] * columns[d][y], in the order of d
 CHAFFINCH_HOT void dots_by_column(const float* columns, const float* h, std::int64_t D, std::int64_t Y, float* out) {
     std::fill(out, out + Y, 0.0f);
@@ -141,6 +153,7 @@ void VectorRows::add(std::int64_t row, float* x) const {
     if (!dense.empty()) return add_to(dense.data() + row * D, D, x);
     const std::int64_t P = parts();
     const float scale = norm(row);
+    if (part == 2) return add_pairs(codes.data() + row * P, centroids.data(), D, scale, x);
     for (std::int64_t p = 0; p < P; ++p) {
         const std::int64_t begin = p * part, size = std::min(part, D - begin);
         const float* c = centroids.data() + begin * static_cast<std::int64_t>(centroids_per_part) +
